@@ -1,0 +1,152 @@
+"""The state that the executors of a workflow share: writes are pending until the superstep ends."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final
+
+
+class StateMark(Enum):
+    """What `State.pending_changes` puts where there is no value; unlike `None` it cannot be a stored one."""
+
+    ABSENT = "absent"
+
+    def __repr__(self) -> str:
+        return "<absent>"
+
+
+ABSENT: Final = StateMark.ABSENT
+
+_MISSING: Final = object()
+_DELETED: Final = object()
+
+
+class State:
+    """Key-value state in two layers: what is committed, and what was written since the last commit.
+
+    All executors of a superstep share one pending layer: a write is seen by the others at once, and of several writes
+    to one key the last one counts. Values are held by reference.
+
+    No method locks. Each touches the layers by single dictionary operations only, which the interpreter does not
+    interrupt, so executors may call them from worker threads: no write is lost, and none is applied in part.
+    """
+
+    __slots__ = ("_committed", "_pending")
+
+    def __init__(self) -> None:
+        self._committed: dict[str, Any] = {}
+        self._pending: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"State(committed={len(self._committed)}, pending={len(self._pending)})"
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether anything was set or deleted since the last commit."""
+        return bool(self._pending)
+
+    def set(self, key: str, value: Any) -> None:
+        """Write a value; it is committed when the superstep ends.
+
+        Args:
+            key: The name. Which names are reserved is checked by the context, not here.
+            value: Anything; kept by reference.
+        """
+        self._pending[key] = value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the pending value of a key, else the committed one.
+
+        Args:
+            key: The name.
+            default: What to return for a key that is unknown or was deleted.
+
+        Returns:
+            The value itself, not a copy.
+        """
+        value = self._pending.get(key, _MISSING)
+        if value is _MISSING:
+            return self._committed.get(key, default)
+        return default if value is _DELETED else value
+
+    def has(self, key: str) -> bool:
+        """Tell whether `get` would find a value.
+
+        Args:
+            key: The name.
+        """
+        value = self._pending.get(key, _MISSING)
+        if value is _MISSING:
+            return key in self._committed
+        return value is not _DELETED
+
+    def delete(self, key: str) -> None:
+        """Remove a key: a committed one when the superstep ends, a pending one at once.
+
+        Args:
+            key: The name.
+
+        Raises:
+            KeyError: The key is unknown, or was deleted before.
+        """
+        if key in self._committed:
+            if self._pending.get(key) is _DELETED:
+                raise KeyError(key)
+            self._pending[key] = _DELETED
+        elif self._pending.pop(key, _MISSING) is _MISSING:
+            raise KeyError(key)
+
+    def pending_changes(self) -> dict[str, tuple[Any, Any]]:
+        """List what `commit` would change, in the order of the first write to each key.
+
+        Returns:
+            Per written key its committed and its pending value, by reference; `ABSENT` stands for a key that is not
+            committed yet, or that is going to be deleted. Writes of an equal value are listed too.
+        """
+        committed = self._committed
+        return {
+            key: (committed.get(key, ABSENT), ABSENT if value is _DELETED else value)
+            for key, value in list(self._pending.items())
+        }
+
+    def commit(self) -> None:
+        """Apply all pending writes and deletions."""
+        pending = self._pending
+        for key in list(pending):
+            value = pending.get(key, _MISSING)
+            if value is _MISSING:
+                continue
+            self._apply(key, value)
+            last = pending.pop(key, value)
+            if last is not value:  # written once more meanwhile, by a thread that outlived its superstep
+                self._apply(key, last)
+
+    def discard(self) -> None:
+        """Forget all pending writes and deletions."""
+        self._pending.clear()
+
+    def clear(self) -> None:
+        """Forget everything, committed or pending."""
+        self._pending.clear()
+        self._committed.clear()
+
+    def export_state(self) -> dict[str, Any]:
+        """Return the committed values.
+
+        Returns:
+            A new dictionary with the values themselves; pending writes are not in it.
+        """
+        return self._committed.copy()
+
+    def import_state(self, values: Mapping[str, Any]) -> None:
+        """Merge values into the committed ones; pending writes stay pending.
+
+        Args:
+            values: What to merge; kept by reference.
+        """
+        self._committed.update(values)
+
+    def _apply(self, key: str, value: Any) -> None:
+        if value is _DELETED:
+            self._committed.pop(key, None)
+        else:
+            self._committed[key] = value
