@@ -1,0 +1,387 @@
+"""The engine thread: asynchronous work for synchronous callers, in scripts and in notebook cells alike.
+
+One daemon thread per process owns one asyncio loop. Work given to it goes on while a cell blocks, and a sync caller
+waits on a thread that is not the loop's, so no loop is ever patched or nested.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import contextvars
+import importlib
+import inspect
+import os
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as WaitTimeoutError
+from typing import Any, Literal, TypeVar
+
+from agentbench.exceptions import NestedLoopError, NoBlockingError
+
+__all__ = [
+    "EngineFuture",
+    "EngineThread",
+    "LoopName",
+    "choose_engine_loop",
+    "current_engine",
+    "engine_thread",
+    "on_engine_thread",
+    "run_sync",
+    "submit",
+    "threads_available",
+]
+
+T = TypeVar("T")
+LoopName = Literal["asyncio", "uvloop"]
+
+_SLICE_S = 0.1  # a wait without end cannot be interrupted on Windows
+_CANCEL_GRACE_S = 0.5  # how long an interrupted caller lets the cancelled work tidy up
+_CLOSE_LIMIT_S = 2.0
+
+
+class EngineFuture(Future[T]):
+    """The future of work on the engine thread.
+
+    Unlike its base class it is cancelled like a task: `cancel()` only asks, and the future is done when the work has
+    really ended, clean-up included. So nothing of a cancelled run goes on behind the caller's back.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cancel_lock = threading.Lock()
+        self._cancel_task: Callable[[], object] | None = None
+        self._cancel_wanted = False
+
+    def cancel(self) -> bool:
+        """Ask the work to stop; `True` if it had not ended yet."""
+        with self._cancel_lock:
+            if self.done():
+                return False
+            self._cancel_wanted = True
+            cancel_task = self._cancel_task
+        if cancel_task is not None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile, which ends the work too
+                cancel_task()
+        return True
+
+    def settled(self, timeout_s: float) -> bool:
+        """Wait until the work has ended, at most `timeout_s` seconds; `True` if it has. Raises none of its errors."""
+        with contextlib.suppress(WaitTimeoutError, CancelledError):
+            self.exception(timeout=timeout_s)
+        return self.done()
+
+    def bind(self, cancel_task: Callable[[], object]) -> bool:
+        """Tell how the work is cancelled; `False` if that was wanted before it began."""
+        with self._cancel_lock:
+            self._cancel_task = cancel_task
+            return not self._cancel_wanted
+
+    def abandon(self) -> None:
+        """Mark the future as cancelled: its loop is gone."""
+        with self._cancel_lock:
+            if not self.done():
+                super().cancel()
+                self.set_running_or_notify_cancel()
+
+    def take(self, task: asyncio.Task[T]) -> None:
+        """Copy the outcome of the ended task."""
+        with self._cancel_lock:
+            self._cancel_task = None
+            if task.cancelled():
+                super().cancel()
+                self.set_running_or_notify_cancel()
+                return
+            self.set_running_or_notify_cancel()
+        error = task.exception()
+        if error is not None:
+            self.set_exception(error)
+        else:
+            self.set_result(task.result())
+
+
+class EngineThread:
+    """A daemon thread that runs one asyncio loop until it is closed.
+
+    Args:
+        loop: `"asyncio"`, or `"uvloop"` if that package is installed.
+        name: Name of the thread.
+    """
+
+    def __init__(self, *, loop: LoopName = "asyncio", name: str = "agentbench-engine") -> None:
+        self.loop_name: LoopName = loop
+        self._loop = _new_loop(loop)
+        self._closing = False
+        self._closing_task: asyncio.Task[None] | None = None
+        self._open: set[EngineFuture[Any]] = set()
+        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
+        self._thread.start()
+
+    def __repr__(self) -> str:
+        state = "running" if self.alive else "closed"
+        return f"EngineThread({self._thread.name!r}, loop={self.loop_name!r}, {state})"
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop, for objects that want to be bound to it. Touch it from other threads only in thread-safe ways."""
+        return self._loop
+
+    @property
+    def alive(self) -> bool:
+        """Whether work can be given to it."""
+        return self._thread.is_alive() and not self._closing
+
+    def is_current(self) -> bool:
+        """Whether the caller runs on this thread."""
+        return threading.get_ident() == self._thread.ident
+
+    def submit(self, awaitable: Awaitable[T]) -> EngineFuture[T]:
+        """Start work on the loop, with a copy of the caller's context variables. Safe from any thread."""
+        return _start_on(self._loop, awaitable, self._open)
+
+    def close(self, *, timeout_s: float = _CLOSE_LIMIT_S) -> bool:
+        """Cancel what is running, stop the loop and wait for the thread; `True` if it ended within `timeout_s`.
+
+        Work that does not heed its cancellation is left behind: the thread is a daemon and keeps no process alive.
+        """
+        if not self._closing:
+            self._closing = True
+            with contextlib.suppress(RuntimeError):  # the loop has ended already
+                self._loop.call_soon_threadsafe(self._begin_closing)
+        if not self.is_current():
+            self._thread.join(timeout_s)
+        for future in list(self._open):
+            future.abandon()
+        return not self._thread.is_alive()
+
+    def _begin_closing(self) -> None:
+        self._closing_task = self._loop.create_task(self._wind_down())
+
+    async def _wind_down(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()
+        self._loop.stop()
+
+    def _main(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            while True:
+                try:
+                    self._loop.run_forever()
+                except (KeyboardInterrupt, SystemExit):
+                    continue  # raised by user code; its future holds it, and the others still need the loop
+                break
+        finally:
+            self._loop.close()
+
+
+def _new_loop(name: LoopName) -> asyncio.AbstractEventLoop:
+    if name == "uvloop":
+        # An optional package that the user chose by name; without it, its own ImportError says enough.
+        loop: asyncio.AbstractEventLoop = importlib.import_module("uvloop").new_event_loop()
+        return loop
+    return asyncio.new_event_loop()
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
+
+
+def _as_coroutine(awaitable: Awaitable[T]) -> Coroutine[Any, Any, T]:
+    if inspect.iscoroutine(awaitable):
+        return awaitable
+    return _awaited(awaitable)
+
+
+def _check_awaitable(value: object) -> None:
+    if not inspect.isawaitable(value):
+        msg = f"{value!r} cannot be awaited. Pass a coroutine, as in submit(workflow.run('x'))."
+        raise TypeError(msg)
+
+
+def _discard(awaitable: Awaitable[Any]) -> None:
+    """Close what will not run, so that nobody is warned of a coroutine that was never awaited."""
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()
+
+
+def _start_on(
+    loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T], keep: set[EngineFuture[Any]]
+) -> EngineFuture[T]:
+    _check_awaitable(awaitable)
+    future: EngineFuture[T] = EngineFuture()
+
+    def begin() -> None:
+        task = loop.create_task(_as_coroutine(awaitable))
+        task.add_done_callback(ended)
+        if not future.bind(lambda: loop.call_soon_threadsafe(task.cancel)):
+            task.cancel()
+
+    def ended(task: asyncio.Task[T]) -> None:
+        keep.discard(future)
+        if not future.done():
+            future.take(task)
+
+    keep.add(future)  # the loop itself holds its tasks weakly; the future reaches the task through `bind`
+    try:
+        loop.call_soon_threadsafe(begin, context=contextvars.copy_context())
+    except RuntimeError:
+        keep.discard(future)
+        _discard(awaitable)
+        raise
+    return future
+
+
+# --- the one of this process -----------------------------------------------------------------------------------------
+
+_lock = threading.Lock()
+_engine: EngineThread | None = None
+_loop_name: LoopName = "asyncio"
+_foreign: set[EngineFuture[Any]] = set()
+
+
+def threads_available() -> bool:
+    """Whether this Python can start threads; it cannot in a browser (JupyterLite)."""
+    return sys.platform != "emscripten"
+
+
+def current_engine() -> EngineThread | None:
+    """The engine thread if it was started, else `None`. Never starts one."""
+    return _engine
+
+
+def engine_thread() -> EngineThread:
+    """The engine thread of this process, started on first use and anew after a fork.
+
+    Raises:
+        NoBlockingError: If this Python has no threads.
+    """
+    global _engine
+    engine = _engine
+    if engine is not None and engine.alive:
+        return engine
+    if not threads_available():
+        call = "engine_thread()"
+        raise NoBlockingError(call)
+    with _lock:
+        if _engine is None or not _engine.alive:
+            _engine = EngineThread(loop=_loop_name)
+        return _engine
+
+
+def choose_engine_loop(name: LoopName) -> None:
+    """Choose the loop of the engine thread, before its first use.
+
+    Raises:
+        ValueError: For an unknown name.
+        RuntimeError: If the engine thread runs already with another loop: open runs and clients are bound to it.
+    """
+    global _loop_name
+    if name not in ("asyncio", "uvloop"):
+        msg = f"Unknown loop {name!r}. Choose 'asyncio' or 'uvloop'."
+        raise ValueError(msg)
+    with _lock:
+        if _engine is not None and _engine.alive and _engine.loop_name != name:
+            msg = (
+                f"The engine thread already runs with {_engine.loop_name!r} and open runs may be bound to that loop. "
+                f"Choose {name!r} before the first run, in a fresh kernel."
+            )
+            raise RuntimeError(msg)
+        _loop_name = name
+
+
+def on_engine_thread() -> bool:
+    """Whether the caller runs on the engine thread, where waiting for it would never end."""
+    engine = _engine
+    return engine is not None and engine.is_current()
+
+
+def submit(awaitable: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = None) -> EngineFuture[T]:
+    """Start work on the engine thread and return at once. Safe from any thread.
+
+    Args:
+        awaitable: A coroutine, or anything else that can be awaited. It sees a copy of the caller's context variables.
+        loop: Another loop to run it on, for objects that are bound to that one; the engine's if `None`.
+
+    Returns:
+        A future for any thread. Its `cancel()` cancels the work.
+    """
+    if loop is not None:
+        return _start_on(loop, awaitable, _foreign)
+    return engine_thread().submit(awaitable)
+
+
+def run_sync(awaitable: Awaitable[T], *, timeout: float | None = None) -> T:
+    """Run asynchronous work on the engine thread and wait for its result.
+
+    Works in scripts and in notebook cells alike: the work is not on the caller's loop. An interrupt (Ctrl-C, the stop
+    button) cancels the work.
+
+    Args:
+        awaitable: A coroutine, or anything else that can be awaited.
+        timeout: Longest wait in seconds; `None` for no limit.
+
+    Raises:
+        NestedLoopError: On the engine thread itself, where the wait could never end; use `await` there.
+        NoBlockingError: If this Python has no threads, as in JupyterLite; use `await` there.
+        TimeoutError: After `timeout` seconds; the work is cancelled.
+        Exception: Whatever the work raises.
+    """
+    name = getattr(awaitable, "__qualname__", type(awaitable).__name__)
+    if on_engine_thread():
+        _discard(awaitable)
+        raise NestedLoopError(name)
+    if not threads_available():
+        _discard(awaitable)
+        raise NoBlockingError(name)
+    future = submit(awaitable)
+    try:
+        in_time = _waited(future, timeout)
+    except BaseException:
+        future.cancel()
+        future.settled(_CANCEL_GRACE_S)
+        raise
+    if not in_time:
+        future.cancel()
+        future.settled(_CANCEL_GRACE_S)
+        msg = f"{name} did not end within {timeout} s and was cancelled. Give it more time, or use submit()."
+        raise TimeoutError(msg)
+    return future.result()
+
+
+def _waited(future: EngineFuture[Any], timeout: float | None) -> bool:
+    """Wait in slices; `False` if the time is up first."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while not future.done():
+        left = _SLICE_S if deadline is None else min(_SLICE_S, deadline - time.monotonic())
+        if left <= 0:
+            return False
+        future.settled(left)
+    return True
+
+
+def _close_at_exit() -> None:
+    engine = _engine
+    if engine is not None:
+        engine.close(timeout_s=_CLOSE_LIMIT_S)
+
+
+def _forget_after_fork() -> None:
+    # The child inherits the object but not its thread; the lock may have been held by a thread that is not there.
+    global _engine, _lock
+    _engine = None
+    _lock = threading.Lock()
+    _foreign.clear()
+
+
+atexit.register(_close_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

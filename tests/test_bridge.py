@@ -1,0 +1,382 @@
+"""The engine thread: work for synchronous callers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentbench import _bridge
+from agentbench._bridge import EngineThread, current_engine, engine_thread, on_engine_thread, run_sync, submit
+from agentbench.exceptions import NestedLoopError, NoBlockingError
+
+WAIT_S = 20.0  # only a bound for a test that hangs; no test depends on its value
+
+
+@pytest.fixture
+def engine() -> Iterator[EngineThread]:
+    thread = EngineThread(name="engine-under-test")
+    yield thread
+    thread.close()
+
+
+async def answer() -> int:
+    return 42
+
+
+async def for_ever(began: threading.Event, ended: threading.Event) -> None:
+    began.set()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        ended.set()
+
+
+# --- run_sync ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_script_gets_the_result_of_a_coroutine() -> None:
+    assert run_sync(answer()) == 42
+
+
+def test_a_sync_helper_inside_a_running_loop_gets_the_result_too() -> None:
+    async def cell() -> int:
+        return run_sync(answer())
+
+    assert asyncio.run(cell()) == 42
+
+
+def test_any_awaitable_is_accepted() -> None:
+    class Later:
+        def __await__(self) -> Any:
+            yield from asyncio.sleep(0).__await__()
+            return "later"
+
+    assert run_sync(Later()) == "later"
+
+
+def test_what_cannot_be_awaited_is_refused_with_the_value_named() -> None:
+    with pytest.raises(TypeError, match="42 cannot be awaited"):
+        submit(42)  # type: ignore[arg-type]
+
+
+def test_the_error_of_the_work_is_raised_as_it_is() -> None:
+    error = LookupError("no such thing")
+
+    async def fail() -> None:
+        raise error
+
+    with pytest.raises(LookupError) as caught:
+        run_sync(fail())
+    assert caught.value is error
+
+
+def test_a_timeout_error_of_the_work_is_not_taken_for_the_end_of_a_waiting_slice() -> None:
+    async def fail() -> None:
+        raise TimeoutError("the model took too long")
+
+    with pytest.raises(TimeoutError, match="the model took too long"):
+        run_sync(fail())
+
+
+def test_work_that_outlasts_its_time_is_cancelled_before_the_caller_hears_of_it() -> None:
+    began, ended = threading.Event(), threading.Event()
+    with pytest.raises(TimeoutError, match=r"for_ever did not end within 0 s and was cancelled"):
+        run_sync(for_ever(began, ended), timeout=0)
+    assert not began.is_set() or ended.is_set()
+
+
+def test_on_the_engine_thread_it_names_the_await_form_instead_of_waiting_for_itself() -> None:
+    async def nested() -> int:
+        return run_sync(answer())
+
+    with pytest.raises(NestedLoopError, match="await"):
+        run_sync(nested())
+
+
+def test_without_threads_it_names_the_await_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_bridge, "threads_available", lambda: False)
+    with pytest.raises(NoBlockingError, match="await"):
+        run_sync(answer())
+
+
+def test_an_interrupt_of_the_waiting_caller_cancels_the_work_and_waits_for_its_clean_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    def interrupted(future: Any, timeout: float | None) -> bool:
+        assert began.wait(WAIT_S)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_bridge, "_waited", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_sync(for_ever(began, ended))
+    assert ended.is_set()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent the POSIX way here")
+def test_ctrl_c_ends_a_waiting_script_and_its_work() -> None:
+    script = """
+        import asyncio, os, signal
+        from agentbench._bridge import run_sync
+
+        async def work():
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                print("work cancelled", flush=True)
+                raise
+
+        try:
+            run_sync(work())
+        except KeyboardInterrupt:
+            print("caller interrupted", flush=True)
+        print(run_sync(asyncio.sleep(0, "still alive")))
+    """
+    assert _output_of(script).split("\n") == ["work cancelled", "caller interrupted", "still alive"]
+
+
+# --- submit -----------------------------------------------------------------------------------------------------------
+
+
+def test_work_sees_a_copy_of_the_callers_context_and_keeps_its_own_changes_to_itself() -> None:
+    colour: contextvars.ContextVar[str] = contextvars.ContextVar("colour")
+    colour.set("green")
+
+    async def look() -> str:
+        seen = colour.get()
+        colour.set("red")
+        return seen
+
+    assert run_sync(look()) == "green"
+    assert colour.get() == "green"
+
+
+def test_work_runs_on_one_daemon_thread_named_after_the_engine() -> None:
+    async def where() -> threading.Thread:
+        return threading.current_thread()
+
+    first, second = run_sync(where()), run_sync(where())
+    assert first is second
+    assert first is not threading.current_thread()
+    assert (first.name, first.daemon) == ("agentbench-engine", True)
+
+
+def test_only_the_engine_thread_knows_itself_as_such() -> None:
+    async def here() -> bool:
+        return on_engine_thread()
+
+    assert run_sync(here())
+    assert not on_engine_thread()
+
+
+def test_work_goes_on_while_the_caller_blocks(engine: EngineThread) -> None:
+    gate = threading.Event()
+
+    async def first() -> None:
+        await asyncio.sleep(0)
+        gate.set()
+
+    engine.submit(first())
+    assert gate.wait(WAIT_S)  # this thread does nothing else meanwhile
+
+
+def test_a_future_is_done_only_when_the_cancelled_work_has_ended(engine: EngineThread) -> None:
+    began, may_end = threading.Event(), threading.Event()
+
+    async def reluctant() -> str:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.to_thread(may_end.wait, WAIT_S)
+            raise
+        return "never"
+
+    future = engine.submit(reluctant())
+    assert began.wait(WAIT_S)
+    assert future.cancel()
+    assert not future.done()
+    may_end.set()
+    assert future.settled(WAIT_S)
+    assert future.cancelled()
+    assert not future.cancel()
+
+
+def test_work_cancelled_before_it_began_never_runs(engine: EngineThread) -> None:
+    ran: list[str] = []
+    loop_is_held, release = threading.Event(), threading.Event()
+
+    async def work() -> None:
+        ran.append("ran")
+
+    def hold() -> None:
+        loop_is_held.set()
+        release.wait(WAIT_S)
+
+    engine.loop.call_soon_threadsafe(hold)
+    assert loop_is_held.wait(WAIT_S)
+    future = engine.submit(work())
+    future.cancel()
+    release.set()
+    assert future.settled(WAIT_S)
+    assert future.cancelled()
+    assert ran == []
+
+
+def test_an_await_in_another_loop_that_is_cancelled_cancels_the_work(engine: EngineThread) -> None:
+    began, ended = threading.Event(), threading.Event()
+    future = engine.submit(for_ever(began, ended))
+
+    async def cell() -> None:
+        waiter = asyncio.ensure_future(asyncio.wrap_future(future))
+        await asyncio.to_thread(began.wait, WAIT_S)
+        waiter.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiter
+
+    asyncio.run(cell())
+    assert ended.wait(WAIT_S)
+
+
+def test_work_can_be_sent_to_another_loop_from_any_thread() -> None:
+    async def where() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    async def cell() -> bool:
+        loop = asyncio.get_running_loop()
+        return await asyncio.wrap_future(submit(where(), loop=loop)) is loop
+
+    assert asyncio.run(cell())
+
+
+def test_work_that_raises_system_exit_does_not_end_the_loop_for_the_others(engine: EngineThread) -> None:
+    async def leave() -> None:
+        raise SystemExit(3)
+
+    future = engine.submit(leave())
+    assert future.settled(WAIT_S)
+    assert isinstance(future.exception(), SystemExit)
+    assert engine.submit(answer()).result(WAIT_S) == 42
+
+
+# --- life -------------------------------------------------------------------------------------------------------------
+
+
+def test_closing_cancels_what_runs_and_ends_the_thread() -> None:
+    thread = EngineThread(name="to-be-closed")
+    began, ended = threading.Event(), threading.Event()
+    future = thread.submit(for_ever(began, ended))
+    assert began.wait(WAIT_S)
+    assert thread.close(timeout_s=WAIT_S)
+    assert ended.is_set()
+    assert future.cancelled()
+    assert not thread.alive
+    assert thread.close()
+
+
+def test_closing_leaves_deaf_work_behind_and_frees_those_who_wait_for_it() -> None:
+    thread = EngineThread(name="to-be-abandoned")
+    began, release = threading.Event(), threading.Event()
+
+    async def deaf() -> None:
+        began.set()
+        release.wait(WAIT_S)
+
+    future = thread.submit(deaf())
+    assert began.wait(WAIT_S)
+    assert not thread.close(timeout_s=0)
+    assert future.cancelled()
+    release.set()
+    assert thread.close(timeout_s=WAIT_S)
+
+
+def test_a_closed_thread_takes_no_more_work() -> None:
+    thread = EngineThread(name="closed")
+    thread.close(timeout_s=WAIT_S)
+    with pytest.raises(RuntimeError, match="closed"):
+        thread.submit(answer())
+
+
+def test_the_engine_of_the_process_is_made_anew_when_it_was_closed() -> None:
+    before = engine_thread()
+    assert current_engine() is before
+    before.close(timeout_s=WAIT_S)
+    assert run_sync(answer()) == 42
+    assert current_engine() is not before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform cannot fork")
+def test_a_forked_child_gets_an_engine_of_its_own() -> None:
+    script = """
+        import asyncio, os, warnings
+        from agentbench._bridge import run_sync
+        warnings.simplefilter("ignore")  # newer Pythons warn of forks in threaded programs
+        run_sync(asyncio.sleep(0))
+        child = os.fork()
+        if child == 0:
+            print(run_sync(asyncio.sleep(0, "child works")), flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+        print(run_sync(asyncio.sleep(0, "parent works")))
+    """
+    assert _output_of(script).split("\n") == ["child works", "parent works"]
+
+
+def test_a_process_with_deaf_work_still_exits() -> None:
+    script = """
+        import asyncio, threading
+        from agentbench import _bridge
+        _bridge._CLOSE_LIMIT_S = 0.0
+        began = threading.Event()
+
+        async def deaf():
+            began.set()
+            threading.Event().wait()
+
+        _bridge.submit(deaf())
+        began.wait()
+        print("leaving")
+    """
+    assert _output_of(script) == "leaving"
+
+
+def test_importing_the_bridge_starts_no_thread_and_patches_no_loop() -> None:
+    script = """
+        import asyncio, sys, threading
+        task = asyncio.Task
+        import agentbench._bridge
+        print(threading.active_count(), asyncio.Task is task, [m for m in sys.modules if m.startswith("nest_asyncio")])
+    """
+    assert _output_of(script) == "1 True []"
+
+
+def test_the_loop_cannot_be_changed_under_open_runs() -> None:
+    run_sync(answer())
+    with pytest.raises(RuntimeError, match="already runs with 'asyncio'"):
+        _bridge.choose_engine_loop("uvloop")
+    _bridge.choose_engine_loop("asyncio")
+
+
+def test_an_unknown_loop_is_refused_with_the_known_ones_named() -> None:
+    with pytest.raises(ValueError, match="'asyncio' or 'uvloop'"):
+        _bridge.choose_engine_loop("trio")  # type: ignore[arg-type]
+
+
+def _output_of(script: str) -> str:
+    """What a fresh process prints; it must end by itself and well."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
