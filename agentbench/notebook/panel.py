@@ -1,0 +1,93 @@
+"""The live graph as one interface with two implementations, and the choice between them.
+
+`GraphPanel` (agentbench.notebook.live_panel) is an anywidget; `HtmlGraphPanel` (agentbench.notebook.html_panel) needs
+only ipywidgets and draws anew. Both are ipywidgets (put them into boxes) and behave the same from Python:
+
+    panel = make_graph_panel(source, direction="LR", expand=(), height=420)   # source: Workflow or GraphShape
+    panel.update({"review": "waiting", ("plan", "review"): "done"}, badges={"review": "2 visits"})
+    stop = panel.on_select(lambda executor_id: ...)                           # executor id, or None; call stop() to end
+
+- Executors are named by their ids, edges by (source id, target id); states by the keys of `states.STATES`:
+  idle, queued, running, done, waiting, failed, skipped. Ids that are not drawn (inside a folded group) are skipped.
+- `update` may be called from any thread and as often as events come: changes are gathered, the latest state of an
+  element wins, and at most 20 messages a second go to the page. `flush()` sends what is still waiting.
+- The traits `selected` (str) and `breakpoints` (list) hold element ids ("n3") of the picture, because they travel to
+  the page. Python code uses `selected_id` / `select(id)` and `breakpoint_ids` / `set_breakpoints(ids)`.
+- Keys of the stepper (`s r p . f ?`) typed anywhere inside the nearest box with the CSS class `ab-stepper` (give it
+  with `box.add_class("ab-stepper")`), but not in text fields, reach the functions given to `on_key`.
+- Text that comes from users or models goes through `escaping.esc(value, into="html")` before it meets HTML, SVG or DOT,
+  payloads through `escaping.preview(value)` first.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from agentbench.notebook.graph_view import GraphView
+    from agentbench.notebook.shape import GraphShape
+
+__all__ = ["ElementId", "Panel", "Unsubscribe"]
+
+Unsubscribe = Callable[[], None]
+ElementId = str | tuple[str, str]
+
+
+@runtime_checkable
+class Panel(Protocol):
+    """What `GraphPanel` and `HtmlGraphPanel` have in common."""
+
+    selected: str
+    breakpoints: list[str]
+
+    @property
+    def shape(self) -> "GraphShape":
+        """The graph that is drawn, groups folded or opened as they are now."""
+
+    @property
+    def states(self) -> dict[Any, str]:
+        """States by executor id and by (source id, target id), as last asked for; a copy."""
+
+    @property
+    def badges(self) -> dict[str, str]:
+        """Short texts at the nodes by executor id; a copy."""
+
+    @property
+    def selected_id(self) -> str | None:
+        """Executor id of the selected node, `None` when nothing or an edge is selected."""
+
+    @property
+    def breakpoint_ids(self) -> tuple[str, ...]:
+        """Executor ids with a breakpoint, in builder order."""
+
+    def update(self, states: Mapping[Any, str], badges: Mapping[str, object] | None = None) -> None:
+        """Change the states of some elements and the badges of some nodes; what is not named stays as it is."""
+
+    def reset(self) -> None:
+        """Put every element back to idle and drop all badges."""
+
+    def flush(self) -> None:
+        """Send at once what is still being gathered."""
+
+    def select(self, executor_id: str | None) -> None:
+        """Select a node, or nothing; functions given to `on_select` are told."""
+
+    def set_breakpoints(self, executor_ids: Iterable[str]) -> None:
+        """Replace the breakpoints that are shown."""
+
+    def on_select(self, fn: Callable[[str | None], object]) -> Unsubscribe:
+        """Call `fn(executor_id or None)` whenever the selection changes."""
+
+    def on_breakpoints(self, fn: Callable[[tuple[str, ...]], object]) -> Unsubscribe:
+        """Call `fn(executor_ids)` when the person sets or clears a breakpoint in the picture."""
+
+    def on_key(self, fn: Callable[[str], object]) -> Unsubscribe:
+        """Call `fn(key)` for the stepper's keys."""
+
+    def set_expanded(self, group_ids: Sequence[str]) -> None:
+        """Open these groups and sub-workflows, fold all others."""
+
+    def snapshot(self) -> "GraphView":
+        """Return a static picture with the states as they are now."""
+
+    def close(self) -> None:
+        """Take the panel off the page and forget what it held; may be called twice."""

@@ -1,0 +1,71 @@
+"""What an element of a graph can be doing, and how each state looks: a colour and always a second sign."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["INK", "PRECEDENCE", "STATES", "StateStyle", "contrast", "strongest"]
+
+Scheme = Literal["light", "dark"]
+
+
+@dataclass(frozen=True)
+class StateStyle:
+    """The look of one state.
+
+    Attributes:
+        name: The key used by `update` and, after `ab_s_`, the CSS class.
+        words: What a screen reader says.
+        light: Fill in light themes, `None` for the surface of the theme. Six-digit hex.
+        dark: Fill in dark themes, likewise.
+        sign: The second sign inside the picture, empty when the border alone tells.
+        border: The second sign of the outline, in words.
+    """
+
+    name: str
+    words: str
+    light: str | None
+    dark: str | None
+    sign: str
+    border: str
+
+
+# Okabe and Ito's palette, which people with the common colour vision deficiencies tell apart. Dark fills: the same hues.
+STATES: dict[str, StateStyle] = {
+    style.name: style
+    for style in (
+        StateStyle("idle", "idle", None, None, "", "thin"),
+        StateStyle("queued", "queued", "#56B4E9", "#1F6F9E", "…", "dotted"),
+        StateStyle("running", "running", "#E69F00", "#8A5F00", "▶", "thick, slow pulse"),
+        StateStyle("done", "done", "#009E73", "#00785A", "✓", "solid"),
+        StateStyle("waiting", "waiting for a person", "#CC79A7", "#9B4F7C", "⏸", "double"),
+        StateStyle("failed", "failed", "#D55E00", "#B04A00", "✗", "thick dashed"),
+        StateStyle("skipped", "skipped", None, None, "\u2013", "grey dashed"),
+    )
+}
+
+# Text colour on the filled states.
+INK: dict[Scheme, str] = {"light": "#111111", "dark": "#FFFFFF"}
+
+# Which state a folded group shows when its members differ: the one that asks for attention first.
+PRECEDENCE = ("failed", "waiting", "running", "queued", "done", "skipped", "idle")
+
+
+def strongest(states: Iterable[str]) -> str:
+    """Return the state that stands for several, `idle` for none."""
+    return min(states, key=PRECEDENCE.index, default="idle")
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast ratio of two six-digit hex colours, from 1 to 21.
+
+    Source: WCAG 2.2, relative luminance and contrast ratio.
+    """
+    darker, lighter = sorted((_luminance(first), _luminance(second)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    channels = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
