@@ -1,0 +1,816 @@
+"""Every error that agentbench raises, in one tree. Imports nothing of ours.
+
+```
+AgentFrameworkException                          the root; also called AgentBenchException
+  AgentException                                 an agent's run went wrong
+    AgentInvalidAuthException  AgentInvalidRequestException  AgentInvalidResponseException  AgentContentFilterException
+  ChatClientException                            a model's client went wrong
+    ChatClientInvalidAuthException  ChatClientInvalidRequestException  ChatClientInvalidResponseException
+    ChatClientContentFilterException  CassetteMissError
+  IntegrationException                           a service beside the model went wrong
+    IntegrationInitializationError  IntegrationInvalidAuthException  IntegrationInvalidRequestException
+    IntegrationInvalidResponseException  IntegrationContentFilterException
+  ContentError
+    AdditionItemMismatch                         also a TypeError
+  ToolException
+    ToolExecutionException  UserInputRequiredException
+  MiddlewareException
+    MiddlewareTermination
+  SettingNotFoundError
+  MissingExtraError                              also a ModuleNotFoundError
+  WorkflowException
+    ExecutorTimeoutError                         also a TimeoutError
+    WorkflowRunnerException
+      WorkflowBusyError                          also a RuntimeError
+      WorkflowConvergenceException
+      WorkflowCheckpointException
+        CheckpointNotFoundError  GraphMismatchError
+    WorkflowValidationError
+      EdgeDuplicationError  TypeCompatibilityError  GraphConnectivityError
+    GraphError                                   state graphs
+      GraphCompileError                          also a WorkflowValidationError
+      GraphRecursionError                        also a WorkflowConvergenceException
+      ThreadBusyError                            also a WorkflowBusyError
+      NodeError
+        NodeTimeoutError
+      InvalidUpdateError  ReducerError  StateValidationError  ConcurrentUpdateError
+  NotebookError
+    RendererUnavailable  WidgetsUnavailable      also MissingExtraErrors
+    RenderFailed  StepperStateError  StepperClosed  InvalidEdit  FormInvalid  UnsupportedSchema
+    RequestAlreadyAnswered  RequestExpired       also ValueErrors
+    NestedLoopError  NoBlockingError             also RuntimeErrors
+  EvalNotPassedError
+```
+
+A class with a second base can be caught as that built-in error too. Messages never hold secrets: they are logged.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+logger = logging.getLogger("agentbench")
+logger.addHandler(logging.NullHandler())
+
+_E = TypeVar("_E", bound="AgentFrameworkException")
+
+
+def _restore(cls: type[_E], args: tuple[object, ...], facts: dict[str, Any]) -> _E:
+    """Make a copied or unpickled error without its constructor, which would log it again."""
+    error = cls.__new__(cls)
+    error.args = args
+    for name, value in facts.items():
+        setattr(error, name, value)
+    return error
+
+
+class AgentFrameworkException(Exception):
+    """The root of the tree.
+
+    Creating an error logs its message once, on the logger `agentbench`; copying and unpickling it do not.
+
+    Args:
+        message: What was wrong, what was expected, how to mend it. It is what `str()` gives.
+        inner_exception: The error behind this one; it is logged along and becomes the second of `args`.
+        log_level: Level of the log record; `None` logs nothing.
+        *args: Further `args`.
+        **kwargs: Handed on to the second base of a class that has one (`name=` of a `ModuleNotFoundError`).
+
+    Attributes:
+        message: As given.
+        inner_exception: As given.
+        log_level: As given.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        inner_exception: BaseException | None = None,
+        log_level: int | None = logging.DEBUG,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(message, **kwargs)
+        self.args = (message, *(() if inner_exception is None else (inner_exception,)), *args)
+        self.message = message
+        self.inner_exception = inner_exception
+        self.log_level = log_level
+        if log_level is not None:
+            logger.log(log_level, message, exc_info=inner_exception)
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__.copy())
+
+
+AgentBenchException = AgentFrameworkException
+
+
+# ---------------------------------------------------------------------------------------------------- agents and models
+
+
+class AgentException(AgentFrameworkException):
+    """An agent's run went wrong."""
+
+
+class AgentInvalidAuthException(AgentException):
+    """The agent's service refused the credentials."""
+
+
+class AgentInvalidRequestException(AgentException):
+    """The agent cannot be run like this, for instance with two places to keep the history."""
+
+
+class AgentInvalidResponseException(AgentException):
+    """The agent's service answered with nothing usable."""
+
+
+class AgentContentFilterException(AgentException):
+    """A content filter stopped the question or the answer of an agent."""
+
+
+class ChatClientException(AgentFrameworkException):
+    """A call of a model went wrong."""
+
+
+class ChatClientInvalidAuthException(ChatClientException):
+    """The model's service refused the credentials."""
+
+
+class ChatClientInvalidRequestException(ChatClientException):
+    """The model's service cannot do what it was asked."""
+
+
+class ChatClientInvalidResponseException(ChatClientException):
+    """The model's service answered with nothing usable."""
+
+
+class ChatClientContentFilterException(ChatClientException):
+    """A content filter stopped the question or the answer of a model."""
+
+
+class CassetteMissError(ChatClientException):
+    """A recorded conversation holds no answer to this request.
+
+    Attributes:
+        path: The cassette file.
+        request: The request that was not found.
+        nearest: The recorded request most like it, if any.
+        difference: What sets the two apart, as text.
+    """
+
+    def __init__(
+        self, message: str, *, path: object, request: object, nearest: object = None, difference: str | None = None
+    ) -> None:
+        self.path, self.request, self.nearest, self.difference = path, request, nearest, difference
+        super().__init__(message)
+
+
+class IntegrationException(AgentFrameworkException):
+    """A service beside the model, such as a memory or a search, went wrong."""
+
+
+class IntegrationInitializationError(IntegrationException):
+    """The service could not be set up."""
+
+
+class IntegrationInvalidAuthException(IntegrationException):
+    """The service refused the credentials."""
+
+
+class IntegrationInvalidRequestException(IntegrationException):
+    """The service cannot do what it was asked."""
+
+
+class IntegrationInvalidResponseException(IntegrationException):
+    """The service answered with nothing usable."""
+
+
+class IntegrationContentFilterException(IntegrationException):
+    """A content filter of the service stopped the question or the answer."""
+
+
+class ContentError(AgentFrameworkException):
+    """A piece of content, or a tool mode, is not valid."""
+
+
+class AdditionItemMismatch(ContentError, TypeError):
+    """Two pieces of streamed content do not belong together: other types, calls or reasoning ids."""
+
+
+class ToolException(AgentFrameworkException):
+    """A tool cannot be called: it is only declared, or used up."""
+
+
+class ToolExecutionException(ToolException):
+    """A tool was called and failed."""
+
+
+class UserInputRequiredException(ToolException):
+    """The run cannot go on without a person. Not logged: it is a question, not a failure.
+
+    Attributes:
+        contents: The questions, as a list of contents.
+    """
+
+    def __init__(
+        self, contents: Sequence[Any], message: str = "A person has to answer before this run can go on."
+    ) -> None:
+        self.contents = list(contents)
+        super().__init__(message, log_level=None)
+
+
+class MiddlewareException(AgentFrameworkException):
+    """A middleware is of no known kind, or stands where its kind is not allowed."""
+
+
+class MiddlewareTermination(MiddlewareException):
+    """Raised by a middleware to end the call here. Not logged: it is a normal way out.
+
+    Attributes:
+        result: What the call gives instead of the model's or the tool's answer; `None` for nothing.
+    """
+
+    def __init__(self, message: str = "A middleware ended the call.", *, result: Any = None) -> None:
+        self.result = result
+        super().__init__(message, log_level=None)
+
+
+class EvalNotPassedError(AgentFrameworkException):
+    """An evaluation did not pass its gate.
+
+    Attributes:
+        results: The results of the evaluation.
+    """
+
+    def __init__(self, message: str, results: Any = None) -> None:
+        self.results = results
+        super().__init__(message)
+
+
+# ------------------------------------------------------------------------------------------------ settings and packages
+
+
+class SettingNotFoundError(AgentFrameworkException):
+    """A required setting has no value."""
+
+
+class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
+    """An optional package is needed and not installed.
+
+    Args:
+        extra: The extra of agentbench that brings the package.
+        package: The package that is missing.
+        purpose: What it is needed for, as a verb phrase: "tabulate a run".
+
+    Attributes:
+        extra: As given.
+        package: As given; also `name`, as in every `ModuleNotFoundError`.
+        purpose: As given.
+        command: The command that installs it.
+    """
+
+    def __init__(self, extra: str, package: str, *, purpose: str | None = None) -> None:
+        self.extra, self.package, self.purpose = extra, package, purpose
+        needed = "" if purpose is None else f", which is needed to {purpose}"
+        super().__init__(f"{package} is not installed{needed}. Install it with: {self.command}", name=package)
+
+    @property
+    def command(self) -> str:
+        """The command that installs the package."""
+        return f'pip install "agentbench[{self.extra}]"'
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What ImportError keeps stands outside __dict__.
+        return _restore, (
+            type(self),
+            self.args,
+            {**self.__dict__, "name": self.name, "path": self.path, "msg": self.msg},
+        )
+
+
+# ------------------------------------------------------------------------------------------------------------ workflows
+
+
+class WorkflowException(AgentFrameworkException):
+    """Something about a workflow went wrong. Errors of your own handlers arrive as they are, not as this."""
+
+
+class ExecutorTimeoutError(WorkflowException, TimeoutError):
+    """An executor took longer than its policy allows.
+
+    Attributes:
+        executor_id: The executor.
+        timeout_s: What it was allowed, in seconds.
+    """
+
+    def __init__(self, executor_id: str, timeout_s: float) -> None:
+        self.executor_id, self.timeout_s = executor_id, timeout_s
+        super().__init__(
+            f"Executor {executor_id!r} did not end within {timeout_s:g} s and was stopped. "
+            "Allow it more time, or let it do less per message."
+        )
+
+
+class WorkflowRunnerException(WorkflowException):
+    """A run was asked for something that it cannot do now."""
+
+
+class WorkflowBusyError(WorkflowRunnerException, RuntimeError):
+    """The workflow runs already, or somebody else moved the chain of checkpoints on."""
+
+
+class WorkflowConvergenceException(WorkflowRunnerException):
+    """Messages are still waiting after the last superstep that was allowed.
+
+    Attributes:
+        max_iterations: How many supersteps were allowed, if known.
+        pending: How many messages wait, by the id of the executor that they wait for.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        inner_exception: BaseException | None = None,
+        log_level: int | None = logging.DEBUG,
+        *,
+        max_iterations: int | None = None,
+        pending: Mapping[str, int] | None = None,
+    ) -> None:
+        self.max_iterations, self.pending = max_iterations, dict(pending or {})
+        super().__init__(message, inner_exception, log_level)
+
+
+class WorkflowCheckpointException(WorkflowRunnerException):
+    """A checkpoint could not be saved, loaded, read or restored.
+
+    Attributes:
+        snapshot: The state in memory that could not be saved, where there is one (state graphs).
+    """
+
+    snapshot: Any = None
+
+
+class CheckpointNotFoundError(WorkflowCheckpointException):
+    """No checkpoint has this id.
+
+    Args:
+        checkpoint_id: The id that was asked for.
+        message: Replaces the usual message, for a storage that can say more.
+
+    Attributes:
+        checkpoint_id: As given.
+    """
+
+    def __init__(self, checkpoint_id: str, message: str | None = None) -> None:
+        self.checkpoint_id = checkpoint_id
+        super().__init__(
+            message
+            or f"There is no checkpoint {checkpoint_id!r} in this storage. Expected one of the ids that "
+            "list_checkpoint_ids(workflow_name=...) gives; its chain may have been pruned, or this is another storage."
+        )
+
+
+class GraphMismatchError(WorkflowCheckpointException):
+    """A checkpoint was made by another graph.
+
+    Attributes:
+        differences: One dict per difference, with `path`, `before` (in the checkpoint) and `after` (in this graph).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        inner_exception: BaseException | None = None,
+        log_level: int | None = logging.DEBUG,
+        *,
+        differences: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        self.differences = [dict(difference) for difference in differences]
+        super().__init__(message, inner_exception, log_level)
+
+
+class ValidationTypeEnum(str, Enum):
+    """The rule that a graph breaks."""
+
+    EDGE_DUPLICATION = "EDGE_DUPLICATION"
+    EXECUTOR_DUPLICATION = "EXECUTOR_DUPLICATION"
+    TYPE_COMPATIBILITY = "TYPE_COMPATIBILITY"
+    GRAPH_CONNECTIVITY = "GRAPH_CONNECTIVITY"
+    HANDLER_OUTPUT_ANNOTATION = "HANDLER_OUTPUT_ANNOTATION"
+    OUTPUT_VALIDATION = "OUTPUT_VALIDATION"
+
+
+class WorkflowValidationError(WorkflowException):
+    """A graph is built wrongly. `str()` is `[TYPE] message`.
+
+    Attributes:
+        message: The message without the type.
+        validation_type: The rule that the graph breaks.
+    """
+
+    def __init__(self, message: str, validation_type: ValidationTypeEnum) -> None:
+        self.validation_type = ValidationTypeEnum(validation_type)
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return f"[{self.validation_type.value}] {self.message}"
+
+
+class EdgeDuplicationError(WorkflowValidationError):
+    """One edge was added twice.
+
+    Attributes:
+        edge_id: The edge, as `source->target`.
+    """
+
+    def __init__(self, edge_id: str) -> None:
+        self.edge_id = edge_id
+        super().__init__(
+            f"Edge {edge_id!r} was added twice. Two executors have one edge at most; "
+            "remove the second one, or join their conditions in one.",
+            ValidationTypeEnum.EDGE_DUPLICATION,
+        )
+
+
+class TypeCompatibilityError(WorkflowValidationError):
+    """An edge joins an executor to one that takes nothing of what it sends.
+
+    Attributes:
+        source_executor_id: Where the edge begins.
+        target_executor_id: Where it ends.
+        source_types: What the source sends.
+        target_types: What the target takes.
+    """
+
+    def __init__(
+        self,
+        source_executor_id: str,
+        target_executor_id: str,
+        source_types: Sequence[Any],
+        target_types: Sequence[Any],
+    ) -> None:
+        self.source_executor_id, self.target_executor_id = source_executor_id, target_executor_id
+        self.source_types, self.target_types = list(source_types), list(target_types)
+        super().__init__(
+            f"Executor {source_executor_id!r} sends {_type_names(self.source_types)}, but {target_executor_id!r} "
+            f"takes {_type_names(self.target_types)}. At least one type has to fit: change a handler's annotation, "
+            "or put an executor between the two that converts.",
+            ValidationTypeEnum.TYPE_COMPATIBILITY,
+        )
+
+
+class GraphConnectivityError(WorkflowValidationError):
+    """A graph does not hang together, for instance because an executor is never reached."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, ValidationTypeEnum.GRAPH_CONNECTIVITY)
+
+
+def _type_names(types: Sequence[Any]) -> str:
+    return ", ".join(each.__name__ if isinstance(each, type) else str(each) for each in types) or "nothing"
+
+
+# --------------------------------------------------------------------------------------------------------- state graphs
+
+
+class GraphErrorFacts(TypedDict, total=False):
+    """The keywords that every `GraphError` takes."""
+
+    inner_exception: BaseException | None
+    log_level: int | None
+    node: str | None
+    field: str | None
+    task_id: str | None
+    step: int | None
+    thread_id: str | None
+
+
+class GraphError(WorkflowException):
+    """Something about a state graph went wrong. `str()` is `[CODE] message`.
+
+    Args:
+        message: What was wrong, what was expected, how to mend it.
+        error_code: A stable code to look up, such as `GRAPH_003`.
+        context: Further facts, for logs and for `to_dict()`.
+        **facts: `node`, `field`, `task_id`, `step` and `thread_id`, where they are known; `inner_exception` and
+            `log_level` as in every error here.
+
+    Attributes:
+        message: The message without the code.
+        error_code: As given.
+        context: As given; an empty dict if not.
+        node: Where it happened.
+        field: The field of the state.
+        task_id: The activation of the node.
+        step: The superstep.
+        thread_id: The conversation.
+    """
+
+    default_code = "GRAPH_000"
+    node: str | None = None
+    field: str | None = None
+    task_id: str | None = None
+    step: int | None = None
+    thread_id: str | None = None
+
+    def __init__(
+        self,
+        message: str,
+        error_code: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        **facts: Unpack[GraphErrorFacts],
+    ) -> None:
+        self.error_code = error_code or self.default_code
+        self.context = dict(context or {})
+        self._keep(facts)
+        # By name: what comes next in the order of bases differs among the subclasses, and so does its constructor.
+        AgentFrameworkException.__init__(
+            self, message, facts.get("inner_exception"), facts.get("log_level", logging.DEBUG)
+        )
+
+    def _keep(self, facts: GraphErrorFacts) -> None:
+        unknown = facts.keys() - GraphErrorFacts.__annotations__.keys()
+        if unknown:
+            problem = f"{type(self).__name__} takes no keyword {', '.join(sorted(unknown))}."
+            raise TypeError(problem)
+        for name in ("node", "field", "task_id", "step", "thread_id"):
+            if name in facts:
+                setattr(self, name, facts[name])
+
+    def __str__(self) -> str:
+        return f"[{self.error_code}] {self.message}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as plain data: `error_type`, `error_code`, `message`, `context`."""
+        return {
+            "error_type": type(self).__name__,
+            "error_code": self.error_code,
+            "message": self.message,
+            "context": self.context,
+        }
+
+
+class GraphCompileError(GraphError, WorkflowValidationError):
+    """A state graph is built wrongly; found when it is compiled.
+
+    Attributes:
+        validation_type: The rule of the engine that comes closest.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        error_code: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        *,
+        validation_type: ValidationTypeEnum = ValidationTypeEnum.GRAPH_CONNECTIVITY,
+        **facts: Unpack[GraphErrorFacts],
+    ) -> None:
+        self.validation_type = validation_type
+        super().__init__(message, error_code, context, **facts)
+
+
+class GraphRecursionError(GraphError, WorkflowConvergenceException):
+    """A call needs more supersteps than its `recursion_limit` allows; what was done is kept and can be gone on with.
+
+    Attributes:
+        result: What there is so far.
+    """
+
+    default_code = "RECURSION_001"
+
+    def __init__(
+        self,
+        message: str,
+        error_code: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        *,
+        max_iterations: int | None = None,
+        pending: Mapping[str, int] | None = None,
+        result: Any = None,
+        **facts: Unpack[GraphErrorFacts],
+    ) -> None:
+        self.max_iterations, self.pending, self.result = max_iterations, dict(pending or {}), result
+        super().__init__(message, error_code, context, **facts)
+
+
+class ThreadBusyError(GraphError, WorkflowBusyError):
+    """Another call works on this conversation already."""
+
+
+class NodeError(GraphError):
+    """A node failed; `__cause__` is the node's own error.
+
+    Attributes:
+        errors: The other errors of that superstep, in the order of the tasks.
+    """
+
+    default_code = "NODE_001"
+    errors: Sequence[BaseException] = ()
+
+
+class NodeTimeoutError(NodeError, TimeoutError):
+    """A node (`NODE_TIMEOUT_001`) or a tool in it (`NODE_TIMEOUT_002`) took too long."""
+
+    default_code = "NODE_TIMEOUT_001"
+
+
+class InvalidUpdateError(GraphError):
+    """A node returned something that is not an update of the state, or one of a field that there is not."""
+
+
+class ReducerError(GraphError):
+    """A reducer failed, or changed its left argument; `__cause__` is its own error."""
+
+
+class StateValidationError(GraphError):
+    """A value does not fit its field of the state; `__cause__` is the validator's error."""
+
+
+class ConcurrentUpdateError(GraphError):
+    """Two nodes gave different values to one field without a reducer in the same superstep."""
+
+
+# ------------------------------------------------------------------------------------------------------------- notebook
+
+
+class NotebookError(AgentFrameworkException):
+    """Something that a notebook shows, or takes in, went wrong."""
+
+
+class RendererUnavailable(NotebookError, MissingExtraError):
+    """A renderer that was asked for by name is not there.
+
+    Attributes:
+        renderer: Its name.
+    """
+
+    def __init__(self, renderer: str, package: str, *, extra: str = "notebook") -> None:
+        self.renderer = renderer
+        MissingExtraError.__init__(self, extra, package, purpose=f"draw with the renderer {renderer!r}")
+
+
+class WidgetsUnavailable(NotebookError, MissingExtraError):
+    """There is nothing to show a widget with: no ipywidgets, or no front end.
+
+    Attributes:
+        instead: What is shown or to be called in place of the widget.
+    """
+
+    def __init__(self, instead: str, *, package: str = "ipywidgets", extra: str = "notebook") -> None:
+        self.instead = instead
+        MissingExtraError.__init__(self, extra, package, purpose=f"show widgets ({instead} instead)")
+
+
+class RenderFailed(NotebookError):
+    """A renderer was there and failed.
+
+    Attributes:
+        renderer: Its name.
+        reason: First line of what it said, or what else went wrong.
+        dot_line: The line of the DOT text that it complained about, if it named one.
+        fallback: What drew the picture instead; `None` if nothing did.
+    """
+
+    def __init__(self, renderer: str, reason: str, *, dot_line: str | None = None, fallback: str | None = None) -> None:
+        self.renderer, self.reason, self.dot_line, self.fallback = renderer, reason, dot_line, fallback
+        where = "" if dot_line is None else f" The line it complained about: {dot_line}"
+        then = "Try another renderer." if fallback is None else f"Drawn with {fallback!r} instead."
+        super().__init__(f"The renderer {renderer!r} failed: {reason}.{where} {then}")
+
+
+class StepperStateError(NotebookError):
+    """A stepper cannot do this in its present state.
+
+    Attributes:
+        status: The state that it is in.
+        allowed: The calls that are allowed in it.
+        call: What was called, if known.
+    """
+
+    def __init__(self, status: str, allowed: Sequence[str], call: str | None = None) -> None:
+        self.status, self.allowed, self.call = status, tuple(allowed), call
+        what = "This call" if call is None else f"{call}()"
+        instead = ", ".join(f"{each}()" for each in self.allowed) or "none"
+        super().__init__(f"{what} is not possible while the stepper is {status!r}. Calls allowed now: {instead}.")
+
+
+class StepperClosed(NotebookError):
+    """A stepper was closed and takes no more calls."""
+
+    def __init__(
+        self, message: str = "This stepper is closed. Build a new one: workflow.stepper(), or stepper(workflow)."
+    ) -> None:
+        super().__init__(message)
+
+
+class InvalidEdit(NotebookError):
+    """An edited value does not fit its place in the state.
+
+    Attributes:
+        path: The place.
+        problem: What the validator says.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path, self.problem = path, problem
+        super().__init__(f"The edit of {path!r} was not taken: {problem}. The value there is unchanged.")
+
+
+class RequestAlreadyAnswered(NotebookError, ValueError):
+    """A request was answered a second time.
+
+    Attributes:
+        request_id: The request.
+        answered_at: When the first answer came, as text, if known.
+    """
+
+    def __init__(self, request_id: str, answered_at: str | None = None) -> None:
+        self.request_id, self.answered_at = request_id, answered_at
+        when = "" if answered_at is None else f" at {answered_at}"
+        super().__init__(f"Request {request_id!r} was already answered{when}. The first answer holds.")
+
+
+class RequestExpired(NotebookError, ValueError):
+    """An answer came after the request had ended.
+
+    Attributes:
+        request_id: The request.
+        expired_at: When it ended, as text, if known.
+    """
+
+    def __init__(self, request_id: str, expired_at: str | None = None) -> None:
+        self.request_id, self.expired_at = request_id, expired_at
+        when = "" if expired_at is None else f" at {expired_at}"
+        super().__init__(
+            f"Request {request_id!r} expired{when}, before this answer. "
+            "Run the workflow again from a checkpoint that comes before it."
+        )
+
+
+class FormInvalid(NotebookError):
+    """The value of a form was read while it is not valid.
+
+    Attributes:
+        errors: What is wrong, by path of the field.
+    """
+
+    def __init__(self, errors: Mapping[str, str]) -> None:
+        self.errors = dict(errors)
+        listed = "; ".join(f"{path or 'value'}: {problem}" for path, problem in self.errors.items())
+        super().__init__(f"The form is not valid. {listed}. What was typed is still in .raw.")
+
+
+class UnsupportedSchema(NotebookError):
+    """A schema says something that forms cannot ask for; raised in strict mode only.
+
+    Attributes:
+        keyword: The schema's keyword.
+        path: Where it stands.
+    """
+
+    def __init__(self, keyword: str, path: str) -> None:
+        self.keyword, self.path = keyword, path
+        super().__init__(
+            f"The schema keyword {keyword!r} at {path or '/'!r} has no form field. "
+            "Leave out strict=True to answer it as JSON text."
+        )
+
+
+class NestedLoopError(NotebookError, RuntimeError):
+    """A blocking call would wait for the very thread that it stands on.
+
+    Args:
+        call: What was to be waited for, such as `Workflow.run`.
+        reason: Why it cannot be; the usual case if `None`.
+
+    Attributes:
+        call: As given.
+        reason: As given.
+    """
+
+    def __init__(self, call: str, reason: str | None = None) -> None:
+        self.call, self.reason = call, reason
+        why = reason or "a call from the engine thread itself would wait for itself"
+        super().__init__(f"Cannot block on {call} here: {why}. Write `await {call}(...)` instead.")
+
+
+class NoBlockingError(NotebookError, RuntimeError):
+    """This Python has no threads, so nothing can be waited for without `await`.
+
+    Attributes:
+        call: What was to be waited for.
+    """
+
+    def __init__(self, call: str) -> None:
+        self.call = call
+        super().__init__(f"Cannot block on {call}: this Python has no threads. Write `await {call}(...)` instead.")
