@@ -190,6 +190,10 @@ def _new_loop(name: LoopName) -> asyncio.AbstractEventLoop:
     return asyncio.new_event_loop()
 
 
+def _name_of(awaitable: object) -> str:
+    return getattr(awaitable, "__qualname__", type(awaitable).__name__)
+
+
 async def _awaited(awaitable: Awaitable[T]) -> T:
     return await awaitable
 
@@ -269,8 +273,7 @@ def engine_thread() -> EngineThread:
     if engine is not None and engine.alive:
         return engine
     if not threads_available():
-        call = "engine_thread()"
-        raise NoBlockingError(call)
+        raise NoBlockingError(engine_thread.__name__)
     with _lock:
         if _engine is None or not _engine.alive:
             _engine = EngineThread(loop=_loop_name)
@@ -313,9 +316,15 @@ def submit(awaitable: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = 
 
     Returns:
         A future for any thread. Its `cancel()` cancels the work.
+
+    Raises:
+        NoBlockingError: If this Python has no threads and `loop` was not given.
     """
     if loop is not None:
         return _start_on(loop, awaitable, _foreign)
+    if not threads_available():
+        _discard(awaitable)
+        raise NoBlockingError(_name_of(awaitable))
     return engine_thread().submit(awaitable)
 
 
@@ -335,7 +344,7 @@ def run_sync(awaitable: Awaitable[T], *, timeout: float | None = None) -> T:
         TimeoutError: After `timeout` seconds; the work is cancelled.
         Exception: Whatever the work raises.
     """
-    name = getattr(awaitable, "__qualname__", type(awaitable).__name__)
+    name = _name_of(awaitable)
     if on_engine_thread():
         _discard(awaitable)
         raise NestedLoopError(name)

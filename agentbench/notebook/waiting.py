@@ -1,0 +1,156 @@
+"""Waiting in a notebook: engine work awaited from a cell, and loops inside loops for those who insist.
+
+`wait` keeps the kernel's loop turning while a cell awaits, because an idle loop does not notice the stop button.
+`run_sync` is the bridge's own, plus `nested=True`, the only way in this project by which a nest package is loaded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import sys
+import warnings
+from collections.abc import Awaitable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TypeVar
+
+from agentbench import _bridge
+from agentbench._bridge import submit
+from agentbench.exceptions import NestedLoopError
+
+__all__ = ["NestState", "nest_state", "run_sync", "submit", "wait"]
+
+T = TypeVar("T")
+
+_HEARTBEAT_S = 0.2
+_CANCEL_GRACE_S = 0.5
+_NEST_COST = (
+    "{package} replaces asyncio's C tasks and futures by Python ones, in the whole process and until it ends: measured "
+    "1.1 to 1.7 times slower. The inner call must end before the outer one goes on. Plain run_sync() needs neither."
+)
+
+
+async def wait(future: Future[T]) -> T:
+    """Await engine work from a cell, in a way that the stop button can end.
+
+    Args:
+        future: What `submit` returned, or any other `concurrent.futures.Future`.
+
+    Returns:
+        The result of the work.
+
+    Raises:
+        asyncio.CancelledError: If the cell was interrupted; the work is cancelled first.
+        Exception: Whatever the work raises.
+    """
+    heart = asyncio.ensure_future(_beat())
+    try:
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        if future.cancel():  # the cell was interrupted, not the work: let it tidy up
+            with contextlib.suppress(Exception, asyncio.CancelledError):
+                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), _CANCEL_GRACE_S)
+        raise
+    finally:
+        heart.cancel()
+
+
+async def _beat() -> None:
+    while True:  # noqa: ASYNC110 - nothing is waited for: the tick itself is the purpose
+        await asyncio.sleep(_HEARTBEAT_S)
+
+
+@dataclass(frozen=True)
+class NestState:
+    """Which nest packages this process has loaded, and which one patched a loop here.
+
+    Attributes:
+        loaded: Module names, loaded by whomever (ipykernel loads one).
+        applied: The package that `run_sync(..., nested=True)` applied, `None` if it never did.
+        task_is_c: Whether `asyncio.Task` is still the fast one.
+    """
+
+    loaded: tuple[str, ...]
+    applied: str | None
+    task_is_c: bool
+
+
+_PACKAGES = ("nest_asyncio2", "nest_asyncio")
+_applied: str | None = None
+
+
+def nest_state() -> NestState:
+    """Tell what has been done to asyncio in this process. Loads nothing."""
+    return NestState(
+        loaded=tuple(name for name in _PACKAGES if name in sys.modules),
+        applied=_applied,
+        task_is_c=asyncio.Task.__module__ == "_asyncio",
+    )
+
+
+def run_sync(awaitable: Awaitable[T], *, timeout: float | None = None, nested: bool = False) -> T:
+    """Run asynchronous work from a sync cell or script and wait for its result.
+
+    Args:
+        awaitable: A coroutine, or anything else that can be awaited.
+        timeout: Longest wait in seconds; `None` for no limit.
+        nested: Run it on the loop that already runs in this thread, for objects bound to that loop. Loads a nest
+            package, which slows asyncio in the whole process, and warns once of it. `submit(work, loop=...)` together
+            with `await wait(...)` is the better way wherever the caller can await.
+
+    Raises:
+        NestedLoopError: On the engine thread; or with `nested=True` if the running loop cannot be nested.
+        NoBlockingError: If this Python has no threads; use `await` there.
+        TimeoutError: After `timeout` seconds; the work is cancelled.
+        Exception: Whatever the work raises.
+    """
+    if not nested:
+        return _bridge.run_sync(awaitable, timeout=timeout)
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return _bridge.run_sync(awaitable, timeout=timeout)  # nothing to nest into
+    package = _nest_package(awaitable, loop)
+    _apply(package, loop)
+    return loop.run_until_complete(_limited(awaitable, timeout))
+
+
+async def _limited(awaitable: Awaitable[T], timeout: float | None) -> T:
+    if timeout is None:
+        return await awaitable
+    try:
+        return await asyncio.wait_for(awaitable, timeout)
+    except asyncio.TimeoutError as error:  # another class than TimeoutError on Python 3.10
+        msg = f"The work did not end within {timeout} s and was cancelled. Give it more time."
+        raise TimeoutError(msg) from error
+
+
+def _nest_package(awaitable: Awaitable[object], loop: asyncio.AbstractEventLoop) -> str:
+    name = getattr(awaitable, "__qualname__", type(awaitable).__name__)
+    problem: str | None = None
+    package = next((known for known in _PACKAGES if importlib.util.find_spec(known) is not None), None)
+    if not isinstance(loop, asyncio.BaseEventLoop):
+        problem = f"the running loop is {type(loop).__module__}.{type(loop).__name__}, which cannot be patched"
+    elif package is None:
+        problem = "neither nest-asyncio2 nor nest-asyncio is installed"
+    elif package == "nest_asyncio" and sys.version_info >= (3, 14):
+        problem = "nest-asyncio does not work on Python 3.14 and newer"
+    if problem is None and package is not None:
+        return package
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()
+    raise NestedLoopError(name, problem)
+
+
+def _apply(package: str, loop: asyncio.AbstractEventLoop) -> None:
+    global _applied
+    module: ModuleType = importlib.import_module(package)
+    if _applied is None:
+        _applied = package
+        warnings.warn(_NEST_COST.format(package=package), RuntimeWarning, stacklevel=3)
+    module.apply(loop)

@@ -1,0 +1,170 @@
+"""Waiting in a notebook: interruptible awaits, and the one door to nested loops."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import textwrap
+import threading
+from concurrent.futures import Future
+
+import pytest
+
+from agentbench._bridge import submit
+from agentbench.exceptions import NestedLoopError
+from agentbench.notebook import waiting
+from agentbench.notebook.waiting import nest_state, run_sync, wait
+
+WAIT_S = 20.0  # only a bound for a test that hangs
+
+
+async def for_ever(began: threading.Event, ended: threading.Event) -> None:
+    began.set()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        ended.set()
+
+
+def test_a_cell_gets_the_result_of_engine_work() -> None:
+    async def cell() -> str:
+        return await wait(submit(asyncio.sleep(0, "done")))
+
+    assert asyncio.run(cell()) == "done"
+
+
+def test_a_cell_gets_the_error_of_engine_work() -> None:
+    async def fail() -> None:
+        raise LookupError("gone")
+
+    async def cell() -> None:
+        await wait(submit(fail()))
+
+    with pytest.raises(LookupError, match="gone"):
+        asyncio.run(cell())
+
+
+def test_the_loop_of_a_waiting_cell_is_never_idle_for_long() -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    async def cell() -> list[float]:
+        loop = asyncio.get_running_loop()
+        delays: list[float] = []
+        call_at = loop.call_at
+
+        def noted(when: float, *args: object, **kwargs: object) -> asyncio.TimerHandle:
+            delays.append(when - loop.time())
+            return call_at(when, *args, **kwargs)  # type: ignore[arg-type]
+
+        loop.call_at = noted  # type: ignore[method-assign]
+        future = submit(for_ever(began, ended))
+        waiter = asyncio.ensure_future(wait(future))
+        await asyncio.to_thread(began.wait, WAIT_S)
+        waiter.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiter
+        return delays
+
+    assert any(delay <= 0.2 for delay in asyncio.run(cell()))
+
+
+def test_an_interrupted_cell_cancels_the_work_and_waits_for_its_clean_up() -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    async def cell() -> bool:
+        waiter = asyncio.ensure_future(wait(submit(for_ever(began, ended))))
+        await asyncio.to_thread(began.wait, WAIT_S)
+        waiter.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiter
+        return ended.is_set()
+
+    assert asyncio.run(cell())
+
+
+def test_work_that_was_cancelled_elsewhere_ends_the_await() -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    async def cell() -> None:
+        future = submit(for_ever(began, ended))
+        await asyncio.to_thread(began.wait, WAIT_S)
+        future.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await wait(future)
+
+    asyncio.run(cell())
+
+
+def test_plain_futures_of_other_executors_can_be_awaited_too() -> None:
+    async def cell() -> int:
+        future: Future[int] = Future()
+        threading.Thread(target=future.set_result, args=(7,)).start()
+        return await wait(future)
+
+    assert asyncio.run(cell()) == 7
+
+
+def test_run_sync_without_nesting_is_the_bridges() -> None:
+    assert run_sync(asyncio.sleep(0, "x")) == "x"
+    with pytest.raises(TimeoutError):
+        run_sync(asyncio.Event().wait(), timeout=0)
+
+
+def test_nesting_without_a_running_loop_loads_nothing() -> None:
+    before = nest_state()
+    assert run_sync(asyncio.sleep(0, "x"), nested=True) == "x"
+    assert nest_state() == before
+
+
+def test_a_loop_that_cannot_be_patched_is_named() -> None:
+    class Foreign(asyncio.AbstractEventLoop):
+        pass
+
+    work = asyncio.sleep(0)
+    with pytest.raises(NestedLoopError, match=r"Foreign, which cannot be patched.*await sleep"):
+        waiting._nest_package(work, Foreign())  # type: ignore[abstract]
+
+
+def test_without_a_nest_package_nesting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_PACKAGES", ("no_such_package_for_sure",))
+
+    async def cell() -> None:
+        run_sync(asyncio.sleep(0), nested=True)
+
+    with pytest.raises(NestedLoopError, match="neither nest-asyncio2 nor nest-asyncio is installed"):
+        asyncio.run(cell())
+
+
+def test_nesting_runs_on_the_running_loop_and_warns_once_of_its_price() -> None:
+    pytest.importorskip("nest_asyncio2")
+    script = """
+        import asyncio, json, warnings
+        from agentbench.notebook.waiting import nest_state, run_sync
+
+        async def where():
+            await asyncio.sleep(0)
+            return asyncio.get_running_loop()
+
+        async def cell():
+            loop = asyncio.get_running_loop()
+            same = [run_sync(where(), nested=True) is loop for _ in range(2)]
+            try:
+                run_sync(asyncio.Event().wait(), timeout=0, nested=True)
+            except TimeoutError:
+                same.append("timed out")
+            return same
+
+        before = nest_state()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", RuntimeWarning)
+            same = asyncio.run(cell())
+        after = nest_state()
+        costs = [str(w.message) for w in caught if "1.1 to 1.7 times slower" in str(w.message)]
+        print(json.dumps([before.loaded, before.applied, before.task_is_c, same, len(costs), after.applied]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert json.loads(done.stdout) == [[], None, True, [True, True, "timed out"], 1, "nest_asyncio2"]
