@@ -1,1 +1,34 @@
-"""What a person sees: graphs, panels, frames, steppers."""
+"""What a person sees: graphs, panels, steppers, forms, frames.
+
+Every name is found when it is first touched, so that drawing a graph loads no pandas and a frame no widgets. To add a
+name, enter it in both tables below; a test compares them.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentbench.notebook.settings import Settings as Settings
+    from agentbench.notebook.settings import configure as configure
+    from agentbench.notebook.settings import load_ipython_extension as load_ipython_extension
+    from agentbench.notebook.settings import unload_ipython_extension as unload_ipython_extension
+
+_MODULE_OF = {
+    "Settings": "settings",
+    "configure": "settings",
+    "load_ipython_extension": "settings",
+    "unload_ipython_extension": "settings",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF})

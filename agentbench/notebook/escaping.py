@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Mapping
 from typing import Literal
 
-__all__ = ["LABEL_LIMIT", "PREVIEW_LIMIT", "Target", "esc", "is_secret_name", "preview"]
+__all__ = ["LABEL_LIMIT", "MASK", "PREVIEW_LIMIT", "Target", "esc", "is_secret_name", "preview"]
 
 Target = Literal["html", "svg", "dot", "text", "line"]
 
@@ -18,8 +18,8 @@ LABEL_LIMIT = 32
 
 MASK = "•••"
 
-# Control characters (but line end and tab), bidirectional overrides, invisible format characters, lone surrogates and the
-# code points that XML forbids. ZWNJ and ZWJ stay: scripts and emoji need them.
+# Control characters (but line end and tab), bidirectional overrides, invisible format characters, lone surrogates and
+# the code points that XML forbids. ZWNJ and ZWJ stay: scripts and emoji need them.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
     "\ud800-\udfff\U000e0000-\U000e0fff]"

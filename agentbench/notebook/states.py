@@ -30,7 +30,7 @@ class StateStyle:
     border: str
 
 
-# Okabe and Ito's palette, which people with the common colour vision deficiencies tell apart. Dark fills: the same hues.
+# Okabe and Ito's palette, which people with the usual colour vision deficiencies tell apart. Dark fills: the same hues.
 STATES: dict[str, StateStyle] = {
     style.name: style
     for style in (
