@@ -270,6 +270,7 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         extra: The extra of agentbench that brings the package.
         package: The package that is missing.
         purpose: What it is needed for, as a verb phrase: "tabulate a run".
+        problem: What is wrong, where that is not simply that the package is not installed.
 
     Attributes:
         extra: As given.
@@ -278,10 +279,11 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         command: The command that installs it.
     """
 
-    def __init__(self, extra: str, package: str, *, purpose: str | None = None) -> None:
+    def __init__(self, extra: str, package: str, *, purpose: str | None = None, problem: str | None = None) -> None:
         self.extra, self.package, self.purpose = extra, package, purpose
-        needed = "" if purpose is None else f", which is needed to {purpose}"
-        super().__init__(f"{package} is not installed{needed}. Install it with: {self.command}", name=package)
+        if problem is None:
+            problem = f"{package} is not installed" + (f"; it is needed to {purpose}" if purpose else "")
+        super().__init__(f"{problem}. Install it with: {self.command}", name=package)
 
     @property
     def command(self) -> str:
@@ -662,13 +664,19 @@ class RendererUnavailable(NotebookError, MissingExtraError):
 class WidgetsUnavailable(NotebookError, MissingExtraError):
     """There is nothing to show a widget with: no ipywidgets, or no front end.
 
+    Args:
+        instead: What is shown, or can be called, in place of the widget: "the form is printed as text".
+        problem: What is missing, if it is not ipywidgets.
+
     Attributes:
-        instead: What is shown or to be called in place of the widget.
+        instead: As given.
     """
 
-    def __init__(self, instead: str, *, package: str = "ipywidgets", extra: str = "notebook") -> None:
+    def __init__(self, instead: str, *, problem: str = "ipywidgets is not installed") -> None:
         self.instead = instead
-        MissingExtraError.__init__(self, extra, package, purpose=f"show widgets ({instead} instead)")
+        MissingExtraError.__init__(
+            self, "notebook", "ipywidgets", purpose="show widgets", problem=f"{problem}; {instead}"
+        )
 
 
 class RenderFailed(NotebookError):
