@@ -1,0 +1,95 @@
+"""What all tests share: `async def` tests run, the network is out of reach, process-wide defaults are put back."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import inspect
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from agentbench import _clock
+
+HERE = Path(__file__).parent
+
+# Folders whose tests need an extra as a whole; without it they are not collected, and the header of the report says so.
+NEEDS = {"notebook": "ipywidgets", "browser": "ipywidgets", "benchmarks": "pytest_benchmark"}
+LEFT_OUT = {
+    folder: package
+    for folder, package in NEEDS.items()
+    if (HERE / folder).is_dir() and importlib.util.find_spec(package) is None
+}
+collect_ignore = sorted(LEFT_OUT)
+
+# In CI: always the same examples, whatever the speed of the machine. By hand: new ones each time.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+hypothesis.settings.register_profile("dev", deadline=None)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_report_header() -> list[str]:
+    return [f"left out: tests/{folder} ({package} is not installed)" for folder, package in sorted(LEFT_OUT.items())]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run `async def` tests on a loop of their own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_network() -> Iterator[None]:
+    """Refuse every connection that would leave this machine."""
+    connect, connect_ex, lookup = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def guarded_connect(self: socket.socket, address: Any) -> None:
+        _refuse_foreign(self.family, address)
+        connect(self, address)
+
+    def guarded_connect_ex(self: socket.socket, address: Any) -> int:
+        _refuse_foreign(self.family, address)
+        return connect_ex(self, address)
+
+    def guarded_lookup(host: Any, *args: Any, **kwargs: Any) -> Any:
+        _refuse_foreign(socket.AF_INET, (host,))
+        return lookup(host, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded_connect)
+        patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+        patch.setattr(socket, "getaddrinfo", guarded_lookup)
+        yield
+
+
+def _refuse_foreign(family: int, address: Any) -> None:
+    if family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    host = address[0]
+    text = host.decode() if isinstance(host, bytes) else host
+    if text in (None, "", "localhost"):
+        return
+    try:
+        local = ipaddress.ip_address(text).is_loopback
+    except ValueError:
+        local = False
+    if not local:
+        pytest.fail(f"a test reached for the network: {address!r}. Tests talk to this machine only.")
+
+
+@pytest.fixture(autouse=True)
+def runtime_defaults_put_back() -> Iterator[None]:
+    """A test may set process-wide defaults; the next one finds those of a fresh process."""
+    before = _clock.runtime_defaults()
+    yield
+    _clock.set_runtime_defaults(clock=before.clock, ids=before.ids, observe=before.observe)
