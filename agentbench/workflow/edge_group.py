@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 from agentbench._clock import runtime_defaults
 from agentbench.workflow.edge import Edge, JsonForm
@@ -97,9 +97,13 @@ class EdgeGroup(JsonForm):
     def clone(self, deep: bool = True) -> Self:
         """Return a copy with the same id and the same callables; `deep` copies the edges too."""
         fresh = copy.copy(self)
-        fresh._id = self.id  # noqa: SLF001 - an instance of this class
-        fresh._edges = [copy.copy(edge) for edge in self.edges] if deep else list(self.edges)  # noqa: SLF001 - likewise
+        fresh._edges = [copy.copy(edge) for edge in self.edges] if deep else list(self.edges)  # noqa: SLF001 - its own class
         return fresh
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Settle the id first, so that copies and pickles keep it."""
+        self._id = self.id
+        return super().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.source_executor_ids} -> {self.target_executor_ids})"
