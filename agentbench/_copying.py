@@ -5,6 +5,7 @@ containers are copied in one step, and only nested containers pay for the bookke
 """
 
 import copy
+import copyreg
 import operator
 import sys
 import types
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _Memo = dict[int, Any]
+_Keep = Callable[[object], None]
+_Copier = Callable[[Any, _Memo, _Keep], Any]
 
 _ABSENT = object()
 
@@ -78,8 +81,9 @@ def isolate(value: T) -> T:
         if _SHARED_TYPES.issuperset(map(type, flat.values())) and _SHARED_TYPES.issuperset(map(type, flat)):
             return flat  # type: ignore[no-any-return]
     memo: _Memo = {}
-    memo[id(memo)] = []
-    return _copy(value, memo)  # type: ignore[no-any-return]
+    kept: list[object] = []
+    memo[id(memo)] = kept  # where `copy.deepcopy` looks for it, too
+    return _copy_part(value, memo, kept.append)  # type: ignore[no-any-return]
 
 
 def isolate_or_same(value: T) -> T:
@@ -137,92 +141,180 @@ def _is_known_by_name(cls: type) -> bool:
     return True
 
 
-def _copy(value: Any, memo: _Memo) -> Any:
-    cls = type(value)
-    if cls in _SHARED_TYPES:
-        return value
-    known = memo.get(id(value), _ABSENT)
-    if known is not _ABSENT:
-        return known
-    copier = _COPIERS.get(cls)
-    if copier is not None:
-        return copier(value, memo)
-    if is_atomic(value):
-        return value
-    return copy.deepcopy(value, memo)
+# A copier looks into `memo` first, notes its copy there by the id of the original, and hands the original to `keep`:
+# the id of an object that another thread lets go of meanwhile could come to name a new one.
 
 
-def _remember(original: Any, duplicate: Any, memo: _Memo) -> None:
-    """Note the copy of `original`, and keep the latter alive: a freed object's id could name another one."""
-    memo[id(original)] = duplicate
-    memo[id(memo)].append(original)
-
-
-def _copy_list(value: list[Any], memo: _Memo) -> list[Any]:
-    duplicate = value.copy()
-    _remember(value, duplicate, memo)
-    if not _SHARED_TYPES.issuperset(map(type, duplicate)):
-        for index, item in enumerate(duplicate):
-            if type(item) not in _SHARED_TYPES:
-                duplicate[index] = _copy(item, memo)
+def _copy_list(value: list[Any], memo: _Memo, keep: _Keep) -> list[Any]:
+    ref = id(value)
+    if ref in memo:
+        return memo[ref]  # type: ignore[no-any-return]
+    memo[ref] = duplicate = value.copy()
+    keep(value)
+    shared = _SHARED_TYPES
+    for index, item in enumerate(duplicate):
+        cls = type(item)
+        if cls not in shared:
+            duplicate[index] = _COPIERS.get(cls, _copy_other)(item, memo, keep)
     return duplicate
 
 
-def _copy_dict(value: dict[Any, Any], memo: _Memo) -> dict[Any, Any]:
-    duplicate = value.copy()
-    _remember(value, duplicate, memo)
-    if not _SHARED_TYPES.issuperset(map(type, duplicate)):
-        entries = list(duplicate.items())
-        duplicate.clear()
-        for key, item in entries:
-            duplicate[_copy(key, memo)] = _copy(item, memo)
-    elif not _SHARED_TYPES.issuperset(map(type, duplicate.values())):
-        for key, item in duplicate.items():
-            if type(item) not in _SHARED_TYPES:
-                duplicate[key] = _copy(item, memo)
+def _copy_dict(value: dict[Any, Any], memo: _Memo, keep: _Keep) -> dict[Any, Any]:
+    ref = id(value)
+    if ref in memo:
+        return memo[ref]  # type: ignore[no-any-return]
+    memo[ref] = duplicate = value.copy()
+    keep(value)
+    shared = _SHARED_TYPES
+    for key, item in duplicate.items():
+        cls = type(item)
+        if cls not in shared:
+            duplicate[key] = _COPIERS.get(cls, _copy_other)(item, memo, keep)
+        if type(key) not in shared:
+            return _copy_keys_too(value, duplicate, memo, keep)
     return duplicate
 
 
-def _copy_set(value: set[Any], memo: _Memo) -> set[Any]:
-    duplicate = value.copy()
-    _remember(value, duplicate, memo)
+def _copy_keys_too(value: dict[Any, Any], duplicate: dict[Any, Any], memo: _Memo, keep: _Keep) -> dict[Any, Any]:
+    duplicate.clear()
+    for key, item in list(value.items()):
+        duplicate[_copy_part(key, memo, keep)] = _copy_part(item, memo, keep)
+    return duplicate
+
+
+def _copy_set(value: set[Any], memo: _Memo, keep: _Keep) -> set[Any]:
+    ref = id(value)
+    if ref in memo:
+        return memo[ref]  # type: ignore[no-any-return]
+    memo[ref] = duplicate = value.copy()
+    keep(value)
     if not _SHARED_TYPES.issuperset(map(type, duplicate)):
         members = list(duplicate)
         duplicate.clear()
-        duplicate.update(_copy(member, memo) for member in members)
+        duplicate.update([_copy_part(member, memo, keep) for member in members])
     return duplicate
 
 
-def _copy_tuple(value: tuple[Any, ...], memo: _Memo) -> tuple[Any, ...]:
-    if _SHARED_TYPES.issuperset(map(type, value)):
+def _copy_tuple(value: tuple[Any, ...], memo: _Memo, keep: _Keep) -> tuple[Any, ...]:
+    if id(value) in memo:
+        return memo[id(value)]  # type: ignore[no-any-return]
+    items = [_copy_part(item, memo, keep) for item in value]
+    if not any(map(operator.is_not, items, value)):
         return value
-    items = [_copy(item, memo) for item in value]
-    return _settle(value, tuple(items), memo, changed=any(map(operator.is_not, items, value)))
+    return _settle(value, tuple(items), memo, keep)
 
 
-def _copy_frozenset(value: frozenset[Any], memo: _Memo) -> frozenset[Any]:
-    if _SHARED_TYPES.issuperset(map(type, value)):
-        return value
+def _copy_frozenset(value: frozenset[Any], memo: _Memo, keep: _Keep) -> frozenset[Any]:
+    if id(value) in memo:
+        return memo[id(value)]  # type: ignore[no-any-return]
     members = list(value)
-    copies = [_copy(member, memo) for member in members]
-    return _settle(value, frozenset(copies), memo, changed=any(map(operator.is_not, copies, members)))
+    copies = [_copy_part(member, memo, keep) for member in members]
+    if not any(map(operator.is_not, copies, members)):
+        return value
+    return _settle(value, frozenset(copies), memo, keep)
 
 
-def _settle(original: T, duplicate: T, memo: _Memo, *, changed: bool) -> T:
-    """Choose what stands for an immutable container whose items were copied."""
-    if not changed:
-        return original
-    known = memo.get(id(original), _ABSENT)
-    if known is not _ABSENT:  # a cycle led back here while the items were copied
-        return known  # type: ignore[no-any-return]
-    _remember(original, duplicate, memo)
+def _settle(original: T, duplicate: T, memo: _Memo, keep: _Keep) -> T:
+    """Note the copy of an immutable container, unless a cycle led back to it while its items were copied."""
+    ref = id(original)
+    if ref in memo:
+        return memo[ref]  # type: ignore[no-any-return]
+    memo[ref] = duplicate
+    keep(original)
     return duplicate
 
 
-_COPIERS: dict[type, Callable[[Any, _Memo], Any]] = {
+def _copy_part(value: Any, memo: _Memo, keep: _Keep) -> Any:
+    cls = type(value)
+    return value if cls in _SHARED_TYPES else _COPIERS.get(cls, _copy_other)(value, memo, keep)
+
+
+def _copy_other(value: Any, memo: _Memo, keep: _Keep) -> Any:
+    ref = id(value)
+    if ref in memo:
+        return memo[ref]
+    cls = type(value)
+    copier = _COPIERS_OF_CLASSES.get(cls)
+    if copier is None:
+        copier = _COPIERS_OF_CLASSES[cls] = _choose_copier(value, cls)
+    return copier(value, memo, keep)
+
+
+def _share(value: Any, memo: _Memo, keep: _Keep) -> Any:
+    return value
+
+
+def _copy_foreign(value: Any, memo: _Memo, keep: _Keep) -> Any:
+    return copy.deepcopy(value, memo)
+
+
+def _choose_copier(value: Any, cls: type) -> _Copier:
+    if is_atomic(value):
+        return _share
+    if _is_plain(value, cls):
+        return _plain_copier(value, cls)
+    return _copy_foreign
+
+
+def _is_plain(value: Any, cls: Any) -> bool:
+    """Tell whether attributes are all that `copy.deepcopy` would copy of an instance."""
+    if cls.__new__ is not object.__new__ or cls in copyreg.dispatch_table:
+        return False
+    if any(hasattr(cls, name) for name in ("__deepcopy__", "__getnewargs__", "__getnewargs_ex__")):
+        return False
+    if cls.__reduce_ex__ is not object.__reduce_ex__ or cls.__reduce__ is not object.__reduce__:
+        return False
+    if not all(_is_default(cls, name) for name in ("__getstate__", "__setstate__")):
+        return False
+    try:
+        value.__reduce_ex__(4)  # refuses classes written in C that keep more than attributes
+    except TypeError:
+        return False
+    return True
+
+
+def _is_default(cls: type, name: str) -> bool:
+    method = getattr(cls, name, None)
+    # Frozen slotted dataclasses are given methods of their own, which copy the fields.
+    return method is getattr(object, name, None) or getattr(method, "__module__", None) == "dataclasses"
+
+
+def _plain_copier(value: Any, cls: type) -> _Copier:
+    has_dict = hasattr(value, "__dict__")
+    slots = tuple(
+        name
+        for base in reversed(cls.__mro__)
+        for name, member in vars(base).items()
+        if isinstance(member, types.MemberDescriptorType)
+    )
+
+    def copy_plain(value: Any, memo: _Memo, keep: _Keep) -> Any:
+        duplicate = object.__new__(type(value))
+        memo[id(value)] = duplicate
+        keep(value)
+        shared = _SHARED_TYPES
+        if has_dict:
+            attributes = value.__dict__.copy()
+            for name, item in attributes.items():
+                cls = type(item)
+                if cls not in shared:
+                    attributes[name] = _COPIERS.get(cls, _copy_other)(item, memo, keep)
+            duplicate.__dict__.update(attributes)
+        for name in slots:
+            item = getattr(value, name, _ABSENT)
+            if item is not _ABSENT:
+                object.__setattr__(duplicate, name, _copy_part(item, memo, keep))
+        return duplicate
+
+    return copy_plain
+
+
+_COPIERS: dict[type, _Copier] = {
     list: _copy_list,
     dict: _copy_dict,
     set: _copy_set,
     tuple: _copy_tuple,
     frozenset: _copy_frozenset,
 }
+_COPIERS_OF_CLASSES: "weakref.WeakKeyDictionary[type, _Copier]" = weakref.WeakKeyDictionary()
+"""How to copy instances of classes met so far; weak, for the classes of notebook cells that are run again."""

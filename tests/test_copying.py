@@ -1,0 +1,587 @@
+import collections
+import copy
+import datetime
+import decimal
+import enum
+import fractions
+import gc
+import re
+import sys
+import threading
+import types
+import uuid
+import weakref
+import zoneinfo
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentbench._copying import is_atomic, isolate, isolate_or_same, register_frozen
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Level(enum.IntFlag):
+    LOW = 1
+    HIGH = 2
+
+
+@dataclass
+class Note:
+    text: str
+    tags: list[Any] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class SlottedNote:
+    text: str
+    tags: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenSlottedNote:
+    text: str
+    tags: Any = None
+
+
+@dataclass(frozen=True)
+class HashableNote:
+    text: str
+    tags: tuple[Any, ...] = ()
+
+
+# ------------------------------------------------------------------------------------------------------- what is shared
+
+ATOMS = [
+    "text",
+    7,
+    1.5,
+    True,
+    None,
+    b"bytes",
+    2j,
+    range(3),
+    Colour.RED,
+    Level.LOW | Level.HIGH,
+    datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc),
+    datetime.date(2024, 1, 2),
+    datetime.time(1, 2),
+    datetime.timedelta(seconds=1),
+    datetime.timezone.utc,
+    decimal.Decimal("1.5"),
+    fractions.Fraction(1, 3),
+    uuid.UUID(int=1),
+    zoneinfo.ZoneInfo("UTC"),
+    Note,
+    enum.EnumMeta,
+    len,
+    lambda: None,
+    sys,
+    list[str],
+    int | str,
+    ...,
+    NotImplemented,
+    weakref.ref(Note),
+]
+
+
+@pytest.mark.parametrize("value", ATOMS, ids=repr)
+def test_immutable_values_are_returned_as_they_are(value):
+    assert is_atomic(value)
+    assert isolate(value) is value
+    assert isolate([[value]])[0][0] is value
+    assert isolate_or_same(value) is value
+
+
+@pytest.mark.parametrize("value", [[], {}, set(), (), frozenset(), bytearray(), Note("x"), (1, 2), object()], ids=repr)
+def test_the_type_of_a_container_or_object_does_not_make_it_atomic(value):
+    assert not is_atomic(value)
+
+
+def test_tuples_and_frozensets_of_immutable_values_are_shared_at_any_depth():
+    value = (1, ("a", frozenset({2, (3, None)})), Colour.RED)
+    assert isolate(value) is value
+    assert isolate([value])[0] is value
+
+
+def test_a_subclass_of_an_immutable_type_is_copied_because_it_may_carry_attributes():
+    class Tagged(str):
+        tags: list[int]
+
+    value = Tagged("a")
+    value.tags = [1]
+    result = isolate([value])[0]
+    assert result == "a"
+    assert type(result) is Tagged
+    assert result.tags == [1]
+    assert result.tags is not value.tags
+
+
+def test_a_class_that_merely_has_the_name_of_an_immutable_type_is_copied():
+    fake = type("Decimal", (), {"__module__": "decimal"})()
+    fake.items = [1]
+    assert not is_atomic(fake)
+    assert isolate(fake).items is not fake.items
+
+
+# ------------------------------------------------------------------------------------------------------- what is copied
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [1, "a"],
+        [[1], [2]],
+        {"a": 1},
+        {"a": {"b": [1]}},
+        {1, 2},
+        {(1, 2), frozenset({3})},
+        (1, [2]),
+        {("k", 1): [1]},
+        {HashableNote("k", ("a",)): [1]},
+        {HashableNote("k", ("a",))},
+        frozenset({HashableNote("k", ("a",))}),
+        Note("x", ["a"]),
+        SlottedNote("x", ["a"]),
+        FrozenSlottedNote("x", ["a"]),
+        bytearray(b"x"),
+        collections.deque([[1]], maxlen=3),
+        collections.OrderedDict(a=[1]),
+        collections.defaultdict(list, a=[1]),
+        collections.Counter("aab"),
+        types.SimpleNamespace(a=[1]),
+    ],
+    ids=repr,
+)
+def test_mutable_values_are_copied_with_an_equal_result_of_the_same_type(value):
+    result = isolate(value)
+    assert result == value
+    assert type(result) is type(value)
+    assert not mutable_ids(result) & mutable_ids(value)
+
+
+def test_a_slot_without_a_value_stays_without_one():
+    value = SlottedNote("x")
+    del value.tags
+    assert not hasattr(isolate(value), "tags")
+
+
+def test_private_and_inherited_slots_are_copied():
+    class Base:
+        __slots__ = ("__secret", "shown")
+
+        def __init__(self):
+            self.__secret = [1]
+            self.shown = [2]
+
+        def secret(self):
+            return self.__secret
+
+    class Derived(Base):
+        __slots__ = ("more",)
+
+    value: Any = Derived()
+    value.more = [3]
+    result = isolate(value)
+    assert (result.secret(), result.shown, result.more) == ([1], [2], [3])
+    assert result.secret() is not value.secret()
+
+
+def test_copying_an_object_runs_neither_its_constructor_nor_its_attribute_setter():
+    class Guarded:
+        def __init__(self, items):
+            vars(self)["items"] = items
+
+        def __setattr__(self, name, value):
+            raise AttributeError(name)
+
+    value: Any = Guarded([1])
+    result = isolate(value)
+    assert result.items == [1]
+    assert result.items is not value.items
+
+
+class WithDeepcopy:
+    def __init__(self, items):
+        self.items = items
+
+    def __deepcopy__(self, memo):
+        return WithDeepcopy(["deepcopy", *self.items])
+
+
+class WithReduce:
+    def __init__(self, items):
+        self.items = items
+
+    def __reduce__(self):
+        return WithReduce, (["reduce", *self.items],)
+
+
+class WithState:
+    def __init__(self, items):
+        self.items = items
+
+    def __getstate__(self):
+        return {"items": [*self.items, "getstate"]}
+
+    def __setstate__(self, state):
+        self.items = [*state["items"], "setstate"]
+
+
+class WithNewArguments:
+    items: list[str]
+
+    def __new__(cls, items):
+        self = super().__new__(cls)
+        self.items = ["new", *items]
+        return self
+
+    def __getnewargs__(self):
+        return (self.items[1:],)
+
+
+@pytest.mark.parametrize("cls", [WithDeepcopy, WithReduce, WithState, WithNewArguments])
+def test_classes_that_say_how_they_are_copied_are_obeyed(cls):
+    value = cls(["a"])
+    assert isolate(value).items == copy.deepcopy(value).items
+    assert isolate([[value]])[0][0].items == copy.deepcopy(value).items
+
+
+# ------------------------------------------------------------------------------------------------- aliases and cycles
+
+
+def test_two_names_of_one_list_stay_two_names_of_one_list():
+    inner = [1]
+    result: Any = isolate({"a": inner, "b": (0, inner), "note": Note("x", inner), "odd": collections.deque([inner])})
+    assert result["a"] == [1]
+    assert result["a"] is not inner
+    assert result["b"][1] is result["a"]
+    assert result["note"].tags is result["a"]
+    assert result["odd"][0] is result["a"]
+
+
+def test_an_aliased_tuple_with_mutable_parts_stays_one_tuple():
+    part = ([1],)
+    result = isolate([part, part])
+    assert result[0] is result[1]
+    assert result[0] is not part
+
+
+def test_an_aliased_object_stays_one_object():
+    note = Note("x")
+    result = isolate([note, note])
+    assert result[0] is result[1]
+
+
+def test_cycles_through_every_kind_of_container_are_kept():
+    circle: list[Any] = []
+    mapping: dict[str, Any] = {"circle": circle}
+    pair = (circle, 1)
+    note = Note("x", circle)
+    slotted = SlottedNote("y", circle)
+    circle.extend([mapping, pair, note, slotted, circle])
+    result = isolate(circle)
+    assert result is not circle
+    assert result[0]["circle"] is result
+    assert result[1][0] is result
+    assert result[2].tags is result
+    assert result[3].tags is result
+    assert result[4] is result
+    assert not mutable_ids(result) & mutable_ids(circle)
+
+
+def test_a_cycle_that_starts_at_a_tuple_is_kept():
+    inner: list[Any] = []
+    value = (inner,)
+    inner.append(value)
+    result = isolate(value)
+    assert result[0][0] is result
+    assert result is not value
+
+
+def test_a_cycle_through_a_frozenset_is_kept():
+    node = types.SimpleNamespace()
+    holder = HashableByIdentity(node)
+    value = frozenset({holder})
+    node.back = value
+    result = isolate(value)
+    (copied,) = result
+    assert copied is not holder
+    assert copied.node.back is result
+
+
+def test_a_set_that_contains_its_owner_is_kept():
+    owner = HashableByIdentity(set())
+    owner.node.add(owner)
+    result = isolate(owner.node)
+    (copied,) = result
+    assert copied is not owner
+    assert copied.node is result
+
+
+class HashableByIdentity:
+    def __init__(self, node):
+        self.node = node
+
+
+# --------------------------------------------------------------------------------------------------- frozen once saved
+
+
+class Sealed:
+    def __init__(self, parts):
+        self.parts = parts
+
+
+class HalfSealed(Sealed):
+    pass
+
+
+@pytest.fixture(scope="module")
+def sealed():
+    register_frozen(Sealed)
+    return Sealed([1])
+
+
+def test_instances_of_a_registered_class_are_shared_wherever_they_stand(sealed):
+    assert is_atomic(sealed)
+    assert isolate(sealed) is sealed
+    assert isolate([sealed])[0] is sealed
+    assert isolate({"a": [(sealed,)]})["a"][0][0] is sealed
+    assert isolate(Note("x", [sealed])).tags[0] is sealed
+    assert isolate(SlottedNote("x", [sealed])).tags[0] is sealed
+
+
+def test_a_tuple_of_registered_instances_is_shared(sealed):
+    value = (sealed, 1)
+    assert isolate(value) is value
+
+
+def test_a_subclass_of_a_registered_class_is_copied_until_it_is_registered(sealed):
+    value = HalfSealed([1])
+    assert not is_atomic(value)
+    assert isolate(value).parts is not value.parts
+
+
+def test_registering_a_class_counts_although_its_instances_were_copied_before():
+    class Late:
+        pass
+
+    value = Late()
+    assert isolate([value])[0] is not value
+    register_frozen(Late)
+    assert isolate([value])[0] is value
+
+
+# --------------------------------------------------------------------------------------------------------- what fails
+
+
+def uncopyable():
+    return threading.Lock()
+
+
+class RefusesToBeCopied:
+    def __deepcopy__(self, memo):
+        raise RuntimeError("never")
+
+
+@pytest.mark.parametrize("make", [uncopyable, RefusesToBeCopied, lambda: (number for number in range(3))])
+def test_what_cannot_be_copied_raises_in_isolate_and_is_returned_live_by_isolate_or_same(make):
+    for value in (make(), [make()], {"a": (make(),)}, Note("x", [make()])):
+        with pytest.raises((TypeError, RuntimeError)):
+            isolate(value)
+        assert isolate_or_same(value) is value
+
+
+def test_a_value_nested_too_deeply_is_returned_live():
+    value: list[Any] = []
+    for _ in range(sys.getrecursionlimit() * 2):
+        value = [value]
+    assert isolate_or_same(value) is value
+
+
+def test_what_can_be_copied_is_copied_by_isolate_or_same_too():
+    value = {"a": [1]}
+    result = isolate_or_same(value)
+    assert result == value
+    assert result["a"] is not value["a"]
+
+
+def test_an_interrupt_is_not_taken_for_an_uncopyable_value():
+    class Interrupts:
+        def __deepcopy__(self, memo):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        isolate_or_same([Interrupts()])
+
+
+def test_a_class_whose_instances_were_copied_can_still_be_collected():
+    cls: Any = type("OfACell", (), {})
+    isolate(cls())
+    reference = weakref.ref(cls)
+    del cls
+    gc.collect()
+    assert reference() is None
+
+
+# ---------------------------------------------------------------------------------------------------------------- laws
+
+hashable = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False),
+        st.text(max_size=3),
+        st.binary(max_size=3),
+        st.sampled_from([Colour.RED, decimal.Decimal("1.5"), uuid.UUID(int=1), datetime.date(2024, 1, 2), Note]),
+    ),
+    lambda children: st.one_of(
+        st.tuples(children, children),
+        st.frozensets(children, max_size=3),
+        st.builds(HashableNote, st.text(max_size=2), st.tuples(children)),
+    ),
+    max_leaves=4,
+)
+
+values = st.recursive(
+    hashable,
+    lambda children: st.one_of(
+        st.lists(children, max_size=4),
+        st.dictionaries(st.text(max_size=2), children, max_size=4),
+        st.dictionaries(hashable, children, max_size=3),
+        st.sets(hashable, max_size=3),
+        st.tuples(children, children),
+        st.builds(Note, st.text(max_size=2), st.lists(children, max_size=2)),
+        st.builds(SlottedNote, st.text(max_size=2), st.lists(children, max_size=2)),
+        st.builds(FrozenSlottedNote, st.text(max_size=2), children),
+        st.builds(collections.deque, st.lists(children, max_size=2)),
+        st.builds(collections.OrderedDict, st.dictionaries(st.text(max_size=2), children, max_size=2)),
+    ),
+    max_leaves=12,
+)
+
+
+@st.composite
+def tangled_values(draw):
+    """Values whose containers also stand inside each other, so that aliases and cycles occur."""
+    parts = draw(st.lists(values, min_size=1, max_size=4))
+    containers = [part for part in parts if isinstance(part, (list, dict, Note, SlottedNote))]
+    for holder in containers:
+        if not draw(st.booleans()):
+            continue
+        guest = draw(st.sampled_from(containers))
+        if isinstance(holder, list):
+            holder.append(guest)
+        elif isinstance(holder, dict):
+            holder["guest"] = guest
+        else:
+            holder.tags.append(guest)
+    return draw(st.sampled_from([parts, tuple(parts), {"parts": parts, "first": parts[0]}]))
+
+
+@given(values)
+def test_a_copy_equals_the_deep_copy(value):
+    assert isolate(value) == copy.deepcopy(value) == value
+
+
+@given(tangled_values())
+def test_a_copy_has_the_aliases_and_cycles_of_the_deep_copy(value):
+    assert shape(isolate(value)) == shape(copy.deepcopy(value)) == shape(value)
+
+
+@given(tangled_values())
+def test_a_copy_shares_nothing_mutable_with_its_original(value):
+    assert not mutable_ids(isolate(value)) & mutable_ids(value)
+
+
+@given(
+    st.one_of(
+        st.lists(hashable, max_size=5), st.dictionaries(hashable, hashable, max_size=5), st.sets(hashable, max_size=5)
+    )
+)
+def test_a_flat_container_is_copied_alike_alone_and_inside_another(value):
+    alone = isolate(value)
+    inside = isolate([value, [value]])
+    assert alone == inside[0] == value
+    assert type(alone) is type(inside[0]) is type(value)
+    assert inside[1][0] is inside[0]
+    assert shape(alone) == shape(inside[0])
+
+
+def parts_of(value):
+    """Direct parts, in an order that copies agree on; `None` for what has none."""
+    if isinstance(value, (list, tuple, collections.deque)):
+        return list(value)
+    if isinstance(value, dict):
+        return [part for entry in value.items() for part in entry]
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    if isinstance(value, (Note, SlottedNote, HashableNote, FrozenSlottedNote)):
+        return [value.text, value.tags]
+    if isinstance(value, (types.SimpleNamespace, HashableByIdentity)):
+        return list(vars(value).values())
+    return None
+
+
+def is_mutable(value):
+    return isinstance(value, (list, dict, set, collections.deque, bytearray, Note, SlottedNote, types.SimpleNamespace))
+
+
+def walk(value, visit):
+    """Call `visit` for everything reachable, containers once each, in a fixed order."""
+    seen = set()
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        parts = parts_of(item)
+        known = is_mutable(item) and id(item) in seen
+        visit(item, parts)
+        if parts and not known:
+            seen.add(id(item))
+            waiting.extend(reversed(parts))
+
+
+def mutable_ids(value):
+    found = set()
+    walk(value, lambda item, parts: found.add(id(item)) if is_mutable(item) else None)
+    return found
+
+
+def shape(value):
+    """What a value looks like with its mutable parts numbered by first visit: equal for equal aliasing."""
+    numbers: dict[int, int] = {}
+    lines = []
+
+    def visit(item, parts):
+        number = numbers.setdefault(id(item), len(numbers)) if is_mutable(item) else None
+        lines.append((type(item), number, repr(item) if parts is None else len(parts)))
+
+    walk(value, visit)
+    return lines
+
+
+def test_a_bound_method_is_copied_together_with_its_object():
+    counter = Counting()
+    result: Any = isolate({"counter": counter, "call": counter.count})
+    result["call"]()
+    assert counter.calls == []
+    assert result["counter"].calls == [1]
+
+
+class Counting:
+    def __init__(self):
+        self.calls = []
+
+    def count(self):
+        self.calls.append(1)
+
+
+def test_patterns_are_shared_as_deep_copies_share_them():
+    pattern = re.compile("a")
+    assert isolate([pattern])[0] is pattern
