@@ -417,11 +417,19 @@ class WorkflowValidationError(WorkflowException):
     Attributes:
         message: The message without the type.
         validation_type: The rule that the graph breaks.
+        further_errors: What else is wrong with the graph, in the order of the checks.
     """
+
+    further_errors: tuple[WorkflowValidationError, ...] = ()
 
     def __init__(self, message: str, validation_type: ValidationTypeEnum) -> None:
         self.validation_type = ValidationTypeEnum(validation_type)
         super().__init__(message)
+
+    @property
+    def all_errors(self) -> list[WorkflowValidationError]:
+        """Everything that is wrong with the graph: this error, which came first, and the further ones."""
+        return [self, *self.further_errors]
 
     def __str__(self) -> str:
         return f"[{self.validation_type.value}] {self.message}"
