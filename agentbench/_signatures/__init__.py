@@ -1,0 +1,28 @@
+"""Input and output types of a callable, and the rules for matching values with types."""
+
+from agentbench._signatures.compatibility import is_type_compatible
+from agentbench._signatures.forms import flatten_union
+from agentbench._signatures.handlers import PendingSignature, read_function, read_handler, read_response_handler
+from agentbench._signatures.matching import coerce_answer, decided_by_class, is_instance_of
+from agentbench._signatures.naming import qualified_name, type_name
+from agentbench._signatures.signature import NOT_GIVEN, ExplicitTypes, HandlerSignature
+from agentbench._signatures.type_codec import type_from_dict, type_to_dict
+
+__all__ = [
+    "NOT_GIVEN",
+    "ExplicitTypes",
+    "HandlerSignature",
+    "PendingSignature",
+    "coerce_answer",
+    "decided_by_class",
+    "flatten_union",
+    "is_instance_of",
+    "is_type_compatible",
+    "qualified_name",
+    "read_function",
+    "read_handler",
+    "read_response_handler",
+    "type_from_dict",
+    "type_name",
+    "type_to_dict",
+]

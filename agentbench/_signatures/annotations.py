@@ -1,0 +1,135 @@
+"""Annotations and type names as users write them, turned into types."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import Annotated, Any, ForwardRef, Literal, Optional, Union, get_args, get_origin
+
+from agentbench._signatures.callables import Callee
+from agentbench._signatures.forms import TypeLike, is_union, union_of
+
+_PACKAGE = __name__.partition(".")[0]
+_ALWAYS_KNOWN: Mapping[str, object] = {"Any": Any, "Optional": Optional, "Union": Union}
+
+
+class UnknownNameError(Exception):
+    """Signal between modules, never shown to users: a name in an annotation is not known, or not yet.
+
+    Attributes:
+        name: The unknown name.
+        text: The annotation that holds it.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+        super().__init__(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where the names in a callable's annotations are looked up.
+
+    Attributes:
+        module_names: Globals of the module that the callable was written in.
+        local_names: Everything nearer than that; wins over the module.
+    """
+
+    module_names: dict[str, Any]
+    local_names: Mapping[str, object]
+
+    def evaluate(self, text: str) -> TypeLike:
+        """Return what the text stands for.
+
+        Raises:
+            UnknownNameError: A name or an attribute in it does not exist.
+            ValueError: The text is not a type expression.
+        """
+        try:
+            return eval(text, self.module_names, self.local_names)
+        except NameError as error:
+            raise UnknownNameError(error.name or text, text) from error
+        except AttributeError as error:
+            raise UnknownNameError(text, text) from error
+        except Exception as error:
+            message = f"{text!r} is not a type: {error}. Expected an expression such as 'int' or 'list[str] | None'."
+            raise ValueError(message) from error
+
+    def resolve(self, annotation: TypeLike) -> TypeLike:
+        """Return the annotation with every piece of text inside it replaced by the type that it names.
+
+        Raises:
+            UnknownNameError: A name in it does not exist.
+            ValueError: A text in it is not a type expression.
+        """
+        if isinstance(annotation, str):
+            return self.resolve(self.evaluate(annotation))
+        if isinstance(annotation, ForwardRef):
+            return self.resolve(annotation.__forward_arg__)
+        if isinstance(annotation, list):  # the parameters of a callable
+            return [self.resolve(item) for item in annotation]
+        origin, args = get_origin(annotation), get_args(annotation)
+        if not args or origin is Literal:
+            return annotation
+        types = args[:1] if origin is Annotated else args
+        resolved = tuple(self.resolve(type_) for type_ in types)
+        return annotation if resolved == types else _rebuild(annotation, resolved + args[len(types) :])
+
+
+def holds_text(annotation: TypeLike) -> bool:
+    """Whether there is text in an annotation, so that it needs a scope to be understood."""
+    if isinstance(annotation, (str, ForwardRef)):
+        return True
+    if isinstance(annotation, list):
+        return any(map(holds_text, annotation))
+    return get_origin(annotation) is not Literal and any(map(holds_text, get_args(annotation)))
+
+
+def scope_of(callee: Callee, *, known: Mapping[str, object], fallbacks: Mapping[str, object]) -> Scope:
+    """Return the scope of a callable's annotations, with the calls around its definition that are still running.
+
+    Nearest first: the class bodies and functions around the definition, what the callable closes over, `known`, the
+    code outside this library that called it, the module, then `fallbacks` and the few names that are always known.
+    """
+    enclosing, caller = _running_scopes(callee)
+    names = {**_ALWAYS_KNOWN, **fallbacks}
+    names = {name: value for name, value in names.items() if name not in callee.module_names}
+    for namespace in (caller, known, callee.closure, *reversed(enclosing)):
+        names.update(namespace)
+    return Scope(callee.module_names, names)
+
+
+def _running_scopes(callee: Callee) -> tuple[list[Mapping[str, object]], Mapping[str, object]]:
+    """Return the local names of the frames around the definition, nearest first, and those of the library's caller."""
+    awaited = list(callee.enclosing_scopes)
+    enclosing: list[Mapping[str, object]] = []
+    caller: Mapping[str, object] | None = None
+    for frame in _frames():
+        if caller is None and str(frame.f_globals.get("__name__")).partition(".")[0] != _PACKAGE:
+            caller = _local_names(frame)
+        if awaited and frame.f_globals is callee.module_names and frame.f_code.co_name == awaited[0]:
+            enclosing.append(_local_names(frame))
+            del awaited[0]
+        if caller is not None and not awaited:
+            break
+    return enclosing, caller or {}
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  inspect.stack reads every source file on the way
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _local_names(frame: FrameType) -> Mapping[str, object]:
+    return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
+
+
+def _rebuild(annotation: TypeLike, args: tuple[TypeLike, ...]) -> TypeLike:
+    if is_union(annotation):
+        return union_of(args)
+    return operator.getitem(get_origin(annotation), args[0] if len(args) == 1 else args)

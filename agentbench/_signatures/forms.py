@@ -1,0 +1,156 @@
+"""What kind of type expression an object is, whatever spelling or Python version it came from."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+import typing
+from collections.abc import Iterator
+from typing import Annotated, Any, ForwardRef, TypeVar, Union, get_args, get_origin
+
+TypeLike = Any
+"""Anything that may stand in an annotation: typing has no static name for that before Python 3.15."""
+
+NoneType = type(None)
+
+_TYPING_MODULES = frozenset({"typing", "typing_extensions"})
+_UNIONS = frozenset({Union, types.UnionType})
+_QUALIFIERS = frozenset({"ClassVar", "Final", "NotRequired", "ReadOnly", "Required"})
+_NEVER = frozenset({"Never", "NoReturn"})
+_TYPES_WITHOUT_ORIGIN = _NEVER | {"Any", "LiteralString", "Self"}
+
+
+def special_name(type_: TypeLike) -> str | None:
+    """Return the name of a typing construct such as `Any` or `Never`, or None for everything else.
+
+    Compared by name because typing and typing_extensions each have their own object on older Pythons.
+    """
+    if isinstance(type_, type):
+        return "Any" if type_.__name__ == "Any" and type_.__module__ in _TYPING_MODULES else None
+    if type(type_).__module__ not in _TYPING_MODULES:
+        return None
+    name = getattr(type_, "_name", None)
+    return name if isinstance(name, str) else None
+
+
+def is_any(type_: TypeLike) -> bool:
+    """Whether this is `Any`."""
+    return type_ is Any or special_name(type_) == "Any"
+
+
+def is_never(type_: TypeLike) -> bool:
+    """Whether this is `Never` or `NoReturn`, of typing or of typing_extensions."""
+    return get_origin(type_) is None and special_name(type_) in _NEVER
+
+
+def is_union(type_: TypeLike) -> bool:
+    """Whether this is a union in either spelling."""
+    return get_origin(type_) in _UNIONS
+
+
+def is_alias(type_: TypeLike) -> bool:
+    """Whether this is a `type X = ...` alias, possibly given arguments. Only such an alias may refer to itself."""
+    return type(_alias_of(type_)).__name__ == "TypeAliasType"
+
+
+def is_typed_dict(type_: TypeLike) -> bool:
+    """Whether this is a `TypedDict` class."""
+    return isinstance(type_, type) and hasattr(type_, "__required_keys__") and hasattr(type_, "__total__")
+
+
+def is_protocol(type_: TypeLike) -> bool:
+    """Whether this is a protocol itself, not a class that implements one."""
+    return isinstance(type_, type) and bool(getattr(type_, "_is_protocol", False))
+
+
+def is_runtime_protocol(type_: TypeLike) -> bool:
+    """Whether this is a protocol that `isinstance` may be asked about."""
+    return is_protocol(type_) and bool(getattr(type_, "_is_runtime_protocol", False))
+
+
+def is_type_form(value: object) -> bool:
+    """Whether this object may stand where a type is expected (text and forward references may not)."""
+    if value is None or isinstance(value, (type, TypeVar, typing.NewType)):
+        return True
+    return get_origin(value) is not None or is_alias(value) or special_name(value) in _TYPES_WITHOUT_ORIGIN
+
+
+def is_forward_reference(type_: TypeLike) -> bool:
+    """Whether this names a type that nobody has looked up yet."""
+    return isinstance(type_, (str, ForwardRef))
+
+
+def unwrap(type_: TypeLike) -> TypeLike:
+    """Strip what does not matter for values: `Annotated`, `NewType`, `Required` and its kin, `type` aliases.
+
+    `None` becomes `NoneType`. An alias whose value cannot be evaluated counts as `Any`.
+    """
+    while (inner := _one_layer_off(type_)) is not type_:
+        type_ = inner
+    return type_
+
+
+def type_arguments(type_: TypeLike) -> tuple[TypeLike, ...] | None:
+    """Return the arguments of a generic, or None where it has none (`list`, `typing.List`); `tuple[()]` has `()`."""
+    if not hasattr(type_, "__args__") or get_origin(type_) is None:
+        return None
+    args = get_args(type_)
+    return () if args == ((),) else args  # Python 3.10 writes Tuple[()] that way
+
+
+def flatten_union(type_: TypeLike) -> tuple[TypeLike, ...]:
+    """Return the members of a union, each once, in the order written.
+
+    `Optional[X]` adds `NoneType`, `Never` and `NoReturn` give `()`, any other type gives itself. `Annotated` is
+    taken off; a `NewType` stays.
+    """
+    members: list[TypeLike] = []
+    for member in _members(type_):
+        if member not in members:
+            members.append(member)
+    return tuple(members)
+
+
+def _members(type_: TypeLike) -> Iterator[TypeLike]:
+    if get_origin(type_) is Annotated or is_alias(type_):
+        yield from _members(_one_layer_off(type_))
+    elif is_union(type_):
+        for member in get_args(type_):
+            yield from _members(member)
+    elif not is_never(type_):
+        yield NoneType if type_ is None else type_
+
+
+def _one_layer_off(type_: TypeLike) -> TypeLike:
+    if type_ is None:
+        return NoneType
+    if isinstance(type_, typing.NewType):
+        return type_.__supertype__
+    if get_origin(type_) is Annotated:
+        return type_.__origin__
+    if is_alias(type_):
+        return _alias_value(type_)
+    if special_name(get_origin(type_)) in _QUALIFIERS:
+        return get_args(type_)[0]
+    return type_
+
+
+def _alias_of(type_: TypeLike) -> TypeLike:
+    return get_origin(type_) or type_
+
+
+def _alias_value(type_: TypeLike) -> TypeLike:
+    try:
+        value = _alias_of(type_).__value__
+        return value[get_args(type_)] if get_args(type_) else value
+    except (NameError, TypeError):
+        return Any
+
+
+def union_of(members: tuple[TypeLike, ...]) -> TypeLike:
+    """Return the union of types, written `A | B` where all of them allow it."""
+    try:
+        return functools.reduce(operator.or_, members)
+    except TypeError:  # such as forward references, which know no `|` on older Pythons
+        return operator.getitem(Union, members)

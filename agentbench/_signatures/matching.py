@@ -1,0 +1,262 @@
+"""Does a value fit a type? Asked for every message, so each type is compiled once into a check."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import typing
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import UnionType
+from typing import Literal, TypeVar, Union, get_args, get_origin
+
+from agentbench._signatures.forms import (
+    TypeLike,
+    flatten_union,
+    is_alias,
+    is_any,
+    is_never,
+    is_protocol,
+    is_runtime_protocol,
+    is_typed_dict,
+    is_union,
+    special_name,
+    type_arguments,
+    unwrap,
+)
+
+Check = Callable[[object], bool]
+
+
+def is_instance_of(value: object, type_: TypeLike) -> bool:
+    """Tell whether a value fits a type, contents of lists, sets, tuples and dicts included.
+
+    Empty containers fit every element type, `bool` fits `int`, `int` does not fit `float`. Generics other than
+    `list`, `set`, `tuple` and `dict` are decided by their origin. What cannot be decided at run time (protocols
+    that are not runtime-checkable, unbound type variables, unresolved names) accepts every value.
+    """
+    return check_for(type_)(value)
+
+
+def check_for(type_: TypeLike) -> Check:
+    """Return the compiled check of a type: `check_for(t)(v)` equals `is_instance_of(v, t)`."""
+    try:
+        return _cached_check(type_)
+    except TypeError:  # unhashable, such as Literal[[1]]
+        return _compile(type_)
+
+
+def decided_by_class(type_: TypeLike) -> bool:
+    """Tell whether `is_instance_of(value, type_)` depends on `type(value)` alone, so that a table may remember it.
+
+    True for classes, `Any`, and unions of those. False for generics, literals, typed dicts, protocols and classes
+    whose metaclass has an `isinstance` rule of its own (pydantic's rule is known to look at the class only).
+    """
+    form = unwrap(type_)
+    if is_union(form):
+        return all(decided_by_class(member) for member in get_args(form))
+    if is_any(form) or is_never(form):
+        return True
+    return isinstance(form, type) and get_origin(form) is None and _has_plain_instance_check(form)
+
+
+def _has_plain_instance_check(cls: type) -> bool:
+    if is_protocol(cls) or is_typed_dict(cls):
+        return False
+    check = type(cls).__instancecheck__
+    if check in (type.__instancecheck__, abc.ABCMeta.__instancecheck__):
+        return True
+    return str(getattr(check, "__module__", "")).partition(".")[0] == "pydantic"
+
+
+def _compile(type_: TypeLike) -> Check:
+    if is_alias(type_):  # may refer to itself, so its value is compiled on first use
+        return lambda value: is_instance_of(value, unwrap(type_))
+    form = unwrap(type_)
+    origin, args = get_origin(form), type_arguments(form)
+    if origin is None:
+        return _check_leaf(form)
+    if args is None:
+        return _check_leaf(origin)
+    return _BY_ORIGIN.get(origin, _check_origin)(origin, args)
+
+
+_cached_check = lru_cache(maxsize=2048)(_compile)
+
+
+def _accept(_: object) -> bool:
+    return True
+
+
+def _reject(_: object) -> bool:
+    return False
+
+
+def _check_leaf(form: TypeLike) -> Check:
+    if is_any(form):
+        return _accept
+    if is_never(form):
+        return _reject
+    if isinstance(form, TypeVar):
+        return _check_type_var(form)
+    if is_typed_dict(form):
+        return _check_typed_dict(form)
+    if not isinstance(form, type):
+        return _check_class(str) if special_name(form) == "LiteralString" else _accept
+    if is_protocol(form) and not is_runtime_protocol(form):
+        return _accept
+    return _check_class(form)
+
+
+def _check_class(cls: type | tuple[type, ...]) -> Check:
+    return lambda value: isinstance(value, cls)
+
+
+def _check_type_var(variable: TypeVar) -> Check:
+    if variable.__constraints__:
+        return _check_any(None, variable.__constraints__)
+    return _accept if variable.__bound__ is None else check_for(variable.__bound__)
+
+
+def _check_typed_dict(form: TypeLike) -> Check:
+    required: frozenset[str] = form.__required_keys__
+    fields = typed_dict_fields(form)
+
+    def check(value: object) -> bool:
+        if not isinstance(value, Mapping) or not required <= value.keys():
+            return False
+        # Looked up on use, for a typed dict may contain itself.
+        return all(is_instance_of(value[name], hint) for name, hint in fields.items() if name in value)
+
+    return check
+
+
+def typed_dict_fields(form: TypeLike) -> dict[str, TypeLike]:
+    """Return the fields of a typed dict with their types; unresolvable ones give no fields at all."""
+    try:
+        return typing.get_type_hints(form)
+    except (NameError, TypeError, AttributeError):
+        return {}
+
+
+def _check_origin(origin: TypeLike, _: tuple[TypeLike, ...]) -> Check:
+    return _check_leaf(origin)
+
+
+def _check_any(_: TypeLike, members: tuple[TypeLike, ...]) -> Check:
+    checks = tuple(check_for(member) for member in members)
+    return lambda value: any(check(value) for check in checks)
+
+
+def _check_literal(_: TypeLike, allowed: tuple[object, ...]) -> Check:
+    def same(value: object, choice: object) -> bool:
+        # True equals 1, but nobody who writes Literal[1] means True.
+        return (
+            isinstance(value, type(choice)) and isinstance(value, bool) == isinstance(choice, bool) and value == choice
+        )
+
+    return lambda value: any(same(value, choice) for choice in allowed)
+
+
+def _check_elements(origin: type, args: tuple[TypeLike, ...]) -> Check:
+    every = _check_every(args[0])
+    return lambda value: isinstance(value, origin) and every(typing.cast("typing.Iterable[object]", value))
+
+
+def _check_entries(origin: type, args: tuple[TypeLike, ...]) -> Check:
+    if len(args) != 2:
+        return _check_class(origin)
+    every_key, every_value = map(_check_every, args)
+
+    def check(value: object) -> bool:
+        return isinstance(value, dict) and every_key(value) and every_value(value.values())
+
+    return check
+
+
+def _check_items(_: TypeLike, args: tuple[TypeLike, ...]) -> Check:
+    if any(map(_is_unpacked, args)):
+        return _check_class(tuple)
+    if len(args) == 2 and args[1] is Ellipsis:
+        every = _check_every(args[0])
+        return lambda value: isinstance(value, tuple) and every(value)
+    checks = tuple(check_for(arg) for arg in args)
+
+    def check(value: object) -> bool:
+        if not isinstance(value, tuple) or len(value) != len(checks):
+            return False
+        return all(fits(item) for fits, item in zip(checks, value, strict=True))
+
+    return check
+
+
+def _is_unpacked(arg: TypeLike) -> bool:
+    return bool(getattr(arg, "__unpacked__", False)) or special_name(get_origin(arg)) == "Unpack"
+
+
+def _check_every(type_: TypeLike) -> Callable[[typing.Iterable[object]], bool]:
+    """Return a check of all items of a container, which costs one look per class where the class decides."""
+    check = check_for(type_)
+    if check is _accept:
+        return _accept
+    if not decided_by_class(type_):
+        return lambda items: all(map(check, items))
+    members = tuple(unwrap(member) for member in flatten_union(type_))
+    if any(map(is_any, members)):
+        return _accept
+
+    def every(items: typing.Iterable[object]) -> bool:
+        # Proxies name another class in `__class__`, which only isinstance sees; hence the second look.
+        return all(issubclass(cls, members) for cls in set(map(type, items))) or all(map(check, items))
+
+    return every
+
+
+_BY_ORIGIN: dict[TypeLike, Callable[[TypeLike, tuple[TypeLike, ...]], Check]] = {
+    Union: _check_any,
+    UnionType: _check_any,
+    Literal: _check_literal,
+    list: _check_elements,
+    set: _check_elements,
+    tuple: _check_items,
+    dict: _check_entries,
+}
+
+
+def coerce_answer(value: object, type_: TypeLike) -> object:
+    """Turn an answer from outside into the type that was asked for, where that is safe.
+
+    A fitting value stays as it is. `int` becomes `float`; a `dict` becomes a dataclass, its fields coerced alike, or
+    a model with `model_validate`. Of a union the first member that fits wins. If nothing works the value comes back
+    unchanged, for the caller to refuse.
+    """
+    if is_instance_of(value, type_):
+        return value
+    for member in flatten_union(type_):
+        converted = _convert(value, member)
+        if is_instance_of(converted, member):
+            return converted
+    return value
+
+
+def _convert(value: object, member: TypeLike) -> object:
+    form = unwrap(member)
+    target = get_origin(form) or form
+    if target is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, dict) or not isinstance(target, type):
+        return value
+    try:
+        if hasattr(target, "model_validate"):
+            return target.model_validate(value)
+        return target(**_coerced_fields(value, target)) if dataclasses.is_dataclass(target) else value
+    except Exception:  # noqa: BLE001  constructors and validators are user code; a refusal means "does not fit"
+        return value
+
+
+def _coerced_fields(value: Mapping[str, object], target: type) -> dict[str, object]:
+    try:
+        hints = typing.get_type_hints(target)
+    except (NameError, TypeError):
+        hints = {}
+    return {name: coerce_answer(item, hints.get(name, object)) for name, item in value.items()}

@@ -1,0 +1,73 @@
+"""The values that describe a handler: types passed to its decorator, and what it takes and gives."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, fields
+from typing import Final
+
+from agentbench._signatures.forms import TypeLike
+
+
+class _NotGiven(enum.Enum):
+    NOT_GIVEN = "not given"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+NOT_GIVEN: Final = _NotGiven.NOT_GIVEN
+"""Stands for "no type was passed". `None`, the default of the decorators' keywords, means the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplicitTypes:
+    """Types passed to a decorator: each a type, a union or text that names one; `type(None)` is written out."""
+
+    input: TypeLike = NOT_GIVEN
+    output: TypeLike = NOT_GIVEN
+    workflow_output: TypeLike = NOT_GIVEN
+    request: TypeLike = NOT_GIVEN
+    response: TypeLike = NOT_GIVEN
+
+    def has(self, slot: str) -> bool:
+        """Whether this type was passed."""
+        return is_given(getattr(self, slot))
+
+    def has_any(self) -> bool:
+        """Whether any type was passed, which makes the mode explicit."""
+        return any(self.has(field.name) for field in fields(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerSignature:
+    """What one handler takes and gives.
+
+    Attributes:
+        message_type: Type of the message, a union as one type. For a response handler the type of the response.
+        send_types: Types for `send_message`, unions as their members; `Never` is none.
+        yield_types: Types for `yield_output`, likewise.
+        can_send: Whether the context offers `send_message`.
+        can_yield: Whether the context offers `yield_output`.
+        takes_context: Whether there is a context parameter.
+        request_type: Response handlers only: type of the original request.
+        response_type: Response handlers only: type of the answer.
+    """
+
+    message_type: TypeLike
+    send_types: tuple[TypeLike, ...] = ()
+    yield_types: tuple[TypeLike, ...] = ()
+    can_send: bool = False
+    can_yield: bool = False
+    takes_context: bool = True
+    request_type: TypeLike = None
+    response_type: TypeLike = None
+
+    def resolve(self, owner: type) -> HandlerSignature:
+        """Return this signature: all its types are known."""
+        return self
+
+
+def is_given(type_: TypeLike) -> bool:
+    """Whether something was passed where `NOT_GIVEN` or `None` stand for nothing."""
+    return type_ is not NOT_GIVEN and type_ is not None

@@ -1,0 +1,160 @@
+"""Types to JSON-able values and back, by name and structure.
+
+A class or other named type is the text `"module:qualname"`. Everything built from types is a dictionary with one of
+the keys `union`, `literal` or `origin` (with `args`). `Annotated` metadata is not kept, and `typing.List[int]`
+comes back as `list[int]`.
+
+Decoding imports nothing and runs nothing: a name is looked up in the modules that are loaded, in their plain
+namespaces, and has to stand for a type there.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+import sys
+import types
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, NoReturn, get_args, get_origin
+
+from agentbench._signatures.forms import NoneType, TypeLike, is_type_form, is_union, type_arguments, union_of
+from agentbench._signatures.naming import leaf_address
+
+TypeData = Any
+"""JSON-able: text for a named type, else a dictionary; inside `args` also lists (parameters of a callable)."""
+
+_ELLIPSIS = "..."
+_RENAMED: Mapping[str, TypeLike] = {"typing:Never": NoReturn}
+_SCALARS = (str, int, bool, NoneType)
+
+
+def type_to_dict(type_: TypeLike) -> TypeData:
+    """Return a JSON-able description of a type: text for a named type, a dictionary for a generic or a union.
+
+    Raises:
+        TypeError: The object is not a type, or a `Literal` holds something that JSON cannot.
+    """
+    if type_ is Ellipsis:
+        return _ELLIPSIS
+    if type_ is None:
+        return type_to_dict(NoneType)
+    if isinstance(type_, list):
+        return [type_to_dict(item) for item in type_]
+    if get_origin(type_) is Annotated:
+        return type_to_dict(get_args(type_)[0])
+    if get_origin(type_) is Literal:
+        return {"literal": [_literal_to_data(value) for value in get_args(type_)]}
+    if is_union(type_):
+        return {"union": [type_to_dict(member) for member in get_args(type_)]}
+    origin, args = _generic_parts(type_)
+    address = ":".join(leaf_address(origin))
+    return address if args is None else {"origin": address, "args": [type_to_dict(arg) for arg in args]}
+
+
+def type_from_dict(data: TypeData) -> TypeLike:
+    """Return the type that `type_to_dict` (or, for classes, `qualified_name`) described.
+
+    Raises:
+        TypeError: A name is not that of a type in a loaded module, or the description is malformed.
+    """
+    if isinstance(data, str):
+        return Ellipsis if data == _ELLIPSIS else _find_type(data)
+    if isinstance(data, list):
+        return [type_from_dict(item) for item in data]
+    if isinstance(data, Mapping):
+        for key, build in _BUILDERS.items():
+            if isinstance(data.get(key), (str, list)):
+                return build(data)
+    message = f"{data!r} does not describe a type. Expected what type_to_dict returns."
+    raise TypeError(message)
+
+
+def _generic_parts(type_: TypeLike) -> tuple[TypeLike, tuple[TypeLike, ...] | None]:
+    # A parametrised pydantic model is a class of its own, whose name no module holds.
+    metadata = getattr(type_, "__pydantic_generic_metadata__", None)
+    if isinstance(metadata, dict) and metadata.get("origin") is not None:
+        return metadata["origin"], metadata["args"]
+    return get_origin(type_) or type_, type_arguments(type_)
+
+
+def _literal_to_data(value: object) -> object:
+    if isinstance(value, enum.Enum):
+        return {"enum": ":".join(leaf_address(type(value))), "name": value.name}
+    if isinstance(value, bytes):
+        return {"hex": value.hex()}
+    if type(value) in _SCALARS:
+        return value
+    message = f"Literal value {value!r} cannot be written. Expected text, bytes, int, bool, None or an enum member."
+    raise TypeError(message)
+
+
+def _literal_from_data(data: TypeData) -> object:
+    if not isinstance(data, Mapping):
+        return data
+    if isinstance(data.get("hex"), str):
+        return bytes.fromhex(data["hex"])
+    cls = _find_type(str(data.get("enum")))
+    if not (isinstance(cls, type) and issubclass(cls, enum.Enum)) or data.get("name") not in cls.__members__:
+        message = f"{dict(data)!r} does not name an enum member. Expected an enum class and the name of a member."
+        raise TypeError(message)
+    return cls.__members__[str(data["name"])]
+
+
+def _build_union(data: Mapping[str, TypeData]) -> TypeLike:
+    return union_of(tuple(type_from_dict(member) for member in data["union"]))
+
+
+def _build_literal(data: Mapping[str, TypeData]) -> TypeLike:
+    return operator.getitem(Literal, tuple(map(_literal_from_data, data["literal"])))
+
+
+def _build_generic(data: Mapping[str, TypeData]) -> TypeLike:
+    origin = _find_type(str(data["origin"]))
+    args = tuple(type_from_dict(arg) for arg in data.get("args", ()))
+    return origin[args[0] if len(args) == 1 else args]
+
+
+_BUILDERS: Mapping[str, Callable[[Mapping[str, TypeData]], TypeLike]] = {
+    "union": _build_union,
+    "literal": _build_literal,
+    "origin": _build_generic,
+}
+
+
+def _find_type(address: str) -> TypeLike:
+    for module_name, path in _splits(address):
+        found = _look_up(module_name, path)
+        if found is not None and is_type_form(found):
+            return found
+    if address in _RENAMED:
+        return _RENAMED[address]
+    message = (
+        f"Type {address!r} is not known here. Expected a type in a module that is loaded, and not one defined inside a "
+        "function. Import its module first, then decode again."
+    )
+    raise TypeError(message)
+
+
+def _splits(address: str) -> list[tuple[str, str]]:
+    """Return the ways to part an address into module and name; a dotted one leaves several."""
+    module_name, colon, path = address.partition(":")
+    if colon:
+        return [(module_name, path)]
+    parts = address.split(".")
+    return [(".".join(parts[:at]), ".".join(parts[at:])) for at in range(len(parts) - 1, 0, -1)]
+
+
+def _look_up(module_name: str, path: str) -> object:
+    # Plain namespaces only: getattr could run a module's __getattr__, and with it an import.
+    found: object = sys.modules.get(module_name)
+    for name in path.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+    if found is None and module_name == "builtins":
+        return _find_interpreter_type(path)
+    return found
+
+
+def _find_interpreter_type(name: str) -> object:
+    """Find a class such as `function`, that says it is a builtin but is kept in `types`."""
+    classes = (value for value in vars(types).values() if isinstance(value, type))
+    return next((cls for cls in classes if cls.__module__ == "builtins" and cls.__qualname__ == name), None)
