@@ -1,0 +1,433 @@
+"""The error tree: who descends from whom, what is kept, what is logged."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import agentbench
+from agentbench import exceptions as x
+from agentbench.exceptions import AgentFrameworkException, ValidationTypeEnum
+
+# Every arrow of the tree, and every second base.
+BASES: dict[str, tuple[type, ...]] = {
+    "AgentFrameworkException": (Exception,),
+    "AgentException": (x.AgentFrameworkException,),
+    "AgentInvalidAuthException": (x.AgentException,),
+    "AgentInvalidRequestException": (x.AgentException,),
+    "AgentInvalidResponseException": (x.AgentException,),
+    "AgentContentFilterException": (x.AgentException,),
+    "ChatClientException": (x.AgentFrameworkException,),
+    "ChatClientInvalidAuthException": (x.ChatClientException,),
+    "ChatClientInvalidRequestException": (x.ChatClientException,),
+    "ChatClientInvalidResponseException": (x.ChatClientException,),
+    "ChatClientContentFilterException": (x.ChatClientException,),
+    "CassetteMissError": (x.ChatClientException,),
+    "IntegrationException": (x.AgentFrameworkException,),
+    "IntegrationInitializationError": (x.IntegrationException,),
+    "IntegrationInvalidAuthException": (x.IntegrationException,),
+    "IntegrationInvalidRequestException": (x.IntegrationException,),
+    "IntegrationInvalidResponseException": (x.IntegrationException,),
+    "IntegrationContentFilterException": (x.IntegrationException,),
+    "ContentError": (x.AgentFrameworkException,),
+    "AdditionItemMismatch": (x.ContentError, TypeError),
+    "ToolException": (x.AgentFrameworkException,),
+    "ToolExecutionException": (x.ToolException,),
+    "UserInputRequiredException": (x.ToolException,),
+    "MiddlewareException": (x.AgentFrameworkException,),
+    "MiddlewareTermination": (x.MiddlewareException,),
+    "EvalNotPassedError": (x.AgentFrameworkException,),
+    "SettingNotFoundError": (x.AgentFrameworkException,),
+    "MissingExtraError": (x.AgentFrameworkException, ModuleNotFoundError),
+    "WorkflowException": (x.AgentFrameworkException,),
+    "ExecutorTimeoutError": (x.WorkflowException, TimeoutError),
+    "WorkflowRunnerException": (x.WorkflowException,),
+    "WorkflowBusyError": (x.WorkflowRunnerException, RuntimeError),
+    "WorkflowConvergenceException": (x.WorkflowRunnerException,),
+    "WorkflowCheckpointException": (x.WorkflowRunnerException,),
+    "CheckpointNotFoundError": (x.WorkflowCheckpointException,),
+    "GraphMismatchError": (x.WorkflowCheckpointException,),
+    "WorkflowValidationError": (x.WorkflowException,),
+    "EdgeDuplicationError": (x.WorkflowValidationError,),
+    "TypeCompatibilityError": (x.WorkflowValidationError,),
+    "GraphConnectivityError": (x.WorkflowValidationError,),
+    "GraphError": (x.WorkflowException,),
+    "GraphCompileError": (x.GraphError, x.WorkflowValidationError),
+    "GraphRecursionError": (x.GraphError, x.WorkflowConvergenceException),
+    "ThreadBusyError": (x.GraphError, x.WorkflowBusyError),
+    "NodeError": (x.GraphError,),
+    "NodeTimeoutError": (x.NodeError, TimeoutError),
+    "InvalidUpdateError": (x.GraphError,),
+    "ReducerError": (x.GraphError,),
+    "StateValidationError": (x.GraphError,),
+    "ConcurrentUpdateError": (x.GraphError,),
+    "NotebookError": (x.AgentFrameworkException,),
+    "RendererUnavailable": (x.NotebookError, x.MissingExtraError),
+    "WidgetsUnavailable": (x.NotebookError, x.MissingExtraError),
+    "RenderFailed": (x.NotebookError,),
+    "StepperStateError": (x.NotebookError,),
+    "StepperClosed": (x.NotebookError,),
+    "InvalidEdit": (x.NotebookError,),
+    "FormInvalid": (x.NotebookError,),
+    "UnsupportedSchema": (x.NotebookError,),
+    "RequestAlreadyAnswered": (x.NotebookError, ValueError),
+    "RequestExpired": (x.NotebookError, ValueError),
+    "NestedLoopError": (x.NotebookError, RuntimeError),
+    "NoBlockingError": (x.NotebookError, RuntimeError),
+}
+
+# One of each class whose constructor is its own, with the attributes that have to survive a pickle.
+SPECIAL: dict[str, tuple[AgentFrameworkException, dict[str, Any]]] = {
+    "UserInputRequiredException": (x.UserInputRequiredException(["q"]), {"contents": ["q"]}),
+    "MiddlewareTermination": (x.MiddlewareTermination(result=7), {"result": 7}),
+    "EvalNotPassedError": (x.EvalNotPassedError("m", [1]), {"results": [1]}),
+    "CassetteMissError": (
+        x.CassetteMissError("m", path="c.json", request={"a": 1}, nearest={"a": 2}, difference="a"),
+        {"path": "c.json", "request": {"a": 1}, "nearest": {"a": 2}, "difference": "a"},
+    ),
+    "MissingExtraError": (
+        x.MissingExtraError("notebook", "pandas", purpose="tabulate a run"),
+        {"extra": "notebook", "package": "pandas", "name": "pandas", "purpose": "tabulate a run"},
+    ),
+    "ExecutorTimeoutError": (x.ExecutorTimeoutError("slow", 1.5), {"executor_id": "slow", "timeout_s": 1.5}),
+    "WorkflowConvergenceException": (
+        x.WorkflowConvergenceException("m", max_iterations=3, pending={"a": 2}),
+        {"max_iterations": 3, "pending": {"a": 2}},
+    ),
+    "CheckpointNotFoundError": (x.CheckpointNotFoundError("cp-9"), {"checkpoint_id": "cp-9"}),
+    "GraphMismatchError": (
+        x.GraphMismatchError("m", differences=[{"path": "executors.a", "before": 1, "after": None}]),
+        {"differences": [{"path": "executors.a", "before": 1, "after": None}]},
+    ),
+    "WorkflowValidationError": (
+        x.WorkflowValidationError("m", ValidationTypeEnum.OUTPUT_VALIDATION),
+        {"validation_type": ValidationTypeEnum.OUTPUT_VALIDATION, "message": "m"},
+    ),
+    "EdgeDuplicationError": (
+        x.EdgeDuplicationError("a->b"),
+        {"edge_id": "a->b", "validation_type": ValidationTypeEnum.EDGE_DUPLICATION},
+    ),
+    "TypeCompatibilityError": (
+        x.TypeCompatibilityError("a", "b", [str, list[int]], [int]),
+        {
+            "source_executor_id": "a",
+            "target_executor_id": "b",
+            "source_types": [str, list[int]],
+            "target_types": [int],
+            "validation_type": ValidationTypeEnum.TYPE_COMPATIBILITY,
+        },
+    ),
+    "GraphConnectivityError": (
+        x.GraphConnectivityError("m"),
+        {"validation_type": ValidationTypeEnum.GRAPH_CONNECTIVITY},
+    ),
+    "GraphError": (
+        x.GraphError("m", "GRAPH_003", {"node_name": "a"}, node="a", field="f", task_id="t", step=2, thread_id="th"),
+        {
+            "error_code": "GRAPH_003",
+            "context": {"node_name": "a"},
+            "node": "a",
+            "field": "f",
+            "task_id": "t",
+            "step": 2,
+            "thread_id": "th",
+        },
+    ),
+    "GraphCompileError": (
+        x.GraphCompileError("m", "GRAPH_002"),
+        {"error_code": "GRAPH_002", "validation_type": ValidationTypeEnum.GRAPH_CONNECTIVITY},
+    ),
+    "GraphRecursionError": (
+        x.GraphRecursionError("m", max_iterations=4, result={"n": 1}),
+        {"error_code": "RECURSION_001", "max_iterations": 4, "result": {"n": 1}},
+    ),
+    "NodeTimeoutError": (
+        x.NodeTimeoutError("m", "NODE_TIMEOUT_002", node="a"),
+        {"error_code": "NODE_TIMEOUT_002", "node": "a"},
+    ),
+    "RendererUnavailable": (
+        x.RendererUnavailable("dot", "graphviz-pure"),
+        {"renderer": "dot", "package": "graphviz-pure", "name": "graphviz-pure", "extra": "notebook"},
+    ),
+    "WidgetsUnavailable": (x.WidgetsUnavailable("the form is printed as text"), {"name": "ipywidgets"}),
+    "RenderFailed": (
+        x.RenderFailed("dot", "syntax error in line 2", dot_line="a -> ;", fallback="builtin"),
+        {"renderer": "dot", "reason": "syntax error in line 2", "dot_line": "a -> ;", "fallback": "builtin"},
+    ),
+    "StepperStateError": (
+        x.StepperStateError("done", ["back", "fork"], "step"),
+        {"status": "done", "allowed": ("back", "fork"), "call": "step"},
+    ),
+    "InvalidEdit": (x.InvalidEdit("a.b", "not an int"), {"path": "a.b", "problem": "not an int"}),
+    "FormInvalid": (x.FormInvalid({"age": "not a number"}), {"errors": {"age": "not a number"}}),
+    "UnsupportedSchema": (x.UnsupportedSchema("oneOf", "/a"), {"keyword": "oneOf", "path": "/a"}),
+    "RequestAlreadyAnswered": (
+        x.RequestAlreadyAnswered("r1", "2024-01-01"),
+        {"request_id": "r1", "answered_at": "2024-01-01"},
+    ),
+    "RequestExpired": (x.RequestExpired("r1", "2024-01-01"), {"request_id": "r1", "expired_at": "2024-01-01"}),
+    "NestedLoopError": (x.NestedLoopError("run", "uvloop cannot be nested"), {"call": "run"}),
+    "NoBlockingError": (x.NoBlockingError("run"), {"call": "run"}),
+}
+
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "pickle": lambda error: pickle.loads(pickle.dumps(error)),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+def all_classes() -> dict[str, type[AgentFrameworkException]]:
+    return {
+        name: member
+        for name, member in vars(x).items()
+        if inspect.isclass(member) and issubclass(member, AgentFrameworkException) and name == member.__name__
+    }
+
+
+def test_the_tree_holds_the_named_classes_and_no_others() -> None:
+    assert all_classes().keys() == BASES.keys()
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_every_class_has_the_bases_that_the_tree_draws(name: str) -> None:
+    assert all_classes()[name].__bases__ == BASES[name]
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_every_class_is_drawn_in_the_module_docstring_and_has_a_docstring_of_its_own(name: str) -> None:
+    assert x.__doc__ is not None
+    assert name in x.__doc__.replace("\n", " ").split()
+    assert all_classes()[name].__dict__["__doc__"]
+
+
+@pytest.mark.parametrize("name", [*BASES, "AgentBenchException", "ValidationTypeEnum"])
+def test_every_class_is_at_the_front_door_too(name: str) -> None:
+    assert getattr(agentbench, name) is getattr(x, name)
+
+
+def test_the_root_has_a_second_name() -> None:
+    assert x.AgentBenchException is AgentFrameworkException
+
+
+def test_creating_an_error_writes_one_debug_record(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="agentbench"):
+        AgentFrameworkException("no 100% match")
+    assert [(r.name, r.levelno, r.getMessage(), r.exc_info) for r in caplog.records] == [
+        ("agentbench", logging.DEBUG, "no 100% match", None)
+    ]
+
+
+def test_the_level_of_the_record_can_be_chosen(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="agentbench"):
+        AgentFrameworkException("m", None, 30)
+    assert [r.levelno for r in caplog.records] == [logging.WARNING]
+
+
+def test_without_a_level_nothing_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="agentbench"):
+        AgentFrameworkException("m", log_level=None)
+    assert caplog.records == []
+
+
+def test_the_inner_error_is_logged_and_kept(caplog: pytest.LogCaptureFixture) -> None:
+    inner = ValueError("i")
+    with caplog.at_level(logging.DEBUG, logger="agentbench"):
+        error = AgentFrameworkException("m", inner)
+    assert caplog.records[0].exc_info == (ValueError, inner, None)
+    assert error.args == ("m", inner)
+    assert error.inner_exception is inner
+
+
+def test_the_text_is_the_message_alone() -> None:
+    assert str(AgentFrameworkException("m", ValueError("i"))) == "m"
+    assert AgentFrameworkException("m").args == ("m",)
+
+
+def test_further_arguments_follow_the_inner_error() -> None:
+    inner = ValueError("i")
+    assert AgentFrameworkException("m", inner, None, 1, 2).args == ("m", inner, 1, 2)
+    assert AgentFrameworkException("m", None, None, 1).args == ("m", 1)
+
+
+def test_an_unknown_keyword_is_refused() -> None:
+    with pytest.raises(TypeError):
+        AgentFrameworkException("m", log_levl=30)
+    with pytest.raises(TypeError, match="nod"):
+        x.GraphError("m", nod="a")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", ["UserInputRequiredException", "MiddlewareTermination"])
+def test_errors_that_are_no_failures_are_not_logged(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="agentbench"):
+        x.UserInputRequiredException(["q"])
+        x.MiddlewareTermination()
+    assert caplog.records == []
+
+
+def test_every_class_with_a_constructor_of_its_own_is_among_the_special_cases() -> None:
+    own = {name for name, cls in all_classes().items() if "__init__" in cls.__dict__}
+    assert own - {"AgentFrameworkException", "StepperClosed"} <= SPECIAL.keys()
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_facts_are_attributes(name: str) -> None:
+    error, facts = SPECIAL[name]
+    assert type(error).__name__ == name
+    assert {fact: getattr(error, fact) for fact in facts} == facts
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+@pytest.mark.parametrize("way", WAYS)
+def test_pickling_and_copying_keep_everything_and_log_nothing(
+    name: str, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    error, facts = SPECIAL[name]
+    with caplog.at_level(logging.DEBUG, logger="agentbench"):
+        again = WAYS[way](error)
+    assert caplog.records == []
+    assert type(again) is type(error)
+    assert (str(again), again.args, again.message) == (str(error), error.args, error.message)
+    assert {fact: getattr(again, fact) for fact in facts} == facts
+
+
+def test_a_note_survives_a_pickle() -> None:
+    error = AgentFrameworkException("m", ValueError("i"))
+    error.__dict__["__notes__"] = ["seen in cell 3"]
+    again = pickle.loads(pickle.dumps(error))
+    assert again.__notes__ == ["seen in cell 3"]
+    assert isinstance(again.inner_exception, ValueError)
+
+
+def test_a_validation_error_shows_its_type_before_the_message() -> None:
+    error = x.WorkflowValidationError("m", ValidationTypeEnum.TYPE_COMPATIBILITY)
+    assert str(error) == "[TYPE_COMPATIBILITY] m"
+    assert error.message == "m"
+
+
+def test_a_validation_type_may_be_given_as_text_and_must_exist() -> None:
+    error = x.WorkflowValidationError("m", "OUTPUT_VALIDATION")  # type: ignore[arg-type]
+    assert error.validation_type is ValidationTypeEnum.OUTPUT_VALIDATION
+    with pytest.raises(ValueError, match="NO_SUCH"):
+        x.WorkflowValidationError("m", "NO_SUCH")  # type: ignore[arg-type]
+
+
+def test_the_validation_types_are_these() -> None:
+    assert [member.value for member in ValidationTypeEnum] == [
+        "EDGE_DUPLICATION",
+        "EXECUTOR_DUPLICATION",
+        "TYPE_COMPATIBILITY",
+        "GRAPH_CONNECTIVITY",
+        "HANDLER_OUTPUT_ANNOTATION",
+        "OUTPUT_VALIDATION",
+    ]
+
+
+def test_types_that_do_not_fit_are_named() -> None:
+    text = str(x.TypeCompatibilityError("a", "b", [str, list[int]], []))
+    assert "'a' sends str, list[int]" in text
+    assert "'b' takes nothing" in text
+
+
+def test_a_mismatch_of_contents_is_a_type_error() -> None:
+    with pytest.raises(TypeError):
+        raise x.AdditionItemMismatch("m")
+
+
+def test_a_missing_extra_is_an_import_error_that_says_what_to_type() -> None:
+    with pytest.raises(ImportError, match=r'pip install "agentbench\[notebook\]"') as caught:
+        raise x.MissingExtraError("notebook", "pandas", purpose="tabulate a run")
+    assert "tabulate a run" in str(caught.value)
+    assert caught.value.name == "pandas"
+
+
+def test_graph_errors_show_their_code_and_turn_into_plain_data() -> None:
+    error = x.NodeError("it broke", context={"node_name": "a"}, node="a")
+    assert str(error) == "[NODE_001] it broke"
+    assert error.to_dict() == {
+        "error_type": "NodeError",
+        "error_code": "NODE_001",
+        "message": "it broke",
+        "context": {"node_name": "a"},
+    }
+    assert (error.field, error.step, error.errors) == (None, None, ())
+    assert str(x.GraphError("m")) == "[GRAPH_000] m"
+    assert str(x.NodeTimeoutError("m")) == "[NODE_TIMEOUT_001] m"
+    assert x.GraphRecursionError("m").pending == {}
+
+
+def test_a_compile_error_counts_as_a_validation_error() -> None:
+    with pytest.raises(x.WorkflowValidationError) as caught:
+        raise x.GraphCompileError("no entry", "GRAPH_002")
+    assert str(caught.value) == "[GRAPH_002] no entry"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (x.StepperStateError("done", ["back", "fork"], "step"), ["step()", "'done'", "back()", "fork()"]),
+        (x.StepperClosed(), ["workflow.stepper()"]),
+        (x.InvalidEdit("a.b", "Input should be a valid integer"), ["'a.b'", "valid integer", "unchanged"]),
+        (x.RequestAlreadyAnswered("r1", "2024-01-01T00:00:00Z"), ["'r1'", "2024-01-01T00:00:00Z"]),
+        (x.RequestExpired("r1", "2024-01-01T00:00:00Z"), ["'r1'", "2024-01-01T00:00:00Z"]),
+        (x.FormInvalid({"age": "not a number", "": "too long"}), ["age: not a number", "value: too long", ".raw"]),
+        (x.UnsupportedSchema("oneOf", "/a"), ["'oneOf'", "'/a'"]),
+        (x.NestedLoopError("run_it"), ["await run_it(...)"]),
+        (x.NoBlockingError("run_it"), ["await run_it(...)"]),
+        (x.RendererUnavailable("dot", "graphviz-pure"), ["'dot'", "graphviz-pure", "pip install"]),
+        (x.RenderFailed("dot", "syntax error", dot_line="a -> ;", fallback="builtin"), ["syntax", "a -> ;", "builtin"]),
+        (x.WidgetsUnavailable("the form is printed as text"), ["printed as text", "pip install"]),
+        (x.CheckpointNotFoundError("cp-9"), ["'cp-9'", "list_checkpoint_ids"]),
+        (x.ExecutorTimeoutError("slow", 1.5), ["'slow'", "1.5 s"]),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_messages_are_one_line_and_name_the_facts(error: Exception, words: list[str]) -> None:
+    assert "\n" not in str(error)
+    assert [word for word in words if word not in str(error)] == []
+
+
+def ladder(error: Exception) -> str:
+    """What a user writes around a run: from the most precise error to the root, with one `try` inside another."""
+    try:
+        try:
+            raise error
+        except x.ChatClientInvalidAuthException:
+            return "refresh the credentials"
+        except x.AgentContentFilterException:
+            return "say sorry"
+        except x.WorkflowConvergenceException:
+            return "look for the loop"
+        except x.WorkflowCheckpointException:
+            return "start afresh"
+    except x.EdgeDuplicationError as caught:
+        return f"remove {caught.edge_id}"
+    except x.TypeCompatibilityError as caught:
+        return f"convert for {caught.target_executor_id}"
+    except AgentFrameworkException:
+        return "log it"
+
+
+@pytest.mark.parametrize(
+    ("error", "done"),
+    [
+        (x.ChatClientInvalidAuthException("m"), "refresh the credentials"),
+        (x.ChatClientContentFilterException("m"), "log it"),
+        (x.AgentContentFilterException("m"), "say sorry"),
+        (x.WorkflowConvergenceException("m"), "look for the loop"),
+        (x.GraphRecursionError("m"), "look for the loop"),
+        (x.CheckpointNotFoundError("cp-1"), "start afresh"),
+        (x.EdgeDuplicationError("a->b"), "remove a->b"),
+        (x.TypeCompatibilityError("a", "b", [str], [int]), "convert for b"),
+        (x.WorkflowBusyError("m"), "log it"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_a_nested_ladder_of_except_clauses_meets_the_right_rung(error: Exception, done: str) -> None:
+    assert ladder(error) == done

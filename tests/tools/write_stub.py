@@ -1,0 +1,62 @@
+"""Write `agentbench/__init__.pyi`, the typed twin of the lazy front door, from the table in `agentbench/__init__.py`.
+
+Run `python tests/tools/write_stub.py` after a change of the table; `--check` only says whether the twin is in step.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import agentbench
+
+STUB = Path(agentbench.__file__).with_name("__init__.pyi")
+
+HEAD = '''\
+"""Typed twin of the lazy front door; written by tests/tools/write_stub.py, not by hand."""
+
+from typing import Any
+
+'''
+
+TAIL = """\
+
+__version__: str
+__all__: list[str]
+
+def load_ipython_extension(ip: Any) -> None: ...
+def unload_ipython_extension(ip: Any) -> None: ...
+"""
+
+
+def stub_text() -> str:
+    """The text that the twin should have."""
+    imports = [f"from agentbench import {name} as {name}" for name in agentbench._SUBMODULES]
+    homes = [(module, name, name) for name, module in agentbench._MODULE_OF.items()]
+    homes += [(agentbench._MODULE_OF[name], name, alias) for alias, name in agentbench._ALIASES.items()]
+    homes.sort(key=lambda home: (home[0], _ruff_order(home[1]), _ruff_order(home[2])))
+    imports += [f"from {module} import {name} as {public}" for module, name, public in homes]
+    return HEAD + "\n".join(imports) + "\n" + TAIL
+
+
+def _ruff_order(name: str) -> tuple[int, str]:
+    """Constants, then classes, then the rest, as the linter sorts imports."""
+    if name.isupper():
+        return 0, name.lower()
+    return (1 if name[0].isupper() else 2), name.lower()
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check; 1 if the check fails."""
+    wanted = stub_text()
+    if "--check" in arguments:
+        if STUB.read_text(encoding="utf-8") == wanted:
+            return 0
+        print("agentbench/__init__.pyi is out of step. Run: python tests/tools/write_stub.py")
+        return 1
+    STUB.write_text(wanted, encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
