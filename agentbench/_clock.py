@@ -14,6 +14,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Protocol, runtime_checkable
 
 _NS_PER_S = 1_000_000_000
+_ID_DIGITS = {"cp": 4}
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -111,8 +112,6 @@ class CountingIds:
     Checkpoint ids have four digits, so that files named after them sort in order of age.
     """
 
-    _DIGITS = {"cp": 4}  # noqa: RUF012 - a constant table
-
     def __init__(self) -> None:
         self._counters: dict[str, itertools.count[int]] = {}
 
@@ -120,7 +119,7 @@ class CountingIds:
         """Return `kind` and the number of this call among those for that kind."""
         # setdefault and next are atomic: two threads never get one number.
         number = next(self._counters.setdefault(kind, itertools.count(1)))
-        return f"{kind}-{number:0{self._DIGITS.get(kind, 1)}d}"
+        return f"{kind}-{number:0{_ID_DIGITS.get(kind, 1)}d}"
 
     def __repr__(self) -> str:
         return "CountingIds()"

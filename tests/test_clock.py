@@ -1,0 +1,180 @@
+"""Times and ids that can be replaced."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentbench._clock import (
+    Clock,
+    CountingIds,
+    IdSource,
+    RandomIds,
+    SystemClock,
+    TickingClock,
+    iso_utc,
+    runtime_defaults,
+    set_runtime_defaults,
+)
+
+NEW_YEAR_NS = 1_704_067_200_000_000_000
+
+
+def test_the_system_clock_and_random_ids_are_the_defaults() -> None:
+    defaults = runtime_defaults()
+    assert isinstance(defaults.clock, SystemClock)
+    assert isinstance(defaults.ids, RandomIds)
+    assert defaults.observe is False
+
+
+def test_all_four_satisfy_their_protocols() -> None:
+    assert all(isinstance(clock, Clock) for clock in (SystemClock(), TickingClock()))
+    assert all(isinstance(ids, IdSource) for ids in (RandomIds(), CountingIds()))
+
+
+def test_the_system_clock_reads_times_that_do_not_go_back() -> None:
+    clock = SystemClock()
+    assert clock.time_ns() > NEW_YEAR_NS
+    first, second = clock.perf_ns(), clock.perf_ns()
+    assert first <= second
+
+
+def test_a_ticking_clock_starts_with_2024_and_moves_by_a_millisecond_per_reading() -> None:
+    clock = TickingClock()
+    assert [clock.time_ns() for _ in range(3)] == [NEW_YEAR_NS, NEW_YEAR_NS + 1_000_000, NEW_YEAR_NS + 2_000_000]
+    assert [clock.perf_ns() for _ in range(3)] == [0, 1_000_000, 2_000_000]
+
+
+def test_measuring_durations_does_not_move_the_time_stamps() -> None:
+    clock = TickingClock()
+    clock.perf_ns()
+    assert clock.time_ns() == NEW_YEAR_NS
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "2024-01-01T00:00:00Z",
+        "2024-01-01T00:00:00",
+        "2024-01-01T02:00:00+02:00",
+        "2024-01-01",
+        datetime(2024, 1, 1),
+        datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))),
+    ],
+    ids=str,
+)
+def test_a_start_may_be_given_in_any_zone(start: str | datetime) -> None:
+    assert TickingClock(start).time_ns() == NEW_YEAR_NS
+
+
+def test_a_tick_of_nothing_stops_the_clock() -> None:
+    clock = TickingClock(tick_s=0)
+    assert clock.time_ns() == clock.time_ns()
+
+
+def test_a_clock_that_goes_back_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"-0\.5"):
+        TickingClock(tick_s=-0.5)
+
+
+def test_counting_ids_count_each_kind_for_itself() -> None:
+    ids = CountingIds()
+    assert [ids.new_id(kind) for kind in ("run", "cp", "run", "cp", "request", "anything")] == [
+        "run-1",
+        "cp-0001",
+        "run-2",
+        "cp-0002",
+        "request-1",
+        "anything-1",
+    ]
+
+
+def test_counting_ids_give_no_number_twice_between_threads() -> None:
+    ids, given_out, start = CountingIds(), [], threading.Barrier(4)
+
+    def take() -> None:
+        start.wait()
+        given_out.extend([ids.new_id("run") for _ in range(500)])
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(given_out) == sorted(f"run-{n}" for n in range(1, 2001))
+
+
+def test_random_ids_are_uuids_whatever_the_kind() -> None:
+    ids = RandomIds()
+    first, second = ids.new_id("run"), ids.new_id("run")
+    assert first != second
+    assert uuid.UUID(first).version == 4
+
+
+@pytest.mark.parametrize(
+    ("made", "shown"),
+    [
+        (SystemClock(), "SystemClock()"),
+        (TickingClock("2024-05-01", tick_s=0.5), "TickingClock('2024-05-01T00:00:00+00:00', tick_s=0.5)"),
+        (RandomIds(), "RandomIds()"),
+        (CountingIds(), "CountingIds()"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_shows_how_it_was_made(made: object, shown: str) -> None:
+    assert repr(made) == shown
+
+
+def test_one_default_is_replaced_and_the_others_stay() -> None:
+    before = runtime_defaults()
+    clock = TickingClock()
+    assert set_runtime_defaults(clock=clock) is before
+    assert runtime_defaults().clock is clock
+    assert runtime_defaults().ids is before.ids
+    set_runtime_defaults(observe=True)
+    assert (runtime_defaults().clock, runtime_defaults().observe) == (clock, True)
+    set_runtime_defaults(observe=False)
+    assert runtime_defaults().observe is False
+
+
+def test_what_was_there_before_can_be_brought_back() -> None:
+    before = set_runtime_defaults(clock=TickingClock(), ids=CountingIds(), observe=True)
+    set_runtime_defaults(clock=before.clock, ids=before.ids, observe=before.observe)
+    assert runtime_defaults() == before
+
+
+def test_something_else_than_a_clock_or_ids_is_refused_and_changes_nothing() -> None:
+    before = runtime_defaults()
+    with pytest.raises(TypeError, match="time_ns"):
+        set_runtime_defaults(clock=12, ids=CountingIds())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="new_id"):
+        set_runtime_defaults(clock=TickingClock(), ids="run-1")  # type: ignore[arg-type]
+    assert runtime_defaults() is before
+
+
+def test_times_are_written_with_six_digits_and_a_zone() -> None:
+    assert iso_utc(NEW_YEAR_NS) == "2024-01-01T00:00:00.000000+00:00"
+    assert iso_utc(NEW_YEAR_NS + 1_234_567) == "2024-01-01T00:00:00.001234+00:00"
+    assert iso_utc(-1000) == "1969-12-31T23:59:59.999999+00:00"
+
+
+microseconds = st.datetimes(
+    min_value=datetime(1900, 1, 1), max_value=datetime(2200, 1, 1), timezones=st.just(timezone.utc)
+)
+
+
+@given(microseconds)
+def test_a_written_time_is_read_back_as_it_was(moment: datetime) -> None:
+    written = iso_utc(TickingClock(moment).time_ns())
+    assert datetime.fromisoformat(written) == moment
+
+
+@given(microseconds, microseconds)
+def test_the_order_of_texts_is_the_order_of_times(first: datetime, second: datetime) -> None:
+    texts = [iso_utc(TickingClock(moment).time_ns()) for moment in (first, second)]
+    assert (texts[0] < texts[1]) == (first < second)
