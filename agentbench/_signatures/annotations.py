@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import FrameType
-from typing import Annotated, Any, ForwardRef, Literal, Optional, Union, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, Literal, Optional, Union, get_args
 
 from agentbench._signatures.callables import Callee
-from agentbench._signatures.forms import TypeLike, is_union, union_of
+from agentbench._signatures.forms import TypeLike, is_union, origin_of, union_of
 
 _PACKAGE = __name__.partition(".")[0]
 _ALWAYS_KNOWN: Mapping[str, object] = {"Any": Any, "Optional": Optional, "Union": Union}
@@ -71,7 +71,7 @@ class Scope:
             return self.resolve(annotation.__forward_arg__)
         if isinstance(annotation, list):  # the parameters of a callable
             return [self.resolve(item) for item in annotation]
-        origin, args = get_origin(annotation), get_args(annotation)
+        origin, args = origin_of(annotation), get_args(annotation)
         if not args or origin is Literal:
             return annotation
         types = args[:1] if origin is Annotated else args
@@ -85,7 +85,7 @@ def holds_text(annotation: TypeLike) -> bool:
         return True
     if isinstance(annotation, list):
         return any(map(holds_text, annotation))
-    return get_origin(annotation) is not Literal and any(map(holds_text, get_args(annotation)))
+    return origin_of(annotation) is not Literal and any(map(holds_text, get_args(annotation)))
 
 
 def scope_of(callee: Callee, *, known: Mapping[str, object], fallbacks: Mapping[str, object]) -> Scope:
@@ -132,4 +132,4 @@ def _local_names(frame: FrameType) -> Mapping[str, object]:
 def _rebuild(annotation: TypeLike, args: tuple[TypeLike, ...]) -> TypeLike:
     if is_union(annotation):
         return union_of(args)
-    return operator.getitem(get_origin(annotation), args[0] if len(args) == 1 else args)
+    return operator.getitem(origin_of(annotation), args[0] if len(args) == 1 else args)

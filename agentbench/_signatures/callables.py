@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -51,10 +52,8 @@ class Callee:
             return {}
         names: dict[str, object] = {}
         for name, cell in zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True):
-            try:
+            with contextlib.suppress(ValueError):  # an empty cell: the name is assigned further down
                 names[name] = cell.cell_contents
-            except ValueError:  # still empty: assigned further down
-                continue
         return names
 
 

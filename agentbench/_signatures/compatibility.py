@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args
 
 from agentbench._signatures.forms import (
     TypeLike,
+    fields_of,
     is_alias,
     is_any,
     is_never,
@@ -15,10 +16,11 @@ from agentbench._signatures.forms import (
     is_runtime_protocol,
     is_typed_dict,
     is_union,
+    origin_of,
     type_arguments,
     unwrap,
 )
-from agentbench._signatures.matching import is_instance_of, typed_dict_fields
+from agentbench._signatures.matching import is_instance_of
 
 
 def is_type_compatible(source: TypeLike, target: TypeLike) -> bool:
@@ -28,14 +30,27 @@ def is_type_compatible(source: TypeLike, target: TypeLike) -> bool:
     covariantly; where only one side has arguments the other one is trusted, as is `Any` on either side: messages are
     checked again at run time. A class fits a `Literal` if it fits the class of one of its values.
     """
+    return _judge(source, target, trusting=True)
+
+
+def always_fits(source: TypeLike, target: TypeLike) -> bool:
+    """Tell whether every value that matches `source` is certain to match `target`.
+
+    Stricter than `is_type_compatible`, which gives types that say too little the benefit of the doubt: `Any` fits
+    `str` there, but not always.
+    """
+    return _judge(source, target, trusting=False)
+
+
+def _judge(source: TypeLike, target: TypeLike, *, trusting: bool) -> bool:
     try:
-        return _cached_verdict(source, target)
+        return _cached_verdict(source, target, trusting=trusting)
     except TypeError:  # an unhashable type, such as Literal[[1]]
-        return _verdict(source, target)
+        return _verdict(source, target, trusting=trusting)
 
 
-def _verdict(source: TypeLike, target: TypeLike) -> bool:
-    return _Comparison().fits(source, target)
+def _verdict(source: TypeLike, target: TypeLike, *, trusting: bool) -> bool:
+    return _Comparison(trusting=trusting).fits(source, target)
 
 
 _cached_verdict = lru_cache(maxsize=4096)(_verdict)
@@ -46,11 +61,15 @@ class _Comparison:
 
     A `type` alias may refer to itself. A pair of types that comes up again while it is being compared is therefore
     taken to fit, as is usual for recursive types.
+
+    Args:
+        trusting: Whether types that say too little fit.
     """
 
-    __slots__ = ("_verdicts",)
+    __slots__ = ("_trusting", "_verdicts")
 
-    def __init__(self) -> None:
+    def __init__(self, *, trusting: bool) -> None:
+        self._trusting = trusting
         self._verdicts: list[list[TypeLike]] = []
 
     def fits(self, source: TypeLike, target: TypeLike) -> bool:
@@ -67,21 +86,20 @@ class _Comparison:
         return bool(entry[2])
 
     def _values_fit(self, source: TypeLike, target: TypeLike) -> bool:
-        if source == target or target is object or _is_open(source) or _is_open(target) or is_never(source):
+        if source == target or target is object or _is_open(target) or is_never(source):
             return True
+        if _is_open(source):
+            return self._trusting
         if isinstance(source, TypeVar) or is_union(source):
             return all(self.fits(member, target) for member in _alternatives(source))
-        if get_origin(source) is Literal:
-            return self._literal_fits(get_args(source), target)
+        if origin_of(source) is Literal:
+            # The values are known here and now, so the run-time question can be asked already.
+            return all(is_instance_of(value, target) for value in get_args(source))
         if isinstance(target, TypeVar) or is_union(target):
             return any(self.fits(source, member) for member in _alternatives(target))
-        if get_origin(target) is Literal:
-            return any(self.fits(source, type(value)) for value in get_args(target))
+        if origin_of(target) is Literal:
+            return self._trusting and any(self.fits(source, type(value)) for value in get_args(target))
         return self._classes_fit(source, target)
-
-    def _literal_fits(self, values: tuple[object, ...], target: TypeLike) -> bool:
-        # The values are known here and now, so the run-time question can be asked about most targets.
-        return all(is_instance_of(value, target) for value in values)
 
     def _classes_fit(self, source: TypeLike, target: TypeLike) -> bool:
         if is_typed_dict(target):
@@ -89,11 +107,11 @@ class _Comparison:
         if is_typed_dict(source):
             return self._typed_dict_fits(source, target)
         source_args, target_args = type_arguments(source), type_arguments(target)
-        source_class, target_class = get_origin(source) or source, get_origin(target) or target
-        if not _is_subclass(source_class, target_class):
+        source_class, target_class = origin_of(source) or source, origin_of(target) or target
+        if not self._is_subclass(source_class, target_class):
             return False
-        if source_args is None or target_args is None:
-            return True
+        if target_args is None or source_args is None:
+            return target_args is None or self._trusting
         if source_class is tuple:
             return self._tuple_fits(source_args, target_class, target_args)
         return self._arguments_fit(source_args, target_args)
@@ -111,32 +129,42 @@ class _Comparison:
         return all(self.fits(one, other) for one, other in zip(source, target, strict=False))
 
     def _fits_typed_dict(self, source: TypeLike, target: TypeLike) -> bool:
-        fields = typed_dict_fields(target)
+        fields = fields_of(target)
         if is_typed_dict(source):
-            given = typed_dict_fields(source)
+            given = fields_of(source)
             if not target.__required_keys__ <= source.__required_keys__:
                 return False
             return all(self.fits(given[name], hint) for name, hint in fields.items() if name in given)
         args = type_arguments(source)
-        if not _is_subclass(get_origin(source) or source, Mapping):
+        if not self._trusting or not self._is_subclass(origin_of(source) or source, Mapping):
             return False
         return args is None or len(args) != 2 or self.fits(args[0], str)
 
     def _typed_dict_fits(self, source: TypeLike, target: TypeLike) -> bool:
-        values = tuple(typed_dict_fields(source).values())
+        values = tuple(fields_of(source).values())
         args = type_arguments(target) or ()
-        if not _is_subclass(dict, get_origin(target) or target):
+        if not self._is_subclass(dict, origin_of(target) or target):
             return False
         if args and not self.fits(str, args[0]):
             return False
         return len(args) != 2 or all(self.fits(value, args[1]) for value in values)
+
+    def _is_subclass(self, source: TypeLike, target: TypeLike) -> bool:
+        if is_never(target):
+            return False
+        if is_protocol(target) and not is_runtime_protocol(target):
+            return True
+        try:
+            return issubclass(source, target)
+        except TypeError:  # protocols with data members and other things that only values can be held against
+            return self._trusting
 
 
 def _is_open(type_: TypeLike) -> bool:
     """Whether nothing is known about a type before its values arrive."""
     if is_any(type_):
         return True
-    return not isinstance(type_, (type, TypeVar)) and get_origin(type_) is None and not is_never(type_)
+    return not isinstance(type_, (type, TypeVar)) and origin_of(type_) is None and not is_never(type_)
 
 
 def _alternatives(type_: TypeLike) -> tuple[TypeLike, ...]:
@@ -147,14 +175,3 @@ def _alternatives(type_: TypeLike) -> tuple[TypeLike, ...]:
 
 def _is_variadic(args: tuple[TypeLike, ...]) -> bool:
     return len(args) == 2 and args[1] is Ellipsis
-
-
-def _is_subclass(source: TypeLike, target: TypeLike) -> bool:
-    if is_never(target):
-        return False
-    if is_protocol(target) and not is_runtime_protocol(target):
-        return True
-    try:
-        return issubclass(source, target)
-    except TypeError:  # protocols with data members and other constructs that only values can be held against
-        return True

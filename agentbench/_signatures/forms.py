@@ -21,6 +21,11 @@ _NEVER = frozenset({"Never", "NoReturn"})
 _TYPES_WITHOUT_ORIGIN = _NEVER | {"Any", "LiteralString", "Self"}
 
 
+def origin_of(type_: TypeLike) -> TypeLike:
+    """Return what a generic was made from: `list` for `list[int]`, `Union` or `UnionType` for unions, else None."""
+    return get_origin(type_)
+
+
 def special_name(type_: TypeLike) -> str | None:
     """Return the name of a typing construct such as `Any` or `Never`, or None for everything else.
 
@@ -41,12 +46,12 @@ def is_any(type_: TypeLike) -> bool:
 
 def is_never(type_: TypeLike) -> bool:
     """Whether this is `Never` or `NoReturn`, of typing or of typing_extensions."""
-    return get_origin(type_) is None and special_name(type_) in _NEVER
+    return origin_of(type_) is None and special_name(type_) in _NEVER
 
 
 def is_union(type_: TypeLike) -> bool:
     """Whether this is a union in either spelling."""
-    return get_origin(type_) in _UNIONS
+    return origin_of(type_) in _UNIONS
 
 
 def is_alias(type_: TypeLike) -> bool:
@@ -73,7 +78,7 @@ def is_type_form(value: object) -> bool:
     """Whether this object may stand where a type is expected (text and forward references may not)."""
     if value is None or isinstance(value, (type, TypeVar, typing.NewType)):
         return True
-    return get_origin(value) is not None or is_alias(value) or special_name(value) in _TYPES_WITHOUT_ORIGIN
+    return origin_of(value) is not None or is_alias(value) or special_name(value) in _TYPES_WITHOUT_ORIGIN
 
 
 def is_forward_reference(type_: TypeLike) -> bool:
@@ -93,10 +98,18 @@ def unwrap(type_: TypeLike) -> TypeLike:
 
 def type_arguments(type_: TypeLike) -> tuple[TypeLike, ...] | None:
     """Return the arguments of a generic, or None where it has none (`list`, `typing.List`); `tuple[()]` has `()`."""
-    if not hasattr(type_, "__args__") or get_origin(type_) is None:
+    if not hasattr(type_, "__args__") or origin_of(type_) is None:
         return None
     args = get_args(type_)
     return () if args == ((),) else args  # Python 3.10 writes Tuple[()] that way
+
+
+def fields_of(cls: TypeLike) -> dict[str, TypeLike]:
+    """Return the annotated fields of a typed dict or dataclass; names that cannot be resolved give no fields at all."""
+    try:
+        return typing.get_type_hints(cls)
+    except (AttributeError, NameError, TypeError):
+        return {}
 
 
 def flatten_union(type_: TypeLike) -> tuple[TypeLike, ...]:
@@ -113,7 +126,7 @@ def flatten_union(type_: TypeLike) -> tuple[TypeLike, ...]:
 
 
 def _members(type_: TypeLike) -> Iterator[TypeLike]:
-    if get_origin(type_) is Annotated or is_alias(type_):
+    if origin_of(type_) is Annotated or is_alias(type_):
         yield from _members(_one_layer_off(type_))
     elif is_union(type_):
         for member in get_args(type_):
@@ -127,17 +140,17 @@ def _one_layer_off(type_: TypeLike) -> TypeLike:
         return NoneType
     if isinstance(type_, typing.NewType):
         return type_.__supertype__
-    if get_origin(type_) is Annotated:
+    if origin_of(type_) is Annotated:
         return type_.__origin__
     if is_alias(type_):
         return _alias_value(type_)
-    if special_name(get_origin(type_)) in _QUALIFIERS:
+    if special_name(origin_of(type_)) in _QUALIFIERS:
         return get_args(type_)[0]
     return type_
 
 
 def _alias_of(type_: TypeLike) -> TypeLike:
-    return get_origin(type_) or type_
+    return origin_of(type_) or type_
 
 
 def _alias_value(type_: TypeLike) -> TypeLike:

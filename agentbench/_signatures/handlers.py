@@ -24,7 +24,7 @@ class PendingSignature:
     """A signature that names types which did not exist when the handler was decorated."""
 
     _read: _Read
-    _first: Reading
+    _reading: Reading
 
     def resolve(self, owner: type) -> HandlerSignature:
         """Look the names up again and return the signature.
@@ -36,7 +36,7 @@ class PendingSignature:
             NameError: A name passed to the decorator does not exist.
             ValueError: A name in an annotation does not exist, or what it names breaks a rule of the decorator.
         """
-        return _complete(self._first.again(owner), self._read)
+        return _complete(self._reading.with_names({**vars(owner), owner.__name__: owner}), self._read)
 
 
 def read_handler(
@@ -89,12 +89,13 @@ def read_function(
 
 def _start(reading: Reading, read: _Read) -> HandlerSignature | PendingSignature:
     signature = read(reading)
-    return PendingSignature(read, reading) if reading.unknown else signature
+    return PendingSignature(read, reading.with_names(reading.types_in_scope())) if reading.unknown else signature
 
 
 def _complete(reading: Reading, read: _Read) -> HandlerSignature:
     signature = read(reading)
-    reading.raise_unknown()
+    if reading.unknown:
+        raise reading.unknown[0]
     return signature
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
-import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import UnionType
-from typing import Literal, TypeVar, Union, get_args, get_origin
+from typing import Literal, TypeVar, Union, cast, get_args
 
 from agentbench._signatures.forms import (
     TypeLike,
+    fields_of,
     flatten_union,
     is_alias,
     is_any,
@@ -20,8 +19,10 @@ from agentbench._signatures.forms import (
     is_runtime_protocol,
     is_typed_dict,
     is_union,
+    origin_of,
     special_name,
     type_arguments,
+    union_of,
     unwrap,
 )
 
@@ -57,7 +58,7 @@ def decided_by_class(type_: TypeLike) -> bool:
         return all(decided_by_class(member) for member in get_args(form))
     if is_any(form) or is_never(form):
         return True
-    return isinstance(form, type) and get_origin(form) is None and _has_plain_instance_check(form)
+    return isinstance(form, type) and origin_of(form) is None and _has_plain_instance_check(form)
 
 
 def _has_plain_instance_check(cls: type) -> bool:
@@ -73,7 +74,7 @@ def _compile(type_: TypeLike) -> Check:
     if is_alias(type_):  # may refer to itself, so its value is compiled on first use
         return lambda value: is_instance_of(value, unwrap(type_))
     form = unwrap(type_)
-    origin, args = get_origin(form), type_arguments(form)
+    origin, args = origin_of(form), type_arguments(form)
     if origin is None:
         return _check_leaf(form)
     if args is None:
@@ -120,7 +121,7 @@ def _check_type_var(variable: TypeVar) -> Check:
 
 def _check_typed_dict(form: TypeLike) -> Check:
     required: frozenset[str] = form.__required_keys__
-    fields = typed_dict_fields(form)
+    fields = fields_of(form)
 
     def check(value: object) -> bool:
         if not isinstance(value, Mapping) or not required <= value.keys():
@@ -131,21 +132,23 @@ def _check_typed_dict(form: TypeLike) -> Check:
     return check
 
 
-def typed_dict_fields(form: TypeLike) -> dict[str, TypeLike]:
-    """Return the fields of a typed dict with their types; unresolvable ones give no fields at all."""
-    try:
-        return typing.get_type_hints(form)
-    except (NameError, TypeError, AttributeError):
-        return {}
-
-
 def _check_origin(origin: TypeLike, _: tuple[TypeLike, ...]) -> Check:
     return _check_leaf(origin)
 
 
 def _check_any(_: TypeLike, members: tuple[TypeLike, ...]) -> Check:
+    union = union_of(members)
+    classes = _deciding_classes(union)
+    if classes is not None:
+        return _check_class(classes)
     checks = tuple(check_for(member) for member in members)
     return lambda value: any(check(value) for check in checks)
+
+
+def _deciding_classes(type_: TypeLike) -> tuple[type, ...] | None:
+    """Return the classes whose instances fit, where classes are all there is to it."""
+    members = tuple(unwrap(member) for member in flatten_union(type_))
+    return None if any(map(is_any, members)) or not decided_by_class(type_) else members
 
 
 def _check_literal(_: TypeLike, allowed: tuple[object, ...]) -> Check:
@@ -160,7 +163,7 @@ def _check_literal(_: TypeLike, allowed: tuple[object, ...]) -> Check:
 
 def _check_elements(origin: type, args: tuple[TypeLike, ...]) -> Check:
     every = _check_every(args[0])
-    return lambda value: isinstance(value, origin) and every(typing.cast("typing.Iterable[object]", value))
+    return lambda value: isinstance(value, origin) and every(cast("Iterable[object]", value))
 
 
 def _check_entries(origin: type, args: tuple[TypeLike, ...]) -> Check:
@@ -191,23 +194,21 @@ def _check_items(_: TypeLike, args: tuple[TypeLike, ...]) -> Check:
 
 
 def _is_unpacked(arg: TypeLike) -> bool:
-    return bool(getattr(arg, "__unpacked__", False)) or special_name(get_origin(arg)) == "Unpack"
+    return bool(getattr(arg, "__unpacked__", False)) or special_name(origin_of(arg)) == "Unpack"
 
 
-def _check_every(type_: TypeLike) -> Callable[[typing.Iterable[object]], bool]:
+def _check_every(type_: TypeLike) -> Callable[[Iterable[object]], bool]:
     """Return a check of all items of a container, which costs one look per class where the class decides."""
     check = check_for(type_)
     if check is _accept:
         return _accept
-    if not decided_by_class(type_):
+    classes = _deciding_classes(type_)
+    if classes is None:
         return lambda items: all(map(check, items))
-    members = tuple(unwrap(member) for member in flatten_union(type_))
-    if any(map(is_any, members)):
-        return _accept
 
-    def every(items: typing.Iterable[object]) -> bool:
+    def every(items: Iterable[object]) -> bool:
         # Proxies name another class in `__class__`, which only isinstance sees; hence the second look.
-        return all(issubclass(cls, members) for cls in set(map(type, items))) or all(map(check, items))
+        return all(issubclass(cls, classes) for cls in set(map(type, items))) or all(map(check, items))
 
     return every
 
@@ -221,42 +222,3 @@ _BY_ORIGIN: dict[TypeLike, Callable[[TypeLike, tuple[TypeLike, ...]], Check]] = 
     tuple: _check_items,
     dict: _check_entries,
 }
-
-
-def coerce_answer(value: object, type_: TypeLike) -> object:
-    """Turn an answer from outside into the type that was asked for, where that is safe.
-
-    A fitting value stays as it is. `int` becomes `float`; a `dict` becomes a dataclass, its fields coerced alike, or
-    a model with `model_validate`. Of a union the first member that fits wins. If nothing works the value comes back
-    unchanged, for the caller to refuse.
-    """
-    if is_instance_of(value, type_):
-        return value
-    for member in flatten_union(type_):
-        converted = _convert(value, member)
-        if is_instance_of(converted, member):
-            return converted
-    return value
-
-
-def _convert(value: object, member: TypeLike) -> object:
-    form = unwrap(member)
-    target = get_origin(form) or form
-    if target is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, dict) or not isinstance(target, type):
-        return value
-    try:
-        if hasattr(target, "model_validate"):
-            return target.model_validate(value)
-        return target(**_coerced_fields(value, target)) if dataclasses.is_dataclass(target) else value
-    except Exception:  # noqa: BLE001  constructors and validators are user code; a refusal means "does not fit"
-        return value
-
-
-def _coerced_fields(value: Mapping[str, object], target: type) -> dict[str, object]:
-    try:
-        hints = typing.get_type_hints(target)
-    except (NameError, TypeError):
-        hints = {}
-    return {name: coerce_answer(item, hints.get(name, object)) for name, item in value.items()}

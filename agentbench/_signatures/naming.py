@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, ForwardRef, Literal, get_args, get_origin
+from typing import Annotated, ForwardRef, Literal, get_args
 
-from agentbench._signatures.forms import NoneType, TypeLike, is_union, type_arguments
+from agentbench._signatures.forms import NoneType, TypeLike, is_union, origin_of, type_arguments
 
 
 def type_name(type_: TypeLike) -> str:
@@ -46,7 +46,7 @@ def _render(type_: TypeLike, leaf: Callable[[TypeLike], str]) -> str:
 
 
 def _render_generic(type_: TypeLike, leaf: Callable[[TypeLike], str]) -> str:
-    origin, args = get_origin(type_), type_arguments(type_)
+    origin, args = origin_of(type_), type_arguments(type_)
     if origin is None:
         return leaf(type_)
     if args is None:

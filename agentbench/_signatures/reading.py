@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from agentbench._signatures.annotations import Scope, UnknownNameError, holds_text, scope_of
 from agentbench._signatures.callables import Callee
-from agentbench._signatures.forms import NoneType, TypeLike, flatten_union, is_type_form, unwrap
-from agentbench._signatures.naming import type_name
+from agentbench._signatures.forms import NoneType, TypeLike, flatten_union, is_type_form, origin_of, unwrap
 from agentbench._signatures.signature import NOT_GIVEN, ExplicitTypes, is_given
+from agentbench._signatures.wording import Complaint
 
 
 class ContextTypes(NamedTuple):
@@ -35,13 +36,12 @@ class Reading:
     that mistakes which no later look can mend are reported at once.
 
     Attributes:
-        decorator: Name of the decorator, for messages.
         callee: The callable.
         explicit: Types passed to the decorator.
         unknown: Errors about names that are not known (yet).
     """
 
-    __slots__ = ("_context_type", "_known", "_scope", "callee", "decorator", "explicit", "unknown")
+    __slots__ = ("_complaint", "_context_type", "_decorator", "_known", "_scope", "callee", "explicit", "unknown")
 
     def __init__(
         self,
@@ -51,9 +51,10 @@ class Reading:
         explicit: ExplicitTypes,
         known: Mapping[str, object] | None = None,
     ) -> None:
-        self.decorator, self.callee, self.explicit = decorator, callee, explicit
+        self.callee, self.explicit = callee, explicit
         self.unknown: list[Exception] = []
-        self._context_type = context_type
+        self._decorator, self._context_type = decorator, context_type
+        self._complaint = Complaint(decorator, callee.name, context_type.__name__)
         self._known: Mapping[str, object] = known or {}
         self._scope: Scope | None = None
 
@@ -65,65 +66,51 @@ class Reading:
             self._scope = scope_of(self.callee, known=self._known, fallbacks=fallbacks)
         return self._scope
 
-    def again(self, owner: type) -> Reading:
-        """Return a later look, which also knows what this one saw, the class that the handler is in, and its body."""
-        known = {**self.scope.local_names, **vars(owner), owner.__name__: owner}
-        return Reading(self.decorator, self.callee, self._context_type, self.explicit, known)
+    def with_names(self, names: Mapping[str, object]) -> Reading:
+        """Return a later look, which also knows these names."""
+        return Reading(self._decorator, self.callee, self._context_type, self.explicit, {**self._known, **names})
 
-    def raise_unknown(self) -> None:
-        """Raise the first error about an unknown name, if there is one."""
-        if self.unknown:
-            raise self.unknown[0]
+    def types_in_scope(self) -> dict[str, object]:
+        """Return the local names that stand for types or modules; other values are not kept alive for a later look."""
+        names = self.scope.local_names.items()
+        return {name: value for name, value in names if isinstance(value, ModuleType) or is_type_form(value)}
 
     def expect_parameters(self, *forms: str) -> None:
         """Check the number of parameters against forms such as `(self, message, ctx)`."""
         given, others = self.callee.parameters, self.callee.other_parameters
         if others or len(given) not in [form.count(",") + 1 for form in forms]:
-            written = ", ".join((*given, *others))
-            raise self._problem(f"has the parameters ({written})", f"Expected exactly {' or '.join(forms)}.")
+            raise self._complaint.wrong_parameters((*given, *others), forms)
 
     def expect_explicit(self, *slots: str) -> None:
         """Check that these types were passed."""
         missing = [slot for slot in slots if not self.explicit.has(slot)]
         if missing:
-            needed = " and ".join(f"{slot}=" for slot in slots)
-            found = f"is given explicit types without {' and '.join(f'{slot}=' for slot in missing)}"
-            raise self._problem(found, f"With explicit types all of them come from the decorator. Pass {needed}.")
+            raise self._complaint.missing_types(missing, slots)
 
     def expect_unannotated(self, position: int, slot: str) -> None:
         """Check that a parameter whose type was passed has no annotation."""
         name = self.callee.parameters[position]
         if name in self.callee.annotations:
-            hint = f"Remove the annotation, or remove the types from {self.decorator}(...)."
-            raise self._problem(f"annotates {name!r} although {slot}= was passed", hint)
+            raise self._complaint.types_given_twice(name, slot)
 
     def expect_agreement(self, annotated: ContextTypes, passed: ContextTypes) -> None:
         """Check that the context annotation names no type that was not passed."""
         if self.unknown:
             return
-        for slot, written, allowed in zip(
-            ("output", "workflow_output"), annotated.members(), passed.members(), strict=True
-        ):
-            extra = [type_name(type_) for type_ in written if type_ not in allowed]
+        slots = ("output", "workflow_output")
+        for slot, written, allowed in zip(slots, annotated.members(), passed.members(), strict=True):
+            extra = [type_ for type_ in written if type_ not in allowed]
             if extra and Any not in allowed:
-                hint = f"Add it to {slot}=, or leave the context annotation without arguments."
-                raise self._problem(
-                    f"annotates its context with {' | '.join(extra)}, which {slot}= does not hold", hint
-                )
+                raise self._complaint.contradiction(slot, extra)
 
     def explicit_type(self, slot: str) -> TypeLike:
         """Return a type that was passed; `NOT_GIVEN` if it was not. Text that names nothing is a `NameError`."""
         given = getattr(self.explicit, slot)
         if not is_given(given):
             return NOT_GIVEN
-        type_ = self._resolve(given, self._unknown_explicit_name(slot))
-        if not is_type_form(type_):
-            raise self._problem(
-                f"is given {slot}={type_!r}, which is not a type", "Expected a type, a union or its name."
-            )
-        if isinstance(unwrap(type_), TypeVar):
-            raise self._type_var_problem(f"{slot}=", type_)
-        return type_
+        return self._resolve_message_type(
+            given, f"{slot}=", lambda error: self._complaint.unknown_explicit_name(slot, error.name, error.text)
+        )
 
     def explicit_context_types(self) -> ContextTypes:
         """Return `output` and `workflow_output` as passed."""
@@ -134,45 +121,44 @@ class Reading:
         name = self.callee.parameters[position]
         annotation = self.callee.annotations.get(name, NOT_GIVEN)
         if annotation is NOT_GIVEN:
-            raise self._problem(f"has no annotation for {name!r}", f"Expected a type. {self._explicit_hint()}")
-        type_ = self._resolve(annotation, self._unknown_annotation_name(name))
-        if isinstance(unwrap(type_), TypeVar):
-            raise self._type_var_problem(repr(name), type_)
-        if not is_type_form(type_):
-            raise self._problem(f"annotates {name!r} with {type_!r}, which is not a type", "Expected a type.")
-        return NoneType if type_ is None else type_
+            raise self._complaint.missing_annotation(name)
+        return self._resolve_message_type(
+            annotation, repr(name), lambda error: self._complaint.unknown_name(name, error.name, error.text)
+        )
 
     def context_types(self, position: int, *, required: bool) -> ContextTypes:
-        """Return the type arguments of the context annotation."""
+        """Return the type arguments of the context annotation; a `required` one has to be there."""
         name = self.callee.parameters[position]
         written = self.callee.annotations.get(name, NOT_GIVEN)
         if written is NOT_GIVEN:
             if required:
-                raise self._context_problem(f"has no annotation for {name!r}")
+                raise self._complaint.missing_context_annotation(name)
             return ContextTypes()
         annotation = unwrap(self._resolve_context(name, written))
         if annotation is self._context_type:
             return ContextTypes()
         args = get_args(annotation)
-        if get_origin(annotation) is not self._context_type or len(args) not in (1, 2):
-            raise self._context_problem(f"annotates {name!r} with {_written(annotation)}")
-        for arg in args:
-            if not is_type_form(arg):
-                raise self._context_problem(
-                    f"annotates {name!r} with {_written(annotation)}, where {arg!r} is not a type"
-                )
+        if origin_of(annotation) is not self._context_type or len(args) > 2 or not all(map(is_type_form, args)):
+            raise self._complaint.wrong_context(name, annotation)
         return ContextTypes(*(NoneType if arg is None else arg for arg in args))
 
-    def _resolve(self, annotation: TypeLike, unknown: Callable[[UnknownNameError], Exception]) -> TypeLike:
-        if not holds_text(annotation):
-            return annotation
-        try:
-            return self.scope.resolve(annotation)
-        except UnknownNameError as error:
-            self.unknown.append(unknown(error))
-            return Any
-        except ValueError as error:
-            raise self._problem("has a type that cannot be read", str(error)) from error
+    def _resolve_message_type(
+        self, written: TypeLike, place: str, complain: Callable[[UnknownNameError], Exception]
+    ) -> TypeLike:
+        type_ = written
+        if holds_text(written):
+            try:
+                type_ = self.scope.resolve(written)
+            except UnknownNameError as error:
+                self.unknown.append(complain(error))
+                return Any
+            except ValueError as error:
+                raise self._complaint.unreadable(place, error) from error
+        if isinstance(unwrap(type_), TypeVar):
+            raise self._complaint.type_variable(place, type_)
+        if not is_type_form(type_):
+            raise self._complaint.not_a_type(place, type_)
+        return NoneType if type_ is None else type_
 
     def _resolve_context(self, name: str, written: TypeLike) -> TypeLike:
         if not holds_text(written):
@@ -180,52 +166,19 @@ class Reading:
         try:
             return self.scope.resolve(written)
         except UnknownNameError as error:
-            # Inside WorkflowContext[...] a later look may help; anything else cannot become a context any more.
+            # Inside WorkflowContext[...] a later look may help; any other unknown name is no context.
+            complaint = self._complaint.unknown_name(name, error.name, error.text)
             if not self._is_context_form(written):
-                raise self._context_problem(
-                    f"annotates {name!r} with {_written(written)}, which names nothing"
-                ) from error
-            self.unknown.append(self._unknown_annotation_name(name)(error))
+                raise complaint from error
+            self.unknown.append(complaint)
             return self._context_type
         except ValueError as error:
-            raise self._context_problem(f"annotates {name!r} with {_written(written)}") from error
+            raise self._complaint.wrong_context(name, written) from error
 
     def _is_context_form(self, written: TypeLike) -> bool:
         if not isinstance(written, str):
-            return get_origin(written) is self._context_type
+            return origin_of(written) is self._context_type
         try:
             return self.scope.resolve(written.strip("'\" ").partition("[")[0]) is self._context_type
         except (UnknownNameError, ValueError):
             return False
-
-    def _problem(self, found: str, hint: str) -> ValueError:
-        return ValueError(f"{self.decorator} {self.callee.name!r} {found}. {hint}")
-
-    def _context_problem(self, found: str) -> ValueError:
-        context = self._context_type.__name__
-        return self._problem(found, f"Expected {context}, {context}[Sends] or {context}[Sends, Yields], each a type.")
-
-    def _type_var_problem(self, place: str, variable: TypeLike) -> ValueError:
-        found = f"takes the type variable {type_name(variable)} for {place}, which no message can be matched with"
-        return self._problem(found, f"Expected a concrete type. {self._explicit_hint()}")
-
-    def _explicit_hint(self) -> str:
-        keywords = "request=..., response=..." if self.decorator == "@response_handler" else "input=..."
-        return f"Annotate it, or pass the types: {self.decorator}({keywords})."
-
-    def _unknown_annotation_name(self, parameter: str) -> Callable[[UnknownNameError], Exception]:
-        return lambda error: self._problem(
-            f"annotates {parameter!r} with {error.text!r}, where {error.name!r} is not defined",
-            f"Expected names of types. Import or define {error.name!r} where the annotation can see it.",
-        )
-
-    def _unknown_explicit_name(self, slot: str) -> Callable[[UnknownNameError], Exception]:
-        return lambda error: NameError(
-            f"{self.decorator} {self.callee.name!r} is given {slot}={error.text!r}, where {error.name!r} is not defined. "
-            f"Expected a type or its name. Import or define {error.name!r}, or pass the type itself.",
-            name=error.name,
-        )
-
-
-def _written(annotation: TypeLike) -> str:
-    return annotation if isinstance(annotation, str) else type_name(annotation)

@@ -1,8 +1,8 @@
 """Types to JSON-able values and back, by name and structure.
 
-A class or other named type is the text `"module:qualname"`. Everything built from types is a dictionary with one of
-the keys `union`, `literal` or `origin` (with `args`). `Annotated` metadata is not kept, and `typing.List[int]`
-comes back as `list[int]`.
+A class or other named type is the text `"module.qualname"`, as `qualified_name` writes it. Everything built from
+types is a dictionary with one of the keys `union`, `literal` or `origin` (with `args`). `Annotated` metadata is not
+kept, and `typing.List[int]` comes back as `list[int]`.
 
 Decoding imports nothing and runs nothing: a name is looked up in the modules that are loaded, in their plain
 namespaces, and has to stand for a type there.
@@ -15,16 +15,16 @@ import operator
 import sys
 import types
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, NoReturn, get_args, get_origin
+from typing import Annotated, Any, Literal, NoReturn, get_args
 
-from agentbench._signatures.forms import NoneType, TypeLike, is_type_form, is_union, type_arguments, union_of
+from agentbench._signatures.forms import NoneType, TypeLike, is_type_form, is_union, origin_of, type_arguments, union_of
 from agentbench._signatures.naming import leaf_address
 
 TypeData = Any
 """JSON-able: text for a named type, else a dictionary; inside `args` also lists (parameters of a callable)."""
 
 _ELLIPSIS = "..."
-_RENAMED: Mapping[str, TypeLike] = {"typing:Never": NoReturn}
+_RENAMED: Mapping[str, TypeLike] = {"typing.Never": NoReturn}
 _SCALARS = (str, int, bool, NoneType)
 
 
@@ -40,19 +40,19 @@ def type_to_dict(type_: TypeLike) -> TypeData:
         return type_to_dict(NoneType)
     if isinstance(type_, list):
         return [type_to_dict(item) for item in type_]
-    if get_origin(type_) is Annotated:
+    if origin_of(type_) is Annotated:
         return type_to_dict(get_args(type_)[0])
-    if get_origin(type_) is Literal:
+    if origin_of(type_) is Literal:
         return {"literal": [_literal_to_data(value) for value in get_args(type_)]}
     if is_union(type_):
         return {"union": [type_to_dict(member) for member in get_args(type_)]}
     origin, args = _generic_parts(type_)
-    address = ":".join(leaf_address(origin))
+    address = ".".join(leaf_address(origin))
     return address if args is None else {"origin": address, "args": [type_to_dict(arg) for arg in args]}
 
 
 def type_from_dict(data: TypeData) -> TypeLike:
-    """Return the type that `type_to_dict` (or, for classes, `qualified_name`) described.
+    """Return the type that `type_to_dict` described; `"module:qualname"` is understood, too.
 
     Raises:
         TypeError: A name is not that of a type in a loaded module, or the description is malformed.
@@ -74,12 +74,12 @@ def _generic_parts(type_: TypeLike) -> tuple[TypeLike, tuple[TypeLike, ...] | No
     metadata = getattr(type_, "__pydantic_generic_metadata__", None)
     if isinstance(metadata, dict) and metadata.get("origin") is not None:
         return metadata["origin"], metadata["args"]
-    return get_origin(type_) or type_, type_arguments(type_)
+    return origin_of(type_) or type_, type_arguments(type_)
 
 
 def _literal_to_data(value: object) -> object:
     if isinstance(value, enum.Enum):
-        return {"enum": ":".join(leaf_address(type(value))), "name": value.name}
+        return {"enum": ".".join(leaf_address(type(value))), "name": value.name}
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     if type(value) in _SCALARS:
@@ -136,7 +136,7 @@ def _find_type(address: str) -> TypeLike:
 
 
 def _splits(address: str) -> list[tuple[str, str]]:
-    """Return the ways to part an address into module and name; a dotted one leaves several."""
+    """Return the ways to part an address into module and name, the longest module first."""
     module_name, colon, path = address.partition(":")
     if colon:
         return [(module_name, path)]
