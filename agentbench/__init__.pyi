@@ -80,6 +80,9 @@ from agentbench.exceptions import WorkflowValidationError as WorkflowValidationE
 
 __version__: str
 __all__: list[str]
+_ALIASES: dict[str, str]
+_MODULE_OF: dict[str, str]
+_SUBMODULES: tuple[str, ...]
 
 def load_ipython_extension(ip: Any) -> None: ...
 def unload_ipython_extension(ip: Any) -> None: ...
