@@ -1,0 +1,123 @@
+import json
+import uuid
+from datetime import datetime, timezone
+
+import pytest
+
+from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.exceptions import WorkflowCheckpointException
+
+FIELDS = [
+    "workflow_name",
+    "graph_signature_hash",
+    "checkpoint_id",
+    "previous_checkpoint_id",
+    "timestamp",
+    "messages",
+    "state",
+    "pending_request_info_events",
+    "iteration_count",
+    "metadata",
+    "version",
+]
+
+
+def test_all_but_name_and_hash_have_defaults():
+    checkpoint = WorkflowCheckpoint("flow", "hash")
+    assert uuid.UUID(checkpoint.checkpoint_id).version == 4
+    assert checkpoint.previous_checkpoint_id is None
+    assert (
+        checkpoint.messages == checkpoint.state == checkpoint.pending_request_info_events == checkpoint.metadata == {}
+    )
+    assert checkpoint.iteration_count == 0
+    assert checkpoint.version == "1.0"
+
+
+def test_the_timestamp_is_utc_with_six_fractional_digits():
+    before = datetime.now(timezone.utc)
+    written = datetime.fromisoformat(WorkflowCheckpoint("flow", "hash").timestamp)
+    set_runtime_defaults(clock=TickingClock("2024-05-06T07:08:09Z"))
+    assert WorkflowCheckpoint("flow", "hash").timestamp == "2024-05-06T07:08:09.000000+00:00"
+    assert written.tzinfo == timezone.utc
+    assert abs((written - before).total_seconds()) < 3600
+
+
+def test_ids_and_times_come_from_the_defaults_of_the_process():
+    set_runtime_defaults(clock=TickingClock("2024-01-01T00:00:00Z", tick_s=0.5), ids=CountingIds())
+    made = [WorkflowCheckpoint("flow", "hash") for _ in range(2)]
+    assert [each.checkpoint_id for each in made] == ["cp-0001", "cp-0002"]
+    assert [each.timestamp for each in made] == ["2024-01-01T00:00:00.000000+00:00", "2024-01-01T00:00:00.500000+00:00"]
+
+
+def test_two_checkpoints_share_no_default_dictionary():
+    first, second = WorkflowCheckpoint("flow", "hash"), WorkflowCheckpoint("flow", "hash")
+    first.state["a"] = 1
+    assert second.state == {}
+
+
+def test_equality_is_by_field_values():
+    one = WorkflowCheckpoint("flow", "hash", checkpoint_id="c", timestamp="t", state={"a": [1]})
+    same = WorkflowCheckpoint("flow", "hash", checkpoint_id="c", timestamp="t", state={"a": [1]})
+    other = WorkflowCheckpoint("flow", "hash", checkpoint_id="c", timestamp="t", state={"a": [2]})
+    assert one == same
+    assert one != other
+
+
+def test_no_field_can_be_misspelt():
+    checkpoint = WorkflowCheckpoint("flow", "hash")
+    with pytest.raises(AttributeError):
+        checkpoint.stat = {}  # type: ignore[attr-defined]
+
+
+def test_to_dict_lists_the_fields_in_order_and_copies_nothing():
+    checkpoint = WorkflowCheckpoint("flow", "hash", messages={"a": [object()]}, state={"a": [1]})
+    result = checkpoint.to_dict()
+    assert list(result) == FIELDS
+    assert all(result[name] is getattr(checkpoint, name) for name in FIELDS)
+
+
+def test_from_dict_reverses_to_dict():
+    checkpoint = WorkflowCheckpoint("flow", "hash", state={"a": [1]}, iteration_count=3, metadata={"seq": 2})
+    assert WorkflowCheckpoint.from_dict(checkpoint.to_dict()) == checkpoint
+    assert WorkflowCheckpoint.from_dict(json.loads(json.dumps(checkpoint.to_dict()))) == checkpoint
+
+
+def test_from_dict_fills_fields_that_have_defaults():
+    checkpoint = WorkflowCheckpoint.from_dict({"workflow_name": "flow", "graph_signature_hash": "hash"})
+    assert checkpoint.state == {}
+    assert checkpoint.iteration_count == 0
+
+
+@pytest.mark.parametrize("missing", ["workflow_name", "graph_signature_hash"])
+def test_from_dict_names_a_missing_field(missing):
+    data = WorkflowCheckpoint("flow", "hash").to_dict()
+    del data[missing]
+    with pytest.raises(WorkflowCheckpointException, match=f"'{missing}' missing, none unknown"):
+        WorkflowCheckpoint.from_dict(data)
+
+
+def test_from_dict_names_an_unknown_field():
+    data = WorkflowCheckpoint("flow", "hash").to_dict()
+    with pytest.raises(WorkflowCheckpointException, match="none missing, 'colour' unknown"):
+        WorkflowCheckpoint.from_dict({**data, "colour": "red"})
+
+
+def test_from_dict_refuses_a_list_that_a_broken_file_may_hold():
+    with pytest.raises(WorkflowCheckpointException, match="'workflow_name', 'graph_signature_hash' missing"):
+        WorkflowCheckpoint.from_dict(json.loads("[1]"))
+
+
+def test_the_repr_fits_one_line_and_keeps_the_id_whole():
+    checkpoint = WorkflowCheckpoint(
+        "flow",
+        "hash",
+        checkpoint_id="c" * 36,
+        messages={"a": ["x", "y"], "b": ["z"]},
+        state={"text": "long " * 1000},
+        pending_request_info_events={"r": object()},
+        iteration_count=4,
+    )
+    assert repr(checkpoint) == (
+        f"WorkflowCheckpoint({'c' * 36!r}, workflow_name='flow', iteration_count=4, messages=3, requests=1)"
+    )

@@ -1,0 +1,122 @@
+import copy
+import dataclasses
+import pickle
+
+import pytest
+
+from agentbench._copying import isolate
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.metadata import seq_of
+
+
+def full_checkpoint():
+    return WorkflowCheckpoint(
+        "flow",
+        "hash",
+        checkpoint_id="c2",
+        previous_checkpoint_id="c1",
+        timestamp="2024-01-01T00:00:00.000000+00:00",
+        messages={"a": ["x", "y"], "b": ["z"]},
+        state={"k": 1},
+        pending_request_info_events={"r": object()},
+        iteration_count=3,
+        metadata={
+            "seq": 7,
+            "source": "fork",
+            "run_id": "run-1",
+            "forked_from": "c0",
+            "writers": ["b", "a"],
+            "sizes": {"messages": 3, "requests": 1, "bytes": 99},
+            "graph_signature": {"start_executor": "a"},
+            "tags": ["mine"],
+        },
+    )
+
+
+def test_an_info_says_what_the_checkpoint_and_its_metadata_say():
+    info = CheckpointInfo.of(full_checkpoint())
+    assert dataclasses.asdict(info) == {
+        "workflow_name": "flow",
+        "checkpoint_id": "c2",
+        "iteration": 3,
+        "timestamp": "2024-01-01T00:00:00.000000+00:00",
+        "previous_checkpoint_id": "c1",
+        "seq": 7,
+        "source": "fork",
+        "run_id": "run-1",
+        "graph_signature_hash": "hash",
+        "n_messages": 3,
+        "n_requests": 1,
+        "size_bytes": 99,
+        "writers": ("b", "a"),
+        "forked_from": "c0",
+        "metadata": {
+            "seq": 7,
+            "source": "fork",
+            "run_id": "run-1",
+            "forked_from": "c0",
+            "writers": ["b", "a"],
+            "sizes": {"messages": 3, "requests": 1, "bytes": 99},
+            "tags": ["mine"],
+        },
+    }
+
+
+def test_a_checkpoint_without_metadata_has_an_info_of_defaults():
+    info = CheckpointInfo.of(WorkflowCheckpoint("flow", "hash"))
+    assert (info.seq, info.source, info.run_id, info.writers, info.size_bytes) == (0, "step", None, (), 0)
+    assert info.metadata == {}
+
+
+@pytest.mark.parametrize("sizes", [None, "many", 3, []])
+def test_foreign_values_under_the_sizes_key_do_not_matter(sizes):
+    checkpoint = WorkflowCheckpoint("flow", "hash", metadata={"sizes": sizes})
+    assert CheckpointInfo.of(checkpoint).size_bytes == 0
+
+
+def test_equality_and_hash_are_those_of_chain_and_id():
+    info = CheckpointInfo.of(full_checkpoint())
+    same = CheckpointInfo("flow", "c2", 0, "another time")
+    assert info == same
+    assert hash(info) == hash(same)
+    assert info != CheckpointInfo("flow", "c3", 3, info.timestamp)
+    assert info != CheckpointInfo("other", "c2", 3, info.timestamp)
+
+
+def test_an_info_cannot_be_changed():
+    info = CheckpointInfo.of(full_checkpoint())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        info.seq = 8  # type: ignore[misc]
+
+
+def test_only_the_first_four_values_are_positional():
+    with pytest.raises(TypeError):
+        CheckpointInfo("flow", "c", 0, "time", "previous")  # type: ignore[misc]
+
+
+def test_later_changes_of_the_checkpoint_do_not_reach_its_info():
+    checkpoint = full_checkpoint()
+    info = CheckpointInfo.of(checkpoint)
+    checkpoint.metadata["tags"].append("late")
+    checkpoint.metadata["seq"] = 8
+    assert info.metadata["tags"] == ["mine"]
+    assert info.metadata["seq"] == info.seq == 7
+
+
+def test_an_info_survives_pickling_and_copying():
+    info = CheckpointInfo.of(full_checkpoint())
+    for again in (pickle.loads(pickle.dumps(info)), copy.deepcopy(info)):
+        assert dataclasses.asdict(again) == dataclasses.asdict(info)
+
+
+def test_copies_of_events_share_the_infos_in_them():
+    info = CheckpointInfo.of(full_checkpoint())
+    assert isolate([info])[0] is info
+
+
+@pytest.mark.parametrize(
+    ("metadata", "seq"), [({}, 0), ({"seq": 5}, 5), ({"seq": "5"}, 0), ({"seq": None}, 0), ({"seq": -1}, 0)]
+)
+def test_a_sequence_number_counts_only_if_it_is_a_positive_integer(metadata, seq):
+    assert seq_of(metadata) == seq
