@@ -1,0 +1,123 @@
+"""Pure: what each executor and edge of a graph is doing, folded from the events of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from agentbench.notebook.states import strongest
+
+__all__ = ["Activity", "Element", "Moment", "Planned"]
+
+#: An executor id, or the (source id, target id) of an edge.
+Element = str | tuple[str, str]
+#: States of the elements that are not idle.
+Moment = Mapping[Element, str]
+
+
+class Planned(Protocol):
+    """One delivery of the next superstep."""
+
+    @property
+    def source_id(self) -> str:
+        """Executor that sent the message."""
+
+    @property
+    def target_id(self) -> str:
+        """Executor that gets it."""
+
+
+class Activity:
+    """States of nodes and edges, and how often each executor was called.
+
+    A superstep is `begin()`, its events through `see()`, then `rest()`. What an element does is the strongest of all
+    that is true of it: an executor that was called and asked a person is `waiting`, not `done`.
+
+    Args:
+        nodes: Executor ids, in builder order.
+        edges: (source id, target id) of each edge.
+    """
+
+    def __init__(self, nodes: Sequence[str], edges: Iterable[tuple[str, str]] = ()) -> None:
+        self.nodes = tuple(nodes)
+        self.edges = tuple(dict.fromkeys(edges))
+        self.visits: Counter[str] = Counter()
+        self.forget()
+
+    def forget(self) -> None:
+        """Everything is idle again; the visits stay."""
+        self._running: Counter[str] = Counter()
+        self._done: set[Element] = set()
+        self._failed: set[str] = set()
+        self._waiting: set[str] = set()
+        self._queued: set[Element] = set()
+        self._not_taken: set[str] = set()
+
+    def begin(self) -> None:
+        """A superstep starts: what was queued is on its way, what was done is history."""
+        self._running.clear()
+        self._failed.clear()
+        self._not_taken.clear()
+        self._done = {element for element in self._queued if isinstance(element, tuple)}
+        self._queued = {element for element in self._queued if not isinstance(element, tuple)}
+
+    def see(self, event: Any) -> None:
+        """Take in one event of the superstep."""
+        kind, executor = event.type, event.source_id
+        if kind == "executor_invoked":
+            self._running[executor] += 1
+            self._queued.discard(executor)
+            self.visits[executor] += 1
+        elif kind in ("executor_completed", "executor_failed", "executor_bypassed"):
+            self._running[executor] -= 1
+            (self._failed if kind == "executor_failed" else self._done).add(executor)
+        elif kind == "request_info":
+            self._waiting.add(executor)
+        elif kind == "graph_routed" and isinstance(event.data, Mapping) and not event.data.get("result", True):
+            self._not_taken.update(event.data.get("targets") or ())
+
+    def rest(self, planned: Iterable[Planned], waiting: Iterable[str]) -> None:
+        """The superstep is over: what waits for the next one, and who waits for a person."""
+        self._running.clear()
+        self._queued = set()
+        for delivery in planned:
+            self._queued |= {delivery.target_id, (delivery.source_id, delivery.target_id)}
+        self.wait_for(waiting)
+
+    def wait_for(self, executors: Iterable[str]) -> None:
+        """These, and no others, wait for a person."""
+        self._waiting = set(executors)
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """Executors at work now, in builder order."""
+        return tuple(node for node in self.nodes if self._running[node] > 0)
+
+    def moment(self) -> dict[Element, str]:
+        """States of all elements that are not idle."""
+        elements: tuple[Element, ...] = (*self.nodes, *self.edges)
+        states = {element: strongest(self._true_of(element)) for element in elements}
+        return {element: state for element, state in states.items() if state != "idle"}
+
+    def _true_of(self, element: Element) -> list[str]:
+        kinds: tuple[tuple[str, Any], ...] = (
+            ("failed", self._failed),
+            ("waiting", self._waiting),
+            ("queued", self._queued),
+            ("done", self._done),
+            ("skipped", self._not_taken),
+        )
+        true = [name for name, members in kinds if element in members]
+        if isinstance(element, str) and self._running[element] > 0:
+            true.append("running")
+        return true
+
+    def whole(self, moment: Moment) -> dict[Element, str]:
+        """A moment with its idle elements, as a picture needs it that showed another one before."""
+        elements: tuple[Element, ...] = (*self.nodes, *self.edges)
+        return {element: moment.get(element, "idle") for element in elements}
+
+    def badges(self) -> dict[str, str]:
+        """How often the executors were called that were called more than once."""
+        return {node: f"x{count}" for node in self.nodes if (count := self.visits[node]) > 1}

@@ -1,0 +1,110 @@
+"""Pure: what happened in a run, in lines that a person reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.redaction import line_preview
+
+__all__ = ["LogLine", "counted", "lines_of_event", "lines_of_report", "sentence_of_report", "tokens_of"]
+
+LINE_LIMIT = 400
+
+LogKind = Literal["step", "text", "warning", "error", "fork"]
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of the log.
+
+    Attributes:
+        kind: What sort of line it is; shown as a word where it matters, never by colour alone.
+        text: The line, without markup and of bounded length.
+    """
+
+    kind: LogKind
+    text: str
+
+    @classmethod
+    def of_fork(cls, old_run: str, superstep: int | None, new_run: str) -> LogLine:
+        """A new run went on from a checkpoint of an old one."""
+        text = f"{_name(new_run)} goes on from superstep {superstep} of {_name(old_run)}, which is kept as it is"
+        return cls("fork", text)
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 message`, `2 messages`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def sentence_of_report(report: Any) -> str:
+    """What a superstep did, in one line without its number: who got what, and what came of it."""
+    got = Counter(event.source_id for event in report.invoked)
+    parts = [", ".join(f"{_name(executor)} got {counted(n, 'message')}" for executor, n in got.items())]
+    parts.append(counted(len(report.outputs), "output") if report.outputs else "")
+    parts.append(f"{counted(len(report.requests), 'request')} opened" if report.requests else "")
+    said = [part for part in parts if part]
+    return "; ".join(said) if said else "nothing was delivered"
+
+
+def lines_of_report(report: Any) -> list[LogLine]:
+    """The lines of a superstep that is over."""
+    lines = [LogLine("step", f"superstep {report.superstep}: {sentence_of_report(report)}")]
+    lines += [
+        LogLine(
+            "error", f"{_name(event.source_id)} failed: {event.details.error_type}: {_short(event.details.message)}"
+        )
+        for event in report.failures
+    ]
+    lines += [
+        LogLine("text", f"output of {_name(event.source_id)}: {line_preview(event.data)}") for event in report.outputs
+    ]
+    return lines
+
+
+def lines_of_event(event: Any) -> list[LogLine]:
+    """The lines of an event while its superstep is in flight; none for what the superstep's own lines will tell."""
+    kind, who = event.type, _name(event.source_id)
+    if kind == "log":
+        return [LogLine("text", f"{who}: {_short(line)}") for line in str(event.data).splitlines() if line.strip()]
+    if kind == "warning":
+        return [LogLine("warning", _short(event.data))]
+    if kind == "error":
+        return [LogLine("error", f"{type(event.data).__name__}: {_short(event.data)}")]
+    if kind == "message_dropped":
+        return [LogLine("warning", f"message dropped: {_dropped(event.data)}")]
+    return []
+
+
+def tokens_of(event: Any) -> int:
+    """Tokens that a `model_usage` event counts, 0 for other events."""
+    if event.type != "model_usage" or not isinstance(event.data, Mapping):
+        return 0
+    usage = event.data.get("usage") or event.data
+    known = [_number(usage, name) for name in ("total_token_count", "total_tokens")]
+    if any(known):
+        return max(known)
+    return sum(_number(usage, name) for name in ("input_token_count", "output_token_count"))
+
+
+def _number(usage: Any, name: str) -> int:
+    value = usage.get(name) if isinstance(usage, Mapping) else getattr(usage, name, None)
+    return value if isinstance(value, int) else 0
+
+
+def _dropped(data: Any) -> str:
+    if not isinstance(data, Mapping):
+        return line_preview(data)
+    return ", ".join(f"{key} {line_preview(value)}" for key, value in data.items())
+
+
+def _name(executor: object) -> str:
+    return esc(executor, into="line", limit=60)
+
+
+def _short(text: object) -> str:
+    return esc(text, into="line", limit=LINE_LIMIT)

@@ -1,0 +1,128 @@
+"""What executors and edges are doing, folded from events."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from agentbench.notebook.activity import Activity
+from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+
+EDGES = [("plan", "search"), ("plan", "review"), ("search", "review")]
+
+
+def activity() -> Activity:
+    return Activity(("plan", "search", "review"), EDGES)
+
+
+def delivery(source: str, target: str) -> Any:
+    return SimpleNamespace(source_id=source, target_id=target)
+
+
+def invoked(executor: str) -> Any:
+    return WorkflowEvent.executor_invoked(executor)
+
+
+def completed(executor: str) -> Any:
+    return WorkflowEvent.executor_completed(executor)
+
+
+def failed(executor: str) -> Any:
+    return WorkflowEvent.executor_failed(executor, WorkflowErrorDetails("ValueError", "no"))
+
+
+def test_everything_is_idle_before_the_first_superstep() -> None:
+    assert activity().moment() == {}
+
+
+def test_an_executor_is_running_until_all_its_deliveries_have_ended() -> None:
+    fold = activity()
+    fold.begin()
+    fold.see(invoked("plan"))
+    fold.see(invoked("plan"))
+    fold.see(completed("plan"))
+    assert (fold.moment(), fold.running) == ({"plan": "running"}, ("plan",))
+    fold.see(completed("plan"))
+    assert (fold.moment(), fold.running) == ({"plan": "done"}, ())
+
+
+def test_what_waits_for_the_next_superstep_is_queued_and_so_is_its_edge() -> None:
+    fold = activity()
+    fold.rest([delivery("plan", "search")], [])
+    assert fold.moment() == {"search": "queued", ("plan", "search"): "queued"}
+
+
+def test_an_edge_is_done_in_the_superstep_that_delivered_over_it() -> None:
+    fold = activity()
+    fold.rest([delivery("plan", "search")], [])
+    fold.begin()
+    fold.see(invoked("search"))
+    assert fold.moment() == {"search": "running", ("plan", "search"): "done"}
+
+
+def test_a_finished_superstep_is_forgotten_when_the_next_begins() -> None:
+    fold = activity()
+    fold.begin()
+    fold.see(invoked("plan"))
+    fold.see(failed("plan"))
+    assert fold.moment() == {"plan": "failed"}
+    fold.begin()
+    assert fold.moment() == {}
+
+
+def test_an_executor_that_asks_waits_until_it_is_answered() -> None:
+    fold = activity()
+    fold.begin()
+    fold.see(invoked("review"))
+    fold.see(WorkflowEvent.request_info("q", "review", "ok?", bool))
+    fold.see(completed("review"))
+    assert fold.moment() == {"review": "waiting"}
+    fold.rest([], ["review"])
+    fold.begin()
+    assert fold.moment() == {"review": "waiting"}
+    fold.rest([], [])
+    assert fold.moment() == {}
+
+
+def test_the_strongest_of_several_truths_is_shown() -> None:
+    fold = activity()
+    fold.begin()
+    fold.see(invoked("search"))
+    fold.see(completed("search"))
+    fold.rest([delivery("search", "search"), delivery("search", "review")], [])
+    assert fold.moment() == {"search": "queued", "review": "queued", ("search", "review"): "queued"}
+
+
+def test_a_target_whose_condition_was_false_is_skipped_unless_it_is_reached_otherwise() -> None:
+    fold = activity()
+    fold.begin()
+    no = {"from": "plan", "condition": "if long", "result": False, "targets": ["search", "review"]}
+    fold.see(WorkflowEvent("graph_routed", no))
+    fold.rest([delivery("plan", "review")], [])
+    assert fold.moment() == {"search": "skipped", "review": "queued", ("plan", "review"): "queued"}
+
+
+def test_visits_are_counted_over_all_supersteps_and_shown_from_the_second_on() -> None:
+    fold = activity()
+    for _ in range(3):
+        fold.begin()
+        fold.see(invoked("search"))
+    fold.see(invoked("plan"))
+    assert fold.badges() == {"search": "x3"}
+
+
+def test_a_whole_picture_names_every_element() -> None:
+    assert set(activity().whole({"plan": "done"}).items()) == {
+        ("plan", "done"),
+        ("search", "idle"),
+        ("review", "idle"),
+        *((edge, "idle") for edge in EDGES),
+    }
+
+
+def test_executors_that_are_not_drawn_disturb_nothing() -> None:
+    fold = activity()
+    fold.begin()
+    fold.see(invoked("inside a sub-workflow"))
+    fold.rest([delivery("Workflow", "elsewhere")], ["elsewhere"])
+    assert fold.moment() == {}

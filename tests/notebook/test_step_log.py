@@ -1,0 +1,90 @@
+"""What happened in a run, in lines that a person reads."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agentbench.notebook.step_log import LogLine, counted, lines_of_event, lines_of_report, tokens_of
+from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+
+
+def report(superstep: int = 4, **events: list[Any]) -> Any:
+    kinds = ("invoked", "outputs", "requests", "failures")
+    return SimpleNamespace(superstep=superstep, **{kind: events.get(kind, []) for kind in kinds})
+
+
+def invoked(executor: str) -> Any:
+    return WorkflowEvent.executor_invoked(executor)
+
+
+def test_a_superstep_is_told_as_who_got_what_and_what_came_of_it() -> None:
+    request = WorkflowEvent.request_info("q", "review", "ok?", bool)
+    lines = lines_of_report(report(invoked=[invoked("review"), invoked("review"), invoked("plan")], requests=[request]))
+    assert lines == [
+        LogLine("step", "superstep 4: review got 2 messages, plan got 1 message; 1 request opened"),
+    ]
+
+
+def test_a_superstep_without_deliveries_says_so() -> None:
+    assert lines_of_report(report(1)) == [LogLine("step", "superstep 1: nothing was delivered")]
+
+
+def test_outputs_are_previewed_in_one_line_with_secrets_masked() -> None:
+    output = WorkflowEvent("output", {"text": "a\nb", "api_key": "sk-1"}, executor_id="write")
+    [_, line] = lines_of_report(report(outputs=[output]))
+    assert line.text.startswith("output of write: ")
+    assert "sk-1" not in line.text
+    assert "\n" not in line.text
+
+
+def test_failures_name_executor_error_and_message() -> None:
+    failure = WorkflowEvent.executor_failed("plan", WorkflowErrorDetails("ValueError", "too short"))
+    assert lines_of_report(report(failures=[failure]))[1] == LogLine("error", "plan failed: ValueError: too short")
+
+
+@pytest.mark.parametrize(
+    ("event", "lines"),
+    [
+        (WorkflowEvent("log", "one\n\ntwo\n", executor_id="plan"), [("text", "plan: one"), ("text", "plan: two")]),
+        (WorkflowEvent.warning("no handler"), [("warning", "no handler")]),
+        (WorkflowEvent.error(ValueError("odd")), [("error", "ValueError: odd")]),
+        (
+            WorkflowEvent("message_dropped", {"reason": "no edge", "source": "plan"}),
+            [("warning", "message dropped: reason no edge, source plan")],
+        ),
+        (WorkflowEvent("message_dropped", "no edge"), [("warning", "message dropped: no edge")]),
+        (WorkflowEvent.executor_invoked("plan"), []),
+    ],
+)
+def test_events_in_flight_become_lines(event: Any, lines: list[tuple[str, str]]) -> None:
+    assert [(line.kind, line.text) for line in lines_of_event(event)] == lines
+
+
+def test_long_and_odd_texts_are_cut_and_spelled() -> None:
+    [line] = lines_of_event(WorkflowEvent.warning("\u202e" + "x" * 10_000))
+    assert len(line.text) < 600
+    assert line.text.startswith("\\u202e")
+
+
+@pytest.mark.parametrize(
+    ("data", "tokens"),
+    [
+        ({"usage": {"total_token_count": 12}}, 12),
+        ({"usage": SimpleNamespace(input_token_count=5, output_token_count=3)}, 8),
+        ({"usage": {}}, 0),
+        ("something else", 0),
+    ],
+)
+def test_tokens_of_a_turn_are_counted(data: Any, tokens: int) -> None:
+    assert tokens_of(WorkflowEvent("model_usage", data)) == tokens
+
+
+def test_other_events_count_no_tokens() -> None:
+    assert tokens_of(WorkflowEvent("output", {"usage": {"total_token_count": 12}})) == 0
+
+
+def test_words_follow_their_number() -> None:
+    assert [counted(n, "request") for n in (0, 1, 1200)] == ["0 requests", "1 request", "1,200 requests"]

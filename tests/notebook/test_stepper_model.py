@@ -1,0 +1,645 @@
+"""The stepper as a table: what people ask and the engine tells, what it shows and decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentbench.exceptions import StepperClosed, StepperStateError
+from agentbench.notebook.activity import Activity
+from agentbench.notebook.stepper_messages import (
+    ALLOWED,
+    AnswerTaken,
+    BackAsked,
+    CloseAsked,
+    EventSeen,
+    Fork,
+    Forked,
+    ForwardAsked,
+    GotoAsked,
+    Interrupted,
+    LiveAsked,
+    PauseAsked,
+    Release,
+    Restore,
+    Restored,
+    RunAsked,
+    RunFacts,
+    Started,
+    StepAsked,
+    StepEnded,
+    StepFailed,
+    StepperStatus,
+    StopAsked,
+    Stopped,
+    StopRun,
+    TakeStep,
+)
+from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.stepper_view import view_of
+from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+
+S = StepperStatus
+INVOKED, COMPLETED = WorkflowEvent.executor_invoked, WorkflowEvent.executor_completed
+
+
+@dataclass(frozen=True)
+class Info:
+    """The part of a `CheckpointInfo` that a stepper reads."""
+
+    checkpoint_id: str
+    iteration: int
+
+
+@dataclass(frozen=True)
+class Delivery:
+    source_id: str
+    target_id: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """The part of a `StepReport` that a stepper reads."""
+
+    superstep: int
+    events: tuple[Any, ...] = ()
+    duration_s: float | None = None
+
+    def of(self, kind: str) -> list[Any]:
+        return [event for event in self.events if event.type == kind]
+
+    @property
+    def invoked(self) -> list[Any]:
+        return self.of("executor_invoked")
+
+    @property
+    def outputs(self) -> list[Any]:
+        return self.of("output")
+
+    @property
+    def requests(self) -> list[Any]:
+        return self.of("request_info")
+
+    @property
+    def failures(self) -> list[Any]:
+        return self.of("executor_failed")
+
+
+def request(executor: str = "review", request_id: str = "q1") -> Any:
+    return WorkflowEvent.request_info(request_id, executor, "Publish this draft?", bool)
+
+
+@dataclass
+class Engine:
+    """Feeds a model with what the engine would tell in a run of `plan -> review`."""
+
+    model: StepperModel
+    facts: RunFacts = field(default_factory=lambda: RunFacts(run_id="run-1", planned=(Delivery("", "plan"),)))
+
+    def start(self) -> Engine:
+        self.model.handle(Started(self.facts))
+        return self
+
+    def saw(self, *events: Any) -> None:
+        for event in events:
+            self.model.handle(EventSeen(event))
+
+    def ended(
+        self,
+        status: str = "IN_PROGRESS",
+        *,
+        planned: Sequence[Delivery] = (),
+        requests: Sequence[Any] = (),
+        events: tuple[Any, ...] = (),
+        pause_reason: str | None = None,
+        reached: bool | Exception = False,
+    ) -> Any:
+        """One more superstep is over, its checkpoint saved."""
+        number = 0 if self.facts.superstep is None else self.facts.superstep + 1
+        info = Info(f"cp-{len(self.facts.checkpoints)}-{self.facts.run_id}", number)
+        self.facts = replace(
+            self.facts,
+            status=status,
+            superstep=number,
+            checkpoints=(*self.facts.checkpoints, info),
+            planned=tuple(planned),
+            requests=tuple(requests),
+            pause_reason=pause_reason,
+        )
+        return self.model.handle(StepEnded(Report(number, events), self.facts, reached))
+
+    def step(self, status: str = "IN_PROGRESS", **told: Any) -> Any:
+        assert self.model.handle(StepAsked()) == TakeStep()
+        return self.ended(status, **told)
+
+
+def status_of(model: StepperModel) -> StepperStatus:
+    return model.status
+
+
+def viewing_of(model: StepperModel) -> int | None:
+    return model.viewing
+
+
+GOES_ON = (Delivery("plan", "review"),)
+
+
+@pytest.fixture
+def model() -> StepperModel:
+    return StepperModel("research-flow", Activity(("plan", "review"), [("plan", "review")]))
+
+
+@pytest.fixture
+def engine(model: StepperModel) -> Engine:
+    return Engine(model).start()
+
+
+def after(status: StepperStatus, model: StepperModel) -> Engine:
+    """A stepper in the given state, with two checkpoints where that is possible."""
+    engine = Engine(model).start()
+    if status is S.READY:
+        return engine
+    engine.step(planned=GOES_ON)
+    if status in (S.STEPPING, S.RUNNING):
+        engine.step(planned=GOES_ON)
+        model.handle(StepAsked() if status is S.STEPPING else RunAsked())
+    elif status is S.CLOSED:
+        model.handle(CloseAsked())
+    else:
+        tails: dict[StepperStatus, tuple[str, dict[str, Any]]] = {
+            S.PAUSED: ("IN_PROGRESS", {"planned": GOES_ON}),
+            S.WAITING: ("IDLE_WITH_PENDING_REQUESTS", {"requests": [request()]}),
+            S.DONE: ("IDLE", {}),
+            S.FAILED: ("FAILED", {}),
+            S.CANCELLED: ("CANCELLED", {}),
+        }
+        tail, told = tails[status]
+        engine.step(tail, **told)
+    return engine
+
+
+# --- the table of states ----------------------------------------------------------------------------------------------
+
+BUTTONS = {
+    S.READY: {"step", "run"},  # back: not at the first checkpoint
+    S.STEPPING: {"pause", "stop"},
+    S.RUNNING: {"pause", "stop"},
+    S.PAUSED: {"step", "run", "back", "stop"},
+    S.WAITING: {"back", "stop"},
+    S.DONE: {"back"},
+    S.FAILED: {"step", "back"},
+    S.CANCELLED: {"back"},
+    S.CLOSED: set(),
+}
+
+
+@pytest.mark.parametrize("status", list(S))
+def test_exactly_the_buttons_of_a_state_can_be_pressed(model: StepperModel, status: StepperStatus) -> None:
+    after(status, model)
+    assert status_of(model) is status
+    assert {button.name for button in view_of(model).buttons if button.enabled} == BUTTONS[status]
+
+
+ASKED: dict[str, Any] = {
+    "step": StepAsked(),
+    "run": RunAsked(),
+    "pause": PauseAsked(),
+    "stop": StopAsked(),
+    "back": BackAsked(),
+    "forward": ForwardAsked(),
+}
+
+
+@pytest.mark.parametrize("status", [status for status in S if status is not S.CLOSED])
+@pytest.mark.parametrize("call", list(ASKED))
+def test_what_has_no_button_now_is_refused_with_what_is_possible(
+    model: StepperModel, status: StepperStatus, call: str
+) -> None:
+    after(status, model)
+    if call in model.allowed:
+        model.handle(ASKED[call])
+        return
+    with pytest.raises(StepperStateError) as refused:
+        model.handle(ASKED[call])
+    assert (refused.value.status, refused.value.allowed) == (status, model.allowed)
+    assert status_of(model) is status
+
+
+@pytest.mark.parametrize("asked", [*ASKED.values(), GotoAsked("cp-0-run-1"), LiveAsked()])
+def test_a_closed_stepper_takes_no_more_calls(model: StepperModel, asked: Any) -> None:
+    after(S.CLOSED, model)
+    with pytest.raises(StepperClosed):
+        model.handle(asked)
+
+
+def test_closing_twice_releases_the_run_once(engine: Engine) -> None:
+    assert engine.model.handle(CloseAsked()) == Release()
+    assert engine.model.handle(CloseAsked()) is None
+
+
+def test_every_state_has_a_row() -> None:
+    assert set(ALLOWED) == set(S)
+
+
+# --- stepping and running ---------------------------------------------------------------------------------------------
+
+
+def test_a_step_is_one_superstep(engine: Engine) -> None:
+    assert engine.model.handle(StepAsked()) == TakeStep()
+    assert status_of(engine.model) is S.STEPPING
+    assert engine.ended(planned=GOES_ON) is None
+    assert status_of(engine.model) is S.PAUSED
+
+
+def test_several_steps_are_taken_one_after_the_other(engine: Engine) -> None:
+    assert engine.model.handle(StepAsked(3)) == TakeStep()
+    assert [engine.ended(planned=GOES_ON) for _ in range(3)] == [TakeStep(), TakeStep(), None]
+    assert len(engine.model.reports) == 3
+
+
+def test_steps_that_are_left_when_the_run_ends_are_not_taken(engine: Engine) -> None:
+    engine.model.handle(StepAsked(3))
+    assert engine.ended("IDLE") is None
+    assert status_of(engine.model) is S.DONE
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "rests_as"),
+    [
+        ("IDLE", {}, S.DONE),
+        ("IDLE_WITH_PENDING_REQUESTS", {"requests": [request()]}, S.WAITING),
+        ("FAILED", {}, S.FAILED),
+        ("CANCELLED", {}, S.CANCELLED),
+        ("IN_PROGRESS", {"planned": GOES_ON, "pause_reason": "breakpoint: review"}, S.PAUSED),
+        ("IN_PROGRESS", {"planned": GOES_ON, "reached": True}, S.PAUSED),
+        ("IN_PROGRESS", {"planned": GOES_ON, "reached": KeyError("draft")}, S.PAUSED),
+    ],
+)
+def test_a_run_goes_on_until_something_ends_it(
+    engine: Engine, status: str, told: dict[str, Any], rests_as: StepperStatus
+) -> None:
+    assert engine.model.handle(RunAsked()) == TakeStep()
+    assert engine.ended(planned=GOES_ON) == TakeStep()
+    assert engine.ended("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[request()]) == TakeStep()
+    assert engine.ended(status, **told) is None
+    assert engine.model.status is rests_as
+
+
+def test_a_condition_of_the_caller_that_raises_pauses_the_run_and_is_shown(engine: Engine) -> None:
+    engine.model.handle(RunAsked())
+    engine.ended(planned=GOES_ON, reached=KeyError("draft"))
+    banner = view_of(engine.model).banner
+    assert banner is not None
+    assert "until= raised KeyError: 'draft'" in banner.text
+
+
+def test_a_run_stops_after_the_superstep_that_was_named(engine: Engine) -> None:
+    engine.model.handle(RunAsked(until=1))
+    assert engine.ended(planned=GOES_ON) == TakeStep()
+    assert engine.ended(planned=GOES_ON) is None
+    assert status_of(engine.model) is S.PAUSED
+
+
+def test_a_run_takes_no_more_supersteps_than_its_limit_and_says_so(engine: Engine) -> None:
+    engine.model.handle(RunAsked(limit=2))
+    assert [engine.ended(planned=GOES_ON) for _ in range(2)] == [TakeStep(), None]
+    banner = view_of(engine.model).banner
+    assert banner is not None
+    assert banner.text == "max_supersteps=2 were taken. Run goes on."
+
+
+def test_a_slow_run_waits_between_its_supersteps(engine: Engine) -> None:
+    assert engine.model.handle(RunAsked(speed=4)) == TakeStep()
+    assert engine.ended(planned=GOES_ON) == TakeStep(delay_s=0.25)
+
+
+def test_a_pause_ends_the_run_after_the_superstep_in_flight(engine: Engine) -> None:
+    engine.model.handle(RunAsked())
+    engine.model.handle(PauseAsked())
+    assert "pausing after this superstep" in view_of(engine.model).header.line
+    assert engine.ended(planned=GOES_ON) is None
+    assert status_of(engine.model) is S.PAUSED
+    assert engine.model.handle(RunAsked()) == TakeStep()
+    assert engine.ended(planned=GOES_ON) == TakeStep()
+
+
+def test_a_stop_ends_the_superstep_in_flight_too(engine: Engine) -> None:
+    engine.model.handle(RunAsked())
+    assert engine.model.handle(StopAsked()) == StopRun()
+    assert "stopping" in view_of(engine.model).header.line
+    engine.model.handle(Stopped(replace(engine.facts, status="CANCELLED")))
+    assert status_of(engine.model) is S.CANCELLED
+
+
+def test_an_interrupt_leaves_the_stepper_usable_and_says_what_was_lost(engine: Engine) -> None:
+    engine.step(planned=GOES_ON)
+    engine.model.handle(RunAsked())
+    engine.model.handle(Interrupted(engine.facts))
+    assert status_of(engine.model) is S.PAUSED
+    banner = view_of(engine.model).banner
+    assert banner is not None
+    assert "interrupted" in banner.text
+    assert engine.model.handle(StepAsked()) == TakeStep()
+
+
+def test_an_error_beside_the_run_leaves_the_run_as_it_was(engine: Engine) -> None:
+    engine.step(planned=GOES_ON)
+    engine.model.handle(StepAsked())
+    engine.model.handle(StepFailed(OSError("disk full"), engine.facts))
+    assert status_of(engine.model) is S.PAUSED
+    assert view_of(engine.model).banner.text == "OSError: disk full"  # type: ignore[union-attr]
+
+
+# --- people in the loop -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_waits_is_not_stepped_while_nothing_is_queued(model: StepperModel) -> None:
+    engine = after(S.WAITING, model)
+    assert not {"step", "run"} & set(model.allowed)
+    answered = replace(engine.facts, requests=(), planned=(Delivery("internal:review", "review"),))
+    model.handle(AnswerTaken("q1", answered))
+    assert status_of(model) is S.PAUSED
+    assert {"step", "run"} <= set(model.allowed)
+
+
+def test_one_answer_of_two_lets_the_run_be_stepped_while_it_waits_for_the_other(engine: Engine) -> None:
+    engine.step("IDLE_WITH_PENDING_REQUESTS", requests=[request("plan", "q1"), request("review", "q2")])
+    left = replace(engine.facts, requests=(request("review", "q2"),), planned=(Delivery("internal:plan", "plan"),))
+    assert engine.model.handle(AnswerTaken("q1", left)) is None
+    assert status_of(engine.model) is S.WAITING
+    assert engine.model.handle(StepAsked()) == TakeStep()
+
+
+def test_a_run_that_was_told_to_go_through_goes_on_after_the_answer(engine: Engine) -> None:
+    engine.model.handle(RunAsked(through=True))
+    engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()])
+    assert status_of(engine.model) is S.WAITING
+    assert engine.model.going_through
+    answered = replace(engine.facts, requests=(), planned=(Delivery("internal:review", "review"),))
+    assert engine.model.handle(AnswerTaken("q1", answered)) == TakeStep()
+    assert status_of(engine.model) is S.RUNNING
+    engine.ended("IDLE")
+    assert status_of(engine.model) is S.DONE
+
+
+def test_a_run_that_was_not_leaves_the_next_move_to_the_person(engine: Engine) -> None:
+    engine.model.handle(RunAsked())
+    engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()])
+    answered = replace(engine.facts, requests=(), planned=(Delivery("internal:review", "review"),))
+    assert engine.model.handle(AnswerTaken("q1", answered)) is None
+    assert status_of(engine.model) is S.PAUSED
+
+
+def test_an_answer_during_a_superstep_changes_the_requests_and_nothing_else(engine: Engine) -> None:
+    engine.step("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[request()])
+    engine.model.handle(StepAsked())
+    engine.saw(INVOKED("review"))
+    assert engine.model.handle(AnswerTaken("q1", replace(engine.facts, requests=()))) is None
+    assert status_of(engine.model) is S.STEPPING
+    assert view_of(engine.model).states["review"] == "running"
+    assert view_of(engine.model).requests == ()
+
+
+# --- looking back, and going on from there ----------------------------------------------------------------------------
+
+
+def looked_back(model: StepperModel, steps: int = 4, back: int = 2) -> Engine:
+    engine = Engine(model).start()
+    for _ in range(steps):
+        engine.step(planned=GOES_ON)
+    model.handle(BackAsked(back))
+    return engine
+
+
+def test_back_shows_and_executes_nothing(model: StepperModel) -> None:
+    engine = Engine(model).start()
+    for _ in range(7):
+        engine.step(planned=GOES_ON)
+    assert model.handle(BackAsked(4)) is None
+    view = view_of(model)
+    assert view.banner is not None
+    assert view.banner.text.startswith("Viewing 3 of 7 (superstep 2).")
+    assert view.scrubber.position == "3/7"
+    assert view.announcement == "viewing 3 of 7"
+    assert status_of(model) is S.PAUSED
+
+
+def test_back_stops_at_the_first_checkpoint_and_forward_at_the_present(model: StepperModel) -> None:
+    looked_back(model, back=99)
+    assert (viewing_of(model), "back" in model.allowed) == (0, False)
+    model.handle(ForwardAsked(2))
+    assert model.viewing == 2
+    model.handle(ForwardAsked())
+    assert (viewing_of(model), "forward" in model.allowed) == (None, False)
+
+
+def test_a_checkpoint_that_is_not_on_the_line_is_refused_with_those_that_are(model: StepperModel) -> None:
+    looked_back(model, steps=2, back=1)
+    with pytest.raises(LookupError, match=r"'cp-9' is not on the line.*cp-0-run-1, cp-1-run-1"):
+        model.handle(GotoAsked("cp-9"))
+    model.handle(GotoAsked("cp-1-run-1"))
+    assert model.viewing is None
+
+
+def test_a_step_from_the_past_asks_once_and_then_forks(model: StepperModel) -> None:
+    engine = looked_back(model)
+    assert model.handle(StepAsked()) is None
+    banner = view_of(model).banner
+    assert banner is not None
+    assert banner.text.startswith("Going on from checkpoint 2 of 4 starts a new run there; run-1 is kept")
+    assert [command for command, _ in banner.actions] == ["confirm", "cancel"]
+    assert model.handle(StepAsked(confirmed=True)) == Fork(engine.facts.checkpoints[1])
+
+
+def test_looking_elsewhere_takes_the_question_back(model: StepperModel) -> None:
+    looked_back(model)
+    model.handle(StepAsked())
+    model.handle(LiveAsked())
+    assert model.confirming is None
+    assert view_of(model).banner is None
+
+
+def test_a_fork_keeps_the_line_up_to_its_checkpoint_and_goes_on_as_a_new_run(model: StepperModel) -> None:
+    engine = looked_back(model)
+    model.handle(StepAsked(confirmed=True))
+    fork = Info("cp-fork", 1)
+    engine.facts = RunFacts(run_id="run-2", superstep=1, checkpoints=(fork,), planned=GOES_ON)
+    assert model.handle(Forked(engine.facts)) == TakeStep()
+    engine.ended("IDLE")
+    view = view_of(model)
+    assert [checkpoint_id for _, checkpoint_id in view.scrubber.stops] == ["cp-0-run-1", "cp-fork", "cp-1-run-2"]
+    assert "run-2 goes on from superstep 1 of run-1" in " ".join(line.text for line in view.log)
+    assert model.viewing is None
+
+
+def test_a_run_from_the_past_forks_and_runs_to_its_end(model: StepperModel) -> None:
+    engine = looked_back(model)
+    assert model.handle(RunAsked(confirmed=True)) == Fork(engine.facts.checkpoints[1])
+    engine.facts = RunFacts(run_id="run-2", superstep=1, checkpoints=(Info("cp-fork", 1),), planned=GOES_ON)
+    assert model.handle(Forked(engine.facts)) == TakeStep()
+    assert engine.ended(planned=GOES_ON) == TakeStep()
+
+
+def test_a_fork_of_a_checkpoint_that_waits_for_a_person_waits_too(model: StepperModel) -> None:
+    looked_back(model)
+    model.handle(StepAsked(confirmed=True))
+    waiting = RunFacts(
+        run_id="run-2", status="IDLE_WITH_PENDING_REQUESTS", superstep=1, checkpoints=(Info("f", 1),),
+        requests=(request(),),
+    )  # fmt: skip
+    assert model.handle(Forked(waiting)) is None
+    assert status_of(model) is S.WAITING
+
+
+def test_the_picture_of_a_checkpoint_is_the_one_of_its_moment(model: StepperModel) -> None:
+    engine = Engine(model).start()
+    model.handle(StepAsked())
+    engine.saw(INVOKED("plan"), COMPLETED("plan"))
+    engine.ended(planned=GOES_ON)
+    model.handle(StepAsked())
+    engine.saw(INVOKED("review"), COMPLETED("review"))
+    engine.ended("IDLE")
+    assert view_of(model).states == {"plan": "idle", "review": "done", ("plan", "review"): "done"}
+    model.handle(BackAsked())
+    assert view_of(model).states == {"plan": "done", "review": "queued", ("plan", "review"): "queued"}
+
+
+# --- failure ----------------------------------------------------------------------------------------------------------
+
+
+def failed(model: StepperModel) -> Engine:
+    engine = Engine(model).start()
+    engine.step(planned=GOES_ON)
+    model.handle(StepAsked())
+    details = WorkflowErrorDetails("ValueError", "too short", "Traceback (most recent call last): ...")
+    event = WorkflowEvent.executor_failed("review", details)
+    engine.saw(INVOKED("review"), event)
+    engine.facts = replace(engine.facts, status="FAILED", error=ValueError("too short"), planned=())
+    model.handle(StepEnded(Report(1, (event,)), engine.facts))
+    return engine
+
+
+def test_a_failure_is_told_with_who_what_and_what_to_do(model: StepperModel) -> None:
+    failed(model)
+    view = view_of(model)
+    assert view.banner is not None
+    assert view.banner.tone == "error"
+    assert view.banner.text == "review failed: ValueError: too short. Retry step takes the superstep again."
+    assert view.banner.details.startswith("Traceback")
+    assert [button.label for button in view.buttons if button.enabled] == ["Retry step"]
+    assert view.states["review"] == "failed"
+
+
+def test_a_retry_goes_back_to_the_last_good_checkpoint_first(model: StepperModel) -> None:
+    engine = failed(model)
+    assert model.handle(StepAsked()) == Restore(engine.facts.checkpoints[0])
+    back = replace(engine.facts, status="IN_PROGRESS", error=None, planned=GOES_ON)
+    assert model.handle(Restored(back)) == TakeStep()
+    engine.facts = back
+    assert engine.ended("IDLE") is None
+    assert status_of(model) is S.DONE
+
+
+def test_a_failure_before_the_first_checkpoint_cannot_be_retried(engine: Engine) -> None:
+    engine.model.handle(StepAsked())
+    engine.model.handle(
+        StepEnded(Report(0), replace(engine.facts, status="FAILED", error=ValueError("no"), planned=()))
+    )
+    assert "step" not in engine.model.allowed
+    assert "No checkpoint was saved before it." in view_of(engine.model).banner.text  # type: ignore[union-attr]
+
+
+# --- what is shown ----------------------------------------------------------------------------------------------------
+
+
+def test_the_header_is_one_line_of_text(model: StepperModel) -> None:
+    engine = Engine(model).start()
+    assert view_of(model).header.line == "research-flow  run run-1  no superstep yet  ○ ready"
+    model.handle(StepAsked())
+    engine.saw(INVOKED("plan"))
+    assert view_of(model).header.line == "research-flow  run run-1  no superstep yet  ▶ stepping: plan"
+    engine.ended(planned=GOES_ON, pause_reason="breakpoint: review")
+    assert view_of(model).header.line == "research-flow  run run-1  superstep 0  ● paused (breakpoint: review)"
+
+
+def test_times_are_left_out_where_outputs_are_compared(engine: Engine) -> None:
+    engine.model.handle(StepAsked())
+    engine.model.handle(StepEnded(Report(0, duration_s=1.84), engine.facts))
+    assert view_of(engine.model).header.figures == ("1.8 s",)
+    assert view_of(engine.model, times=False).header.figures == ()
+
+
+def test_many_executors_at_work_are_counted_not_listed() -> None:
+    nodes = [f"e{i}" for i in range(5)]
+    engine = Engine(StepperModel("wide", Activity(nodes))).start()
+    engine.model.handle(StepAsked())
+    engine.saw(*(INVOKED(node) for node in nodes))
+    assert "stepping: e0, e1, e2 and 2 more" in view_of(engine.model).header.line
+
+
+def test_tokens_are_summed_up(engine: Engine) -> None:
+    engine.saw(*(WorkflowEvent("model_usage", {"usage": {"total_token_count": 602}}) for _ in range(2)))
+    assert view_of(engine.model).header.figures == ("1,204 tokens",)
+
+
+def test_hostile_names_and_texts_reach_no_text_with_control_characters() -> None:
+    evil = "a\u202eb\x00c\nd"
+    engine = Engine(StepperModel(evil, Activity((evil,)))).start()
+    engine.model.handle(StepAsked())
+    engine.saw(INVOKED(evil), WorkflowEvent("log", evil, executor_id=evil))
+    engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request(evil)])
+    view = view_of(engine.model)
+    shown = [view.header.line, view.announcement, view.banner.text, *(line.text for line in view.log)]  # type: ignore[union-attr]
+    assert not any(character in text for text in shown for character in "\u202e\x00\n")
+
+
+def test_the_log_keeps_its_last_two_hundred_lines(engine: Engine) -> None:
+    engine.saw(*(WorkflowEvent("log", f"line {i}", executor_id="plan") for i in range(300)))
+    log = view_of(engine.model).log
+    assert (len(log), log[0].text, log[-1].text) == (200, "plan: line 100", "plan: line 299")
+
+
+def test_the_result_is_told_when_all_is_done(engine: Engine) -> None:
+    output = WorkflowEvent("output", "HELLO", executor_id="review")
+    engine.step("IDLE", events=(output,))
+    assert view_of(engine.model).banner.text == "Done. Output: HELLO"  # type: ignore[union-attr]
+
+
+# --- a law ------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from([*ASKED.values(), LiveAsked(), "step ends", "run ends", "run fails"]), max_size=25))
+def test_whatever_is_asked_in_whatever_order_nothing_breaks_and_only_allowed_calls_change_anything(
+    script: list[Any],
+) -> None:
+    model = StepperModel("flow", Activity(("plan", "review"), [("plan", "review")]))
+    engine = Engine(model).start()
+    for line in script:
+        in_flight = model.status in (S.STEPPING, S.RUNNING)
+        if isinstance(line, str):
+            if in_flight:
+                engine.facts = replace(engine.facts, error=None)
+                engine.ended({"step ends": "IN_PROGRESS", "run ends": "IDLE", "run fails": "FAILED"}[line])
+            continue
+        before, allowed = model.status, model.allowed
+        call = next((name for name, asked in ASKED.items() if asked is line), None)
+        if call is not None and call not in allowed:
+            with pytest.raises(StepperStateError):
+                model.handle(line)
+            assert (model.status, model.allowed) == (before, allowed)
+            continue
+        todo = model.handle(line)
+        if isinstance(todo, StopRun):
+            model.handle(Stopped(replace(engine.facts, status="CANCELLED")))
+        elif isinstance(todo, Restore):
+            engine.facts = replace(engine.facts, status="IN_PROGRESS", planned=GOES_ON)
+            assert model.handle(Restored(engine.facts)) == TakeStep()
+        view = view_of(model)
+        assert {button.name for button in view.buttons if button.enabled} == set(model.allowed)
+        assert (model.status in (S.STEPPING, S.RUNNING)) == ("pause" in model.allowed)
