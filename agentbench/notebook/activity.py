@@ -74,8 +74,10 @@ class Activity:
             (self._failed if kind == "executor_failed" else self._done).add(executor)
         elif kind == "request_info":
             self._waiting.add(executor)
-        elif kind == "graph_routed" and isinstance(event.data, Mapping) and not event.data.get("result", True):
-            self._not_taken.update(event.data.get("targets") or ())
+        elif kind == "graph_routed" and isinstance(event.data, Mapping):
+            # Somebody chose among the targets. Those that get something in another way are done, which is stronger.
+            chosen = event.data.get("targets") or ()
+            self._not_taken.update(t for s, t in self.edges if s == event.data.get("from") and t not in chosen)
 
     def rest(self, planned: Iterable[Planned], waiting: Iterable[str]) -> None:
         """The superstep is over: what waits for the next one, and who waits for a person."""

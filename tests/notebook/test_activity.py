@@ -93,13 +93,17 @@ def test_the_strongest_of_several_truths_is_shown() -> None:
     assert fold.moment() == {"search": "queued", "review": "queued", ("search", "review"): "queued"}
 
 
-def test_a_target_whose_condition_was_false_is_skipped_unless_it_is_reached_otherwise() -> None:
+def test_a_target_that_a_condition_did_not_choose_is_skipped_unless_it_is_reached_otherwise() -> None:
     fold = activity()
     fold.begin()
-    no = {"from": "plan", "condition": "if long", "result": False, "targets": ["search", "review"]}
-    fold.see(WorkflowEvent("graph_routed", no))
-    fold.rest([delivery("plan", "review")], [])
-    assert fold.moment() == {"search": "skipped", "review": "queued", ("plan", "review"): "queued"}
+    fold.see(WorkflowEvent("graph_routed", {"from": "plan", "condition": "if long", "result": False, "targets": []}))
+    fold.see(invoked("review"))
+    fold.see(completed("review"))
+    assert fold.moment() == {"search": "skipped", "review": "done"}
+    fold.begin()
+    fold.see(WorkflowEvent("graph_routed", {"from": "plan", "condition": "kind", "targets": ["search"]}))
+    fold.see(invoked("search"))
+    assert fold.moment() == {"search": "running", "review": "skipped"}
 
 
 def test_visits_are_counted_over_all_supersteps_and_shown_from_the_second_on() -> None:
