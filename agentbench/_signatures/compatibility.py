@@ -17,6 +17,7 @@ from agentbench._signatures.forms import (
     is_typed_dict,
     is_union,
     origin_of,
+    required_keys_of,
     type_arguments,
     unwrap,
 )
@@ -132,7 +133,7 @@ class _Comparison:
         fields = fields_of(target)
         if is_typed_dict(source):
             given = fields_of(source)
-            if not target.__required_keys__ <= source.__required_keys__:
+            if not required_keys_of(target) <= required_keys_of(source):
                 return False
             return all(self.fits(given[name], hint) for name, hint in fields.items() if name in given)
         args = type_arguments(source)

@@ -112,6 +112,19 @@ def fields_of(cls: TypeLike) -> dict[str, TypeLike]:
         return {}
 
 
+def required_keys_of(typed_dict: TypeLike) -> frozenset[str]:
+    """Return the keys that a typed dict must have, also where its annotations are postponed."""
+    required: frozenset[str] = typed_dict.__required_keys__
+    try:
+        hints = typing.get_type_hints(typed_dict, include_extras=True)
+    except (AttributeError, NameError, TypeError):
+        return required
+    # Python reads postponed annotations as plain text and takes every key of such a class for required.
+    marks = {name: special_name(origin_of(hint)) for name, hint in hints.items()}
+    optional = {name for name, mark in marks.items() if mark == "NotRequired"}
+    return (required - optional) | {name for name, mark in marks.items() if mark == "Required"}
+
+
 def flatten_union(type_: TypeLike) -> tuple[TypeLike, ...]:
     """Return the members of a union, each once, in the order written.
 

@@ -20,6 +20,7 @@ from agentbench._signatures.forms import (
     is_typed_dict,
     is_union,
     origin_of,
+    required_keys_of,
     special_name,
     type_arguments,
     union_of,
@@ -120,8 +121,7 @@ def _check_type_var(variable: TypeVar) -> Check:
 
 
 def _check_typed_dict(form: TypeLike) -> Check:
-    required: frozenset[str] = form.__required_keys__
-    fields = fields_of(form)
+    required, fields = required_keys_of(form), fields_of(form)
 
     def check(value: object) -> bool:
         if not isinstance(value, Mapping) or not required <= value.keys():

@@ -1,0 +1,79 @@
+# ruff: noqa: UP006, UP007, UP045  the older spellings of types are tested, too
+from __future__ import annotations
+
+import collections.abc
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any, ForwardRef, Literal, NewType, NoReturn, Optional, TypeVar, Union
+
+import pytest
+
+from agentbench._signatures import qualified_name, type_name
+
+T = TypeVar("T")
+UserId = NewType("UserId", int)
+
+
+class Outer:
+    class Inner:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("type_", "name"),
+    [
+        (int, "int"),
+        (None, "None"),
+        (type(None), "None"),
+        (Any, "Any"),
+        (NoReturn, "NoReturn"),
+        (int | str, "int | str"),
+        (Optional[int], "int | None"),
+        (Union[int, list[str]], "int | list[str]"),
+        (list[str], "list[str]"),
+        (typing.List[str], "list[str]"),
+        (typing.List, "list"),
+        (dict[str, list[int]], "dict[str, list[int]]"),
+        (tuple[int, ...], "tuple[int, ...]"),
+        (tuple[()], "tuple[()]"),
+        (Callable[[int], str], "Callable[[int], str]"),
+        (collections.abc.Sequence[str], "Sequence[str]"),
+        (Literal["a", 1], "Literal['a', 1]"),
+        (Annotated[int, "unit"], "int"),
+        (Outer.Inner, "Outer.Inner"),
+        (UserId, "UserId"),
+        (T, "T"),
+        ("Later", "Later"),
+        (ForwardRef("Later"), "Later"),
+        (5, "5"),
+    ],
+)
+def test_types_are_named_as_people_write_them(type_, name):
+    assert type_name(type_) == name
+
+
+def test_a_class_inside_a_function_is_named_without_the_function():
+    class Local:
+        pass
+
+    assert type_name(Local) == "Local"
+
+
+@pytest.mark.parametrize(
+    ("type_", "name"),
+    [
+        (int, "builtins.int"),
+        (None, "builtins.NoneType"),
+        (Outer.Inner, f"{__name__}.Outer.Inner"),
+        (list[str], "builtins.list[builtins.str]"),
+        (int | None, "builtins.int | builtins.NoneType"),
+        (Any, "typing.Any"),
+    ],
+)
+def test_qualified_names_say_where_a_type_is(type_, name):
+    assert qualified_name(type_) == name
+
+
+def test_what_is_no_type_has_no_qualified_name():
+    with pytest.raises(TypeError, match="5 has no name"):
+        qualified_name(5)
