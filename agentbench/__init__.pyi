@@ -12,6 +12,9 @@ from agentbench._clock import RandomIds as RandomIds
 from agentbench._clock import SystemClock as SystemClock
 from agentbench._clock import TickingClock as TickingClock
 from agentbench._clock import set_runtime_defaults as set_runtime_defaults
+from agentbench.checkpoints.checkpoint import CheckpointID as CheckpointID
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint as WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo as CheckpointInfo
 from agentbench.exceptions import AdditionItemMismatch as AdditionItemMismatch
 from agentbench.exceptions import AgentBenchException as AgentBenchException
 from agentbench.exceptions import AgentContentFilterException as AgentContentFilterException
@@ -77,11 +80,57 @@ from agentbench.exceptions import WorkflowConvergenceException as WorkflowConver
 from agentbench.exceptions import WorkflowException as WorkflowException
 from agentbench.exceptions import WorkflowRunnerException as WorkflowRunnerException
 from agentbench.exceptions import WorkflowValidationError as WorkflowValidationError
+from agentbench.workflow.approval import Approval as Approval
+from agentbench.workflow.boundary import BoundaryHook as BoundaryHook
+from agentbench.workflow.boundary import BoundaryOutcome as BoundaryOutcome
+from agentbench.workflow.boundary import PauseReason as PauseReason
+from agentbench.workflow.boundary import SuperstepView as SuperstepView
+from agentbench.workflow.builder import WorkflowBuilder as WorkflowBuilder
+from agentbench.workflow.cases import Case as Case
+from agentbench.workflow.cases import Default as Default
+from agentbench.workflow.cases import SwitchCaseEdgeGroupCase as SwitchCaseEdgeGroupCase
+from agentbench.workflow.cases import SwitchCaseEdgeGroupDefault as SwitchCaseEdgeGroupDefault
+from agentbench.workflow.context import WorkflowContext as WorkflowContext
+from agentbench.workflow.edge import Edge as Edge
+from agentbench.workflow.edge import EdgeCondition as EdgeCondition
+from agentbench.workflow.edge_group import EdgeGroup as EdgeGroup
+from agentbench.workflow.edges import FanInEdgeGroup as FanInEdgeGroup
+from agentbench.workflow.edges import InternalEdgeGroup as InternalEdgeGroup
+from agentbench.workflow.edges import SingleEdgeGroup as SingleEdgeGroup
+from agentbench.workflow.events import SuperstepCompletionInfo as SuperstepCompletionInfo
+from agentbench.workflow.events import WorkflowErrorDetails as WorkflowErrorDetails
+from agentbench.workflow.events import WorkflowEvent as WorkflowEvent
+from agentbench.workflow.events import WorkflowEventSource as WorkflowEventSource
+from agentbench.workflow.events import WorkflowEventType as WorkflowEventType
+from agentbench.workflow.events import WorkflowRunState as WorkflowRunState
+from agentbench.workflow.executor import Executor as Executor
+from agentbench.workflow.executor import RequestInfoMixin as RequestInfoMixin
+from agentbench.workflow.function_executor import FunctionExecutor as FunctionExecutor
+from agentbench.workflow.function_executor import executor as executor
+from agentbench.workflow.handlers import handler as handler
+from agentbench.workflow.handlers import response_handler as response_handler
+from agentbench.workflow.message import MessageType as MessageType
+from agentbench.workflow.message import WorkflowMessage as WorkflowMessage
+from agentbench.workflow.options import ExecutorPolicy as ExecutorPolicy
+from agentbench.workflow.options import RunOptions as RunOptions
+from agentbench.workflow.result import WorkflowRunResult as WorkflowRunResult
+from agentbench.workflow.routing import EdgeGroupDeliveryStatus as EdgeGroupDeliveryStatus
+from agentbench.workflow.routing import EdgeRunner as EdgeRunner
+from agentbench.workflow.routing import create_edge_runner as create_edge_runner
+from agentbench.workflow.runner import Runner as Runner
+from agentbench.workflow.runner_context import InProcRunnerContext as InProcRunnerContext
+from agentbench.workflow.runner_context import RunnerContext as RunnerContext
+from agentbench.workflow.selection import FanOutEdgeGroup as FanOutEdgeGroup
+from agentbench.workflow.selection import SwitchCaseEdgeGroup as SwitchCaseEdgeGroup
+from agentbench.workflow.state import State as State
+from agentbench.workflow.validation import WorkflowGraphValidator as WorkflowGraphValidator
+from agentbench.workflow.validation import validate_workflow_graph as validate_workflow_graph
 
 __version__: str
 __all__: list[str]
 _ALIASES: dict[str, str]
 _MODULE_OF: dict[str, str]
+_NAMES_OF: dict[str, tuple[str, ...]]
 _SUBMODULES: tuple[str, ...]
 
 def load_ipython_extension(ip: Any) -> None: ...

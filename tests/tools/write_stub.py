@@ -25,6 +25,7 @@ __version__: str
 __all__: list[str]
 _ALIASES: dict[str, str]
 _MODULE_OF: dict[str, str]
+_NAMES_OF: dict[str, tuple[str, ...]]
 _SUBMODULES: tuple[str, ...]
 
 def load_ipython_extension(ip: Any) -> None: ...

@@ -1,0 +1,162 @@
+"""The house rules that a tool can check: the front door, what an import loads, who may import whom."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import json
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import agentbench
+from tests.tools import write_stub
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path(agentbench.__file__).parent
+
+# Not needed to build and run a workflow, and slow to load or not always there.
+HEAVY = {
+    "IPython",
+    "anywidget",
+    "graphviz",
+    "ipywidgets",
+    "jinja2",
+    "jupyterlab",
+    "nest_asyncio",
+    "nest_asyncio2",
+    "numpy",
+    "opentelemetry",
+    "pandas",
+    "pydantic",
+    "traitlets",
+    "typing_extensions",
+    "vega_datasets",
+}
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules that a fresh interpreter has after running `code`, without those that it starts with."""
+    shown = "import json; print(json.dumps(sorted(set(sys.modules) - before)))"
+    script = f"import sys\nbefore = set(sys.modules)\n{code}\n{shown}"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return {name.partition(".")[0] for name in json.loads(done.stdout)}
+
+
+def modules() -> Iterator[ModuleType]:
+    """Every module of the library that can be imported with the packages that are installed."""
+    for found in pkgutil.walk_packages([str(PACKAGE)], "agentbench."):
+        if found.name.endswith("__main__"):
+            continue
+        try:
+            yield importlib.import_module(found.name)
+        except ModuleNotFoundError as error:
+            if importlib.util.find_spec(str(error.name).partition(".")[0]) is not None:
+                raise
+
+
+# ------------------------------------------------------------------------------------------------------- the front door
+
+
+def test_every_public_name_is_there() -> None:
+    assert [name for name in agentbench.__all__ if getattr(agentbench, name, None) is None] == []
+
+
+def test_the_public_names_are_sorted_and_listed_once() -> None:
+    assert agentbench.__all__ == sorted(set(agentbench.__all__))
+    listed = [name for names in agentbench._NAMES_OF.values() for name in names]
+    assert len(listed) == len(set(listed))
+
+
+def test_dir_shows_public_names_and_parts_and_nothing_inner() -> None:
+    shown = {name for name in dir(agentbench) if not name.startswith("__")}
+    extension = {"load_ipython_extension", "unload_ipython_extension"}
+    assert shown == {*agentbench.__all__, *agentbench._SUBMODULES, *extension}
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        agentbench.no_such_name  # type: ignore[attr-defined]  # noqa: B018 - touching it is the test
+    with pytest.raises(ImportError):
+        exec("from agentbench import no_such_name")
+
+
+def test_a_name_is_looked_up_once() -> None:
+    first = agentbench.WorkflowException
+    assert vars(agentbench)["WorkflowException"] is first
+
+
+@pytest.mark.parametrize("name", agentbench._SUBMODULES)
+def test_a_part_is_found_without_importing_it_first(name: str) -> None:
+    assert "agentbench" in loaded_by(f"import agentbench\nassert agentbench.{name}.__name__ == 'agentbench.{name}'")
+
+
+def test_the_typed_twin_says_what_the_front_door_says() -> None:
+    stored = write_stub.STUB.read_text(encoding="utf-8")
+    assert stored == write_stub.stub_text(), "Run: python tests/tools/write_stub.py"
+    assert write_stub.main(["--check"]) == 0
+    imported = {
+        alias.asname
+        for node in ast.parse(stored).body
+        if isinstance(node, ast.ImportFrom) and node.module != "typing"
+        for alias in node.names
+    }
+    assert imported == {*agentbench.__all__, *agentbench._SUBMODULES}
+
+
+def test_what_other_packages_list_as_public_is_there_and_listed_once() -> None:
+    for module in modules():
+        listed = getattr(module, "__all__", [])
+        assert len(listed) == len(set(listed)), module.__name__
+        assert [name for name in listed if not hasattr(module, name)] == [], module.__name__
+
+
+def test_types_are_shipped() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+
+
+# ------------------------------------------------------------------------------------------------ what an import loads
+
+
+def test_importing_the_package_loads_nothing_but_a_bit_of_the_standard_library() -> None:
+    loaded = loaded_by("import agentbench\nagentbench.__all__, agentbench.__version__, dir(agentbench)")
+    assert "agentbench" in loaded
+    assert loaded & {*HEAVY, "asyncio", "dataclasses", "inspect", "logging", "typing"} == set()
+
+
+def test_the_engine_loads_no_heavy_package() -> None:
+    engine = [name for name, home in agentbench._MODULE_OF.items() if not home.startswith("agentbench.notebook")]
+    assert loaded_by(f"import agentbench\nfor name in {engine!r}: getattr(agentbench, name)") & HEAVY == set()
+
+
+def test_the_notebook_layer_loads_a_package_when_it_is_needed_and_not_before() -> None:
+    assert loaded_by("import agentbench.notebook\ndir(agentbench.notebook)") & HEAVY == set()
+
+
+# ---------------------------------------------------------------------------------------------------------- the layers
+
+
+def test_the_layers_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("importlinter", reason="import-linter is not installed (dependency group dev)")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stdout
