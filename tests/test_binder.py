@@ -1,0 +1,90 @@
+"""The files that build the image for Binder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BINDER = ROOT / "binder"
+
+
+def lines(name: str) -> list[str]:
+    text = (BINDER / name).read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def git(*arguments: str) -> str:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+def test_there_are_these_files_and_no_others() -> None:
+    # apt.txt is needless (graphviz comes as a wheel); environment.yml would override the other files.
+    assert {path.name for path in BINDER.iterdir()} == {"requirements.txt", "runtime.txt", "postBuild"}
+
+
+def test_the_image_installs_the_notebook_extra_of_this_checkout_and_nothing_more() -> None:
+    assert lines("requirements.txt") == ["-e .[notebook]"]
+    assert re.search(r"^notebook = \[$", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def test_the_image_has_a_python_that_the_project_supports() -> None:
+    (runtime,) = lines("runtime.txt")
+    version = runtime.removeprefix("python-")
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'"Programming Language :: Python :: {version}"' in pyproject
+    required = re.search(r'^requires-python = ">=3\.(\d+)"$', pyproject, flags=re.MULTILINE)
+    assert required is not None
+    assert int(version.split(".")[1]) >= int(required[1])
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "runtime.txt", "postBuild"])
+def test_lines_end_as_on_unix(name: str) -> None:
+    content = (BINDER / name).read_bytes()
+    assert b"\r" not in content
+    assert content.endswith(b"\n")
+
+
+def test_the_last_step_of_the_build_can_be_run() -> None:
+    assert git("ls-files", "--stage", "binder/postBuild").startswith("100755 ")
+
+
+def test_the_last_step_of_the_build_is_a_shell_script_that_stops_at_the_first_failure() -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("bash is not installed")
+    subprocess.run([bash, "-n", str(BINDER / "postBuild")], check=True)
+    text = (BINDER / "postBuild").read_text(encoding="utf-8")
+    assert text.startswith("#!/usr/bin/env bash\n")
+    assert lines("postBuild")[0] == "set -euo pipefail"
+    assert lines("postBuild")[-1] == "agentbench doctor --strict"
+
+
+def test_a_dry_run_of_the_image_build_takes_every_step() -> None:
+    repo2docker = shutil.which(
+        "jupyter-repo2docker", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )
+    if repo2docker is None:
+        pytest.skip("repo2docker is not installed")
+    done = subprocess.run(
+        [repo2docker, "--no-build", "--debug", "."], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    for step in ('-r "binder/requirements.txt"', "chmod +x binder/postBuild", "./binder/postBuild"):
+        assert step in said
+
+
+def test_the_requirements_can_be_met() -> None:
+    if not os.environ.get("AGENTBENCH_NETWORK_TESTS"):
+        pytest.skip("asks a package index; set AGENTBENCH_NETWORK_TESTS=1")
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "-q", "-r", "binder/requirements.txt"]
+    subprocess.run(command, check=True, cwd=ROOT)
