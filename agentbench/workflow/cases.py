@@ -10,7 +10,9 @@ from agentbench.workflow.edge import EdgeCondition, JsonForm, MissingCallable, c
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Case", "Default", "SwitchCaseEdgeGroupCase", "SwitchCaseEdgeGroupDefault"]
+    from agentbench.workflow.executor import Executor
+
+__all__ = ["Case", "Default", "SwitchCaseEdgeGroupCase", "SwitchCaseEdgeGroupDefault", "branch_with_id"]
 
 
 def _require_target(kind: str, target_id: str) -> str:
@@ -148,3 +150,30 @@ class Default:
 
     def __repr__(self) -> str:
         return f"Default({self.target!r})"
+
+
+def branch_with_id(
+    branch: Any, node: Callable[[Any], Executor]
+) -> SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault:
+    """Return the descriptor of a branch: of a `Case`, a `Default`, a `(condition, target)` pair or a descriptor.
+
+    Args:
+        branch: Is left as it is.
+        node: Returns the executor for a target.
+
+    Raises:
+        TypeError: It is none of these.
+    """
+    if isinstance(branch, (SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault)):
+        return branch
+    if isinstance(branch, Default):
+        return SwitchCaseEdgeGroupDefault(node(branch.target).id)
+    if isinstance(branch, Case):
+        return SwitchCaseEdgeGroupCase(branch.condition, node(branch.target).id, condition_name=branch.condition_name)
+    if isinstance(branch, tuple) and len(branch) == 2:
+        condition, target = branch
+        return SwitchCaseEdgeGroupCase(condition, node(target).id)
+    msg = (
+        f"{branch!r} is no case of a switch. Expected Case(condition, target), Default(target) or (condition, target)."
+    )
+    raise TypeError(msg)
