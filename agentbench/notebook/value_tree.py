@@ -1,0 +1,157 @@
+"""Pure: values of any size as a tree of short rows, one level at a time, secrets masked.
+
+The page asks for a level by the places of the rows above it (`[2, 0]`: the first row under the third), so that it can
+name nothing that it was not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from agentbench.notebook.escaping import MASK, PREVIEW_LIMIT, esc, is_secret_name, preview
+from agentbench.notebook.redaction import fields_of, mask_secrets
+
+__all__ = ["LEVEL_LIMIT", "Entry", "Level", "Row", "ValueTree"]
+
+LEVEL_LIMIT = 200
+FULL_LIMIT = 1_000_000
+_KEY_LIMIT = 120
+_ATOMS = (str, bytes, bytearray, int, float, complex, bool, type(None), type)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One named value. `note` stands beside the name, such as `changed`."""
+
+    name: str
+    value: object
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a tree.
+
+    Attributes:
+        name: The key, as text.
+        kind: Type of the value, and its length where it has one.
+        text: The value in short.
+        note: What stands beside the name.
+        opens: Whether there is a level below.
+        cut: Whether `text` is not all of it.
+    """
+
+    name: str
+    kind: str
+    text: str
+    note: str
+    opens: bool
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Some rows that lie beside each other. `more`: how many follow them."""
+
+    rows: tuple[Row, ...]
+    start: int
+    more: int
+
+
+class ValueTree:
+    """Named values, as a tree.
+
+    Args:
+        entries: The first level.
+    """
+
+    def __init__(self, entries: Sequence[Entry] = ()) -> None:
+        self.entries = tuple(entries)
+
+    def level(self, path: Sequence[int] = (), start: int = 0) -> Level:
+        """The rows below the row at `path`, from the `start`-th on; at most 200.
+
+        Raises:
+            LookupError: There is no such row.
+        """
+        if path:
+            entry = self.at(path)
+            total = _size(entry.value)
+            below: Iterator[Entry] = _children(entry)
+        else:
+            total, below = len(self.entries), iter(self.entries)
+        chosen = tuple(_row(each) for each in islice(below, start, start + LEVEL_LIMIT))
+        return Level(chosen, start, max(0, total - start - len(chosen)))
+
+    def at(self, path: Sequence[int]) -> Entry:
+        """The entry at a place.
+
+        Raises:
+            LookupError: There is none.
+        """
+        below: Iterator[Entry] = iter(self.entries)
+        found: Entry | None = None
+        for place in path:
+            found = next(islice(below, place, None), None) if place >= 0 else None
+            if found is None:
+                break
+            below = _children(found)
+        if found is None:
+            msg = f"There is no row at {list(path)}."
+            raise LookupError(msg)
+        return found
+
+    def full_text(self, path: Sequence[int]) -> str:
+        """All of the value at a place as text, up to a million characters, secrets masked.
+
+        Raises:
+            LookupError: There is none.
+        """
+        entry = self.at(path)
+        value = mask_secrets(entry.value, key=entry.name)
+        return esc(preview(value, limit=FULL_LIMIT), into="text", limit=FULL_LIMIT)
+
+
+def _row(entry: Entry) -> Row:
+    value = mask_secrets(entry.value, key=entry.name)
+    hidden = value == MASK if isinstance(value, str) else False
+    text = preview(value, limit=PREVIEW_LIMIT)
+    return Row(
+        name=esc(entry.name, into="line", limit=_KEY_LIMIT),
+        kind="" if hidden else _kind(entry.value),
+        text=esc(text, into="text"),
+        note=esc(entry.note, into="line", limit=_KEY_LIMIT),
+        opens=not hidden and _size(entry.value) > 0,
+        cut=not hidden and (len(text) > PREVIEW_LIMIT or text.endswith("…")),
+    )
+
+
+def _kind(value: object) -> str:
+    name = type(value).__name__
+    if isinstance(value, (Mapping, Set, list, tuple)):
+        return f"{name} ({len(value):,})"
+    return name
+
+
+def _size(value: object) -> int:
+    if isinstance(value, (Mapping, Set, list, tuple)):
+        return len(value)
+    return 0 if isinstance(value, _ATOMS) else sum(1 for _ in fields_of(value))
+
+
+def _children(entry: Entry) -> Iterator[Entry]:
+    value: Any = entry.value
+    if is_secret_name(entry.name) or isinstance(value, _ATOMS):
+        return
+    if isinstance(value, Mapping):
+        # The key itself is shown, and decides by its name whether its value is.
+        yield from (
+            Entry(key if isinstance(key, str) else preview(key, limit=_KEY_LIMIT), v) for key, v in value.items()
+        )
+    elif isinstance(value, (Set, list, tuple)):
+        yield from (Entry(str(place), item) for place, item in enumerate(value))
+    else:
+        yield from (Entry(name, item) for name, item in fields_of(value))
