@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.metadata
 import importlib.util
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -160,3 +162,15 @@ def test_the_layers_hold(monkeypatch: pytest.MonkeyPatch) -> None:
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stdout
+
+
+# ----------------------------------------------------------------------------------------------------------- packaging
+
+
+def test_every_dependency_says_why_it_is_there() -> None:
+    required = importlib.metadata.requires("agentbench") or []
+    names = {re.split(r"[^\w.-]", requirement)[0].replace("_", "-").lower() for requirement in required}
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Dependencies")[2]
+    packages = ", ".join(re.findall(r"^\| ([^|]+) \|", table, flags=re.MULTILINE))
+    explained = {package.replace("_", "-") for package in packages.split(", ")}
+    assert names - {"agentbench"} - explained == set()
