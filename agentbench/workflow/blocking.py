@@ -1,0 +1,87 @@
+"""How code in a worker thread acts on the event loop: each call has taken effect when it returns."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, NoReturn
+
+
+class Done(Coroutine[Any, Any, Any]):
+    """The result of something that is over, in the form of a coroutine: may be awaited, or ignored without a warning."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._value
+        yield  # makes this a generator function
+
+    def send(self, value: Any) -> NoReturn:
+        """End at once with the value, as a coroutine does that has nothing to wait for."""
+        raise StopIteration(self._value)
+
+    def throw(self, typ: Any, val: Any = None, tb: Any = None) -> NoReturn:
+        """Raise what is thrown in."""
+        raise typ if val is None else val
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+class LoopCalls:
+    """Calls from one worker thread into the loop of the run.
+
+    A call waits until the loop has carried it out. When the run is cancelled, `abandon()` frees the thread: calls
+    that wait, and all later ones, end without effect.
+    """
+
+    __slots__ = ("_loop", "_loop_thread", "_waiting", "abandoned")
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
+        self._waiting: concurrent.futures.Future[None] | None = None
+        self.abandoned = False
+
+    def run(self, function: Callable[..., None], *args: Any) -> Done:
+        """Run `function(*args)` on the loop's thread and wait for it; its exception is raised here."""
+        if threading.get_ident() == self._loop_thread:
+            function(*args)
+            return Done(None)
+        if self.abandoned:
+            return Done(None)
+        outcome: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self._waiting = outcome
+        try:
+            self._loop.call_soon_threadsafe(_carry_out, outcome, function, args)
+            if self.abandoned:  # set between the first look and the queueing: nobody else would free this call
+                outcome.cancel()
+            outcome.result()
+        except concurrent.futures.CancelledError:
+            pass
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+        return Done(None)
+
+    def abandon(self) -> None:
+        """Free the thread: the call that waits and all later ones have no effect."""
+        self.abandoned = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+
+def _carry_out(outcome: concurrent.futures.Future[None], function: Callable[..., None], args: tuple[Any, ...]) -> None:
+    if not outcome.set_running_or_notify_cancel():
+        return
+    try:
+        function(*args)
+    except BaseException as error:  # noqa: BLE001 - handed over to the thread that asked
+        outcome.set_exception(error)
+    else:
+        outcome.set_result(None)

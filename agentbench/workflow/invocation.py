@@ -1,0 +1,151 @@
+"""One delivery, carried out: the only place that awaits the code of handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from agentbench._signatures import type_name
+from agentbench.exceptions import ExecutorTimeoutError
+from agentbench.workflow.delivery import Delivery
+from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflow.handlers import HandlerSpec
+from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflow.options import ExecutorPolicy
+
+if TYPE_CHECKING:
+    from agentbench.workflow.context import WorkflowContextBase
+    from agentbench.workflow.runner_context import InProcRunnerContext
+    from agentbench.workflow.state import State
+
+_NO_POLICY = ExecutorPolicy()
+
+
+async def invoke(delivery: Delivery, state: State, bus: InProcRunnerContext) -> list[WorkflowMessage]:
+    """Call the handler of a delivery; returns what it sent.
+
+    Emits `executor_invoked`, then `executor_completed` or `executor_failed`; a handler's exception is re-raised as is.
+
+    Raises:
+        RuntimeError: no handler takes the data.
+    """
+    spec = delivery.handler
+    if spec is None:
+        _no_handler(delivery)
+    executor, log = delivery.executor, bus.log
+    ctx: WorkflowContextBase = (spec.context if bus.strict_context else spec.free_context)(delivery, state, bus)
+    delivery.context = ctx
+    log.invoked(delivery)
+    try:
+        if bus.around is not None:
+            ctx = await bus.around(delivery, _run(spec, delivery, ctx))
+        elif spec.is_async and delivery.request is None and executor.policy is _NO_POLICY and not executor.serialize:
+            await spec.function(executor, delivery.data, ctx)
+        else:
+            ctx = await _run(spec, delivery, ctx)
+    except Exception as error:
+        ctx._abandon()  # noqa: SLF001 - the engine's side of the context
+        delivery.error = error
+        log.failed(delivery, WorkflowErrorDetails.from_exception(error, executor_id=executor.id))
+        raise
+    except BaseException:
+        ctx._abandon()  # noqa: SLF001
+        raise
+    finally:
+        delivery.context = None  # a cycle otherwise: garbage for the collector, once per delivery
+    ctx._open = False  # noqa: SLF001 - as _close(), which only held outputs need
+    if ctx._held is not None:  # noqa: SLF001
+        ctx._close()  # noqa: SLF001
+    log.completed(delivery, ctx._sent, ctx._yielded)  # noqa: SLF001
+    return ctx._sent  # noqa: SLF001
+
+
+def _no_handler(delivery: Delivery) -> NoReturn:
+    executor = delivery.executor
+    taken = ", ".join(type_name(t) for t in executor.input_types) or "nothing"
+    msg = (
+        f"Executor {executor.id!r} cannot handle a {type(delivery.data).__name__}; it takes {taken}. "
+        "Give it a handler for that type, or another input."
+    )
+    raise RuntimeError(msg)
+
+
+async def _run(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
+    """All attempts under the executor's limits; returns the context of the one that succeeded."""
+    executor = delivery.executor
+    policy = executor.policy
+    limit = 1 if executor.serialize else policy.max_concurrency
+    if limit is None:
+        return await _attempts(spec, delivery, ctx, policy)
+    gates = ctx._bus.gates  # noqa: SLF001 - the engine's side of the context
+    gate = gates.get(executor.id)
+    if gate is None:
+        gate = gates[executor.id] = asyncio.Semaphore(limit)
+    async with gate:
+        return await _attempts(spec, delivery, ctx, policy)
+
+
+async def _attempts(
+    spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase, policy: ExecutorPolicy
+) -> WorkflowContextBase:
+    for attempt in range(1, policy.retries + 2):
+        if policy.retries:
+            ctx._hold_outputs()  # noqa: SLF001 - the engine's side of the context
+        try:
+            await _within(policy.timeout, _call(spec, delivery, ctx), delivery.executor_id)
+        except Exception as error:
+            if attempt > policy.retries:
+                raise
+            ctx._abandon()  # noqa: SLF001
+            bus = ctx._bus  # noqa: SLF001
+            bus.log.append(
+                WorkflowEvent.warning(
+                    f"Executor {delivery.executor_id!r}: attempt {attempt} of {policy.retries + 1} failed with "
+                    f"{type(error).__name__}: {error}. Trying again."
+                ),
+                delivery,
+            )
+            ctx = delivery.context = ctx.__class__(delivery, ctx._state, bus)  # noqa: SLF001
+        else:
+            return ctx
+    raise AssertionError  # the last attempt either returned or raised
+
+
+async def _call(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> None:
+    request = delivery.request
+    values: tuple[Any, ...] = (delivery.data,) if request is None else (request.data, delivery.data)
+    if spec.is_async:
+        await spec.function(delivery.executor, *values, ctx)
+    else:
+        context = contextvars.copy_context()
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(None, context.run, spec.function, delivery.executor, *values, ctx)
+        except asyncio.CancelledError:
+            ctx._abandon()  # noqa: SLF001 - frees the thread, which cannot be ended
+            raise
+
+
+async def _within(timeout: float | None, call: Any, executor_id: str) -> None:
+    """Await `call`; past `timeout` seconds it is cancelled, awaited, and reported."""
+    if timeout is None:
+        await call
+        return
+    task = asyncio.ensure_future(call)
+    try:
+        done, _ = await asyncio.wait((task,), timeout=timeout)
+    except asyncio.CancelledError:
+        await _cancelled(task)
+        raise
+    if not done:
+        await _cancelled(task)
+        raise ExecutorTimeoutError(executor_id, timeout)
+    task.result()
+
+
+async def _cancelled(task: asyncio.Future[Any]) -> None:
+    task.cancel()
+    await asyncio.wait((task,))
+    if not task.cancelled():
+        task.exception()  # looked at, or the loop reports it as forgotten

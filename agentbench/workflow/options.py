@@ -1,0 +1,85 @@
+"""What can be set: for a workflow when it is built, for one run, for one executor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agentbench._clock import Clock, IdSource
+
+TypeCheckMode = Literal["off", "warn", "error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowSettings:
+    """How a built workflow behaves; `WorkflowBuilder` fills it from its keywords.
+
+    Attributes:
+        strict_context: `ctx.send_message` and `ctx.yield_output` exist only where the handler declares them.
+        check_types: what to do with a sent or yielded value that its declared types do not admit.
+        report_drops: emit `message_dropped` in plain runs too.
+        copy_messages: give each target of a message its own copy.
+        strict_checkpoints: a checkpoint that cannot be saved fails the run.
+        checkpoint_run_kwargs: write the run's keyword arguments (they may hold secrets) into checkpoints.
+    """
+
+    strict_context: bool = True
+    check_types: TypeCheckMode = "off"
+    report_drops: bool = False
+    copy_messages: bool = False
+    strict_checkpoints: bool = False
+    checkpoint_run_kwargs: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Options of one run.
+
+    Attributes:
+        chain: replaces the workflow's name as the grouping key of this run's checkpoints.
+        max_iterations: replaces the workflow's limit; counts supersteps since the last outside input.
+        observe: emit observation events and stamps; None takes the default of the caller or the process.
+        clock: source of times; None takes the process-wide one.
+        ids: source of ids; None takes the process-wide one.
+        metadata: merged into the metadata of every checkpoint of the run.
+        keep_events: False keeps only outputs, requests, warnings and status changes, for very long runs.
+    """
+
+    chain: str | None = None
+    max_iterations: int | None = None
+    observe: bool | None = None
+    clock: Clock | None = None
+    ids: IdSource | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    keep_events: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorPolicy:
+    """Limits that the engine keeps for an executor, so that its handlers need not.
+
+    A retry starts the handler again with the same input: messages and outputs of the failed attempt are
+    dropped, its writes to shared state are not (write at the end of a handler that is retried).
+
+    Attributes:
+        timeout: seconds one attempt may take; None for no limit.
+        retries: attempts after the first one.
+        max_concurrency: deliveries of one superstep that may run at the same time; None for no limit.
+    """
+
+    timeout: float | None = None
+    retries: int = 0
+    max_concurrency: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse limits that can never be met."""
+        if self.timeout is not None and self.timeout <= 0:
+            msg = f"timeout is {self.timeout!r}; expected seconds above 0, or None for no limit."
+            raise ValueError(msg)
+        if self.retries < 0:
+            msg = f"retries is {self.retries!r}; expected 0 or more."
+            raise ValueError(msg)
+        if self.max_concurrency is not None and self.max_concurrency < 1:
+            msg = f"max_concurrency is {self.max_concurrency!r}; expected 1 or more, or None for no limit."
+            raise ValueError(msg)

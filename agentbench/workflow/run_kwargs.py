@@ -1,0 +1,33 @@
+"""Keyword arguments of a run on their way to the nodes that pass them to tools and model clients."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Container, Mapping
+from typing import Any, Literal
+
+logger = logging.getLogger("agentbench")
+
+RunKwargsKind = Literal["function_invocation_kwargs", "client_kwargs"]
+
+#: Key of arguments that apply to every node.
+GLOBAL = "__global__"
+
+
+def stored_form(kwargs: Mapping[str, Any], executors: Container[str]) -> dict[str, Any]:
+    """Arguments by executor id: as given when a top-level key is an executor id, else all under `GLOBAL`."""
+    if any(key in executors for key in kwargs):
+        return dict(kwargs)
+    return {GLOBAL: dict(kwargs)}
+
+
+def kwargs_for(stored: Mapping[str, Any] | None, executor_id: str, kind: RunKwargsKind) -> dict[str, Any] | None:
+    """What one node gets: its own arguments if there are any (even empty ones), else the global ones, else None."""
+    by_executor = (stored or {}).get(kind)
+    if by_executor is None:
+        return None
+    found = by_executor[executor_id] if executor_id in by_executor else by_executor.get(GLOBAL)
+    if found is not None and not isinstance(found, dict):
+        logger.warning("%s for executor %r is %r, not a dict; it is ignored.", kind, executor_id, type(found).__name__)
+        return None
+    return found

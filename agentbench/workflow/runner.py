@@ -1,0 +1,452 @@
+"""The loop: superstep after superstep over the messages of one workflow instance."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench._clock import Clock, runtime_defaults
+from agentbench.exceptions import WorkflowConvergenceException, WorkflowRunnerException
+from agentbench.workflow.boundary import BoundaryHook, BoundaryOutcome, PauseReason, SuperstepView
+from agentbench.workflow.concurrency import run_all
+from agentbench.workflow.delivery import Delivery
+from agentbench.workflow.events import SuperstepCompletionInfo, WorkflowEvent
+from agentbench.workflow.invocation import invoke
+from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage, internal_source
+from agentbench.workflow.options import RunOptions
+from agentbench.workflow.routing import Plan, Router
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.info import CheckpointInfo
+    from agentbench.checkpoints.storage import CheckpointStorage
+    from agentbench.workflow.checkpointing import CheckpointWriter
+    from agentbench.workflow.edges import EdgeGroup
+    from agentbench.workflow.executor import Executor
+    from agentbench.workflow.runner_context import InProcRunnerContext
+    from agentbench.workflow.state import State
+
+Sent = dict[int, list[WorkflowMessage]]
+
+_NOTHING = BoundaryOutcome()
+
+
+class Runner:
+    """Runs supersteps. Holds no messages, events or requests itself: those are in its context.
+
+    Args:
+        edge_groups: all edge groups in builder order, internal ones included.
+        executors: by id.
+        state: shared state.
+        ctx: messages, events and requests.
+        workflow_name: key of the checkpoints.
+        graph_signature_hash: hash of the graph, or a function that makes it when a checkpoint needs it.
+        max_iterations: limit of `run_until_convergence`.
+        boundary_hook: drives another dialect of graphs; None for plain workflows.
+        copy_messages: every target gets its own copy of a message.
+    """
+
+    def __init__(
+        self,
+        edge_groups: Sequence[EdgeGroup],
+        executors: dict[str, Executor],
+        state: State,
+        ctx: InProcRunnerContext,
+        workflow_name: str,
+        graph_signature_hash: str | Callable[[], str],
+        max_iterations: int = 100,
+        *,
+        boundary_hook: BoundaryHook | None = None,
+        copy_messages: bool = False,
+    ) -> None:
+        self.edge_groups = edge_groups
+        self.executors = executors
+        self.state = state
+        self.context = ctx
+        self.workflow_name = workflow_name
+        self.max_iterations = max_iterations
+        self.hook = boundary_hook
+        self.iteration = 0
+        self.options = RunOptions()
+        self.run_id = ""
+        self.clock: Clock = runtime_defaults().clock
+        #: Saves checkpoints; None while checkpointing is off.
+        self.writer: CheckpointWriter | None = None
+        #: Restores a checkpoint by id; set by the workflow.
+        self.restorer: Callable[[str, CheckpointStorage | None], Any] | None = None
+        #: Why the hook wants the run to pause, after a boundary.
+        self.pause: PauseReason | None = None
+        #: The delivery whose failure ended the last superstep.
+        self.failed: Delivery | None = None
+        self._hash = graph_signature_hash
+        self._copies = copy_messages
+        self._shared_router: Router | None = None
+        self._plan: Plan | None = None
+        self._plan_error: Exception | None = None
+        self._in_flight: Sequence[Delivery] = ()
+        self._tasks: dict[Delivery, asyncio.Future[list[WorkflowMessage]]] = {}
+        # Raised when a run is abandoned: what still unwinds of it must not touch the next one.
+        self._epoch = 0
+        self._busy = False
+
+    @property
+    def graph_signature_hash(self) -> str:
+        """Hash of the graph."""
+        if not isinstance(self._hash, str):
+            self._hash = self._hash()
+        return self._hash
+
+    @property
+    def router(self) -> Router:
+        """The routing tables, made at first use."""
+        if self._shared_router is None:
+            self._shared_router = Router(self.edge_groups, self.executors, copy_messages=self._copies)
+        return self._shared_router
+
+    def share_router(self, other: Runner) -> None:
+        """Use the routing tables of a runner with the same graph and executors."""
+        self._shared_router = other.router
+
+    def reset_iteration_count(self) -> None:
+        """Number supersteps from 1 again."""
+        self.iteration = 0
+
+    # ---- planning --------------------------------------------------------------------------------
+
+    async def plan(self) -> Plan:
+        """The next superstep, computed once and used by it; a condition's exception is raised there."""
+        if self._plan is None:
+            messages, buffers = self.context.messages, self.context.get_buffers()
+            try:
+                if self.router.asks_about(messages):
+                    self._plan = self.router.plan(messages, buffers, await self.router.decide(messages))
+                else:
+                    self._plan = self.router.plan(messages, buffers)
+            except Exception as error:  # noqa: BLE001 - kept for the superstep, whose failure it is
+                self._plan, self._plan_error = Plan(), error
+        return self._plan
+
+    def drop_plan(self) -> None:
+        """Forget a plan that was made but not used: what it was made from has changed."""
+        self._plan = self._plan_error = None
+
+    # ---- supersteps ------------------------------------------------------------------------------
+
+    async def start(self, starts: Sequence[Executor], data: Any) -> None:
+        """Superstep 0: give the input of a run to the start executors."""
+        self.iteration = 0
+        self.drop_plan()
+        began = self.clock.perf_ns() if self.writer is not None else 0
+        plan = Plan()
+        plan.deliveries = [Delivery(e, e.find_handler(data), data, (WORKFLOW_SOURCE,)) for e in starts]
+        for order, delivery in enumerate(plan.deliveries):
+            delivery.order = order
+        plan.lanes = [[[delivery]] for delivery in plan.deliveries]
+        epoch = self._epoch
+        try:
+            await self._deliver(plan)
+            outcome = await self._reach_boundary(plan.deliveries)
+        except BaseException:
+            if epoch == self._epoch:
+                self._roll_back({})
+            raise
+        if self.context.messages or self.hook is not None:
+            await self._save("input", outcome, plan.deliveries, began)
+        self._finish(outcome)
+
+    async def superstep(self) -> None:
+        """One superstep over the queued messages; with none it is an empty one."""
+        context = self.context
+        log = context.log
+        self.iteration = iteration = self.iteration + 1
+        log.superstep_started(iteration)
+        began = self.clock.perf_ns() if self.writer is not None else 0
+        messages: dict[str, list[WorkflowMessage]] = {}
+        epoch = self._epoch
+        try:
+            plan = self._plan
+            if plan is None:
+                plan = await self.plan()
+            messages = context.take_messages()
+            error, self._plan, self._plan_error = self._plan_error, None, None
+            if error is not None:
+                raise error
+            if plan.verdicts or plan.drops:
+                self._report(plan)
+            await self._deliver(plan)
+            if plan.buffers is not None:
+                context.set_buffers(plan.buffers)
+            if self.hook is None and self.writer is None and not log.observed:
+                self.state.commit()
+                context.keep_requests()
+                log.superstep_completed(iteration, None)
+                return
+            outcome = await self._reach_boundary(plan.deliveries)
+        except BaseException:
+            if epoch == self._epoch:
+                self._roll_back(messages)
+            raise
+        saved = await self._save("step", outcome, plan.deliveries, began)
+        log.superstep_completed(iteration, self._completion(saved, plan.deliveries))
+        self._finish(outcome)
+
+    async def _deliver(self, plan: Plan) -> None:
+        """Run the deliveries of a plan, then queue what they sent, in plan order."""
+        self._in_flight = deliveries = plan.deliveries
+        if len(deliveries) == 1 and self.hook is None:
+            delivery = deliveries[0]
+            delivery.superstep = self.iteration
+            try:
+                self.context.post(await invoke(delivery, self.state, self.context))
+            except Exception:
+                self.failed = delivery
+                raise
+            return
+        if not deliveries:
+            return
+        for delivery in deliveries:
+            delivery.superstep = self.iteration
+        sent: dict[int, list[WorkflowMessage]] = {}
+        one = self._to_its_end if self.hook is not None and self.hook.failure_policy == "finish" else self._or_fail
+        await run_all([_lane(lane, one, sent) for lane in _lanes(plan)])
+        for delivery in deliveries:
+            self.context.post(sent.get(delivery.order, ()))
+
+    async def _or_fail(self, delivery: Delivery, sent: Sent) -> None:
+        """A delivery whose failure ends the superstep."""
+        try:
+            sent[delivery.order] = await invoke(delivery, self.state, self.context)
+        except Exception:
+            if self.failed is None:
+                self.failed = delivery
+            raise
+
+    async def _to_its_end(self, delivery: Delivery, sent: Sent) -> None:
+        """A delivery whose failure, or cancellation by `cancel_deliveries`, is left to the hook."""
+        task = asyncio.ensure_future(invoke(delivery, self.state, self.context))
+        self._tasks[delivery] = task
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait((task,))
+            raise
+        finally:
+            del self._tasks[delivery]
+        if task.cancelled():
+            delivery.error = asyncio.CancelledError()
+            return
+        error = task.exception()
+        if error is None:
+            sent[delivery.order] = task.result()
+        elif self.failed is None:
+            self.failed = delivery
+        if error is not None and delivery.error is None:  # not the handler's: nobody could take the message
+            raise error
+
+    def cancel_deliveries(self) -> None:
+        """Cancel the async deliveries in flight; plain handlers end by themselves. For failure policy "finish"."""
+        for delivery, task in list(self._tasks.items()):
+            if delivery.handler is not None and delivery.handler.is_async:
+                task.cancel()
+
+    def _report(self, plan: Plan) -> None:
+        """Tell of warnings, and to observers of routing and dropped messages."""
+        log = self.context.log
+        for source, verdict in plan.verdicts:
+            for text in verdict.warnings:
+                log.append(WorkflowEvent.warning(text))
+            if log.observed:
+                facts = {"from": source, "condition": verdict.condition, "result": verdict.result}
+                log.append(WorkflowEvent("graph_routed", {**facts, "targets": list(verdict.targets)}))
+        if log.observed or self.context.report_drops:
+            for drop in plan.drops:
+                message = drop.message
+                log.append(
+                    WorkflowEvent(
+                        "message_dropped",
+                        {
+                            "reason": drop.reason,
+                            "source": message.source_id,
+                            "target": message.target_id or ", ".join(drop.targets) or None,
+                            "type": type(message.data).__name__,
+                        },
+                    )
+                )
+
+    # ---- boundary --------------------------------------------------------------------------------
+
+    def view(self, deliveries: Sequence[Delivery] = ()) -> SuperstepView:
+        """What a hook may read now."""
+        context = self.context
+        return SuperstepView(
+            self.iteration,
+            self.options.chain or self.workflow_name,
+            self.run_id,
+            self.state,
+            deliveries,
+            context.stop_requested,
+            context.requests,
+            self.options,
+        )
+
+    async def _reach_boundary(self, deliveries: Sequence[Delivery]) -> BoundaryOutcome:
+        outcome = _NOTHING
+        if self.hook is not None:
+            outcome = await self.hook.at_boundary(self.view(deliveries))
+        self.apply(outcome)
+        return outcome
+
+    def apply(self, outcome: BoundaryOutcome) -> None:
+        """Carry out a hook's outcome up to the checkpoint, in the order of its fields."""
+        state, context = self.state, self.context
+        for key, value in outcome.state_updates.items():
+            state.set(key, value)
+        for key in outcome.state_deletes:
+            state.delete(key)
+        if outcome.commit:
+            self._tell_state()
+            state.commit()
+        else:
+            state.discard()
+        context.post(WorkflowMessage(data, internal_source(to), to) for to, data in outcome.messages)
+        if context.log.observed and outcome.messages:
+            targets = [to for to, _ in outcome.messages]
+            context.log.append(WorkflowEvent("graph_routed", {"from": None, "condition": "hook", "targets": targets}))
+        for request in outcome.requests:
+            context.open_request(request)
+        for executor_id, value in outcome.outputs:
+            context.log.append(WorkflowEvent("output", value, executor_id=executor_id))
+        for event in outcome.events:
+            context.log.append(event)
+        context.keep_requests()
+
+    def _tell_state(self) -> None:
+        context = self.context
+        if not context.log.observed:
+            return
+        writers, context.writers = context.writers, {}
+        changes = self.state.pending_changes()
+        if changes:
+            facts = {
+                key: {"old": old, "new": new, "writers": writers.get(key, [])} for key, (old, new) in changes.items()
+            }
+            context.log.append(WorkflowEvent("state_updated", facts))
+
+    async def _save(
+        self, source: str, outcome: BoundaryOutcome, deliveries: Sequence[Delivery], began_ns: int
+    ) -> CheckpointInfo | None:
+        if self.writer is None:
+            return None
+        metadata: Mapping[str, Any] = {}
+        if outcome.checkpoint is not None:
+            source, metadata = outcome.checkpoint.source, outcome.checkpoint.metadata
+        elif self.hook is not None and self.context.stop_requested:
+            source = "stop"
+        return await self.writer.save(
+            self.iteration,
+            source,
+            writers=list(dict.fromkeys(d.executor_id for d in deliveries)),
+            duration_s=(self.clock.perf_ns() - began_ns) / 1e9,
+            metadata=metadata,
+        )
+
+    def _completion(
+        self, saved: CheckpointInfo | None, deliveries: Sequence[Delivery]
+    ) -> SuperstepCompletionInfo | None:
+        if self.writer is None:
+            return None
+        return SuperstepCompletionInfo(
+            saved,
+            has_pending_messages=bool(self.context.messages),
+            has_pending_requests=bool(self.context.requests),
+            activated_executors=list(dict.fromkeys(d.executor_id for d in deliveries)),
+        )
+
+    def _finish(self, outcome: BoundaryOutcome) -> None:
+        self.pause = outcome.pause
+        if outcome.error is not None:
+            raise outcome.error
+
+    def _roll_back(self, messages: Mapping[str, Sequence[WorkflowMessage]]) -> None:
+        """A superstep broke off: nothing of it stays. Questions whose answers it was to handle are open again."""
+        context = self.context
+        self.state.discard()
+        context.take_messages()
+        context.withdraw_requests()
+        context.writers = {}
+        for queued in messages.values():
+            for message in queued:
+                request = message.original_request_info_event
+                if request is not None:
+                    context.requests[request.request_id] = request
+
+    def disown(self) -> None:
+        """Drop what is queued and in flight, at once: handlers that still run can reach nothing any more."""
+        self._epoch += 1
+        for delivery in self._in_flight:
+            if delivery.context is not None:
+                delivery.context._abandon()  # noqa: SLF001 - the engine's side of the context
+        self._in_flight = ()
+        self.drop_plan()
+        self._roll_back({})
+
+    # ---- the reference's entry points ------------------------------------------------------------
+
+    async def restore_from_checkpoint(self, checkpoint_id: str, storage: CheckpointStorage | None = None) -> None:
+        """Put the instance back to a checkpoint.
+
+        Raises:
+            WorkflowCheckpointException: no storage, an unknown id, another graph, or a hook that fails.
+        """
+        if self.restorer is None:
+            msg = "This runner belongs to no workflow, so it cannot restore. Use Workflow.run(checkpoint_id=...)."
+            raise WorkflowRunnerException(msg)
+        await self.restorer(checkpoint_id, storage)
+
+    async def run_until_convergence(self) -> AsyncIterator[WorkflowEvent[Any]]:
+        """Run supersteps until no message is queued, yielding events after each.
+
+        Raises:
+            WorkflowRunnerException: it runs already.
+            WorkflowConvergenceException: messages are left after `max_iterations` supersteps.
+        """
+        if self._busy:
+            msg = "This runner runs already; wait for it to end, or use another workflow instance."
+            raise WorkflowRunnerException(msg)
+        self._busy = True
+        try:
+            for event in await self.context.drain_events():
+                yield event
+            for _ in range(self.max_iterations):
+                await self.superstep()
+                for event in await self.context.drain_events():
+                    yield event
+                if not self.context.messages:
+                    return
+            if self.context.messages:
+                raise not_converged(self, self.max_iterations)
+        finally:
+            self._busy = False
+
+
+def _lanes(plan: Plan) -> list[list[list[Delivery]]]:
+    """Lanes to run side by side; where no lane has a sequence, each delivery is one."""
+    if all(len(lane) == 1 for lane in plan.lanes):
+        return [[[delivery]] for delivery in plan.deliveries]
+    return plan.lanes
+
+
+async def _lane(lane: list[list[Delivery]], one: Callable[..., Coroutine[Any, Any, None]], sent: Sent) -> None:
+    for batch in lane:
+        await run_all([one(delivery, sent) for delivery in batch])
+
+
+def not_converged(runner: Runner, limit: int) -> WorkflowConvergenceException:
+    """The error for messages that are left after the last superstep allowed."""
+    waiting = {source: len(queued) for source, queued in runner.context.messages.items()}
+    msg = (
+        f"Workflow {runner.workflow_name!r} did not end within {limit} supersteps; messages wait from "
+        f"{', '.join(waiting)}. Look for a cycle without an end, or raise max_iterations."
+    )
+    return WorkflowConvergenceException(msg, max_iterations=limit, pending=waiting)
