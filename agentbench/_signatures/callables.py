@@ -67,7 +67,7 @@ def take_apart(func: Callable[..., object]) -> Callee:
     if isinstance(func, (staticmethod, classmethod)):
         kind = type(func).__name__
         message = (
-            f"{func.__func__.__qualname__!r} is a {kind} object, which has no parameters to read yet. "
+            f"{_name_of(func.__func__)!r} is a {kind} object, which has no parameters to read yet. "
             f"Expected a function. Put @{kind} above this decorator instead of below it."
         )
         raise ValueError(message)
@@ -75,8 +75,11 @@ def take_apart(func: Callable[..., object]) -> Callee:
         message = f"{func!r} is not a function. Expected a function, a bound method, a partial or a callable object."
         raise TypeError(message)
     function = _function_inside(func)
-    name = function.__qualname__ if function else getattr(func, "__qualname__", type(func).__qualname__)
-    return Callee(name, *_parameters_of(func), function)
+    return Callee(_name_of(function or func), *_parameters_of(func), function)
+
+
+def _name_of(func: Callable[..., object]) -> str:
+    return str(getattr(func, "__qualname__", type(func).__qualname__))
 
 
 def _function_inside(func: Callable[..., object]) -> FunctionType | None:

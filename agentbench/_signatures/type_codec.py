@@ -62,11 +62,10 @@ def type_from_dict(data: TypeData) -> TypeLike:
     if isinstance(data, list):
         return [type_from_dict(item) for item in data]
     if isinstance(data, Mapping):
-        for key, build in _BUILDERS.items():
-            if isinstance(data.get(key), (str, list)):
+        for key, (kind, build) in _BUILDERS.items():
+            if isinstance(data.get(key), kind):
                 return build(data)
-    message = f"{data!r} does not describe a type. Expected what type_to_dict returns."
-    raise TypeError(message)
+    raise _malformed(data)
 
 
 def _generic_parts(type_: TypeLike) -> tuple[TypeLike, tuple[TypeLike, ...] | None]:
@@ -92,12 +91,22 @@ def _literal_from_data(data: TypeData) -> object:
     if not isinstance(data, Mapping):
         return data
     if isinstance(data.get("hex"), str):
-        return bytes.fromhex(data["hex"])
+        return _bytes_from_hex(data)
     cls = _find_type(str(data.get("enum")))
-    if not (isinstance(cls, type) and issubclass(cls, enum.Enum)) or data.get("name") not in cls.__members__:
-        message = f"{dict(data)!r} does not name an enum member. Expected an enum class and the name of a member."
-        raise TypeError(message)
-    return cls.__members__[str(data["name"])]
+    if isinstance(cls, type) and issubclass(cls, enum.Enum) and data.get("name") in cls.__members__:
+        return cls.__members__[str(data["name"])]
+    raise _malformed(data)
+
+
+def _bytes_from_hex(data: Mapping[str, TypeData]) -> bytes:
+    try:
+        return bytes.fromhex(data["hex"])
+    except ValueError as error:
+        raise _malformed(data) from error
+
+
+def _malformed(data: object) -> TypeError:
+    return TypeError(f"{data!r} does not describe a type, or a value of a Literal. Expected what type_to_dict returns.")
 
 
 def _build_union(data: Mapping[str, TypeData]) -> TypeLike:
@@ -114,10 +123,10 @@ def _build_generic(data: Mapping[str, TypeData]) -> TypeLike:
     return origin[args[0] if len(args) == 1 else args]
 
 
-_BUILDERS: Mapping[str, Callable[[Mapping[str, TypeData]], TypeLike]] = {
-    "union": _build_union,
-    "literal": _build_literal,
-    "origin": _build_generic,
+_BUILDERS: Mapping[str, tuple[type, Callable[[Mapping[str, TypeData]], TypeLike]]] = {
+    "union": (list, _build_union),
+    "literal": (list, _build_literal),
+    "origin": (str, _build_generic),
 }
 
 

@@ -32,7 +32,7 @@ NamesOrBytes = typing_extensions.TypeAliasType("NamesOrBytes", Annotated[list[st
         (UserId, (UserId,)),
         (NoReturn, ()),
         (typing_extensions.Never, ()),
-        (int, (int,)),
+        (Union[int, NoReturn], (int,)),  # noqa: RUF020
         (NamesOrBytes, (list[str], bytes)),
     ],
 )

@@ -1,0 +1,104 @@
+"""Everything here is annotated with text, because of the next line."""
+
+# The context here is generic at run time only.
+# mypy: disable-error-code="type-arg, var-annotated"
+from __future__ import annotations
+
+from types import GenericAlias
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from agentbench._signatures import PendingSignature, read_function, read_handler, read_response_handler
+
+if TYPE_CHECKING:
+    from elsewhere import WorkflowContext  # type: ignore[import-not-found]
+
+T = TypeVar("T")
+
+
+def handler(func):
+    return read_handler(func, context_type=Context, explicit=None)
+
+
+def response_handler(func):
+    return read_response_handler(func, context_type=Context, explicit=None)
+
+
+class Context:
+    __class_getitem__ = classmethod(GenericAlias)
+
+
+class Early: ...
+
+
+class Host:
+    async def known(self, message: Early | None, ctx: Context[list[Early], str]) -> None: ...
+
+    async def forward(self, message: Late, ctx: Context[Late | Host]) -> None: ...
+
+    async def quoted(self, message: "Late", ctx: "Context[Late]") -> None: ...  # noqa: UP037  twice text
+
+    async def variable(self, message: T, ctx: Context) -> None: ...
+
+    async def answered(self, original_request: Early, response: bool, ctx: Context[str]) -> None: ...
+
+    async def answered_later(self, original_request: Early, response: Late, ctx: Context[Late]) -> None: ...
+
+    async def hidden(self, message: int, ctx: WorkflowContext[str]) -> None: ...
+
+    seen = handler(known)
+    pending = handler(forward)
+    pending_quoted = handler(quoted)
+    answer = response_handler(answered)
+    pending_answer = response_handler(answered_later)
+
+
+class Late: ...
+
+
+def test_known_types_are_known_at_once():
+    assert Host.seen.message_type == Early | None
+    assert (Host.seen.send_types, Host.seen.yield_types) == ((list[Early],), (str,))
+
+
+def test_types_further_down_are_known_when_the_first_executor_is_constructed():
+    assert isinstance(Host.pending, PendingSignature)
+    signature = Host.pending.resolve(Host)
+    assert (signature.message_type, signature.send_types) == (Late, (Late, Host))
+
+
+def test_text_inside_postponed_annotations_is_looked_up_twice():
+    signature = Host.pending_quoted.resolve(Host)
+    assert (signature.message_type, signature.send_types) == (Late, (Late,))
+
+
+def test_response_handlers_are_read_alike():
+    assert (Host.answer.request_type, Host.answer.response_type, Host.answer.send_types) == (Early, bool, (str,))
+    signature = Host.pending_answer.resolve(Host)
+    assert (signature.request_type, signature.response_type, signature.send_types) == (Early, Late, (Late,))
+
+
+def test_functions_are_read_alike():
+    class Local: ...
+
+    async def func(message: Local, ctx: Context[Late]) -> None: ...
+
+    signature = read_function(func, context_type=Context)
+    assert (signature.message_type, signature.send_types) == (Local, (Late,))
+
+
+def test_a_type_variable_is_found():
+    with pytest.raises(ValueError, match="type variable"):
+        handler(Host.variable)
+
+
+def test_a_context_that_is_imported_for_type_checkers_only_is_known_by_its_name():
+    workflow_context = type("WorkflowContext", (Context,), {})
+    signature = read_handler(Host.hidden, context_type=workflow_context).resolve(Host)
+    assert (signature.message_type, signature.send_types) == (int, (str,))
+
+
+def test_a_context_under_an_unknown_name_is_an_error():
+    with pytest.raises(ValueError, match="'WorkflowContext' is not defined"):
+        handler(Host.hidden)

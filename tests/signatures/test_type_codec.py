@@ -1,0 +1,178 @@
+# ruff: noqa: UP006, UP007, UP045  the older spellings of types are tested, too
+from __future__ import annotations
+
+import collections
+import enum
+import json
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, Literal, NewType, NoReturn, Optional, TypeVar, Union
+
+import pydantic
+import pytest
+
+from agentbench._signatures import qualified_name, type_from_dict, type_to_dict
+
+T = TypeVar("T")
+UserId = NewType("UserId", int)
+
+
+class Outer:
+    class Inner:
+        pass
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+@dataclass
+class Box(Generic[T]):
+    content: T
+
+
+class Page(pydantic.BaseModel, Generic[T]):
+    items: list[T]
+
+
+class Movie(typing.TypedDict):
+    title: str
+
+
+ROUND_TRIPS = [
+    int,
+    type(None),
+    types.FunctionType,
+    Any,
+    NoReturn,
+    Outer.Inner,
+    Movie,
+    UserId,
+    T,
+    collections.OrderedDict,
+    Sequence,
+    list[str],
+    list[Outer.Inner],
+    dict[str, list[int]],
+    tuple[int, ...],
+    tuple[int, str],
+    tuple[()],
+    Mapping[str, Any],
+    Callable[[int], str],
+    Callable[..., str],
+    type[int],
+    Box[int],
+    Box[Box[int]],
+    Page[int],
+    int | str,
+    Optional[int],
+    Union[int, list[str]],
+    list[int | None],
+    Literal["a", 1, True, None, b"\x00"],
+    Literal[Color.RED] | int,
+]
+
+
+@pytest.mark.parametrize("type_", ROUND_TRIPS)
+def test_a_type_survives_json(type_):
+    assert type_from_dict(json.loads(json.dumps(type_to_dict(type_)))) == type_
+
+
+@pytest.mark.parametrize(
+    ("type_", "plain"),
+    [
+        (None, type(None)),
+        (typing.List[int], list[int]),
+        (typing.List, list),
+        (Annotated[int, "unit"], int),
+        (list[Annotated[int, "unit"]], list[int]),
+    ],
+)
+def test_other_spellings_come_back_in_the_plain_one(type_, plain):
+    assert type_from_dict(type_to_dict(type_)) == plain
+
+
+def test_a_class_is_written_as_its_qualified_name():
+    assert type_to_dict(Outer.Inner) == qualified_name(Outer.Inner) == f"{__name__}.Outer.Inner"
+
+
+def test_a_generic_is_written_by_its_parts():
+    assert type_to_dict(list[int | str]) == {
+        "origin": "builtins.list",
+        "args": [{"union": ["builtins.int", "builtins.str"]}],
+    }
+
+
+def test_a_name_with_a_colon_is_understood():
+    assert type_from_dict(f"{__name__}:Outer.Inner") is Outer.Inner
+
+
+@pytest.mark.parametrize(
+    "name", ["nowhere.Thing", "builtins.thing", "builtins:thing", "int", "", ":", "os.system", "os.path"]
+)
+def test_a_name_that_stands_for_no_known_type_is_an_error_that_says_so(name):
+    with pytest.raises(TypeError, match=f"'{name}' is not known here"):
+        type_from_dict(name)
+
+
+def test_a_class_inside_a_function_can_be_written_but_not_found_again():
+    class Local:
+        pass
+
+    with pytest.raises(TypeError, match="Local' is not known here"):
+        type_from_dict(type_to_dict(Local))
+
+
+def test_decoding_imports_no_module():
+    name = "wave"
+    sys.modules.pop(name, None)
+    with pytest.raises(TypeError, match=r"'wave\.Wave_read' is not known here"):
+        type_from_dict("wave.Wave_read")
+    assert name not in sys.modules
+
+
+def test_decoding_runs_no_code_of_a_lazy_module(monkeypatch):
+    asked: list[str] = []
+    lazy = types.ModuleType("lazy_for_this_test")
+    lazy.__getattr__ = asked.append  # type: ignore[method-assign]
+    monkeypatch.setitem(sys.modules, "lazy_for_this_test", lazy)
+    with pytest.raises(TypeError, match="not known here"):
+        type_from_dict("lazy_for_this_test.Thing")
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        5,
+        {},
+        {"origin": 5},
+        {"union": "builtins.int"},
+        {"union": []},
+        {"literal": "a"},
+        {"literal": [{"enum": f"{__name__}.Color", "name": "BLUE"}]},
+        {"literal": [{"enum": f"{__name__}.Outer", "name": "Inner"}]},
+        {"literal": [{}]},
+        {"literal": [{"hex": "no"}]},
+        {"origin": "builtins.int", "args": ["builtins.int"]},
+        {"origin": "builtins.list", "args": 5},
+    ],
+)
+def test_a_malformed_description_is_an_error(data):
+    with pytest.raises(TypeError):
+        type_from_dict(data)
+
+
+@pytest.mark.parametrize("value", [5, Literal[1.5], Literal[((1, 2),)]])
+def test_what_is_no_type_cannot_be_written(value):
+    with pytest.raises(TypeError):
+        type_to_dict(value)
+
+
+def test_never_is_read_where_python_knows_it_as_no_return_only(monkeypatch):
+    monkeypatch.delattr(typing, "Never", raising=False)
+    assert type_from_dict("typing.Never") is NoReturn
