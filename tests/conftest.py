@@ -8,7 +8,7 @@ import inspect
 import ipaddress
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,17 @@ hypothesis.settings.register_profile("dev", deadline=None)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
+# The tests in a browser are skipped where there is none, except where they have to run.
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+REQUIRE_BROWSER = os.environ.get("AGENTBENCH_REQUIRE_BROWSER") == "1"
+
+
+def pytest_configure() -> None:
+    if REQUIRE_BROWSER and "browser" in LEFT_OUT:
+        reason = f"AGENTBENCH_REQUIRE_BROWSER is set, but {LEFT_OUT['browser']} is not installed."
+        raise pytest.UsageError(reason)
+
+
 def pytest_report_header() -> list[str]:
     return [f"left out: tests/{folder} ({package} is not installed)" for folder, package in sorted(LEFT_OUT.items())]
 
@@ -46,6 +57,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     names = pyfuncitem._fixtureinfo.argnames
     asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
     return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Count a skipped browser test as failed where browser tests have to run."""
+    report = yield
+    if REQUIRE_BROWSER and report.skipped and item.get_closest_marker("browser"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"AGENTBENCH_REQUIRE_BROWSER is set, but: {reason}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium that Playwright can drive; skips where there is none."""
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not os.access(CHROMIUM, os.X_OK):
+        pytest.skip(f"there is no Chromium at {CHROMIUM}; set CHROMIUM to its path")
+    return CHROMIUM
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,0 +1,125 @@
+"""What all tests lean on: a hook that runs nothing, or a guard that guards nothing, would let every test pass."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def outcomes(folder: Path, code: str, **environment: str) -> tuple[dict[str, int], str]:
+    """Run tests in a folder of their own that has only our conftest; returns the closing counts and the output."""
+    shutil.copy(HERE / "conftest.py", folder)
+    (folder / "test_inner.py").write_text(code, encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = browser: as in the project\n", encoding="utf-8")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AGENTBENCH_", "PYTEST_"))}
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # what other plugins do is not the question here
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**inherited, **alone, **environment},
+    )
+    said = done.stdout + done.stderr
+    return {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|failed|skipped|errors?)", said)}, said
+
+
+def test_async_tests_run_to_their_end_with_their_fixtures(tmp_path: Path) -> None:
+    code = """
+import asyncio
+import pytest
+
+@pytest.fixture
+def number():
+    return 3
+
+async def test_that_holds(number):
+    await asyncio.sleep(0)
+    assert number == 3
+
+async def test_that_fails_after_a_pause(number):
+    await asyncio.sleep(0)
+    assert number == 4
+"""
+    counts, said = outcomes(tmp_path, code)
+    assert counts == {"passed": 1, "failed": 1}, said
+    assert "assert 3 == 4" in said
+
+
+@pytest.mark.parametrize(
+    "reach",
+    [
+        "socket.create_connection(('192.0.2.1', 80))",
+        "socket.socket().connect_ex(('192.0.2.1', 80))",
+        "socket.getaddrinfo('example.invalid', 80)",
+        "socket.socket(socket.AF_INET6).connect(('2001:db8::1', 80))",
+    ],
+)
+def test_a_test_that_reaches_for_the_network_fails(reach: str, tmp_path: Path) -> None:
+    counts, said = outcomes(tmp_path, f"import socket\n\ndef test_reaching():\n    {reach}\n")
+    assert counts == {"failed": 1}, said
+    assert "reached for the network" in said
+
+
+def test_this_machine_can_be_reached(tmp_path: Path) -> None:
+    code = """
+import socket
+
+def test_loopback():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(("localhost", server.getsockname()[1])).close()
+"""
+    counts, said = outcomes(tmp_path, code)
+    assert counts == {"passed": 1}, said
+
+
+def test_defaults_that_a_test_sets_are_gone_in_the_next(tmp_path: Path) -> None:
+    code = """
+from agentbench._clock import CountingIds, RandomIds, runtime_defaults, set_runtime_defaults
+
+def test_one():
+    set_runtime_defaults(ids=CountingIds(), observe=True)
+
+def test_two():
+    assert isinstance(runtime_defaults().ids, RandomIds)
+    assert runtime_defaults().observe is False
+"""
+    counts, said = outcomes(tmp_path, code)
+    assert counts == {"passed": 2}, said
+
+
+BROWSER_TEST = """
+import pytest
+
+@pytest.mark.browser
+def test_clicking(chromium):
+    assert False, "there is no such browser"
+
+@pytest.mark.browser
+def test_skipping_in_the_middle():
+    pytest.skip("no server")
+
+def test_skipping_something_else():
+    pytest.skip("no such thing")
+"""
+
+
+def test_without_a_browser_its_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:
+    counts, said = outcomes(tmp_path, BROWSER_TEST, CHROMIUM="/nowhere/chromium", PYTEST_ADDOPTS="-rs")
+    assert counts == {"skipped": 3}, said
+    assert "/nowhere/chromium" in said or "playwright" in said
+
+
+def test_where_the_browser_is_required_its_absence_fails(tmp_path: Path) -> None:
+    counts, said = outcomes(tmp_path, BROWSER_TEST, CHROMIUM="/nowhere/chromium", AGENTBENCH_REQUIRE_BROWSER="1")
+    assert counts in ({"failed": 1, "errors": 1, "skipped": 1}, {"failed": 1, "error": 1, "skipped": 1}), said
+    assert "AGENTBENCH_REQUIRE_BROWSER is set" in said
