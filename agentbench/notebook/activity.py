@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from agentbench.notebook.states import strongest
+from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflow.report import PlannedDelivery
 
-__all__ = ["Activity", "Element", "Moment", "Planned"]
+__all__ = ["Activity", "Element", "Moment"]
 
 #: An executor id, or the (source id, target id) of an edge.
 Element = str | tuple[str, str]
 #: States of the elements that are not idle.
 Moment = Mapping[Element, str]
-
-
-class Planned(Protocol):
-    """One delivery of the next superstep."""
-
-    @property
-    def source_id(self) -> str:
-        """Executor that sent the message."""
-
-    @property
-    def target_id(self) -> str:
-        """Executor that gets it."""
 
 
 class Activity:
@@ -62,9 +52,9 @@ class Activity:
         self._done = {element for element in self._queued if isinstance(element, tuple)}
         self._queued = {element for element in self._queued if not isinstance(element, tuple)}
 
-    def see(self, event: Any) -> None:
+    def see(self, event: WorkflowEvent[Any]) -> None:
         """Take in one event of the superstep."""
-        kind, executor = event.type, event.source_id
+        kind, executor = event.type, event.source_id or ""
         if kind == "executor_invoked":
             self._running[executor] += 1
             self._queued.discard(executor)
@@ -79,12 +69,13 @@ class Activity:
             chosen = event.data.get("targets") or ()
             self._not_taken.update(t for s, t in self.edges if s == event.data.get("from") and t not in chosen)
 
-    def rest(self, planned: Iterable[Planned], waiting: Iterable[str]) -> None:
+    def rest(self, planned: Iterable[PlannedDelivery], waiting: Iterable[str]) -> None:
         """The superstep is over: what waits for the next one, and who waits for a person."""
         self._running.clear()
         self._queued = set()
         for delivery in planned:
-            self._queued |= {delivery.target_id, (delivery.source_id, delivery.target_id)}
+            self._queued.add(delivery.target)
+            self._queued.update((source, delivery.target) for source in delivery.sources)
         self.wait_for(waiting)
 
     def wait_for(self, executors: Iterable[str]) -> None:

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.redaction import line_preview
+from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflow.report import StepReport
 
-__all__ = ["LogLine", "counted", "lines_of_event", "lines_of_report", "sentence_of_report", "tokens_of"]
+__all__ = [
+    "LogLine",
+    "counted",
+    "deliveries_text",
+    "failures_of",
+    "lines_of_event",
+    "lines_of_report",
+    "outputs_of",
+    "tokens_of",
+]
 
 LINE_LIMIT = 400
+_NAMED = 6
 
 LogKind = Literal["step", "text", "warning", "error", "fork"]
 
@@ -41,32 +53,46 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def sentence_of_report(report: Any) -> str:
-    """What a superstep did, in one line without its number: who got what, and what came of it."""
-    got = Counter(event.source_id for event in report.invoked)
-    parts = [", ".join(f"{_name(executor)} got {counted(n, 'message')}" for executor, n in got.items())]
-    parts.append(counted(len(report.outputs), "output") if report.outputs else "")
-    parts.append(f"{counted(len(report.requests), 'request')} opened" if report.requests else "")
-    said = [part for part in parts if part]
-    return "; ".join(said) if said else "nothing was delivered"
+def deliveries_text(executors: Iterable[str]) -> str:
+    """Who gets how many messages, given one name per delivery; empty for none."""
+    got = Counter(executors)
+    named = [f"{_name(executor)} gets {counted(n, 'message')}" for executor, n in list(got.items())[:_NAMED]]
+    if len(got) > _NAMED:
+        named.append(f"{len(got) - _NAMED:,} more")
+    return ", ".join(named)
 
 
-def lines_of_report(report: Any) -> list[LogLine]:
-    """The lines of a superstep that is over."""
-    lines = [LogLine("step", f"superstep {report.superstep}: {sentence_of_report(report)}")]
+def outputs_of(report: StepReport) -> list[WorkflowEvent[Any]]:
+    """The output events of a superstep, in plan order."""
+    return _of(report, "output")
+
+
+def failures_of(report: StepReport) -> list[WorkflowEvent[Any]]:
+    """The events of handlers that raised, in plan order."""
+    return _of(report, "executor_failed")
+
+
+def _of(report: StepReport, kind: str) -> list[WorkflowEvent[Any]]:
+    return sorted((e for e in report.events if e.type == kind), key=lambda e: (e.order or 0, e.seq or 0))
+
+
+def lines_of_report(report: StepReport) -> list[LogLine]:
+    """The lines of a superstep that is over: who got what, and what came of it."""
+    said = [deliveries_text(report.invoked).replace(" gets ", " got ") or "nothing was delivered"]
+    if report.requests:
+        said.append(f"{counted(len(report.requests), 'request')} opened")
+    lines = [LogLine("step", f"superstep {report.superstep}: {'; '.join(said)}")]
+    for event in failures_of(report):
+        what = event.details or WorkflowErrorDetails("error", "")
+        lines.append(LogLine("error", f"{_name(event.source_id)} failed: {what.error_type}: {_short(what.message)}"))
     lines += [
-        LogLine(
-            "error", f"{_name(event.source_id)} failed: {event.details.error_type}: {_short(event.details.message)}"
-        )
-        for event in report.failures
-    ]
-    lines += [
-        LogLine("text", f"output of {_name(event.source_id)}: {line_preview(event.data)}") for event in report.outputs
+        LogLine("text", f"output of {_name(event.source_id)}: {line_preview(event.data)}")
+        for event in outputs_of(report)
     ]
     return lines
 
 
-def lines_of_event(event: Any) -> list[LogLine]:
+def lines_of_event(event: WorkflowEvent[Any]) -> list[LogLine]:
     """The lines of an event while its superstep is in flight; none for what the superstep's own lines will tell."""
     kind, who = event.type, _name(event.source_id)
     if kind == "log":
@@ -80,7 +106,7 @@ def lines_of_event(event: Any) -> list[LogLine]:
     return []
 
 
-def tokens_of(event: Any) -> int:
+def tokens_of(event: WorkflowEvent[Any]) -> int:
     """Tokens that a `model_usage` event counts, 0 for other events."""
     if event.type != "model_usage" or not isinstance(event.data, Mapping):
         return 0

@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.workflow.boundary import PauseReason
+from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflow.report import PlannedDelivery, StepReport
+
 __all__ = [
     "ALLOWED",
     "IN_FLIGHT",
@@ -90,7 +95,7 @@ class RunFacts:
 
     Attributes:
         run_id: Id of the run.
-        status: Value of its `WorkflowRunState`.
+        status: Value of its `WorkflowRunState`; `STARTED` until something was executed.
         superstep: Last finished one, `None` before the first.
         checkpoints: Infos of what the run saved, in order.
         requests: Open `request_info` events.
@@ -100,13 +105,13 @@ class RunFacts:
     """
 
     run_id: str
-    status: str = "IN_PROGRESS"
+    status: str = "STARTED"
     superstep: int | None = None
-    checkpoints: Sequence[Any] = ()
-    requests: Sequence[Any] = ()
-    planned: Sequence[Any] = ()
+    checkpoints: Sequence[CheckpointInfo] = ()
+    requests: Sequence[WorkflowEvent[Any]] = ()
+    planned: Sequence[PlannedDelivery] = ()
     error: BaseException | None = None
-    pause_reason: str | None = None
+    pause_reason: PauseReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +125,14 @@ class Started:
 class EventSeen:
     """One event of a superstep in flight."""
 
-    event: Any
+    event: WorkflowEvent[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
     """A superstep is over. `reached`: the caller's own condition for an end of the run held, or raised that error."""
 
-    report: Any
+    report: StepReport
     facts: RunFacts
     reached: bool | Exception = False
 
@@ -283,14 +288,14 @@ class TakeStep:
 class Fork:
     """Start a new run from this checkpoint, then report `Forked`."""
 
-    checkpoint: Any
+    checkpoint: CheckpointInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
     """Put the same run back to this checkpoint, then report `Restored`."""
 
-    checkpoint: Any
+    checkpoint: CheckpointInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.activity import Activity, Moment
 from agentbench.notebook.step_log import LogLine, lines_of_event, lines_of_report, tokens_of
@@ -45,6 +46,7 @@ from agentbench.notebook.stepper_messages import (
     StopRun,
     TakeStep,
 )
+from agentbench.workflow.report import StepReport
 
 __all__ = ["LOG_LINES", "Past", "StepperModel"]
 
@@ -73,7 +75,7 @@ class _Goal:
 class Past:
     """What is remembered of a checkpoint: the picture of its moment, and the run's superstep."""
 
-    info: Any
+    info: CheckpointInfo
     moment: Moment = field(default_factory=dict)
 
 
@@ -90,9 +92,10 @@ class StepperModel:
         self.activity = activity
         self.status = StepperStatus.READY
         self.facts = RunFacts(run_id="")
-        self.reports: list[Any] = []
+        self.reports: list[StepReport] = []
         self.tokens = 0
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES)
+        self.log_total = 0
         self.past: list[Past] = []
         self.viewing: int | None = None
         self.confirming: StepAsked | RunAsked | None = None
@@ -192,6 +195,8 @@ class StepperModel:
         self._require("stop")
         self.stop_wanted = True
         self._look_at(None)
+        if self.status is StepperStatus.WAITING:
+            self._goal = None
         return StopRun()
 
     def _on_back_asked(self, asked: BackAsked) -> None:
@@ -248,12 +253,12 @@ class StepperModel:
     def _on_event_seen(self, told: EventSeen) -> None:
         self.activity.see(told.event)
         self.tokens += tokens_of(told.event)
-        self.log.extend(lines_of_event(told.event))
+        self._note_down(lines_of_event(told.event))
 
     def _on_step_ended(self, told: StepEnded) -> Instruction | None:
         self.reports.append(told.report)
         self._learn(told.facts)
-        self.log.extend(lines_of_report(told.report))
+        self._note_down(lines_of_report(told.report))
         if self.status is StepperStatus.CLOSED or self._goal is None:
             return None
         self._goal.left -= 1
@@ -279,8 +284,8 @@ class StepperModel:
     def _arrive(self) -> None:
         """Nothing is in flight any more."""
         self.status = self._status_at_rest()
-        if self.facts.pause_reason:
-            self.note = self.facts.pause_reason
+        if self.facts.pause_reason is not None:
+            self.note = f"Paused: {self.facts.pause_reason}"
         if not (self.status is StepperStatus.WAITING and self._goal is not None and self._goal.through):
             self._goal = None
         self.stop_wanted = False
@@ -289,11 +294,11 @@ class StepperModel:
         facts = self.facts
         if facts.status in _ENDED:
             return _ENDED[facts.status]
-        if facts.status == "IDLE_WITH_PENDING_REQUESTS" and facts.requests:
+        if facts.requests and (facts.status == "IDLE_WITH_PENDING_REQUESTS" or not facts.planned):
             return StepperStatus.WAITING
         if facts.status.startswith("IDLE") and not facts.planned:
             return StepperStatus.DONE
-        return StepperStatus.READY if facts.superstep is None and not self.reports else StepperStatus.PAUSED
+        return StepperStatus.READY if facts.status == "STARTED" else StepperStatus.PAUSED
 
     def _on_step_failed(self, told: StepFailed) -> None:
         self._learn(told.facts)
@@ -323,15 +328,13 @@ class StepperModel:
     def _on_forked(self, told: Forked) -> Instruction | None:
         viewed = self.past[self.viewing or 0]
         old_run = self.facts.run_id
-        self._kept = self.viewing or 0
+        self._kept = (self.viewing or 0) + 1
         self.past = self.past[: self._kept]
         self._look_at(None)
         self.activity.forget()
         self._learn(told.facts)
-        if len(self.past) > self._kept:
-            self.past[self._kept].moment = viewed.moment
         line = LogLine.of_fork(old_run, viewed.info.iteration, told.facts.run_id)
-        self.log.append(line)
+        self._note_down([line])
         self.note = line.text
         return self._go_after_return()
 
@@ -363,6 +366,10 @@ class StepperModel:
         if self.status is not StepperStatus.CLOSED:
             self.status = self._status_at_rest()
             self.note = "The cell was interrupted; the superstep in flight was given up."
+
+    def _note_down(self, lines: list[LogLine]) -> None:
+        self.log.extend(lines)
+        self.log_total += len(lines)
 
     def _learn(self, facts: RunFacts, *, at_rest: bool = True) -> None:
         """Take in what the handle tells, and remember the picture of a new checkpoint."""

@@ -8,9 +8,10 @@ from typing import Any, Literal
 from agentbench.notebook.activity import Element
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.redaction import line_preview
-from agentbench.notebook.step_log import LogLine, counted
+from agentbench.notebook.step_log import LogLine, counted, deliveries_text, failures_of, outputs_of
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
+from agentbench.workflow.events import WorkflowEvent
 
 __all__ = ["Banner", "Button", "Header", "Scrubber", "StepperView", "view_of"]
 
@@ -82,7 +83,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """What a person should read before going on.
+    """What a person should read before going on. There always is one, so that nothing below it moves.
 
     Attributes:
         tone: Which sort of news it is.
@@ -91,7 +92,7 @@ class Banner:
         actions: (command, label) of buttons beside the text.
     """
 
-    tone: Literal["past", "ask", "waiting", "error", "note", "done"]
+    tone: Literal["next", "past", "ask", "waiting", "error", "note", "done"]
     text: str
     details: str = ""
     actions: tuple[tuple[str, str], ...] = ()
@@ -121,11 +122,11 @@ class StepperView:
     header: Header
     announcement: str
     buttons: tuple[Button, ...]
-    banner: Banner | None
+    banner: Banner
     scrubber: Scrubber
     states: dict[Element, str]
     badges: dict[str, str]
-    requests: tuple[Any, ...]
+    requests: tuple[WorkflowEvent[Any], ...]
     requests_title: str
     log: tuple[LogLine, ...]
 
@@ -194,7 +195,7 @@ def _status_words(model: StepperModel) -> str:
     elif status is _S.WAITING:
         words += " for a person"
     elif status is _S.PAUSED and model.facts.pause_reason:
-        words += f" ({esc(model.facts.pause_reason, into='line', limit=80)})"
+        words += f" ({esc(model.facts.pause_reason.text, into='line', limit=80)})"
     return words
 
 
@@ -228,7 +229,7 @@ def _scrubber(model: StepperModel) -> Scrubber:
 # --- banner -----------------------------------------------------------------------------------------------------------
 
 
-def _banner(model: StepperModel) -> Banner | None:
+def _banner(model: StepperModel) -> Banner:
     """The most urgent news: what is being decided, then where one is, then how the run stands."""
     if model.status is _S.CLOSED:
         return Banner("note", "This stepper is closed. Run its cell again to build a new one.")
@@ -257,7 +258,7 @@ def _past_banner(model: StepperModel) -> Banner:
     return Banner("past", text, actions=(("live", "Show the present"),))
 
 
-def _present_banner(model: StepperModel) -> Banner | None:
+def _present_banner(model: StepperModel) -> Banner:
     if model.status is _S.FAILED:
         return _failure_banner(model)
     if model.note is not None:
@@ -268,17 +269,29 @@ def _present_banner(model: StepperModel) -> Banner | None:
         return Banner("done", _result_text(model))
     if model.status is _S.CANCELLED:
         return Banner("note", "The run was stopped. Back shows its checkpoints; Step goes on from one as a new run.")
-    return None
+    return Banner("next", _next_text(model))
+
+
+def _next_text(model: StepperModel) -> str:
+    """What is being done, or what the next superstep will do."""
+    at_rest = model.status not in IN_FLIGHT
+    number = 0 if model.facts.superstep is None else model.facts.superstep + 1
+    if not at_rest:
+        return f"Superstep {number} is being taken."
+    if not model.facts.planned:
+        return f"Superstep {number} is next. No message waits for it."
+    return f"Superstep {number} is next: {deliveries_text(delivery.target for delivery in model.facts.planned)}."
 
 
 def _failure_banner(model: StepperModel) -> Banner:
     error = model.facts.error
-    failures = model.reports[-1].failures if model.reports else ()
+    failures = failures_of(model.reports[-1]) if model.reports else []
     where = ", ".join(dict.fromkeys(str(event.source_id) for event in failures))
     what = "the run failed" if error is None else f"{type(error).__name__}: {error}"
     text = f"{esc(where, into='line', limit=80)} failed: {what}" if where else what
     then = "Retry step takes the superstep again." if "step" in model.allowed else "No checkpoint was saved before it."
-    details = next((event.details.traceback for event in failures if event.details.traceback), "")
+    told = [event.details.traceback for event in failures if event.details is not None]
+    details = next((text for text in told if text), "")
     return Banner(
         "error", f"{esc(text, into='line', limit=400)}. {then}", details=esc(details, into="text", limit=DETAILS_LIMIT)
     )
@@ -291,7 +304,7 @@ def _waiting_banner(model: StepperModel) -> Banner:
 
 
 def _result_text(model: StepperModel) -> str:
-    outputs = [event for report in model.reports for event in report.outputs]
+    outputs = [event for report in model.reports for event in outputs_of(report)]
     if not outputs:
         return "Done, without an output."
     last = line_preview(outputs[-1].data, 200)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from agentbench.notebook.activity import Activity
 from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflow.report import PlannedDelivery
 
 EDGES = [("plan", "search"), ("plan", "review"), ("search", "review")]
 
@@ -15,8 +15,8 @@ def activity() -> Activity:
     return Activity(("plan", "search", "review"), EDGES)
 
 
-def delivery(source: str, target: str) -> Any:
-    return SimpleNamespace(source_id=source, target_id=target)
+def delivery(source: str, target: str) -> PlannedDelivery:
+    return PlannedDelivery(source, target, "x", 0, (source,))
 
 
 def invoked(executor: str) -> Any:

@@ -9,11 +9,11 @@ import pytest
 
 from agentbench.notebook.step_log import LogLine, counted, lines_of_event, lines_of_report, tokens_of
 from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflow.report import StepReport
 
 
-def report(superstep: int = 4, **events: list[Any]) -> Any:
-    kinds = ("invoked", "outputs", "requests", "failures")
-    return SimpleNamespace(superstep=superstep, **{kind: events.get(kind, []) for kind in kinds})
+def report(superstep: int, *events: Any) -> StepReport:
+    return StepReport(superstep, list(events), None)
 
 
 def invoked(executor: str) -> Any:
@@ -22,7 +22,7 @@ def invoked(executor: str) -> Any:
 
 def test_a_superstep_is_told_as_who_got_what_and_what_came_of_it() -> None:
     request = WorkflowEvent.request_info("q", "review", "ok?", bool)
-    lines = lines_of_report(report(invoked=[invoked("review"), invoked("review"), invoked("plan")], requests=[request]))
+    lines = lines_of_report(report(4, invoked("review"), invoked("review"), invoked("plan"), request))
     assert lines == [
         LogLine("step", "superstep 4: review got 2 messages, plan got 1 message; 1 request opened"),
     ]
@@ -34,7 +34,7 @@ def test_a_superstep_without_deliveries_says_so() -> None:
 
 def test_outputs_are_previewed_in_one_line_with_secrets_masked() -> None:
     output = WorkflowEvent("output", {"text": "a\nb", "api_key": "sk-1"}, executor_id="write")
-    [_, line] = lines_of_report(report(outputs=[output]))
+    [_, line] = lines_of_report(report(1, output))
     assert line.text.startswith("output of write: ")
     assert "sk-1" not in line.text
     assert "\n" not in line.text
@@ -42,7 +42,7 @@ def test_outputs_are_previewed_in_one_line_with_secrets_masked() -> None:
 
 def test_failures_name_executor_error_and_message() -> None:
     failure = WorkflowEvent.executor_failed("plan", WorkflowErrorDetails("ValueError", "too short"))
-    assert lines_of_report(report(failures=[failure]))[1] == LogLine("error", "plan failed: ValueError: too short")
+    assert lines_of_report(report(1, failure))[1] == LogLine("error", "plan failed: ValueError: too short")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.activity import Activity
 from agentbench.notebook.stepper_messages import (
@@ -42,52 +43,24 @@ from agentbench.notebook.stepper_messages import (
 )
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_view import view_of
-from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflow.boundary import PauseReason
+from agentbench.workflow.events import EventStamps, WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflow.report import PlannedDelivery, StepReport
 
 S = StepperStatus
 INVOKED, COMPLETED = WorkflowEvent.executor_invoked, WorkflowEvent.executor_completed
 
 
-@dataclass(frozen=True)
-class Info:
-    """The part of a `CheckpointInfo` that a stepper reads."""
-
-    checkpoint_id: str
-    iteration: int
+def info(checkpoint_id: str, iteration: int) -> CheckpointInfo:
+    return CheckpointInfo("research-flow", checkpoint_id, iteration, "2024-01-01T00:00:00.000000+00:00")
 
 
-@dataclass(frozen=True)
-class Delivery:
-    source_id: str
-    target_id: str
+def delivery(source: str, target: str) -> PlannedDelivery:
+    return PlannedDelivery(source, target, "x", 0, (source,))
 
 
-@dataclass(frozen=True)
-class Report:
-    """The part of a `StepReport` that a stepper reads."""
-
-    superstep: int
-    events: tuple[Any, ...] = ()
-    duration_s: float | None = None
-
-    def of(self, kind: str) -> list[Any]:
-        return [event for event in self.events if event.type == kind]
-
-    @property
-    def invoked(self) -> list[Any]:
-        return self.of("executor_invoked")
-
-    @property
-    def outputs(self) -> list[Any]:
-        return self.of("output")
-
-    @property
-    def requests(self) -> list[Any]:
-        return self.of("request_info")
-
-    @property
-    def failures(self) -> list[Any]:
-        return self.of("executor_failed")
+def report(superstep: int, *events: Any) -> StepReport:
+    return StepReport(superstep, list(events), None)
 
 
 def request(executor: str = "review", request_id: str = "q1") -> Any:
@@ -99,7 +72,7 @@ class Engine:
     """Feeds a model with what the engine would tell in a run of `plan -> review`."""
 
     model: StepperModel
-    facts: RunFacts = field(default_factory=lambda: RunFacts(run_id="run-1", planned=(Delivery("", "plan"),)))
+    facts: RunFacts = field(default_factory=lambda: RunFacts(run_id="run-1", planned=(delivery("", "plan"),)))
 
     def start(self) -> Engine:
         self.model.handle(Started(self.facts))
@@ -113,7 +86,7 @@ class Engine:
         self,
         status: str = "IN_PROGRESS",
         *,
-        planned: Sequence[Delivery] = (),
+        planned: Sequence[PlannedDelivery] = (),
         requests: Sequence[Any] = (),
         events: tuple[Any, ...] = (),
         pause_reason: str | None = None,
@@ -121,17 +94,17 @@ class Engine:
     ) -> Any:
         """One more superstep is over, its checkpoint saved."""
         number = 0 if self.facts.superstep is None else self.facts.superstep + 1
-        info = Info(f"cp-{len(self.facts.checkpoints)}-{self.facts.run_id}", number)
+        saved = info(f"cp-{len(self.facts.checkpoints)}-{self.facts.run_id}", number)
         self.facts = replace(
             self.facts,
             status=status,
             superstep=number,
-            checkpoints=(*self.facts.checkpoints, info),
+            checkpoints=(*self.facts.checkpoints, saved),
             planned=tuple(planned),
             requests=tuple(requests),
-            pause_reason=pause_reason,
+            pause_reason=None if pause_reason is None else PauseReason(pause_reason),
         )
-        return self.model.handle(StepEnded(Report(number, events), self.facts, reached))
+        return self.model.handle(StepEnded(report(number, *events), self.facts, reached))
 
     def step(self, status: str = "IN_PROGRESS", **told: Any) -> Any:
         assert self.model.handle(StepAsked()) == TakeStep()
@@ -146,7 +119,7 @@ def viewing_of(model: StepperModel) -> int | None:
     return model.viewing
 
 
-GOES_ON = (Delivery("plan", "review"),)
+GOES_ON = (delivery("plan", "review"),)
 
 
 @pytest.fixture
@@ -294,7 +267,6 @@ def test_a_condition_of_the_caller_that_raises_pauses_the_run_and_is_shown(engin
     engine.model.handle(RunAsked())
     engine.ended(planned=GOES_ON, reached=KeyError("draft"))
     banner = view_of(engine.model).banner
-    assert banner is not None
     assert "until= raised KeyError: 'draft'" in banner.text
 
 
@@ -309,7 +281,6 @@ def test_a_run_takes_no_more_supersteps_than_its_limit_and_says_so(engine: Engin
     engine.model.handle(RunAsked(limit=2))
     assert [engine.ended(planned=GOES_ON) for _ in range(2)] == [TakeStep(), None]
     banner = view_of(engine.model).banner
-    assert banner is not None
     assert banner.text == "max_supersteps=2 were taken. Run goes on."
 
 
@@ -342,7 +313,6 @@ def test_an_interrupt_leaves_the_stepper_usable_and_says_what_was_lost(engine: E
     engine.model.handle(Interrupted(engine.facts))
     assert status_of(engine.model) is S.PAUSED
     banner = view_of(engine.model).banner
-    assert banner is not None
     assert "interrupted" in banner.text
     assert engine.model.handle(StepAsked()) == TakeStep()
 
@@ -352,7 +322,7 @@ def test_an_error_beside_the_run_leaves_the_run_as_it_was(engine: Engine) -> Non
     engine.model.handle(StepAsked())
     engine.model.handle(StepFailed(OSError("disk full"), engine.facts))
     assert status_of(engine.model) is S.PAUSED
-    assert view_of(engine.model).banner.text == "OSError: disk full"  # type: ignore[union-attr]
+    assert view_of(engine.model).banner.text == "OSError: disk full"
 
 
 # --- people in the loop -----------------------------------------------------------------------------------------------
@@ -361,7 +331,7 @@ def test_an_error_beside_the_run_leaves_the_run_as_it_was(engine: Engine) -> Non
 def test_a_run_that_waits_is_not_stepped_while_nothing_is_queued(model: StepperModel) -> None:
     engine = after(S.WAITING, model)
     assert not {"step", "run"} & set(model.allowed)
-    answered = replace(engine.facts, requests=(), planned=(Delivery("internal:review", "review"),))
+    answered = replace(engine.facts, requests=(), planned=(delivery("internal:review", "review"),))
     model.handle(AnswerTaken("q1", answered))
     assert status_of(model) is S.PAUSED
     assert {"step", "run"} <= set(model.allowed)
@@ -369,7 +339,7 @@ def test_a_run_that_waits_is_not_stepped_while_nothing_is_queued(model: StepperM
 
 def test_one_answer_of_two_lets_the_run_be_stepped_while_it_waits_for_the_other(engine: Engine) -> None:
     engine.step("IDLE_WITH_PENDING_REQUESTS", requests=[request("plan", "q1"), request("review", "q2")])
-    left = replace(engine.facts, requests=(request("review", "q2"),), planned=(Delivery("internal:plan", "plan"),))
+    left = replace(engine.facts, requests=(request("review", "q2"),), planned=(delivery("internal:plan", "plan"),))
     assert engine.model.handle(AnswerTaken("q1", left)) is None
     assert status_of(engine.model) is S.WAITING
     assert engine.model.handle(StepAsked()) == TakeStep()
@@ -380,7 +350,7 @@ def test_a_run_that_was_told_to_go_through_goes_on_after_the_answer(engine: Engi
     engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()])
     assert status_of(engine.model) is S.WAITING
     assert engine.model.going_through
-    answered = replace(engine.facts, requests=(), planned=(Delivery("internal:review", "review"),))
+    answered = replace(engine.facts, requests=(), planned=(delivery("internal:review", "review"),))
     assert engine.model.handle(AnswerTaken("q1", answered)) == TakeStep()
     assert status_of(engine.model) is S.RUNNING
     engine.ended("IDLE")
@@ -390,7 +360,7 @@ def test_a_run_that_was_told_to_go_through_goes_on_after_the_answer(engine: Engi
 def test_a_run_that_was_not_leaves_the_next_move_to_the_person(engine: Engine) -> None:
     engine.model.handle(RunAsked())
     engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()])
-    answered = replace(engine.facts, requests=(), planned=(Delivery("internal:review", "review"),))
+    answered = replace(engine.facts, requests=(), planned=(delivery("internal:review", "review"),))
     assert engine.model.handle(AnswerTaken("q1", answered)) is None
     assert status_of(engine.model) is S.PAUSED
 
@@ -422,7 +392,6 @@ def test_back_shows_and_executes_nothing(model: StepperModel) -> None:
         engine.step(planned=GOES_ON)
     assert model.handle(BackAsked(4)) is None
     view = view_of(model)
-    assert view.banner is not None
     assert view.banner.text.startswith("Viewing 3 of 7 (superstep 2).")
     assert view.scrubber.position == "3/7"
     assert view.announcement == "viewing 3 of 7"
@@ -450,7 +419,6 @@ def test_a_step_from_the_past_asks_once_and_then_forks(model: StepperModel) -> N
     engine = looked_back(model)
     assert model.handle(StepAsked()) is None
     banner = view_of(model).banner
-    assert banner is not None
     assert banner.text.startswith("Going on from checkpoint 2 of 4 starts a new run there; run-1 is kept")
     assert [command for command, _ in banner.actions] == ["confirm", "cancel"]
     assert model.handle(StepAsked(confirmed=True)) == Fork(engine.facts.checkpoints[1])
@@ -461,18 +429,17 @@ def test_looking_elsewhere_takes_the_question_back(model: StepperModel) -> None:
     model.handle(StepAsked())
     model.handle(LiveAsked())
     assert model.confirming is None
-    assert view_of(model).banner is None
+    assert view_of(model).banner.text == "Superstep 4 is next: review gets 1 message."
 
 
 def test_a_fork_keeps_the_line_up_to_its_checkpoint_and_goes_on_as_a_new_run(model: StepperModel) -> None:
     engine = looked_back(model)
     model.handle(StepAsked(confirmed=True))
-    fork = Info("cp-fork", 1)
-    engine.facts = RunFacts(run_id="run-2", superstep=1, checkpoints=(fork,), planned=GOES_ON)
+    engine.facts = RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)
     assert model.handle(Forked(engine.facts)) == TakeStep()
     engine.ended("IDLE")
     view = view_of(model)
-    assert [checkpoint_id for _, checkpoint_id in view.scrubber.stops] == ["cp-0-run-1", "cp-fork", "cp-1-run-2"]
+    assert [checkpoint_id for _, checkpoint_id in view.scrubber.stops] == ["cp-0-run-1", "cp-1-run-1", "cp-0-run-2"]
     assert "run-2 goes on from superstep 1 of run-1" in " ".join(line.text for line in view.log)
     assert model.viewing is None
 
@@ -480,7 +447,7 @@ def test_a_fork_keeps_the_line_up_to_its_checkpoint_and_goes_on_as_a_new_run(mod
 def test_a_run_from_the_past_forks_and_runs_to_its_end(model: StepperModel) -> None:
     engine = looked_back(model)
     assert model.handle(RunAsked(confirmed=True)) == Fork(engine.facts.checkpoints[1])
-    engine.facts = RunFacts(run_id="run-2", superstep=1, checkpoints=(Info("cp-fork", 1),), planned=GOES_ON)
+    engine.facts = RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)
     assert model.handle(Forked(engine.facts)) == TakeStep()
     assert engine.ended(planned=GOES_ON) == TakeStep()
 
@@ -488,10 +455,7 @@ def test_a_run_from_the_past_forks_and_runs_to_its_end(model: StepperModel) -> N
 def test_a_fork_of_a_checkpoint_that_waits_for_a_person_waits_too(model: StepperModel) -> None:
     looked_back(model)
     model.handle(StepAsked(confirmed=True))
-    waiting = RunFacts(
-        run_id="run-2", status="IDLE_WITH_PENDING_REQUESTS", superstep=1, checkpoints=(Info("f", 1),),
-        requests=(request(),),
-    )  # fmt: skip
+    waiting = RunFacts(run_id="run-2", superstep=1, requests=(request(),))
     assert model.handle(Forked(waiting)) is None
     assert status_of(model) is S.WAITING
 
@@ -520,14 +484,13 @@ def failed(model: StepperModel) -> Engine:
     event = WorkflowEvent.executor_failed("review", details)
     engine.saw(INVOKED("review"), event)
     engine.facts = replace(engine.facts, status="FAILED", error=ValueError("too short"), planned=())
-    model.handle(StepEnded(Report(1, (event,)), engine.facts))
+    model.handle(StepEnded(report(1, event), engine.facts))
     return engine
 
 
 def test_a_failure_is_told_with_who_what_and_what_to_do(model: StepperModel) -> None:
     failed(model)
     view = view_of(model)
-    assert view.banner is not None
     assert view.banner.tone == "error"
     assert view.banner.text == "review failed: ValueError: too short. Retry step takes the superstep again."
     assert view.banner.details.startswith("Traceback")
@@ -548,10 +511,10 @@ def test_a_retry_goes_back_to_the_last_good_checkpoint_first(model: StepperModel
 def test_a_failure_before_the_first_checkpoint_cannot_be_retried(engine: Engine) -> None:
     engine.model.handle(StepAsked())
     engine.model.handle(
-        StepEnded(Report(0), replace(engine.facts, status="FAILED", error=ValueError("no"), planned=()))
+        StepEnded(report(0), replace(engine.facts, status="FAILED", error=ValueError("no"), planned=()))
     )
     assert "step" not in engine.model.allowed
-    assert "No checkpoint was saved before it." in view_of(engine.model).banner.text  # type: ignore[union-attr]
+    assert "No checkpoint was saved before it." in view_of(engine.model).banner.text
 
 
 # --- what is shown ----------------------------------------------------------------------------------------------------
@@ -569,7 +532,10 @@ def test_the_header_is_one_line_of_text(model: StepperModel) -> None:
 
 def test_times_are_left_out_where_outputs_are_compared(engine: Engine) -> None:
     engine.model.handle(StepAsked())
-    engine.model.handle(StepEnded(Report(0, duration_s=1.84), engine.facts))
+    took = WorkflowEvent.superstep_completed(0)
+    took._stamps = EventStamps(1, "run-1", 0, 0)
+    took._stamps.duration_s = 1.84
+    engine.model.handle(StepEnded(report(0, took), engine.facts))
     assert view_of(engine.model).header.figures == ("1.8 s",)
     assert view_of(engine.model, times=False).header.figures == ()
 
@@ -594,7 +560,7 @@ def test_hostile_names_and_texts_reach_no_text_with_control_characters() -> None
     engine.saw(INVOKED(evil), WorkflowEvent("log", evil, executor_id=evil))
     engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request(evil)])
     view = view_of(engine.model)
-    shown = [view.header.line, view.announcement, view.banner.text, *(line.text for line in view.log)]  # type: ignore[union-attr]
+    shown = [view.header.line, view.announcement, view.banner.text, *(line.text for line in view.log)]
     assert not any(character in text for text in shown for character in "\u202e\x00\n")
 
 
@@ -607,7 +573,7 @@ def test_the_log_keeps_its_last_two_hundred_lines(engine: Engine) -> None:
 def test_the_result_is_told_when_all_is_done(engine: Engine) -> None:
     output = WorkflowEvent("output", "HELLO", executor_id="review")
     engine.step("IDLE", events=(output,))
-    assert view_of(engine.model).banner.text == "Done. Output: HELLO"  # type: ignore[union-attr]
+    assert view_of(engine.model).banner.text == "Done. Output: HELLO"
 
 
 # --- a law ------------------------------------------------------------------------------------------------------------
