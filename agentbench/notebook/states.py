@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["INK", "PRECEDENCE", "STATES", "StateStyle", "contrast", "strongest"]
+__all__ = ["INK", "PAUSE", "PRECEDENCE", "STATES", "StateStyle", "contrast", "strongest"]
 
 Scheme = Literal["light", "dark"]
 
@@ -18,7 +18,8 @@ class StateStyle:
         words: What a screen reader says.
         light: Fill in light themes, `None` for the surface of the theme. Six-digit hex.
         dark: Fill in dark themes, likewise.
-        sign: The second sign inside the picture, empty when the border alone tells.
+        sign: The second sign in text, empty when there is none.
+        icon: The same as a stroked SVG path around the origin, 8 units wide: fonts lack some of the signs.
         border: The second sign of the outline, in words.
     """
 
@@ -27,20 +28,23 @@ class StateStyle:
     light: str | None
     dark: str | None
     sign: str
+    icon: str
     border: str
 
+
+PAUSE = "M-1.9-2.8V2.8M1.9-2.8V2.8"
 
 # Okabe and Ito's palette, which people with the usual colour vision deficiencies tell apart. Dark fills: the same hues.
 STATES: dict[str, StateStyle] = {
     style.name: style
     for style in (
-        StateStyle("idle", "idle", None, None, "", "thin"),
-        StateStyle("queued", "queued", "#56B4E9", "#1F6F9E", "…", "dotted"),
-        StateStyle("running", "running", "#E69F00", "#8A5F00", "▶", "thick, slow pulse"),
-        StateStyle("done", "done", "#009E73", "#00785A", "✓", "solid"),
-        StateStyle("waiting", "waiting for a person", "#CC79A7", "#9B4F7C", "⏸", "double"),
-        StateStyle("failed", "failed", "#D55E00", "#B04A00", "✗", "thick dashed"),
-        StateStyle("skipped", "skipped", None, None, "\u2013", "grey dashed"),
+        StateStyle("idle", "idle", None, None, "", "", "thin"),
+        StateStyle("queued", "queued", "#56B4E9", "#1F6F9E", "…", "M-3.2 0h0M0 0h0M3.2 0h0", "dotted"),
+        StateStyle("running", "running", "#E69F00", "#8A5F00", "▶", "M-1.6-2.7 2.8 0-1.6 2.7z", "thick, slow pulse"),
+        StateStyle("done", "done", "#009E73", "#00785A", "✓", "M-3.4.4-1 2.8 3.4-2.6", "solid"),
+        StateStyle("waiting", "waiting for a person", "#CC79A7", "#9B4F7C", "⏸", PAUSE, "double"),
+        StateStyle("failed", "failed", "#D55E00", "#B04A00", "✗", "M-2.7-2.7 2.7 2.7M2.7-2.7-2.7 2.7", "thick dashed"),
+        StateStyle("skipped", "skipped", None, None, "\u2013", "M-3 0H3", "grey dashed"),
     )
 }
 

@@ -1,0 +1,253 @@
+"""`draw`: a graph as a picture that stands alone, with its text, DOT and Mermaid forms."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+from agentbench.exceptions import AgentFrameworkException, RenderFailed
+from agentbench.notebook import settings
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.folding import fit
+from agentbench.notebook.overlay import read_states
+from agentbench.notebook.rendering.dot import DIRECTIONS, Detail, Direction, to_dot
+from agentbench.notebook.rendering.renderers import Rendered, render_dot
+from agentbench.notebook.rendering.svg import Dress, dress_svg
+from agentbench.notebook.shape import GraphShape, read_shape
+from agentbench.notebook.shape_text import shape_mermaid, shape_text
+from agentbench.notebook.states import strongest
+
+__all__ = ["GraphView", "draw"]
+
+FULL_DETAIL_NODES = 100
+MAX_PNG_BYTES = 200_000
+
+_DPI = 72
+_SUFFIXES = {".svg", ".png", ".pdf", ".dot", ".gv", ".txt", ".mmd", ".mermaid"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphView:
+    """A picture of a graph. Made by `draw`; nothing is rendered before it is asked for.
+
+    Attributes:
+        shape: What is drawn, after folding.
+        whole: The same before folding.
+        states: States by executor id.
+        direction: Where the edges lead.
+        detail: `full` or `short`.
+        theme: `auto`, `light` or `dark`.
+        renderer: Name of the renderer, `None` for the configured or automatic one.
+    """
+
+    shape: GraphShape
+    whole: GraphShape
+    states: Mapping[Any, str]
+    direction: Direction = "LR"
+    detail: Detail = "full"
+    theme: str = "auto"
+    renderer: str | None = None
+
+    @cached_property
+    def dot(self) -> str:
+        """DOT text. Its names are positions; states are not in it."""
+        return to_dot(self.shape, direction=self.direction, detail=self.detail)
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture as SVG with its own style, for light and dark pages.
+
+        Raises:
+            RendererUnavailable: The chosen renderer is not installed.
+            RenderFailed: It failed and nothing else could draw.
+        """
+        dress = Dress(states=self.element_states, theme=self.theme, text=self.text)
+        return dress_svg(self._rendered.data, self.shape, dress)
+
+    @cached_property
+    def text(self) -> str:
+        """The graph as an adjacency list of at most 60 lines."""
+        return shape_text(self.shape, self.node_states)
+
+    @cached_property
+    def table(self) -> str:
+        """All nodes before folding, one a line, however many."""
+        return shape_text(self.whole, self.states, max_lines=len(self.whole.nodes) + len(self.whole.frames) + 3)
+
+    @cached_property
+    def mermaid(self) -> str:
+        """Mermaid source, for pages that render it themselves."""
+        return shape_mermaid(self.shape, direction=self.direction)
+
+    @property
+    def node_states(self) -> dict[str, str]:
+        """States by id of the drawn nodes; a folded group has the strongest of its members'."""
+        gathered: dict[str, list[str]] = {}
+        for key, state in self.states.items():
+            if isinstance(key, str) and key in self.shape.holder_of:
+                gathered.setdefault(self.shape.holder_of[key], []).append(state)
+        return {node_id: strongest(found) for node_id, found in gathered.items()}
+
+    @property
+    def element_states(self) -> dict[str, str]:
+        """States by element id of the picture, edges included."""
+        found = {self.shape.element_of[node_id]: state for node_id, state in self.node_states.items()}
+        for key, state in self.states.items():
+            element = self.shape.edge_element(*key) if isinstance(key, tuple) else None
+            if element is not None:
+                found[element] = strongest([state, found.get(element, "idle")])
+        return found
+
+    def live_svg(self) -> str:
+        """The picture for a panel: with names and connections in it, without style and states.
+
+        Raises:
+            RendererUnavailable: The chosen renderer is not installed.
+            RenderFailed: It failed and nothing else could draw.
+        """
+        return dress_svg(self._rendered.data, self.shape, Dress(live=True))
+
+    def png(self, scale: float = 2) -> bytes:
+        """The picture as PNG on an opaque ground, states painted in.
+
+        Args:
+            scale: Pixels per point.
+
+        Raises:
+            RendererUnavailable: The chosen renderer is not installed.
+            RenderFailed: It failed, or none that is there writes PNG.
+        """
+        dot = to_dot(
+            self.shape,
+            direction=self.direction,
+            detail=self.detail,
+            states=self.node_states,
+            scheme="dark" if self.theme == "dark" else "light",
+        )
+        sized = dot.replace("{", f"{{\n\tdpi={_DPI * scale:g}", 1)
+        return render_dot(sized, "png", renderer=self.renderer).data
+
+    def save(self, path: str | Path) -> Path:
+        """Write a file; the suffix says what: .svg, .png, .pdf, .dot, .gv, .txt, .mmd or .mermaid.
+
+        Raises:
+            ValueError: For another suffix.
+            RendererUnavailable: The chosen renderer is not installed.
+            RenderFailed: It failed, or none that is there writes this format.
+        """
+        path = Path(path)
+        suffix = path.suffix.lower()
+        if suffix not in _SUFFIXES:
+            msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(sorted(_SUFFIXES))}."
+            raise ValueError(msg)
+        if suffix in (".png", ".pdf"):
+            data = self.png() if suffix == ".png" else render_dot(self.dot, "pdf", renderer=self.renderer).data
+            path.write_bytes(data)
+        else:
+            texts = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".txt": "text"}
+            path.write_text(getattr(self, texts.get(suffix, "mermaid")), encoding="utf-8", newline="\n")
+        return path
+
+    def __repr__(self) -> str:
+        n_nodes, n_edges = len(self.shape.nodes), len(self.shape.edges)
+        return f"GraphView({esc(self.shape.name, into='line', limit=80)!r}, {n_nodes} nodes, {n_edges} edges)"
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        """SVG and text; a PNG too if configured. A failure is told in the text and never raised here."""
+        bundle: dict[str, Any] = {}
+        remark = ""
+        try:
+            if _wanted("image/svg+xml", include, exclude):
+                bundle["image/svg+xml"] = self.svg
+            if settings.current().static_png and _wanted("image/png", include, exclude):
+                png = self._small_png()
+                if png is not None:
+                    bundle["image/png"] = png
+            problem = self.__dict__.get("_rendered")
+            remark = str(problem.problem) if isinstance(problem, Rendered) and problem.problem else ""
+        except (AgentFrameworkException, ValueError) as error:
+            remark = f"No picture: {error}"
+        if _wanted("text/plain", include, exclude):
+            bundle["text/plain"] = f"{self.text}\n{esc(remark, into='line')}" if remark else self.text
+        return bundle
+
+    @cached_property
+    def _rendered(self) -> Rendered:
+        return render_dot(self.dot, "svg", renderer=self.renderer)
+
+    def _small_png(self) -> bytes | None:
+        for scale in (2, 1):
+            try:
+                png = self.png(scale)
+            except RenderFailed:
+                return None
+            if len(png) <= MAX_PNG_BYTES:
+                return png
+        return None
+
+
+def draw(  # noqa: PLR0913 - published signature
+    source: object,
+    *,
+    run: object = None,
+    direction: str = "LR",
+    detail: str = "auto",
+    expand: Collection[str] | bool = (),
+    max_nodes: int = 300,
+    theme: str = "auto",
+    renderer: str | None = None,
+) -> GraphView:
+    """Draw the graph of a workflow.
+
+    Args:
+        source: A workflow, a run of one, or a `GraphShape`.
+        run: A run, a result, a list of events, or states by executor id: what it did is marked in the picture. By
+            default that of `source`, if it is a run.
+        direction: Where the edges lead: `LR`, `RL`, `TB` (or `TD`), `BT`.
+        detail: `full`, `short` (names cut, no edge labels), or `auto`: `full` up to 100 nodes.
+        expand: Sub-workflows and folded groups to open, by id; `True` opens all sub-workflows.
+        max_nodes: Above this number, nodes with equal neighbours are folded into one.
+        theme: `light`, `dark`, or `auto`, which follows `configure(theme=)` and else the reader's browser.
+        renderer: `pure`, `dot`, `builtin` or `wasm`; by default the configured one or the first that is there.
+
+    Raises:
+        TypeError: `source` holds no graph, or `run` tells nothing about executors.
+        ValueError: For an unknown direction, detail or theme.
+    """
+    way: Any = {"TD": "TB"}.get(direction.upper(), direction.upper())
+    _require("direction", way, (*DIRECTIONS, "TD"))
+    _require("detail", detail, ("auto", *get_args(Detail)))
+    _require("theme", theme, get_args(settings.Theme))
+    whole = read_shape(source, expand=expand)
+    states = read_states(run if run is not None else source)
+    opened = () if isinstance(expand, bool) else expand
+    busy = [key for key, state in states.items() if state in ("running", "waiting", "failed") and isinstance(key, str)]
+    shape = fit(whole, max_nodes=max_nodes, expand=opened, focus=busy)
+    return GraphView(
+        shape=shape,
+        whole=whole,
+        states=states,
+        direction=way,
+        detail=_detail(detail, shape),
+        theme=settings.current().theme if theme == "auto" else theme,
+        renderer=renderer,
+    )
+
+
+def _require(what: str, given: str, known: Collection[str]) -> None:
+    if given not in known:
+        msg = f"{what}={given!r} is not possible. Expected one of {', '.join(map(repr, known))}."
+        raise ValueError(msg)
+
+
+def _detail(wanted: str, shape: GraphShape) -> Detail:
+    if wanted == "auto":
+        return "full" if len(shape.nodes) <= FULL_DETAIL_NODES else "short"
+    return "short" if wanted == "short" else "full"
+
+
+def _wanted(mime: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
+    return (not include or mime in include) and mime not in (exclude or ())

@@ -1,0 +1,197 @@
+"""A graph's shape as DOT text, by the `graphviz` package; only its `source` is used, nothing is rendered here.
+
+Names in the text are positions (`n0`, `e0`, `c0`), so ids of any spelling are safe; what people wrote appears in labels
+and tooltips alone, through `esc`. State is not in the text: a change of state never needs a new layout.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from agentbench.notebook.escaping import LABEL_LIMIT, PREVIEW_LIMIT, esc
+from agentbench.notebook.rendering.builtin import text_width
+from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
+from agentbench.notebook.states import INK, STATES, Scheme
+
+__all__ = ["DIRECTIONS", "FONT", "PAUSE_SIGN", "Detail", "Direction", "to_dot"]
+
+Direction = Literal["LR", "RL", "TB", "BT"]
+Detail = Literal["full", "short"]
+
+DIRECTIONS: tuple[Direction, ...] = ("LR", "RL", "TB", "BT")
+FONT = "Helvetica,Arial,sans-serif"
+
+SHORT_LIMIT = 18
+PAUSE_SIGN = "⏸"
+_SHOWN_MARKS = {"start": "▷", "hitl": PAUSE_SIGN, "subworkflow": "▣"}
+
+# Fixed colours for viewers that read no style sheet; the SVG's own style and the page's override them.
+_PAPER: dict[Scheme, dict[str, str]] = {
+    "light": {"surface": "#FFFFFF", "line": "#57606A", "text": "#1F2328", "edge": "#6E7781", "paper": "#FBFBFC"},
+    "dark": {"surface": "#2B2D31", "line": "#A0A6AD", "text": "#F0F0F0", "edge": "#A0A6AD", "paper": "#1E1F22"},
+}
+
+_EDGE_STYLE: dict[str, dict[str, str]] = {
+    "conditional": {"style": "dashed"},
+    "switch": {"style": "dashed"},
+    "loop": {"arrowhead": "vee"},
+}
+
+
+def to_dot(
+    shape: GraphShape,
+    *,
+    direction: Direction = "LR",
+    detail: Detail = "full",
+    states: Mapping[str, str] | None = None,
+    scheme: Scheme = "light",
+) -> str:
+    """Return DOT text for a shape.
+
+    Args:
+        shape: The graph.
+        direction: Where the edges lead: left to right, right to left, top to bottom, bottom to top.
+        detail: `short` cuts labels and leaves out those of edges.
+        states: States by executor id to paint in, on an opaque ground: for formats without a style sheet, such as PNG.
+        scheme: Colours of such a picture.
+    """
+    import graphviz
+
+    paper = _PAPER[scheme]
+    graph = graphviz.Digraph(
+        graph_attr={
+            "rankdir": direction,
+            "bgcolor": "transparent" if states is None else paper["paper"],
+            "fontname": FONT,
+            "fontsize": "12",
+            "fontcolor": paper["text"],
+            "nodesep": "0.35" if detail == "full" else "0.22",
+            "ranksep": "0.5" if detail == "full" else "0.45",
+            "pad": "0.22",
+            **({"compound": "true"} if shape.frames else {}),
+        },
+        node_attr={
+            "fontname": FONT,
+            "fontsize": "13",
+            "fontcolor": paper["text"],
+            "margin": "0.18,0.08",
+            "height": "0.44",
+            "style": "rounded,filled",
+            "shape": "box",
+            "fillcolor": paper["surface"],
+            "color": paper["line"],
+            "penwidth": "1.2",
+        },
+        edge_attr={
+            "fontname": FONT,
+            "fontsize": "12",
+            "fontcolor": paper["text"],
+            "color": paper["edge"],
+            "penwidth": "1.2",
+            "arrowsize": "0.75",
+        },
+    )
+    _add_level(graph, shape, None, _NodeWriter(shape, detail, states, scheme))
+    for edge in shape.edges:
+        _add_edge(graph, shape, edge, detail)
+    source: str = graph.source
+    return source
+
+
+class _NodeWriter:
+    """Attributes of one node, for one picture."""
+
+    def __init__(self, shape: GraphShape, detail: Detail, states: Mapping[str, str] | None, scheme: Scheme) -> None:
+        self.shape, self.states, self.scheme = shape, states, scheme
+        self.limit = LABEL_LIMIT if detail == "full" else SHORT_LIMIT
+
+    def attributes(self, node: ShapeNode) -> dict[str, str]:
+        element = self.shape.element_of[node.id]
+        marks = "".join(_SHOWN_MARKS.get(kind, "") for kind in node.kinds)
+        label = esc(f"{marks} {node.name}".lstrip(), into="dot", limit=self.limit)
+        tooltip = esc(node_title(node), into="dot", limit=PREVIEW_LIMIT)
+        found = {"id": element, "class": node_class(node), "label": label, "tooltip": tooltip}
+        if "hitl" in node.kinds:
+            # Graphviz makes hexagons around long names twice as wide as they need to be.
+            width = (text_width(label, 13) + 46) / 72
+            found |= {"shape": "hexagon", "style": "filled", "fixedsize": "true", "width": f"{width:.2f}"}
+        elif "subworkflow" in node.kinds:
+            found |= {"shape": "cylinder", "style": "filled", "margin": "0.18,0.1"}
+        elif "start" in node.kinds:
+            found |= {"shape": "ellipse", "style": "filled", "margin": "0.08,0.06"}
+        if "output" in node.kinds:
+            found["peripheries"] = "2"
+        return found | self._paint(node, label)
+
+    def _paint(self, node: ShapeNode, label: str) -> dict[str, str]:
+        import graphviz
+
+        style = STATES[(self.states or {}).get(node.id, "idle")]
+        fill = style.light if self.scheme == "light" else style.dark
+        found = {"label": graphviz.nohtml(f"{label} {style.sign}")} if style.sign else {}
+        if fill is not None:
+            found |= {"fillcolor": fill, "fontcolor": INK[self.scheme]}
+        return found
+
+
+def node_class(node: ShapeNode) -> str:
+    """Return the CSS classes of a node: `ab_node`, and one `ab_k_…` for each kind."""
+    return " ".join(["ab_node", *(f"ab_k_{kind}" for kind in node.kinds or ("executor",))])
+
+
+def node_title(node: ShapeNode) -> str:
+    """Return the full name of a node with what it is, for tooltips; not escaped."""
+    facts = ", ".join(fact for fact in (node.words, node.type_name) if fact)
+    members = f": {', '.join(node.members[:20])}{', …' if len(node.members) > 20 else ''}" if node.members else ""
+    return f"{node.id}{f' ({facts})' if facts else ''}{members}"
+
+
+def _add_level(graph: Any, shape: GraphShape, frame_id: str | None, writer: _NodeWriter) -> None:
+    for node in shape.nodes:
+        if node.frame == frame_id:
+            graph.node(shape.element_of[node.id], **writer.attributes(node))
+    for frame in shape.frames:
+        if frame.frame != frame_id:
+            continue
+        element = shape.element_of[frame.id]
+        with graph.subgraph(name=f"cluster_{element}") as inner:
+            inner.attr(
+                id=element,
+                label=esc(f"▣ {frame.name}", into="dot", limit=writer.limit),
+                labeljust="l",
+                style="rounded,dashed",
+                color=_PAPER[writer.scheme]["line"],
+                margin="12",
+                tooltip=esc(node_title(frame), into="dot"),
+                **{"class": node_class(frame).replace("ab_node", "ab_frame")},
+            )
+            _add_level(inner, shape, frame.id, writer)
+
+
+def _add_edge(graph: Any, shape: GraphShape, edge: ShapeEdge, detail: Detail) -> None:
+    attributes = {
+        "id": shape.element_of[edge.source, edge.target],
+        "class": f"ab_edge ab_e_{edge.kind}",
+        **_EDGE_STYLE.get(edge.kind, {}),
+    }
+    if edge.label and detail == "full":
+        # Spaces keep the text off the line, which Graphviz leaves no gap to.
+        attributes["label"] = esc(f" {edge.label} ", into="dot", limit=LABEL_LIMIT + 2)
+    source, target = _anchor(shape, edge.source, leaving=True), _anchor(shape, edge.target, leaving=False)
+    if source is None or target is None:
+        return
+    if shape.element_of[edge.source].startswith("c"):
+        attributes["ltail"] = f"cluster_{shape.element_of[edge.source]}"
+    if shape.element_of[edge.target].startswith("c"):
+        attributes["lhead"] = f"cluster_{shape.element_of[edge.target]}"
+    graph.edge(source, target, **attributes)
+
+
+def _anchor(shape: GraphShape, node_id: str, *, leaving: bool) -> str | None:
+    """Return the DOT name that an edge is tied to: for a frame a node inside it, since DOT joins nodes only."""
+    frames = {frame.id for frame in shape.frames}
+    if node_id not in frames:
+        return shape.element_of[node_id]
+    inside = [node for node in shape.nodes if node.id.startswith(f"{node_id}/")]
+    wanted = "output" if leaving else "start"
+    fitting = [node for node in inside if wanted in node.kinds] or (inside[-1:] if leaving else inside[:1])
+    return shape.element_of[fitting[0].id] if fitting else None

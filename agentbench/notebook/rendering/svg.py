@@ -1,0 +1,330 @@
+"""What renderers write, made safe and ready: cleaned on arrival, then dressed with titles, classes, states and a style.
+
+Cleaning keeps a list of harmless elements and attributes and drops everything else: scripts, links, comments with
+versions in them, `style` attributes. It is applied to every SVG, whoever made it.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from agentbench.exceptions import RenderFailed
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.rendering.builtin import text_width
+from agentbench.notebook.rendering.dot import FONT, PAUSE_SIGN, node_title
+from agentbench.notebook.shape import GraphShape, ShapeNode, running_order
+from agentbench.notebook.states import INK, PAUSE, STATES
+from agentbench.notebook.style import static_style
+
+__all__ = ["Dress", "clean_svg", "dress_svg"]
+
+SVG_NAMESPACE = "http://www.w3.org/2000/svg"
+
+_ELEMENTS = frozenset(
+    ["svg", "g", "title", "desc", "path", "polygon", "polyline", "ellipse", "circle", "rect", "line", "text", "tspan"]
+)
+_ATTRIBUTES = frozenset(
+    [
+        *("id", "class", "d", "points", "cx", "cy", "r", "rx", "ry", "x", "y", "x1", "y1", "x2", "y2", "dx", "dy"),
+        *("width", "height", "viewBox", "transform", "fill", "fill-opacity", "stroke", "stroke-width", "opacity"),
+        *("stroke-dasharray", "stroke-opacity", "stroke-linecap", "stroke-linejoin", "text-anchor"),
+        *("font-family", "font-size", "font-weight", "font-style"),
+    ]
+)
+_PAINT = frozenset(["fill", "stroke"])
+_PLAIN_PAINT = re.compile(r"#[0-9A-Fa-f]{3,8}|[A-Za-z]+")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_SHAPES = frozenset(["path", "polygon", "ellipse", "rect"])
+_MARK_RADIUS = 8.5
+_ICON = {"fill": "none", "stroke": INK["light"], "stroke-width": "1.9", "stroke-linecap": "round"}
+
+Bounds = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dress:
+    """How a picture is dressed.
+
+    Attributes:
+        states: States by element id.
+        badges: Short texts by element id, shown below the nodes.
+        theme: `auto`, `light` or `dark`.
+        text: The text form, for readers that do not see the picture.
+        live: Whether a panel takes the picture up: then it carries names and connections, and no style and no ground.
+    """
+
+    states: Mapping[str, str] = field(default_factory=dict)
+    badges: Mapping[str, str] = field(default_factory=dict)
+    theme: str = "auto"
+    text: str = ""
+    live: bool = False
+
+
+def clean_svg(data: bytes, renderer: str) -> bytes:
+    """Return an SVG with nothing in it but shapes and text, sized in pixels.
+
+    Raises:
+        RenderFailed: It is no SVG.
+    """
+    if b"<!ENTITY" in data:
+        raise RenderFailed(renderer, "its SVG declares entities")
+    try:
+        root = ElementTree.fromstring(data)
+    except ElementTree.ParseError as error:
+        raise RenderFailed(renderer, f"no SVG came back ({error})") from error
+    if _local(root.tag) != "svg":
+        raise RenderFailed(renderer, "no SVG came back")
+    _scrub(root)
+    for side in ("width", "height"):
+        root.set(side, root.get(side, "").removesuffix("pt"))
+    root.set("xmlns", SVG_NAMESPACE)
+    return ElementTree.tostring(root, encoding="unicode").encode()
+
+
+def dress_svg(svg: bytes, shape: GraphShape, dress: Dress) -> str:
+    """Return the picture of a shape with names, states and its own style, as text.
+
+    Args:
+        svg: The cleaned output of a renderer for this shape.
+        shape: What was drawn.
+        dress: How it is to look.
+    """
+    root = ElementTree.fromstring(svg)
+    _strip_namespace(root)
+    root.set("xmlns", SVG_NAMESPACE)
+    root.set("font-family", FONT)
+    body = root.find("g")
+    if body is None:
+        return ElementTree.tostring(root, encoding="unicode")
+    for group in list(body):
+        _dress_group(group, shape, dress)
+    _sort(body, shape)
+    if dress.live:
+        root.set("class", "ab_svg")
+    else:
+        _add_frame(root, shape, dress)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _local(tag: object) -> str:
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def _scrub(element: Element) -> None:
+    _strip_tag(element)
+    kept: list[Element] = []
+    tip = ""
+    for child in _unwrapped(element):
+        if isinstance(child, str):
+            tip = child
+            continue
+        _scrub(child)
+        kept.append(child)
+    if tip and kept and kept[0].tag == "title":
+        kept[0].text = tip
+    element[:] = kept
+
+
+def _unwrapped(element: Element) -> Iterator[Element | str]:
+    """Children that may stay; links are replaced by what is in them, their tooltip comes as text."""
+    for child in element:
+        tag = _local(child.tag)
+        if tag == "a":
+            for name, value in child.items():
+                if _local(name) == "title":
+                    yield value
+            yield from _unwrapped(child)
+        elif tag == "g" and len(child) == 1 and _local(child[0].tag) == "a":
+            yield from _unwrapped(child)
+        elif tag in _ELEMENTS:
+            yield child
+
+
+def _strip_tag(element: Element) -> None:
+    element.tag = _local(element.tag)
+    for name, value in list(element.items()):
+        harmless = name in _ATTRIBUTES and (name not in _PAINT or _PLAIN_PAINT.fullmatch(value))
+        if not harmless:
+            del element.attrib[name]
+    if element.tag not in ("text", "tspan", "title", "desc"):
+        element.text = None
+    element.tail = None
+
+
+def _strip_namespace(root: Element) -> None:
+    for element in root.iter():
+        element.tag = _local(element.tag)
+
+
+def _dress_group(group: Element, shape: GraphShape, dress: Dress) -> None:
+    element_id = group.get("id", "")
+    kind = group.get("class", "").partition(" ")[0]
+    group.set("class", group.get("class", "").partition(" ")[2] or kind)
+    for text in group.iter("text"):
+        text.attrib.pop("font-family", None)
+    node = shape.node_of.get(element_id)
+    if node is not None:
+        _dress_node(group, node, dress)
+    elif kind == "edge":
+        _dress_edge(group, shape, dress)
+    state = dress.states.get(element_id, "idle")
+    if state != "idle":
+        group.set("class", f"{group.get('class')} ab_s_{state}")
+
+
+def _dress_node(group: Element, node: ShapeNode, dress: Dress) -> None:
+    _set_title(group, node_title(node))
+    element_id = group.get("id", "")
+    shapes = [child for child in group if child.tag in _SHAPES]
+    for index, drawn in enumerate(shapes):
+        drawn.set("class", "ab_shape" if index == 0 else "ab_line")
+    if dress.live:
+        group.set("data-name", esc(node.name, into="line"))
+        group.set("data-what", node.words)
+    bounds = _bounds(shapes)
+    if bounds is None:
+        return
+    if dress.live:
+        group.set("data-box", " ".join(f"{value:g}" for value in bounds))
+    state = dress.states.get(element_id, "idle")
+    _draw_pause(group)
+    if STATES[state].icon:
+        _add_mark(group, shapes, bounds, state)
+    if element_id in dress.badges:
+        _add_badge(group, bounds, dress.badges[element_id])
+
+
+def _dress_edge(group: Element, shape: GraphShape, dress: Dress) -> None:
+    element_id = group.get("id", "")
+    for child in group:
+        if child.tag in ("path", "polygon"):
+            child.set("class", "ab_wire" if child.tag == "path" else "ab_tip")
+    for text in group.iter("text"):
+        # Graphviz leaves no gap between a line and the text above it.
+        text.set("y", f"{float(text.get('y', '0')) - 2.5:g}")
+    index = int(element_id[1:]) if element_id[:1] == "e" and element_id[1:].isdigit() else len(shape.edges)
+    if index >= len(shape.edges):
+        return
+    edge = shape.edges[index]
+    names = {node.id: node.name for node in (*shape.nodes, *shape.frames)}
+    label = f" [{edge.label}]" if edge.label else ""
+    _set_title(group, f"{names.get(edge.source, edge.source)} -> {names.get(edge.target, edge.target)}{label}")
+    if dress.live:
+        group.set("data-from", shape.element_of[edge.source])
+        group.set("data-to", shape.element_of[edge.target])
+
+
+def _set_title(group: Element, text: str) -> None:
+    title = group.find("title")
+    if title is None:
+        title = Element("title")
+        group.insert(0, title)
+    title.text = esc(text, into="line")  # the serialiser escapes markup
+
+
+def _bounds(shapes: list[Element]) -> Bounds | None:
+    """Left, top, right, bottom of some shapes. Renderers write absolute coordinates only."""
+    xs: list[float] = []
+    ys: list[float] = []
+    for shape in shapes:
+        if shape.tag == "ellipse":
+            cx, cy, rx, ry = (float(shape.get(name, "0")) for name in ("cx", "cy", "rx", "ry"))
+            xs += [cx - rx, cx + rx]
+            ys += [cy - ry, cy + ry]
+        elif shape.tag == "rect":
+            x, y, width, height = (float(shape.get(name, "0")) for name in ("x", "y", "width", "height"))
+            xs += [x, x + width]
+            ys += [y, y + height]
+        else:
+            numbers = [float(each) for each in _NUMBER.findall(shape.get("points", shape.get("d", "")))]
+            xs += numbers[::2]
+            ys += numbers[1::2]
+    return (min(xs), min(ys), max(xs), max(ys)) if xs and ys else None
+
+
+def _add_mark(group: Element, shapes: list[Element], bounds: Bounds, state: str) -> None:
+    """The second sign of a state, on the upper right of the shape; fills for viewers that read no style."""
+    style = STATES[state]
+    left, top, right, _bottom = bounds
+    if style.light is not None and "ab_node" in group.get("class", ""):
+        shapes[0].set("fill", style.light)
+    if state == "waiting" and "ab_node" in group.get("class", ""):
+        for name in ("ab_gap", "ab_halo"):
+            ring = Element(shapes[-1].tag, {**shapes[-1].attrib, "class": name, "fill": "none"})
+            group.insert(1, ring)
+    inset = (right - left) * (0.0 if shapes[0].tag in ("path", "rect") else 0.12)
+    mark = SubElement(group, "g", {"class": "ab_mark", "transform": f"translate({right - inset:g} {top + 1:g})"})
+    SubElement(mark, "circle", {"r": f"{_MARK_RADIUS:g}", "fill": style.light or "#FFFFFF", "stroke": "#57606A"})
+    SubElement(mark, "path", {"d": style.icon, **_ICON})
+
+
+def _draw_pause(group: Element) -> None:
+    """Draw the pause sign before a name as a shape: many fonts lack it."""
+    text = group.find("text")
+    label = "" if text is None else text.text or ""
+    if text is None or not label.startswith(PAUSE_SIGN):
+        return
+    text.text = label[len(PAUSE_SIGN) :].lstrip()
+    half = text_width(text.text, float(text.get("font-size", "13"))) / 2
+    middle, y = float(text.get("x", "0")), float(text.get("y", "0")) - 4.5
+    text.set("x", f"{middle + 6:g}")
+    place = {"class": "ab_icon", "transform": f"translate({middle - half - 4:g} {y:g})"}
+    SubElement(group, "path", {"d": PAUSE, **place, **_ICON})
+
+
+def _add_badge(group: Element, bounds: Bounds, text: str) -> None:
+    left, _top, right, bottom = bounds
+    place = {"class": "ab_badge", "text-anchor": "middle", "x": f"{(left + right) / 2:g}", "y": f"{bottom + 13:g}"}
+    badge = SubElement(group, "text", {**place, "font-size": "12"})
+    badge.text = esc(text, into="line", limit=24)
+
+
+def _sort(body: Element, shape: GraphShape) -> None:
+    """Frames below edges below nodes, and nodes in the order in which the graph runs: so they are read and tabbed."""
+    places = {node.id for node in shape.nodes}
+    forward = [
+        (e.source, e.target) for e in shape.edges if e.kind != "loop" and places.issuperset((e.source, e.target))
+    ]
+    order = {
+        shape.element_of[node_id]: rank
+        for rank, node_id in enumerate(running_order([node.id for node in shape.nodes], forward))
+    }
+
+    def key(group: Element) -> tuple[int, int]:
+        element_id = group.get("id", "")
+        return {"c": 0, "e": 1, "n": 2}.get(element_id[:1], 0), order.get(element_id, 0)
+
+    body[:] = sorted(body, key=key)
+
+
+def _add_frame(root: Element, shape: GraphShape, dress: Dress) -> None:
+    """The parts of a picture that stands alone: name and description, style, and a ground that reads on any page."""
+    digest = hashlib.sha256(f"{shape.name}\0{dress.text}".encode("utf-8", "replace")).hexdigest()[:8]
+    root.set("role", "img")
+    root.set("aria-labelledby", f"ab_{digest}_t ab_{digest}_d")
+    root.set("class", f"ab_svg ab_{dress.theme}")
+    title = Element("title", {"id": f"ab_{digest}_t"})
+    title.text = f"Graph of {esc(shape.name, into='line', limit=200)}"
+    description = Element("desc", {"id": f"ab_{digest}_d"})
+    description.text = dress.text
+    style = Element("style")
+    style.text = static_style(dress.theme, states=bool(dress.states))
+    left, top, width, height = (float(each) for each in root.get("viewBox", "0 0 100 100").split())
+    ground = Element(
+        "rect",
+        {
+            "class": "ab_ground",
+            "x": f"{left + 0.5:g}",
+            "y": f"{top + 0.5:g}",
+            "width": f"{width - 1:g}",
+            "height": f"{height - 1:g}",
+            "rx": "8",
+            "fill": "#FBFBFC",
+            "stroke": "#D0D7DE",
+        },
+    )
+    for index, element in enumerate((title, description, style, ground)):
+        root.insert(index, element)

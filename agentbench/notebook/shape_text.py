@@ -1,0 +1,130 @@
+"""Graphs as text: the adjacency list that stands for every picture, and Mermaid source."""
+
+import re
+from collections.abc import Mapping
+
+from agentbench.notebook.escaping import LABEL_LIMIT, esc
+from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
+
+__all__ = ["MAX_LINES", "shape_mermaid", "shape_text"]
+
+MAX_LINES = 60
+
+_NAME_LIMIT = 60
+_TARGET_LIMIT = 12
+
+# Everything but letters, digits and harmless signs is written as a character number, which Mermaid reads in labels.
+_MERMAID_SPECIAL = re.compile(r"[^\w .,:()/+-]")
+
+
+def shape_text(
+    shape: GraphShape, states: Mapping[str, str] | None = None, *, max_lines: int = MAX_LINES, note: str = ""
+) -> str:
+    """Return a graph as an adjacency list, one node a line: `plan (start) [done] -> search, review [if good]`.
+
+    Args:
+        shape: The graph.
+        states: States by executor id; `idle` is not said.
+        max_lines: Most lines; the last one says how many nodes are not listed.
+        note: One more remark for the end, beside the shape's own.
+    """
+    states = states or {}
+    n_nodes, n_edges = len(shape.nodes) + len(shape.frames), len(shape.edges)
+    lines = [f"{esc(shape.name, into='line', limit=_NAME_LIMIT)}: {_count(n_nodes, 'node')}, {_count(n_edges, 'edge')}"]
+    outgoing: dict[str, list[ShapeEdge]] = {}
+    for edge in shape.edges:
+        outgoing.setdefault(edge.source, []).append(edge)
+    names = {node.id: node.name for node in (*shape.nodes, *shape.frames)}
+    listed = [(node, depth) for node, depth in _in_frames(shape)]
+    notes = [esc(each, into="line") for each in (shape.note, note) if each]
+    room = max_lines - 1 - len(notes)
+    if len(listed) > room:
+        notes.insert(0, f"… {_count(len(listed) - room + 1, 'more node')}, not listed here")
+        listed = listed[: room - 1]
+    lines += [
+        "  " * depth + _line(node, outgoing.get(node.id, []), names, states.get(node.id)) for node, depth in listed
+    ]
+    return "\n".join(lines + notes)
+
+
+def shape_mermaid(shape: GraphShape, *, direction: str = "LR") -> str:
+    """Return Mermaid source for the graph, for pages that render it themselves."""
+    element = shape.element_of
+    lines = [f"flowchart {direction}"]
+    by_frame: dict[str | None, list[ShapeNode]] = {}
+    for node in shape.nodes:
+        by_frame.setdefault(node.frame, []).append(node)
+    inner: dict[str | None, list[ShapeNode]] = {}
+    for frame in shape.frames:
+        inner.setdefault(frame.frame, []).append(frame)
+
+    def block(frame_id: str | None, indent: str) -> None:
+        lines.extend(f"{indent}{element[node.id]}{_mermaid_shape(node)}" for node in by_frame.get(frame_id, ()))
+        for frame in inner.get(frame_id, ()):
+            lines.append(f'{indent}subgraph {element[frame.id]}["{_mermaid_label(frame.name)}"]')
+            block(frame.id, indent + "  ")
+            lines.append(f"{indent}end")
+
+    block(None, "  ")
+    lines += [f"  {element[edge.source]} {_mermaid_arrow(edge)} {element[edge.target]}" for edge in shape.edges]
+    return "\n".join(lines)
+
+
+def _in_frames(shape: GraphShape) -> list[tuple[ShapeNode, int]]:
+    """Nodes in builder order, each frame before the first node in it, with their depth."""
+    frames = {frame.id: frame for frame in shape.frames}
+    listed: dict[str, tuple[ShapeNode, int]] = {}
+    for node in shape.nodes:
+        around: list[ShapeNode] = []
+        outer = node.frame
+        while outer is not None and outer in frames:
+            around.insert(0, frames[outer])
+            outer = frames[outer].frame
+        for depth, each in enumerate([*around, node]):
+            listed.setdefault(each.id, (each, depth))
+    return list(listed.values())
+
+
+def _line(node: ShapeNode, outgoing: list[ShapeEdge], names: Mapping[str, str], state: str | None) -> str:
+    text = esc(node.name, into="line", limit=_NAME_LIMIT)
+    if node.words:
+        text += f" ({node.words})"
+    if state not in (None, "idle"):
+        text += f" [{state}]"
+    if not outgoing:
+        return text
+    targets = [_target(edge, names) for edge in outgoing[:_TARGET_LIMIT]]
+    if len(outgoing) > _TARGET_LIMIT:
+        targets.append(f"… {len(outgoing) - _TARGET_LIMIT} more")
+    return f"{text} -> {', '.join(targets)}"
+
+
+def _target(edge: ShapeEdge, names: Mapping[str, str]) -> str:
+    name = esc(names.get(edge.target, edge.target), into="line", limit=_NAME_LIMIT)
+    remark = esc(edge.label, into="line", limit=_NAME_LIMIT)
+    if edge.kind == "loop":
+        remark = f"loop {remark}".rstrip()
+    return f"{name} [{remark}]" if remark else name
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _mermaid_label(text: str) -> str:
+    line = esc(text, into="line", limit=LABEL_LIMIT)
+    return _MERMAID_SPECIAL.sub(lambda match: f"#{ord(match.group())};", line)
+
+
+def _mermaid_shape(node: ShapeNode) -> str:
+    label = _mermaid_label(node.name)
+    if "hitl" in node.kinds:
+        return f'{{{{"{label}"}}}}'
+    if "subworkflow" in node.kinds:
+        return f'[("{label}")]'
+    return f'(["{label}"])' if "start" in node.kinds else f'["{label}"]'
+
+
+def _mermaid_arrow(edge: ShapeEdge) -> str:
+    label = f'|"{_mermaid_label(edge.label)}"|' if edge.label else ""
+    return f"{'-.->' if edge.kind in ('conditional', 'switch') else '-->'}{label}"
