@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 
 class Done(Coroutine[Any, Any, Any]):
-    """The result of something that is over, in the form of a coroutine: may be awaited, or ignored without a warning."""
+    """The result of something that is over, as a coroutine: may be awaited, or ignored without a warning."""
 
     __slots__ = ("_value",)
 
@@ -18,8 +18,8 @@ class Done(Coroutine[Any, Any, Any]):
         self._value = value
 
     def __await__(self) -> Generator[Any, None, Any]:
+        yield from ()  # nothing to wait for; this makes it a generator function
         return self._value
-        yield  # makes this a generator function
 
     def send(self, value: Any) -> NoReturn:
         """End at once with the value, as a coroutine does that has nothing to wait for."""
@@ -53,13 +53,13 @@ class LoopCalls:
         if threading.get_ident() == self._loop_thread:
             function(*args)
             return Done(None)
-        if self.abandoned:
+        if self._is_abandoned():
             return Done(None)
         outcome: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._waiting = outcome
         try:
             self._loop.call_soon_threadsafe(_carry_out, outcome, function, args)
-            if self.abandoned:  # set between the first look and the queueing: nobody else would free this call
+            if self._is_abandoned():  # set between the first look and the queueing: nobody else would free this call
                 outcome.cancel()
             outcome.result()
         except concurrent.futures.CancelledError:
@@ -68,6 +68,10 @@ class LoopCalls:
             if not self._loop.is_closed():
                 raise
         return Done(None)
+
+    def _is_abandoned(self) -> bool:
+        """Read anew each time: another thread sets it."""
+        return self.abandoned
 
     def abandon(self) -> None:
         """Free the thread: the call that waits and all later ones have no effect."""

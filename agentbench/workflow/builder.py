@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from agentbench.workflow.workflow import Workflow
-
 from agentbench._clock import runtime_defaults
 from agentbench.workflow.adapters import AgentMode
 from agentbench.workflow.cases import branch_with_id
@@ -38,11 +36,12 @@ from agentbench.workflow.nodes import Nodes
 from agentbench.workflow.options import TypeCheckMode, WorkflowSettings
 from agentbench.workflow.start import infer_starts
 from agentbench.workflow.validation import check_graph, raise_first
+from agentbench.workflow.workflow import Workflow
 
 if TYPE_CHECKING:
-    from agentbench.checkpoints.storage import CheckpointStorage
     from typing_extensions import Self
 
+    from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.boundary import BoundaryHook
 
 __all__ = ["WorkflowBuilder"]

@@ -40,7 +40,7 @@ class CheckpointWriter:
         strict: a failed save is raised; else it becomes a `warning` event and the run goes on.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - facts of a run, all by name
         self,
         workflow: Workflow,
         storage: CheckpointStorage,
@@ -160,14 +160,14 @@ async def _export(workflow: Workflow, bus: InProcRunnerContext) -> dict[str, Any
 
 
 async def _saved_by(executor: Executor) -> dict[str, Any]:
-    own = await executor.on_checkpoint_save()
+    own: Any = await executor.on_checkpoint_save()
     if not isinstance(own, dict) or not all(isinstance(key, str) for key in own):
         msg = (
             f"on_checkpoint_save of executor {executor.id!r} returned {own!r}; "
             "expected a dict with text keys, as on_checkpoint_restore gets it back."
         )
         raise WorkflowCheckpointException(msg)
-    return own
+    return dict(own)
 
 
 async def load(storage: CheckpointStorage, checkpoint_id: str) -> WorkflowCheckpoint:

@@ -215,7 +215,8 @@ class WorkflowContext(_Gated):
         if event.type in _RESERVED_EVENTS:
             how = "ctx.request_info()" if event.type == "request_info" else "ctx.yield_output(), or another event type"
             event = WorkflowEvent.warning(
-                f"Executor {self.executor_id!r} tried to emit a {event.type!r} event, which only the engine may. Use {how}."
+                f"Executor {self.executor_id!r} tried to emit a {event.type!r} event, which only the engine may. "
+                f"Use {how}."
             )
         self._bus.log.append(event, self._delivery)
 
@@ -225,7 +226,8 @@ class WorkflowContext(_Gated):
         executor = self._delivery.executor
         if not executor.is_request_supported(type(request_data), response_type):
             logger.warning(
-                "Executor %r asks with %s for %s but has no @response_handler for that pair; the answer will go nowhere.",
+                "Executor %r asks with %s for %s but has no @response_handler for that pair; "
+                "the answer will go nowhere.",
                 executor.id,
                 type(request_data).__name__,
                 type_name(response_type),
@@ -284,8 +286,8 @@ class WorkflowContext(_Gated):
         # Called for missing names only. Slots raise here too when read before they are set.
         if name in _HOW_TO_DECLARE:
             msg = (
-                f"ctx.{name} is not available in this handler of {self.executor_id!r}: its context does not declare it. "
-                f"To use it, {_HOW_TO_DECLARE[name]}."
+                f"ctx.{name} is not available in this handler of {self.executor_id!r}: its context does not declare "
+                f"it. To use it, {_HOW_TO_DECLARE[name]}."
             )
         else:
             msg = f"{type(self).__name__!r} object has no attribute {name!r}"

@@ -35,11 +35,12 @@ def event_to_json(event: WorkflowEvent[Any]) -> dict[str, Any]:
 
 def json_value(value: Any, depth: int = 0) -> Any:
     """A JSON value that stands for `value`; what has no JSON form becomes its type and text."""
+    if isinstance(value, Enum):
+        return json_value(value.value, depth)
     if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and abs(value) < float("inf")):
-        return value.value if isinstance(value, Enum) else value
+        return value
     if isinstance(value, str):
-        text = str(value.value) if isinstance(value, Enum) else value
-        return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}… ({len(text)} characters)"
+        return value if len(value) <= _MAX_TEXT else f"{value[:_MAX_TEXT]}… ({len(value)} characters)"
     if depth >= _MAX_DEPTH:
         return f"<{type(value).__name__}>"
     return _composite(value, depth + 1)
@@ -70,7 +71,7 @@ def _composite(value: Any, depth: int) -> Any:
 
 def _text(value: Any) -> str:
     """Text of a value without memory addresses, which differ from run to run."""
-    cls = type(value)
+    cls: Any = type(value)
     if cls.__repr__ is object.__repr__ and cls.__str__ is object.__str__:
         return f"<{cls.__qualname__}>"
     try:

@@ -167,7 +167,7 @@ class WorkflowEvent(Generic[DataT]):
 
     __slots__ = ("_request", "_stamps", "data", "details", "executor_id", "iteration", "origin", "state", "type")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the published signature
         self,
         type: str,  # noqa: A002 - the name is part of the public surface
         data: DataT = None,  # type: ignore[assignment]  # no data is None, whatever DataT

@@ -74,7 +74,7 @@ class Execution:
         ended: the run is over; `error` says how if it failed.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - facts of a run, all by name
         self,
         workflow: Workflow,
         given: RunInput,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, overload
 
-from agentbench._signatures import NOT_GIVEN, ExplicitTypes, PendingSignature, read_function
+from agentbench._signatures import NOT_GIVEN, ExplicitTypes, read_function
 from agentbench.workflow.context import WorkflowContext
 from agentbench.workflow.executor import Executor
 from agentbench.workflow.handlers import HandlerSpec, HandlerTable, ResponseTable
@@ -41,13 +42,11 @@ class FunctionExecutor(Executor):
     ) -> None:
         explicit = ExplicitTypes(input=input, output=output, workflow_output=workflow_output)
         signature = read_function(func, context_type=WorkflowContext, explicit=explicit)
-        if isinstance(signature, PendingSignature):
-            signature = signature.resolve(None)
         super().__init__(id or _name_of(func), type="FunctionExecutor", defer_discovery=True, **policy)
         self._function = func
         call = _caller(func, takes_context=signature.takes_context, send_result=send_result)
         if send_result and not signature.takes_context:
-            signature = signature.replace(can_send=True)
+            signature = replace(signature, can_send=True)
         self._handlers = HandlerTable([HandlerSpec(_name_of(func), call, signature)], _name_of(func))
         self._responses = ResponseTable([], _name_of(func))
 

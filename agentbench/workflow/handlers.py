@@ -155,8 +155,7 @@ def _marked(cls: type, mark: str) -> Iterator[tuple[str, Callable[..., Any], Any
 def _specs(cls: type, mark: str) -> list[HandlerSpec]:
     found = []
     for name, function, signature in _marked(cls, mark):
-        ready = signature.resolve(cls) if isinstance(signature, PendingSignature) else signature
-        found.append(HandlerSpec(name, function, ready))
+        found.append(HandlerSpec(name, function, signature.resolve(cls)))
     return found
 
 
@@ -175,11 +174,11 @@ class HandlerTable:
     @classmethod
     def of_class(cls, executor_class: type) -> HandlerTable:
         """The table of a class, made once."""
-        table = vars(executor_class).get("_handler_table")
+        table: HandlerTable | None = vars(executor_class).get("_handler_table")
         if table is None:
             table = cls(_specs(executor_class, _MARK), executor_class.__qualname__)
-            executor_class._handler_table = table  # type: ignore[attr-defined]
-        return table  # type: ignore[no-any-return]
+            type.__setattr__(executor_class, "_handler_table", table)
+        return table
 
     def find(self, data: Any) -> HandlerSpec | None:
         """The first handler whose type matches the data, or None."""
@@ -248,11 +247,11 @@ class ResponseTable:
     @classmethod
     def of_class(cls, executor_class: type) -> ResponseTable:
         """The table of a class, made once."""
-        table = vars(executor_class).get("_response_table")
+        table: ResponseTable | None = vars(executor_class).get("_response_table")
         if table is None:
             table = cls(_specs(executor_class, _RESPONSE_MARK), executor_class.__qualname__)
-            executor_class._response_table = table  # type: ignore[attr-defined]
-        return table  # type: ignore[no-any-return]
+            type.__setattr__(executor_class, "_response_table", table)
+        return table
 
     def find(self, request: Any, answer: Any) -> HandlerSpec | None:
         """The first handler whose request type and response type both match."""

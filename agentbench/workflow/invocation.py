@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agentbench._signatures import type_name
@@ -121,7 +122,7 @@ async def _call(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase)
         context = contextvars.copy_context()
         loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(None, context.run, spec.function, delivery.executor, *values, ctx)
+            await loop.run_in_executor(None, partial(context.run, spec.function, delivery.executor, *values, ctx))
         except asyncio.CancelledError:
             ctx._abandon()  # noqa: SLF001 - frees the thread, which cannot be ended
             raise

@@ -106,7 +106,8 @@ class StepReport:
         """Seconds the superstep took, in observed runs."""
         for event in self.events:
             if event.type == "superstep_completed" and event.iteration == self.superstep:
-                return event.duration_s
+                seconds: float | None = event.duration_s
+                return seconds
         return None
 
     def __repr__(self) -> str:

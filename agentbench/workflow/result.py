@@ -33,8 +33,7 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
         """The result of a run whose log is closed. Events are built when the list is first read."""
         result = _UnreadRunResult()
         result.checkpoints = log.checkpoints
-        result._log = log
-        result._with_status = include_status_events
+        result.postpone(log, with_status=include_status_events)
         return result
 
     def get_outputs(self) -> list[Any]:
@@ -91,6 +90,11 @@ class _UnreadRunResult(WorkflowRunResult):
     _log: EventLog
     _with_status: bool
 
+    def postpone(self, log: EventLog, *, with_status: bool) -> None:
+        """Remember where to read from."""
+        self._log = log
+        self._with_status = with_status
+
     def _read(self) -> None:
         events = self._log.events()
         self._status = [e for e in events if e.type == "status"]
@@ -128,9 +132,38 @@ def _reading_first(name: str) -> Callable[..., Any]:
 
 
 # Every way to look at or into a list; each reads the log first, once.
-for _name in (
-    "__add__ __contains__ __delitem__ __eq__ __ge__ __getitem__ __gt__ __iadd__ __imul__ __iter__ __le__ __len__ __lt__ "
-    "__mul__ __ne__ __repr__ __reversed__ __rmul__ __setitem__ __reduce_ex__ append clear copy count extend index "
-    "insert pop remove reverse sort"
-).split():
+_LIST_METHODS = [
+    "__add__",
+    "__contains__",
+    "__delitem__",
+    "__eq__",
+    "__ge__",
+    "__getitem__",
+    "__gt__",
+    "__iadd__",
+    "__imul__",
+    "__iter__",
+    "__le__",
+    "__len__",
+    "__lt__",
+    "__mul__",
+    "__ne__",
+    "__repr__",
+    "__reversed__",
+    "__rmul__",
+    "__setitem__",
+    "__reduce_ex__",
+    "append",
+    "clear",
+    "copy",
+    "count",
+    "extend",
+    "index",
+    "insert",
+    "pop",
+    "remove",
+    "reverse",
+    "sort",
+]
+for _name in _LIST_METHODS:
     setattr(_UnreadRunResult, _name, _reading_first(_name))

@@ -382,7 +382,7 @@ class Router:
                     plan.verdicts.append((message.source_id, verdict))
                 routed = runner.route(message, verdict, working if working is not None else buffers)
                 if routed.__class__ is list:
-                    lane.append(routed)  # type: ignore[arg-type]
+                    lane.append(routed)
                 elif routed is not BUFFERED:
                     plan.drops.append(Drop(message, str(routed), list(runner.targets)))
             if lane:

@@ -23,7 +23,6 @@ from agentbench.workflow.result import WorkflowRunResult
 from agentbench.workflow.stream import LiveSteps
 
 if TYPE_CHECKING:
-    from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.workflow import Workflow
 
 Predicate = Callable[[StepReport, list[PlannedDelivery]], "PauseReason | str | None"]
@@ -191,7 +190,10 @@ class WorkflowRun(Displayable):
         """
         await self._prepare()
         if self._execution.ended:
-            msg = f"There is nothing to step: the run is {self.status}. Send a message or an answer, or start another run."
+            msg = (
+                f"There is nothing to step: the run is {self.status}. "
+                "Send a message or an answer, or start another run."
+            )
             raise WorkflowRunnerException(msg)
         while await self._steps.next_events() is not None:
             pass

@@ -46,7 +46,7 @@ class Runner:
         copy_messages: every target gets its own copy of a message.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the published signature
         self,
         edge_groups: Sequence[EdgeGroup],
         executors: dict[str, Executor],

@@ -340,7 +340,7 @@ class InProcRunnerContext:
         self._unread = []
         self.stop_requested = False
 
-    def set_streaming(self, streaming: bool) -> None:  # noqa: FBT001 - the reference's signature
+    def set_streaming(self, streaming: bool) -> None:
         """Say whether the run is streamed."""
         self._streaming = streaming
 

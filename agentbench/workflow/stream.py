@@ -133,8 +133,8 @@ class WorkflowStream:
         return self._ready.popleft()
 
     def __await__(self) -> Generator[Any, None, WorkflowStream]:
+        yield from ()  # nothing to wait for; this makes it a generator function
         return self
-        yield  # makes this a generator function
 
     async def get_final_response(self) -> WorkflowRunResult:
         """Consume what is left; the result of the whole run, the same object each time.

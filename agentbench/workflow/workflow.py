@@ -12,7 +12,6 @@ from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._signatures import flatten_union
 from agentbench.exceptions import ValidationTypeEnum, WorkflowBusyError, WorkflowValidationError
-from agentbench.workflow import checkpointing
 from agentbench.workflow.event_log import EventLog
 from agentbench.workflow.execution import ABSENT, Execution, RunInput, new_log
 from agentbench.workflow.graph import find_sub_workflow, graph_signature, signature_hash
@@ -58,7 +57,7 @@ class Workflow(Displayable):
         checkpoint_storage: where checkpoints go by default.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the published signature
         self,
         edge_groups: Sequence[EdgeGroup],
         executors: dict[str, Executor],
@@ -235,7 +234,19 @@ class Workflow(Displayable):
         options: RunOptions | None = None,
     ) -> Awaitable[WorkflowRunResult]: ...
     @overload
-    def run(self, message: Any = None, *, stream: Literal[True], **settings: Any) -> WorkflowStream: ...
+    def run(
+        self,
+        message: Any = None,
+        *,
+        stream: Literal[True],
+        responses: Mapping[str, Any] | None = None,
+        checkpoint_id: str | None = None,
+        checkpoint_storage: CheckpointStorage | None = None,
+        include_status_events: bool = False,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        options: RunOptions | None = None,
+    ) -> WorkflowStream: ...
     def run(  # noqa: PLR0913 - the published signature
         self,
         message: Any = None,
@@ -311,9 +322,10 @@ class Workflow(Displayable):
         self, checkpoint_id: str, *, stream: bool = False, **settings: Any
     ) -> Awaitable[WorkflowRunResult] | WorkflowStream:
         """Same as `run(checkpoint_id=...)`."""
-        if stream:
-            return self.run(stream=True, checkpoint_id=checkpoint_id, **settings)
-        return self.run(checkpoint_id=checkpoint_id, **settings)
+        started: Awaitable[WorkflowRunResult] | WorkflowStream = self.run(
+            checkpoint_id=checkpoint_id, stream=stream, **settings
+        )
+        return started
 
     def start(
         self,
@@ -340,7 +352,9 @@ class Workflow(Displayable):
         if input is None and resume_from is None and responses is None:
             msg = "start() needs input=, resume_from= or responses=."
             raise ValueError(msg)
-        checkpoint_id = getattr(resume_from, "checkpoint_id", resume_from)
+        checkpoint_id = (
+            resume_from if resume_from is None or isinstance(resume_from, str) else resume_from.checkpoint_id
+        )
         given = RunInput(
             message=ABSENT if input is None else input,
             checkpoint_id=checkpoint_id,

@@ -1,0 +1,1 @@
+"""The engine: executors, edges, supersteps, requests. Its public names are found in `agentbench`."""
