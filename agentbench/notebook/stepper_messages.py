@@ -32,6 +32,8 @@ __all__ = [
     "LiveAsked",
     "PauseAsked",
     "Release",
+    "Rest",
+    "Rested",
     "Restore",
     "Restored",
     "RunAsked",
@@ -146,6 +148,11 @@ class StepFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Rested:
+    """The pause for the eye is over, or was cut short."""
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerTaken:
     """The engine took the answer to a request."""
 
@@ -257,6 +264,7 @@ Stimulus = (
     | EventSeen
     | StepEnded
     | StepFailed
+    | Rested
     | AnswerTaken
     | Forked
     | Restored
@@ -279,9 +287,14 @@ Stimulus = (
 
 @dataclass(frozen=True, slots=True)
 class TakeStep:
-    """Let the engine take one superstep, after a pause for the eye of `delay_s` seconds."""
+    """Let the engine take one superstep, then report `StepEnded` or `StepFailed`."""
 
-    delay_s: float = 0.0
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Wait for the eye, but not when somebody asks for a pause or a stop meanwhile; then report `Rested`."""
+
+    delay_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,4 +321,4 @@ class Release:
     """Let go of the run and take the widgets off the page."""
 
 
-Instruction = TakeStep | Fork | Restore | StopRun | Release
+Instruction = TakeStep | Rest | Fork | Restore | StopRun | Release

@@ -31,6 +31,8 @@ from agentbench.notebook.stepper_messages import (
     LiveAsked,
     PauseAsked,
     Release,
+    Rest,
+    Rested,
     Restore,
     Restored,
     RunAsked,
@@ -182,9 +184,9 @@ class StepperModel:
             return Restore(self.past[-1].info)
         return self._next_step()
 
-    def _next_step(self, delay_s: float = 0.0) -> TakeStep:
+    def _next_step(self) -> TakeStep:
         self.activity.begin()
-        return TakeStep(delay_s)
+        return TakeStep()
 
     def _on_pause_asked(self, asked: PauseAsked) -> None:
         self._require("pause")
@@ -265,9 +267,17 @@ class StepperModel:
         if isinstance(told.reached, Exception):
             self.note = f"until= raised {type(told.reached).__name__}: {told.reached}"
         if self._goes_on(told):
-            return self._next_step(self._goal.delay_s)
+            return Rest(self._goal.delay_s) if self._goal.delay_s else self._next_step()
         self._arrive()
         return None
+
+    def _on_rested(self, told: Rested) -> Instruction | None:
+        if self._goal is None or self.stop_wanted:
+            return None
+        if self._goal.pause_wanted:
+            self._arrive()
+            return None
+        return self._next_step()
 
     def _goes_on(self, told: StepEnded) -> bool:
         goal = self._goal
@@ -403,6 +413,7 @@ _REACTIONS: dict[type, str] = {
     EventSeen: "_on_event_seen",
     StepEnded: "_on_step_ended",
     StepFailed: "_on_step_failed",
+    Rested: "_on_rested",
     AnswerTaken: "_on_answer_taken",
     Forked: "_on_forked",
     Restored: "_on_restored",

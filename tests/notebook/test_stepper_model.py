@@ -27,6 +27,8 @@ from agentbench.notebook.stepper_messages import (
     LiveAsked,
     PauseAsked,
     Release,
+    Rest,
+    Rested,
     Restore,
     Restored,
     RunAsked,
@@ -286,7 +288,26 @@ def test_a_run_takes_no_more_supersteps_than_its_limit_and_says_so(engine: Engin
 
 def test_a_slow_run_waits_between_its_supersteps(engine: Engine) -> None:
     assert engine.model.handle(RunAsked(speed=4)) == TakeStep()
-    assert engine.ended(planned=GOES_ON) == TakeStep(delay_s=0.25)
+    assert engine.ended(planned=GOES_ON) == Rest(0.25)
+    assert engine.model.handle(Rested()) == TakeStep()
+
+
+def test_a_pause_between_two_supersteps_of_a_slow_run_is_a_pause_at_once(engine: Engine) -> None:
+    engine.model.handle(RunAsked(speed=4))
+    assert engine.ended(planned=GOES_ON) == Rest(0.25)
+    engine.model.handle(PauseAsked())
+    assert engine.model.handle(Rested()) is None
+    assert status_of(engine.model) is S.PAUSED
+
+
+def test_a_stop_between_two_supersteps_of_a_slow_run_takes_no_further_one(engine: Engine) -> None:
+    engine.model.handle(RunAsked(speed=4))
+    engine.ended(planned=GOES_ON)
+    assert engine.model.handle(StopAsked()) == StopRun()
+    assert engine.model.handle(Rested()) is None
+    engine.model.handle(Stopped(replace(engine.facts, status="CANCELLED")))
+    assert engine.model.handle(Rested()) is None
+    assert status_of(engine.model) is S.CANCELLED
 
 
 def test_a_pause_ends_the_run_after_the_superstep_in_flight(engine: Engine) -> None:
