@@ -322,7 +322,8 @@ class Workflow(Displayable):
         self, checkpoint_id: str, *, stream: bool = False, **settings: Any
     ) -> Awaitable[WorkflowRunResult] | WorkflowStream:
         """Same as `run(checkpoint_id=...)`."""
-        started: Awaitable[WorkflowRunResult] | WorkflowStream = self.run(
+        run: Any = self.run  # the overloads want the literal
+        started: Awaitable[WorkflowRunResult] | WorkflowStream = run(
             checkpoint_id=checkpoint_id, stream=stream, **settings
         )
         return started
