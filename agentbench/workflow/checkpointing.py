@@ -151,9 +151,7 @@ async def _export(workflow: Workflow, bus: InProcRunnerContext) -> dict[str, Any
     state = workflow.state.export_state()
     if not workflow.settings.checkpoint_run_kwargs:
         state.pop(RUN_KWARGS, None)
-    own = {e.id: await _saved_by(e) for e in workflow.executors.values() if e.keeps_state}
-    if own:
-        state[EXECUTOR_STATE] = own
+    state[EXECUTOR_STATE] = {e.id: await _saved_by(e) for e in workflow.executors.values() if e.keeps_state}
     if bus.get_buffers():
         state[FAN_IN_BUFFERS] = bus.get_buffers()
     return state

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn
 from agentbench._signatures import type_name
 from agentbench.workflow.blocking import Done, LoopCalls
 from agentbench.workflow.delivery import Delivery
-from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflow.events import WorkflowEvent, WorkflowEventSource
 from agentbench.workflow.message import WorkflowMessage
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ else:
 
 
 logger = logging.getLogger("agentbench")
+
+_FRAMEWORK = WorkflowEventSource.FRAMEWORK
 
 #: Event types that only the engine may emit.
 _RESERVED_EVENTS = frozenset({"started", "status", "failed", "output", "intermediate", "request_info"})
@@ -254,7 +256,7 @@ class WorkflowContext(_Gated):
         kind = bus.classify_yielded_output(delivery.executor_id)
         if kind is None:
             return
-        event = WorkflowEvent(kind, output, executor_id=delivery.executor_id)
+        event = WorkflowEvent(kind, output, origin=_FRAMEWORK, executor_id=delivery.executor_id)
         if self._held is None:
             bus.log.append(event, delivery)
         else:
