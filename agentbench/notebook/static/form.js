@@ -77,7 +77,7 @@ function makeField(spec, id, heard) {
     const type = spec.control === "password" ? "password" : "text";
     main = node(tall ? "textarea" : "input", {
       id, class: "abf-input", type: tall ? null : type, rows: tall ? 4 : null, inputmode: spec.inputmode,
-      autocomplete: type === "password" ? "new-password" : "off", spellcheck: spec.control === "area" ? null : "false", ...described,
+      autocomplete: type === "password" ? "new-password" : "off", ...described,
     });
     if (spec.control === "json") main.classList.add("abf-code");
     if (spec.control === "combo") {

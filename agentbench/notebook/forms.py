@@ -1,0 +1,357 @@
+"""Forms in a notebook: asking a person for a value, and answering the requests of a run.
+
+Everything that a button does can be done by code, with the same checks: `set_raw` types, `submit` sends.
+"""
+
+import asyncio
+import inspect
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from agentbench import _bridge
+from agentbench._clock import iso_utc, runtime_defaults
+from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
+from agentbench.notebook.form_content import FormContent, content_for_request, content_for_type
+from agentbench.notebook.form_fields import Raw
+from agentbench.notebook.form_model import FormModel, FormState
+from agentbench.notebook.form_text import form_text
+from agentbench.notebook.request_reading import Request, read_request
+
+if TYPE_CHECKING:
+    from agentbench.notebook.form_page import FormPage
+
+__all__ = ["Form", "FormState", "form", "request_form"]
+
+Respond = Callable[[str, Any], object]
+
+# How long a `submit()` in code waits for the answer to be taken; a click never waits.
+_PATIENCE_S = 10.0
+_REMEMBERED = 128
+
+
+def form(
+    type_: Any,
+    *,
+    value: Any = None,
+    title: str | None = None,
+    submit: str = "Submit",
+    on_submit: Callable[[Any], object] | None = None,
+) -> "Form":
+    """Make a form for one value.
+
+    Args:
+        type_: The type of the value: anything that pydantic can check. Text, numbers, bool, `Literal` and `Enum` get a
+            field of their own, other types are typed as JSON.
+        value: What stands in the form at first.
+        title: The heading.
+        submit: What stands on the button.
+        on_submit: Called with each submitted value. If it raises, the value is refused and the text stays.
+
+    Example:
+        ```python
+        limit = form(int, value=10, title="How many?", on_submit=print)
+        limit.set_raw("value", "12")
+        limit.submit()
+        ```
+    """
+    content, model = content_for_type(type_, value=value, title=title, submit=submit)
+    made = Form(content, model)
+    if on_submit is not None:
+        made.on_submit(on_submit)
+    return made
+
+
+def request_form(request: Request, *, respond: Respond) -> "Form":
+    """Make the form that answers a request of a run.
+
+    Forms for one and the same event share what was typed and what was answered, so a cell may be run again.
+
+    Args:
+        request: A `request_info` event, from `run.pending_requests` or a result.
+        respond: Called once with the request's id and the answer: `run.send_response`, `stepper.respond`, or any
+            function. If it is async it runs on the engine thread. If it raises, the answer is refused and the text
+            stays.
+
+    Example:
+        ```python
+        ask = request_form(run.pending_requests[0], respond=run.send_response)
+        ask.set_raw("approved", "Approve")
+        ask.submit()
+        ```
+    """
+    known = _requests.get(id(request))
+    if known is None:
+        question = read_request(request)
+        content, model = content_for_request(question)
+        known = _requests[id(request)] = (request, content, model)
+        while len(_requests) > _REMEMBERED:
+            _requests.popitem(last=False)
+    _, content, model = known
+    return Form(content, model, request_id=request.request_id, respond=respond)
+
+
+# By identity: ids of requests repeat where ids count from one. The event is kept, so its identity is not given away.
+_requests: "OrderedDict[int, tuple[Request, FormContent, FormModel]]" = OrderedDict()
+
+
+class Form:
+    """A form on a page, and the same form for code.
+
+    Displaying it shows the fields; `text` is the form for places without widgets. Made by `form` and `request_form`.
+    """
+
+    def __init__(
+        self, content: FormContent, model: FormModel, *, request_id: str | None = None, respond: Respond | None = None
+    ) -> None:
+        self._content = content
+        self._model = model
+        self._request_id = request_id
+        self._respond = respond
+        self._listeners: list[Callable[[Any], object]] = []
+        self._lock = threading.RLock()
+        self._page: FormPage | None = None
+
+    # ---- what it holds ----------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> FormState:
+        """What the form is doing: editing, validating, invalid, sending, answered, refused or expired."""
+        self._check_deadline()
+        return self._model.state
+
+    @property
+    def raw(self) -> dict[str, Raw]:
+        """What was typed, by path of the field; always readable. `None` stands for "none"."""
+        return self._model.raw
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """Problems that the last check found, by path."""
+        return self._model.errors
+
+    @property
+    def refusal(self) -> str:
+        """Why the last answer was refused; empty if none was."""
+        return self._model.refusal
+
+    @property
+    def value(self) -> Any:
+        """The submitted answer, else the one that stands in the fields now.
+
+        Raises:
+            FormInvalid: If they hold none; `raw` tells what was typed.
+            RequestAlreadyAnswered: If the request was answered elsewhere.
+        """
+        if self._model.state is FormState.ANSWERED and not self._model.answered_here:
+            raise self._already_answered()
+        return self._model.value()
+
+    # ---- what can be done -------------------------------------------------------------------------------------------
+
+    def validate(self) -> bool:
+        """Check all fields and set `errors`. Changes no text."""
+        with self._lock:
+            return self._model.state is FormState.ANSWERED or self._model.validate()
+
+    def set_raw(self, path: str, text: Raw) -> None:
+        """Type `text` into a field, in place of what stands there.
+
+        Args:
+            path: The field: `"value"`; in an approval `"approved"` (`"Approve"` or `"Reject"`), `"reason"`, `"edited"`.
+            text: The text. For a choice the label of an option; `None` where the type takes `None`.
+
+        Raises:
+            KeyError: If there is no such field.
+            RequestAlreadyAnswered: If the request was answered.
+            RequestExpired: If its deadline has passed.
+        """
+        self._write({path: text})
+
+    def submit(self) -> bool:
+        """Check the fields and send the answer, once.
+
+        Returns:
+            Whether it was taken. If not, `state` is `invalid` (see `errors`), `refused` (see `refusal`), or still
+            `sending` if the other side takes longer than ten seconds.
+
+        Raises:
+            RequestAlreadyAnswered: If the request was answered before.
+            RequestExpired: If its deadline has passed.
+        """
+        sending = self._submit()
+        if sending is not None and not _bridge.on_engine_thread():
+            sending.settled(_PATIENCE_S)
+        return self._model.state is FormState.ANSWERED and self._model.answered_here
+
+    def on_submit(self, fn: Callable[[Any], object]) -> Callable[[], None]:
+        """Call `fn(value)` with each submitted value. Returns a function that ends it."""
+        self._listeners.append(fn)
+
+        def stop() -> None:
+            if fn in self._listeners:
+                self._listeners.remove(fn)
+
+        return stop
+
+    # ---- what a page does -------------------------------------------------------------------------------------------
+
+    def press(self, action: str, raw: Mapping[str, Raw] | None = None, *, origin: str | None = None) -> None:
+        """Do what the button of that name does, without waiting for the answer to be taken.
+
+        Args:
+            action: Name of the button: `submit`, `approve`, `reject`, `edit`, `choose-0` and so on.
+            raw: What stands in the fields of the page, by path.
+            origin: The view that says so.
+
+        Raises:
+            KeyError: If there is no such button or field.
+            RequestAlreadyAnswered: If the request was answered before.
+            RequestExpired: If its deadline has passed.
+        """
+        pressed = self._content.action(action)
+        if pressed is None:
+            names = ", ".join(each.name for each in self._content.actions)
+            msg = f"No button {action!r}. The buttons are: {names}."
+            raise KeyError(msg)
+        self._write(raw or {}, origin)
+        self._submit(pressed.sets)
+
+    def edit(self, raw: Mapping[str, Raw], *, origin: str | None = None) -> None:
+        """Take what a page says was typed, and check it; raises what `set_raw` raises."""
+        with self._lock:
+            self._write(raw, origin)
+            self._model.validate()
+
+    def reopen(self) -> None:
+        """Let the submitted value of a form be changed; of a request's answer nothing can be."""
+        with self._lock:
+            self._require_live()
+
+    def _write(self, raw: Mapping[str, Raw], origin: str | None = None) -> None:
+        with self._lock:
+            self._require_live()
+            self._model.set_raw(raw, origin=origin)
+
+    def _submit(self, overrides: Mapping[str, Raw] | None = None) -> "_bridge.EngineFuture[None] | None":
+        """Send, and return the future of an answer that is still on its way."""
+        with self._lock:
+            self._require_live()
+            try:
+                answer = self._model.begin_sending(overrides)
+            except FormInvalid:
+                return None
+        # Foreign code is called without the lock: it may look at this form.
+        try:
+            outcomes = self._hand_over(answer)
+        except Exception as error:  # noqa: BLE001 - whatever the other side raises is its refusal
+            self._end(answer, error)
+            return None
+        waiting = [outcome for outcome in outcomes if inspect.isawaitable(outcome) or isinstance(outcome, Future)]
+        if not waiting:
+            self._end(answer, None)
+            return None
+        return _bridge.submit(self._await_outcomes(answer, waiting))
+
+    def _hand_over(self, answer: Any) -> list[object]:
+        if self._respond is not None and self._request_id is not None:
+            return [self._respond(self._request_id, answer)]
+        return [fn(answer) for fn in tuple(self._listeners)]
+
+    async def _await_outcomes(self, answer: Any, outcomes: "list[Any]") -> None:
+        try:
+            for outcome in outcomes:
+                await (asyncio.wrap_future(outcome) if isinstance(outcome, Future) else outcome)
+        except asyncio.CancelledError:
+            self._end(answer, RuntimeError("Sending was cancelled."))
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            self._end(answer, error)
+        else:
+            self._end(answer, None)
+
+    def _end(self, answer: Any, error: Exception | None) -> None:
+        """The answer was taken, or `error` says why not."""
+        with self._lock:
+            if error is None:
+                self._model.accept(answer, _now_text())
+            elif isinstance(error, RequestAlreadyAnswered):
+                self._model.accept(None, error.answered_at, here=False)
+            elif isinstance(error, RequestExpired):
+                self._model.expire()
+            else:
+                self._model.refuse(str(error) or type(error).__name__)
+        if error is None and self._respond is not None:
+            for fn in tuple(self._listeners):
+                fn(answer)
+
+    # ---- when it is over --------------------------------------------------------------------------------------------
+
+    def _require_live(self) -> None:
+        self._check_deadline()
+        if self._model.live:
+            return
+        if self._model.state is FormState.EXPIRED:
+            raise RequestExpired(self._request_id or self._content.name, self._content.deadline_text)
+        if self._content.repeats and self._model.state is FormState.ANSWERED:
+            self._model.reopen()
+            return
+        raise self._already_answered()
+
+    def _already_answered(self) -> RequestAlreadyAnswered:
+        return RequestAlreadyAnswered(self._request_id or self._content.name, self._model.answered_at)
+
+    def _check_deadline(self) -> None:
+        deadline = self._content.deadline
+        if deadline is None or not self._model.live:
+            return
+        if runtime_defaults().clock.time_ns() >= deadline.timestamp() * 1e9:
+            with self._lock:
+                self._model.expire()
+
+    # ---- how it is shown --------------------------------------------------------------------------------------------
+
+    @property
+    def widget(self) -> Any:
+        """The form as an ipywidget, to put into boxes. The same one at each reading.
+
+        Raises:
+            WidgetsUnavailable: If ipywidgets or anywidget is missing.
+        """
+        if self._page is None:
+            try:
+                from agentbench.notebook.form_page import FormPage
+            except ModuleNotFoundError as error:
+                instead = "form.text says how to answer by code"
+                raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
+            self._page = FormPage(self, self._content, self._model)
+        return self._page.panel
+
+    @property
+    def text(self) -> str:
+        """The form in words, with the code that answers it. Shows nothing that was typed."""
+        return form_text(self._content, self._model, request=self._request_id is not None)
+
+    def close(self) -> None:
+        """Take the form off the page. What was typed is kept for the next time it is shown. May be called twice."""
+        if self._page is not None:
+            self._page.close()
+            self._page = None
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
+        try:
+            shown = self.widget._repr_mimebundle_()
+        except WidgetsUnavailable:
+            return {"text/plain": self.text}
+        # anywidget adds metadata (a pair) where the front end needs some.
+        data, metadata = shown if isinstance(shown, tuple) else (shown or {}, {})
+        return {**data, "text/plain": repr(self)}, metadata
+
+    def __repr__(self) -> str:
+        return f"Form({self._content.name}, {self._model.state})"
+
+
+def _now_text() -> str:
+    return iso_utc(runtime_defaults().clock.time_ns())

@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field, SecretStr
+
+from agentbench._clock import TickingClock, set_runtime_defaults
+from agentbench.notebook.form_page import FormPanel
+from agentbench.notebook.forms import Form, FormState, form, request_form
+from agentbench.workflow.approval import Approval
+from agentbench.workflow.events import WorkflowEvent
+
+RLO = "\u202e"
+
+
+@pytest.fixture(autouse=True)
+def ticking() -> Iterator[None]:
+    before = set_runtime_defaults(clock=TickingClock())
+    yield
+    set_runtime_defaults(clock=before.clock)
+
+
+class Page:
+    """One view of a form, as the browser would drive it."""
+
+    def __init__(self, shown: Form, view: str = "v1") -> None:
+        self.view = view
+        self.heard: list[dict[str, Any]] = []
+        self.panel: FormPanel = shown.widget
+        before = self.panel.send
+
+        def send(content: dict[str, Any], buffers: Any = None) -> None:
+            self.heard.append(content)
+            before(content, buffers)
+
+        self.panel.send = send
+
+    def say(self, kind: Any, **more: Any) -> None:
+        message = {"method": "custom", "content": {"kind": kind, "view": self.view, **more}}
+        self.panel._handle_msg({"content": {"data": message}, "buffers": []})
+
+    def last(self, kind: str) -> dict[str, Any]:
+        return next(message for message in reversed(self.heard) if message["kind"] == kind)
+
+    def content(self) -> dict[str, Any]:
+        self.say("ready")
+        return self.last("form")["content"]  # type: ignore[no-any-return]
+
+
+def ask(data: Any, response_type: Any, answers: list[Any] | None = None) -> Form:
+    taken = [] if answers is None else answers
+    request = WorkflowEvent.request_info("r1", "review", data, response_type)
+    return request_form(request, respond=lambda request_id, value: taken.append(value))
+
+
+def test_a_new_view_gets_the_form_the_drafts_and_the_state():
+    asked = ask("Title?", str)
+    asked.set_raw("value", "so far")
+    page = Page(asked)
+    assert page.content()["title"] == "review asks"
+    assert page.last("form")["drafts"] == {"value": {"text": "so far"}}
+    assert page.last("form")["status"] == {"state": "editing", "live": True, "errors": {}, "note": ""}
+    assert page.last("form")["view"] == "v1"
+
+
+def test_approvals_have_reject_on_the_left_and_nothing_preset():
+    content = Page(ask({"arguments": {"a": 1}, "editable": True}, Approval)).content()
+    assert [action["name"] for action in content["actions"]] == ["reject", "edit", "approve"]
+    reason, edited = content["fields"]
+    assert (reason["path"], edited["hiddenAtFirst"], edited["suggestion"]) == ("reason", True, '{\n  "a": 1\n}')
+    assert [action["name"] for action in Page(ask("ok?", bool)).content()["actions"]] == ["reject", "approve"]
+
+
+@pytest.mark.parametrize(
+    ("data", "response_type", "buttons", "control"),
+    [
+        ("?", Literal["a", "b", "c", "d"], 4, None),
+        ("?", Literal["a", "b", "c", "d", "e"], 1, "radio"),
+        ({"options": ["a"], "allow_other": True}, str, 1, "radio"),
+        ({"options": [str(n) for n in range(31)]}, str, 1, "combo"),
+        ("?", Literal["a"] | None, 1, "radio"),
+        ("?", str, 1, "area"),
+        ("?", int, 1, "line"),
+        ("?", SecretStr, 1, "password"),
+        ("?", list[int], 1, "json"),
+    ],
+)
+def test_the_kind_of_request_decides_the_control(data: Any, response_type: Any, buttons: int, control: str | None):
+    content = Page(ask(data, response_type)).content()
+    assert len(content["actions"]) == buttons
+    assert [field["control"] for field in content["fields"]] == ([control] if control else [])
+
+
+@pytest.mark.parametrize(
+    ("annotation", "control"),
+    [(bool, "toggle"), (Literal["a", "b"], "toggle"), (Literal["a", "b", "c", "d", "e"], "select"), (str, "line")],
+)
+def test_a_form_of_a_type_sends_nothing_before_submit(annotation: Any, control: str):
+    content = Page(form(annotation)).content()
+    assert [action["name"] for action in content["actions"]] == ["submit"]
+    assert content["fields"][0]["control"] == control
+
+
+def test_numbers_are_typed_as_text_with_a_matching_keyboard():
+    assert Page(form(int)).content()["fields"][0]["inputmode"] == "numeric"
+    assert Page(form(float)).content()["fields"][0]["inputmode"] == "decimal"
+
+
+def test_typing_is_checked_and_only_that_field_complains():
+    asked = ask({"reason_required": True}, Approval)
+    page = Page(asked)
+    page.say("edit", raw={"reason": {"text": "because"}})
+    assert asked.raw == {"reason": "because"}
+    assert page.last("status")["errors"] == {}
+    number = form(int)
+    page = Page(number)
+    page.say("edit", raw={"value": {"text": "1,5"}})
+    assert "comma" in page.last("status")["errors"]["value"]
+
+
+def test_a_failed_press_names_the_field_that_gets_the_focus():
+    asked = ask("How many?", int)
+    page = Page(asked)
+    page.say("press", action="submit", raw={"value": {"text": "many"}})
+    assert page.last("focus") == {"kind": "focus", "view": "v1", "path": "value"}
+    assert page.last("status")["note"] == "1 problem"
+    assert asked.raw == {"value": "many"}
+
+
+def test_options_come_back_by_position():
+    answers: list[Any] = []
+    asked = ask("?", Literal[1, "1", 2, 3, 4], answers)
+    Page(asked).say("press", action="submit", raw={"value": {"option": 1}})
+    assert answers == ["1"]
+
+
+def test_none_is_taken_where_the_type_takes_it():
+    answers: list[Any] = []
+    asked = ask("?", int | None, answers)
+    Page(asked).say("press", action="submit", raw={"value": {"none": True}})
+    assert answers == [None]
+    asked = ask("?", int, answers)
+    Page(asked).say("press", action="submit", raw={"value": {"none": True}})
+    assert answers == [None]
+    assert asked.state is FormState.INVALID
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"kind": 3},
+        {"kind": "explode"},
+        {"kind": "edit", "raw": "text"},
+        {"kind": "edit", "raw": {"nowhere": {"text": "x"}, "value": 3}},
+        {"kind": "edit", "raw": {"value": {"option": 99}}},
+        {"kind": "edit", "raw": {"approved": {"text": "Approve"}}},
+        {"kind": "press", "action": "nowhere"},
+        {"kind": "press", "action": 3},
+        {"kind": "full", "part": "__dict__"},
+    ],
+)
+def test_messages_that_no_page_of_ours_sends_change_nothing(message: dict[str, Any]):
+    answers: list[Any] = []
+    for asked in (ask("?", Approval, answers), ask("?", int, answers)):
+        Page(asked).say(**message)
+        assert asked.raw == {}
+        assert asked.state is FormState.EDITING
+    assert answers == []
+
+
+def test_a_second_press_says_that_it_was_answered_and_what():
+    answers: list[Any] = []
+    asked = ask("Title?", str, answers)
+    page = Page(asked)
+    page.say("press", action="submit", raw={"value": {"text": "first"}})
+    page.heard.clear()
+    page.say("press", action="submit", raw={"value": {"text": "second"}})
+    assert page.last("status")["note"] == "Answered here at 00:00:00 UTC on 2024-01-01: first"
+    assert answers == ["first"]
+
+
+def test_typing_after_the_answer_is_told_how_things_are():
+    asked = ask("Title?", str)
+    page = Page(asked)
+    page.say("press", action="submit", raw={"value": {"text": "first"}})
+    page.heard.clear()
+    page.say("edit", raw={"value": {"text": "more"}})
+    assert page.last("status")["state"] == "answered"
+
+
+def test_a_deadline_that_passes_is_noticed_when_the_page_says_it_is_due():
+    asked = ask({"prompt": "?", "deadline": "2024-01-01T00:00:00.001Z"}, str)
+    page = Page(asked)
+    page.say("due")
+    page.say("due")
+    assert page.last("status")["state"] == "expired"
+    assert page.last("status")["note"] == "Too late: the deadline was 2024-01-01 00:00:00 UTC."
+
+
+def test_a_submitted_value_can_be_changed_from_the_page():
+    made = form(int, value=3)
+    page = Page(made)
+    page.say("press", action="submit")
+    assert page.last("status")["state"] == "answered"
+    page.say("reopen")
+    assert page.last("status")["state"] == "editing"
+    assert page.last("drafts")["drafts"] == {"value": {"text": "3"}}
+
+
+def test_the_answer_to_a_request_cannot_be_changed_from_the_page():
+    asked = ask("Title?", str)
+    page = Page(asked)
+    page.say("press", action="submit", raw={"value": {"text": "first"}})
+    page.say("reopen")
+    assert asked.state is FormState.ANSWERED
+
+
+def test_a_page_is_not_told_what_it_said_itself_but_others_are():
+    asked = ask("Title?", str)
+    page = Page(asked)
+    page.say("edit", raw={"value": {"text": "a"}})
+    assert page.last("drafts")["from"] == "v1"
+    asked.set_raw("value", "by code")
+    assert page.last("drafts") == {"kind": "drafts", "from": None, "drafts": {"value": {"text": "by code"}}}
+
+
+def test_long_texts_are_cut_and_the_whole_is_sent_on_request():
+    asked = ask({"prompt": "p" * 5000, "text": RLO + "c" * 5000}, str)
+    page = Page(asked)
+    content = page.content()
+    assert content["cut"] == ["prompt", "context"]
+    assert len(content["prompt"]) < 2200
+    page.say("full", part="context")
+    assert page.last("full")["text"] == "text: \\u202e" + "c" * 5000
+
+
+def test_control_and_direction_characters_reach_the_page_spelled_out():
+    asked = ask({"prompt": f"a{RLO}b", "options": [f"x{RLO}y", "z"]}, str)
+    content = Page(asked).content()
+    assert RLO not in str(content)
+    answers: list[Any] = []
+    asked = ask({"prompt": "?", "options": [f"x{RLO}y", "z"]}, str, answers)
+    Page(asked).say("press", action="choose-0")
+    assert answers == [f"x{RLO}y"]
+
+
+def test_length_is_counted_and_never_cut():
+    field = Page(form(Annotated[str, Field(max_length=5)])).content()["fields"][0]
+    assert (field["counts"], field["maxLength"]) == (True, 5)
+    script = files("agentbench.notebook").joinpath("static", "form.js").read_text(encoding="utf-8")
+    assert "maxlength" not in script
+
+
+def test_script_and_style_are_small_and_write_no_markup_and_load_nothing():
+    static = files("agentbench.notebook").joinpath("static")
+    script = static.joinpath("form.js").read_text(encoding="utf-8")
+    style = static.joinpath("form.css").read_text(encoding="utf-8")
+    assert len(script.encode()) <= 12 * 1024
+    assert len(style.encode()) <= 6 * 1024
+    for risky in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "http://",
+        "https://",
+        "import(",
+    ):
+        assert risky not in script
+        assert risky not in style
+
+
+def test_a_closed_page_hears_no_more_changes():
+    asked = ask("Title?", str)
+    page = Page(asked)
+    asked.close()
+    page.heard.clear()
+    asked.set_raw("value", "x")
+    assert page.heard == []

@@ -1,0 +1,420 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from enum import Enum
+from typing import Any, Literal
+
+import pytest
+from pydantic import SecretStr
+
+from agentbench import _bridge
+from agentbench._clock import TickingClock, set_runtime_defaults
+from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
+from agentbench.notebook.forms import Form, FormState, form, request_form
+from agentbench.workflow.approval import Approval
+from agentbench.workflow.events import WorkflowEvent
+
+ATTACK = "<img src=x onerror=alert(1)>\u202e"
+
+
+class Speed(Enum):
+    SLOW = 1
+    FAST = 2
+
+
+class Receiver:
+    """The other side: remembers answers, refuses some."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.answers: list[tuple[str, Any]] = []
+        self.error = error
+
+    def __call__(self, request_id: str, answer: Any) -> None:
+        if self.error is not None:
+            raise self.error
+        self.answers.append((request_id, answer))
+
+
+@pytest.fixture(autouse=True)
+def ticking() -> Iterator[None]:
+    before = set_runtime_defaults(clock=TickingClock())
+    yield
+    set_runtime_defaults(clock=before.clock)
+
+
+def ask(data: Any, response_type: Any, respond: Any = None) -> tuple[Form, Receiver]:
+    receiver = Receiver()
+    request = WorkflowEvent.request_info("r1", "review", data, response_type)
+    return request_form(request, respond=respond or receiver), receiver
+
+
+# ---- approvals
+
+
+def test_an_approval_returns_the_decision_with_its_reason():
+    asked, receiver = ask("Publish?", Approval)
+    asked.set_raw("approved", "Approve")
+    asked.set_raw("reason", "fine")
+    assert asked.submit()
+    assert receiver.answers == [("r1", Approval(True, "fine"))]
+    assert asked.value == Approval(True, "fine")
+    assert asked.state is FormState.ANSWERED
+
+
+def test_a_bool_response_type_gets_a_plain_bool():
+    asked, receiver = ask("Publish?", bool)
+    asked.set_raw("approved", "Reject")
+    asked.submit()
+    assert receiver.answers == [("r1", False)]
+    assert list(asked.raw) == []
+
+
+def test_nothing_is_decided_before_the_person_decides():
+    asked, receiver = ask("Publish?", Approval)
+    assert asked.raw == {}
+    assert not asked.submit()
+    assert asked.state is FormState.INVALID
+    assert receiver.answers == []
+
+
+def test_a_rejection_needs_a_reason_where_the_request_says_so():
+    asked, receiver = ask({"prompt": "Publish?", "reason_required": True}, Approval)
+    asked.set_raw("approved", "Reject")
+    assert not asked.submit()
+    assert list(asked.errors) == ["reason"]
+    asked.set_raw("reason", "too long")
+    assert asked.submit()
+    assert receiver.answers == [("r1", Approval(False, "too long"))]
+
+
+def test_edited_arguments_come_with_the_approval_and_only_with_it():
+    data = {"prompt": "Send?", "arguments": {"to": "all"}, "editable": True}
+    asked, receiver = ask(data, Approval)
+    asked.press("edit", {"edited": '{"to": "ann"}'})
+    assert receiver.answers == [("r1", Approval(True, "", {"to": "ann"}))]
+    asked, receiver = ask(data, Approval)
+    asked.press("approve", {"edited": "{broken"})
+    asked, second = ask(data, Approval)
+    asked.press("reject", {"edited": '{"to": "ann"}'})
+    assert [*receiver.answers, *second.answers] == [("r1", Approval(True)), ("r1", Approval(False))]
+
+
+def test_a_failed_press_keeps_the_edit_that_was_begun():
+    data = {"prompt": "Send?", "arguments": {"to": "all"}, "editable": True, "reason_required": True}
+    asked, _ = ask(data, Approval)
+    asked.press("reject", {"edited": '{"to": "ann"}'})
+    assert asked.state is FormState.INVALID
+    assert asked.raw == {"edited": '{"to": "ann"}'}
+
+
+def test_arguments_that_json_cannot_say_are_not_offered_for_edit():
+    asked, _ = ask({"arguments": {"f": object()}, "editable": True}, Approval)
+    with pytest.raises(KeyError, match="reject, approve"):
+        asked.press("edit")
+
+
+# ---- the other kinds
+
+
+def test_each_of_a_few_options_is_a_button_that_sends():
+    asked, receiver = ask("Which way?", Literal["left", "right"])
+    asked.press("choose-1")
+    assert receiver.answers == [("r1", "right")]
+
+
+def test_buttons_and_code_send_the_same():
+    asked, by_code = ask("How fast?", Speed)
+    asked.set_raw("value", "FAST")
+    asked.submit()
+    asked, by_button = ask("How fast?", Speed)
+    asked.press("choose-1")
+    assert by_code.answers == by_button.answers == [("r1", Speed.FAST)]
+
+
+def test_a_text_request_takes_text_and_a_number_request_numbers():
+    asked, receiver = ask("Title?", str)
+    asked.set_raw("value", "two\nlines")
+    asked.submit()
+    asked, second = ask("How many?", int)
+    asked.set_raw("value", "12")
+    asked.submit()
+    assert [*receiver.answers, *second.answers] == [("r1", "two\nlines"), ("r1", 12)]
+
+
+def test_other_types_are_answered_as_json():
+    asked, receiver = ask("Weights?", dict[str, float])
+    asked.set_raw("value", '{"a": 0.5}')
+    asked.submit()
+    assert receiver.answers == [("r1", {"a": 0.5})]
+
+
+# ---- sending
+
+
+def test_a_second_answer_changes_nothing():
+    asked, receiver = ask("Title?", str)
+    asked.set_raw("value", "first")
+    asked.submit()
+    for late in (asked.submit, lambda: asked.set_raw("value", "second"), lambda: asked.press("submit")):
+        with pytest.raises(RequestAlreadyAnswered, match="2024-01-01T00:00:00"):
+            late()
+    assert receiver.answers == [("r1", "first")]
+    assert asked.value == "first"
+
+
+def test_a_refused_answer_keeps_the_text_and_says_why():
+    asked, receiver = ask("Title?", str)
+    receiver.error = ValueError("nobody asked")
+    asked.set_raw("value", "mine")
+    assert not asked.submit()
+    assert (asked.state, asked.refusal, asked.raw) == (FormState.REFUSED, "nobody asked", {"value": "mine"})
+    receiver.error = None
+    assert asked.submit()
+
+
+def test_an_answer_given_elsewhere_is_named_and_not_replaced():
+    asked, receiver = ask("Title?", str)
+    receiver.error = RequestAlreadyAnswered("r1", "noon")
+    asked.set_raw("value", "mine")
+    assert not asked.submit()
+    assert asked.state is FormState.ANSWERED
+    assert "Already answered at noon, elsewhere" in asked.text
+    with pytest.raises(RequestAlreadyAnswered, match="noon"):
+        _ = asked.value
+
+
+def test_a_late_answer_is_refused_and_forgotten():
+    asked, receiver = ask({"prompt": "Title?", "deadline": "2023-12-31T00:00:00Z"}, str)
+    assert asked.state is FormState.EXPIRED
+    with pytest.raises(RequestExpired, match="2023-12-31"):
+        asked.set_raw("value", "late")
+    assert receiver.answers == []
+
+
+def test_a_deadline_passes_while_somebody_types():
+    asked, receiver = ask({"prompt": "Title?", "deadline": "2024-01-01T00:00:00.002Z"}, str)
+    asked.set_raw("value", "quick")
+    while asked.state is not FormState.EXPIRED:
+        pass  # the clock ticks at each reading
+    with pytest.raises(RequestExpired):
+        asked.submit()
+    assert (asked.raw, receiver.answers) == ({}, [])
+
+
+def test_an_engine_that_says_expired_ends_the_form():
+    asked, receiver = ask("Title?", str)
+    receiver.error = RequestExpired("r1")
+    asked.set_raw("value", "x")
+    assert not asked.submit()
+    assert asked.state is FormState.EXPIRED
+
+
+def test_async_answers_run_on_the_engine_thread_and_submit_waits_for_them():
+    threads: list[str] = []
+
+    async def respond(request_id: str, answer: Any) -> None:
+        await asyncio.sleep(0)
+        threads.append(threading.current_thread().name)
+
+    asked, _ = ask("Title?", str, respond)
+    asked.set_raw("value", "x")
+    assert asked.submit()
+    assert threads == ["agentbench-engine"]
+
+
+def test_an_async_refusal_puts_the_text_back():
+    async def respond(request_id: str, answer: Any) -> None:
+        await asyncio.sleep(0)
+        raise ValueError("wrong type")
+
+    asked, _ = ask("Title?", str, respond)
+    asked.set_raw("value", "x")
+    assert not asked.submit()
+    assert (asked.state, asked.refusal, asked.raw) == (FormState.REFUSED, "wrong type", {"value": "x"})
+
+
+def test_a_click_does_not_wait_for_the_answer_to_be_taken():
+    answered: Future[None] = Future()
+    asked, _ = ask("Title?", str, lambda request_id, answer: answered)
+    asked.press("submit", {"value": "x"})
+    assert asked.state is FormState.SENDING
+    with pytest.raises(RequestAlreadyAnswered):
+        asked.press("submit", {"value": "y"})
+    ended = threading.Event()
+    asked._model.on_change(lambda paths, origin: ended.set())
+    answered.set_result(None)
+    assert ended.wait(10)
+    assert (asked.state, asked.value) == (FormState.ANSWERED, "x")
+
+
+def test_a_form_submitted_on_the_engine_thread_does_not_wait_for_itself():
+    async def respond(request_id: str, answer: Any) -> None:
+        await asyncio.sleep(0)
+
+    asked, _ = ask("Title?", str, respond)
+    asked.set_raw("value", "x")
+
+    async def on_engine() -> bool:
+        return asked.submit()
+
+    assert _bridge.run_sync(on_engine()) is False
+
+
+def test_listeners_hear_the_answer_once_it_was_taken():
+    asked, receiver = ask("Title?", str)
+    heard: list[Any] = []
+    stop = asked.on_submit(lambda value: heard.append((value, str(asked.state))))
+    receiver.error = ValueError("no")
+    asked.set_raw("value", "x")
+    asked.submit()
+    receiver.error = None
+    asked.submit()
+    stop()
+    stop()
+    assert heard == [("x", "answered")]
+
+
+# ---- the same request shown twice
+
+
+def test_two_forms_of_one_event_share_draft_and_answer():
+    request = WorkflowEvent.request_info("r1", "review", "Title?", str)
+    receiver = Receiver()
+    first, second = request_form(request, respond=receiver), request_form(request, respond=receiver)
+    first.set_raw("value", "draft")
+    assert second.raw == {"value": "draft"}
+    second.submit()
+    with pytest.raises(RequestAlreadyAnswered):
+        first.submit()
+    assert receiver.answers == [("r1", "draft")]
+
+
+def test_events_of_two_runs_with_one_request_id_stay_apart():
+    first, _ = ask("Title?", str)
+    first.set_raw("value", "old")
+    first.submit()
+    gc.collect()
+    second, receiver = ask("Title?", str)
+    assert second.state is FormState.EDITING
+    second.set_raw("value", "new")
+    second.submit()
+    assert receiver.answers == [("r1", "new")]
+
+
+# ---- forms without a request
+
+
+def test_a_form_calls_its_functions_with_each_value():
+    seen: list[Any] = []
+    made = form(int, value=10, on_submit=seen.append)
+    made.submit()
+    made.set_raw("value", "12")
+    made.submit()
+    assert seen == [10, 12]
+
+
+def test_a_function_that_raises_refuses_the_value():
+    def only_even(value: int) -> None:
+        if value % 2:
+            raise ValueError("odd")
+
+    made = form(int, value=3, on_submit=only_even)
+    assert not made.submit()
+    assert (made.state, made.refusal, made.raw) == (FormState.REFUSED, "odd", {"value": "3"})
+
+
+def test_an_async_function_is_waited_for():
+    seen: list[int] = []
+
+    async def later(value: int) -> None:
+        await asyncio.sleep(0)
+        seen.append(value)
+
+    made = form(int, value=3, on_submit=later)
+    assert made.submit()
+    assert seen == [3]
+
+
+def test_the_value_of_an_invalid_form_raises_with_the_paths_and_raw_stays():
+    made = form(int)
+    made.set_raw("value", "x")
+    with pytest.raises(FormInvalid) as caught:
+        _ = made.value
+    assert list(caught.value.errors) == ["value"]
+    assert made.raw == {"value": "x"}
+    assert not made.validate()
+    assert made.errors["value"].startswith("Input should be a valid integer")
+
+
+def test_an_unknown_button_is_named_with_those_there_are():
+    with pytest.raises(KeyError, match="submit"):
+        form(int).press("approve")
+
+
+# ---- how it is shown
+
+
+def test_text_forms_name_the_code_that_answers_and_nothing_typed():
+    asked, _ = ask({"prompt": "Publish?", "draft": "Once"}, Approval)
+    asked.set_raw("reason", "hush")
+    assert asked.text == (
+        "review asks\n"
+        "Publish?\n"
+        "draft: Once\n"
+        "This form is editing. By code:\n"
+        "  form.set_raw('approved', ...)  # 'Approve' or 'Reject'\n"
+        "  form.set_raw('reason', ...)  # optional\n"
+        "  form.submit()"
+    )
+
+
+def test_the_plain_text_of_a_form_is_fixed_and_holds_no_value():
+    asked, _ = ask(ATTACK, str)
+    asked.set_raw("value", "hush")
+    data, _ = asked._repr_mimebundle_()
+    assert data["text/plain"] == repr(asked) == "Form(text from review, editing)"
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert repr(form(int | None)) == "Form(for int | None, editing)"
+
+
+def test_the_widget_keeps_nothing_that_was_asked_or_typed():
+    asked, _ = ask({"prompt": "the question", "text": "the context"}, str)
+    widget = asked.widget
+    asked.set_raw("value", "the answer")
+    state = {name: value for name, value in widget.get_state().items() if name not in ("_esm", "_css")}
+    assert not any(word in json.dumps(state, default=str) for word in ("question", "context", "answer"))
+    assert repr(widget) == "FormPanel('Form text from review')"
+
+
+def test_without_anywidget_the_form_is_text(monkeypatch: pytest.MonkeyPatch):
+    import sys
+
+    monkeypatch.delitem(sys.modules, "agentbench.notebook.form_page", raising=False)
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    asked, _ = ask("Publish?", bool)
+    assert asked._repr_mimebundle_() == {"text/plain": asked.text}
+    with pytest.raises(WidgetsUnavailable, match=r"form\.text"):
+        _ = asked.widget
+
+
+def test_answers_are_said_with_secrets_masked():
+    made = form(SecretStr)
+    made.set_raw("value", "hunter2")
+    made.submit()
+    assert "hunter2" not in made.text
+    assert "•••" in made.text
+
+
+def test_closing_keeps_the_draft_for_the_next_showing():
+    asked, _ = ask("Title?", str)
+    first = asked.widget
+    asked.set_raw("value", "draft")
+    asked.close()
+    asked.close()
+    assert asked.widget is not first
+    assert asked.raw == {"value": "draft"}

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, SecretStr
+
+from agentbench.notebook.redaction import fields_of, line_preview, mask_secrets
+
+
+@dataclass
+class Login:
+    user: str
+    password: str = "hunter2"
+
+
+class Settings(BaseModel):
+    url: str
+    api_key: str
+
+
+def test_what_stands_under_a_secret_name_is_masked_at_any_depth():
+    assert mask_secrets({"a": [{"api-key": "k", "n": 1}], "Authorization": "Bearer x"}) == {
+        "a": [{"api-key": "•••", "n": 1}],
+        "Authorization": "•••",
+    }
+
+
+def test_counts_of_tokens_are_no_secrets():
+    counts = {"tokens_in": 3, "max_tokens": 9}
+    assert mask_secrets(counts) is counts
+
+
+def test_a_secret_that_is_not_there_is_not_masked():
+    assert mask_secrets({"token": None}) == {"token": None}
+    assert mask_secrets("x", key="token") == "•••"
+
+
+def test_objects_with_secret_fields_become_text_without_them():
+    assert mask_secrets(Login("ann")) == "Login(user=ann, password=•••)"
+    assert mask_secrets([Settings(url="u", api_key="k")]) == ["Settings(url=u, api_key=•••)"]
+    assert mask_secrets((SecretStr("s"), 1)) == ("•••", 1)
+
+
+def test_what_holds_no_secret_is_returned_itself():
+    class Plain:
+        pass
+
+    for value in ("text", 3, [1, [2]], {"a": (1,)}, Plain(), None):
+        assert mask_secrets(value) is value
+
+
+def test_a_value_inside_itself_ends_the_walk():
+    loop: dict[str, Any] = {"token": "t"}
+    loop["self"] = loop
+    assert mask_secrets(loop) == {"token": "•••", "self": "…"}
+
+
+def test_shared_parts_are_walked_once():
+    layer: list[Any] = [{"password": "p"}]
+    for _ in range(40):
+        layer = [layer, layer]
+    masked = mask_secrets(layer)
+    assert isinstance(masked, list)
+    assert masked[0] is masked[1]
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["a", "password", "b", "api_key"]), inner),
+    )
+)
+def test_no_text_under_a_secret_name_survives(value: Any):
+    def texts(masked: Any) -> list[object]:
+        if isinstance(masked, dict):
+            return [masked[name] for name in masked if name in ("password", "api_key")] + [
+                found for item in masked.values() for found in texts(item)
+            ]
+        return [found for item in masked for found in texts(item)] if isinstance(masked, list) else []
+
+    assert all(found in (None, "•••") for found in texts(mask_secrets(value)))
+
+
+def test_previews_are_one_line_of_limited_length():
+    assert line_preview("a\n  b\tc") == "a b c"
+    cut = line_preview("x" * 500)
+    assert len(cut) == 120
+    assert cut.endswith("…")
+    assert line_preview({"password": "p", "n": 1}) == "{'password': •••, 'n': 1}"
+
+
+def test_fields_of_an_object_are_those_a_person_would_name():
+    @dataclass
+    class Note:
+        text: str
+        hidden: str = field(default="h", repr=False)
+
+    class Thing:
+        def __init__(self) -> None:
+            self.shown, self._inner = 1, 2
+
+    assert dict(fields_of(Note("t"))) == {"text": "t"}
+    assert dict(fields_of(Thing())) == {"shown": 1}
+    assert dict(fields_of({"k": 1})) == {"k": 1}
+    assert dict(fields_of(7)) == {}
+    assert dict(fields_of(Note)) == {}

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from agentbench.notebook.request_reading import Option, options_of_type, read_request, request_kind, unwrapped
+from agentbench.workflow.approval import Approval
+from agentbench.workflow.events import WorkflowEvent
+
+
+class Mood(Enum):
+    GOOD = 1
+    BAD = 2
+
+
+@dataclass
+class Draft:
+    question: str
+    text: str
+    password: str = "hunter2"
+
+
+def asked(data: Any, response_type: Any) -> Any:
+    return read_request(WorkflowEvent.request_info("r1", "review", data, response_type))
+
+
+@pytest.mark.parametrize(
+    ("data", "response_type", "kind"),
+    [
+        ("ok?", bool, "approval"),
+        ("ok?", Approval, "approval"),
+        ("ok?", Approval | None, "approval"),
+        ("which?", Literal["a", "b"], "choice"),
+        ("which?", Mood, "choice"),
+        ({"options": ["a"]}, str, "choice"),
+        ({"options": ["a"]}, bool, "approval"),
+        ({"options": []}, str, "text"),
+        ("name?", str, "text"),
+        ("name?", Annotated[str, "hint"], "text"),
+        ("how many?", int, "form"),
+        ("what?", dict[str, int], "form"),
+        ("what?", int | str, "form"),
+        ("what?", Any, "form"),
+    ],
+)
+def test_the_response_type_and_the_options_decide_the_kind(data: Any, response_type: Any, kind: str):
+    assert request_kind(data, response_type) == kind
+
+
+def test_a_string_is_the_question_itself():
+    question = asked("Publish?", bool)
+    assert (question.prompt, question.context, question.executor) == ("Publish?", "", "review")
+
+
+def test_the_rest_of_the_data_is_the_context_with_secrets_masked():
+    question = asked(Draft("Publish?", "Once upon a time"), bool)
+    assert question.prompt == "Publish?"
+    assert question.context == "text: Once upon a time\npassword: •••"
+
+
+def test_inner_mappings_stand_below_their_name():
+    assert asked({"a": {"b": {"c": 1}}, "d": {}}, bool).context == "a:\n  b:\n    c: 1\nd: {}"
+
+
+def test_a_given_context_replaces_the_rest_of_the_data():
+    assert asked({"prompt": "p", "details": "all of it", "other": 1}, str).context == "all of it"
+
+
+def test_data_without_a_question_is_shown_as_it_is():
+    question = asked([1, 2], str)
+    assert (question.prompt, question.context) == ("review asks for an answer", "[1, 2]")
+    assert asked(None, str).context == ""
+
+
+def test_methods_are_not_taken_for_data():
+    class Report(list[int]):
+        def question(self) -> str:
+            return "no"
+
+    assert asked(Report(), str).prompt == "review asks for an answer"
+
+
+def test_options_come_as_values_pairs_or_a_mapping():
+    pair = (Option("Left", 1), Option("Right", 2))
+    assert asked({"options": [("Left", 1), ("Right", 2)]}, int).options == pair
+    assert asked({"choices": {"Left": 1, "Right": 2}}, int).options == pair
+    assert asked({"options": ["a", Mood.GOOD]}, Any).options == (Option("a", "a"), Option("GOOD", Mood.GOOD))
+    assert asked({"options": [1, "1"]}, Any).options == (Option("1", 1), Option("'1'", "1"))
+
+
+def test_options_are_not_repeated_in_the_context_of_a_choice():
+    assert asked({"question": "?", "options": ["a"], "why": "w"}, str).context == "why: w"
+
+
+def test_enum_members_are_shown_by_name_and_returned_themselves():
+    assert options_of_type(Mood | None) == (Option("GOOD", Mood.GOOD), Option("BAD", Mood.BAD))
+    assert options_of_type(int) == ()
+
+
+def test_arguments_are_edited_only_where_the_request_says_so():
+    assert asked({"arguments": {"x": 1}}, Approval).arguments is None
+    assert asked({"arguments": {"x": 1}, "editable": True}, Approval).arguments == {"x": 1}
+
+
+def test_deadlines_are_read_as_utc():
+    at = datetime(2024, 1, 1, 12, tzinfo=timezone.utc)
+    assert asked({"deadline": "2024-01-01T12:00:00Z"}, str).deadline == at
+    assert asked({"expires_at": at.astimezone(timezone(timedelta(hours=2)))}, str).deadline == at
+    assert asked({"deadline": datetime(2024, 1, 1, 12)}, str).deadline == at
+    assert asked({"deadline": "soon"}, str).deadline is None
+    assert asked({"deadline": 3}, str).deadline is None
+
+
+def test_annotations_and_none_are_stripped_but_unions_stay():
+    assert unwrapped(Annotated[int | None, "x"]) == (int, True)
+    assert unwrapped(int | str | None) == (int | str | None, False)
