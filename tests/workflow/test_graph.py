@@ -1,5 +1,6 @@
 import json
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -52,12 +53,16 @@ class Hook:
         return self._signature
 
 
+def hook(signature) -> Any:
+    return Hook(signature)
+
+
 def nodes(*ids, kind=Writer):
     return {key: kind(key) for key in ids}
 
 
-def hash_of(groups, executors=None, starts=("a",), hook=None):
-    return signature_hash(graph_signature(groups, executors or nodes("a", "b", "c"), starts, hook))
+def hash_of(groups, executors=None, starts=("a",)):
+    return signature_hash(graph_signature(groups, executors or nodes("a", "b", "c"), starts))
 
 
 def chain():
@@ -209,8 +214,8 @@ def test_several_starts_are_listed_and_their_order_does_not_matter():
 
 
 def test_a_hook_enters_with_its_signature_or_not_at_all():
-    assert graph_signature([], nodes("a"), ["a"], Hook({"v": 1}))["boundary"] == {"v": 1}
-    assert graph_signature([], nodes("a"), ["a"], Hook(None)) == graph_signature([], nodes("a"), ["a"])
+    assert graph_signature([], nodes("a"), ["a"], hook({"v": 1}))["boundary"] == {"v": 1}
+    assert graph_signature([], nodes("a"), ["a"], hook(None)) == graph_signature([], nodes("a"), ["a"])
 
 
 def test_a_change_inside_a_sub_workflow_changes_the_hash():
@@ -230,7 +235,7 @@ def test_a_sub_workflow_is_nested_in_the_signature():
 
 
 def test_a_workflow_that_contains_itself_has_a_signature():
-    executors = {}
+    executors: dict[str, Executor] = {}
     loop = workflow([], executors, starts=("we",))
     executors["we"] = Outer("we", loop)
     signature = graph_signature([], executors, ["we"])
