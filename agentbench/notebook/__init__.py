@@ -8,15 +8,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agentbench.notebook.forms import Form as Form
+    from agentbench.notebook.forms import FormState as FormState
+    from agentbench.notebook.forms import form as form
+    from agentbench.notebook.forms import request_form as request_form
     from agentbench.notebook.settings import Settings as Settings
     from agentbench.notebook.settings import configure as configure
     from agentbench.notebook.settings import load_ipython_extension as load_ipython_extension
     from agentbench.notebook.settings import unload_ipython_extension as unload_ipython_extension
 
 _MODULE_OF = {
+    "Form": "forms",
+    "FormState": "forms",
     "Settings": "settings",
     "configure": "settings",
+    "form": "forms",
     "load_ipython_extension": "settings",
+    "request_form": "forms",
     "unload_ipython_extension": "settings",
 }
 
