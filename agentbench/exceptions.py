@@ -50,6 +50,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 if TYPE_CHECKING:
@@ -486,7 +487,12 @@ class GraphConnectivityError(WorkflowValidationError):
 
 
 def _type_names(types: Sequence[Any]) -> str:
-    return ", ".join(each.__name__ if isinstance(each, type) else str(each) for each in types) or "nothing"
+    return ", ".join(_type_name(each) for each in types) or "nothing"
+
+
+def _type_name(each: Any) -> str:
+    # On Python 3.10 list[int] is an instance of type, with the name of list.
+    return each.__name__ if isinstance(each, type) and not isinstance(each, GenericAlias) else str(each)
 
 
 # --------------------------------------------------------------------------------------------------------- state graphs
