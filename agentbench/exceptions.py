@@ -50,8 +50,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from types import GenericAlias
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_origin
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -492,7 +491,7 @@ def _type_names(types: Sequence[Any]) -> str:
 
 def _type_name(each: Any) -> str:
     # On Python 3.10 list[int] is an instance of type, with the name of list.
-    return each.__name__ if isinstance(each, type) and not isinstance(each, GenericAlias) else str(each)
+    return each.__name__ if isinstance(each, type) and get_origin(each) is None else str(each)
 
 
 # --------------------------------------------------------------------------------------------------------- state graphs
