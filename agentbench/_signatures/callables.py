@@ -92,8 +92,8 @@ def _function_inside(func: Callable[..., object]) -> FunctionType | None:
             func = type(func).__call__
         else:
             return None
-    inside = inspect.unwrap(func)
-    return func if inside is func else _function_inside(inside)
+    wrapped = getattr(func, "__wrapped__", None)
+    return func if wrapped is None else _function_inside(wrapped)
 
 
 def _parameters_of(func: Callable[..., object]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -7,7 +7,7 @@ import operator
 import types
 import typing
 from collections.abc import Iterator
-from typing import Annotated, Any, ForwardRef, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 TypeLike = Any
 """Anything that may stand in an annotation: typing has no static name for that before Python 3.15."""
@@ -79,11 +79,6 @@ def is_type_form(value: object) -> bool:
     if value is None or isinstance(value, (type, TypeVar, typing.NewType)):
         return True
     return origin_of(value) is not None or is_alias(value) or special_name(value) in _TYPES_WITHOUT_ORIGIN
-
-
-def is_forward_reference(type_: TypeLike) -> bool:
-    """Whether this names a type that nobody has looked up yet."""
-    return isinstance(type_, (str, ForwardRef))
 
 
 def unwrap(type_: TypeLike) -> TypeLike:

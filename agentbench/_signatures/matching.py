@@ -37,14 +37,18 @@ def is_instance_of(value: object, type_: TypeLike) -> bool:
     `list`, `set`, `tuple` and `dict` are decided by their origin. What cannot be decided at run time (protocols
     that are not runtime-checkable, unbound type variables, unresolved names) accepts every value.
     """
-    return check_for(type_)(value)
+    try:
+        check = _cached_check(type_)
+    except TypeError:  # unhashable, such as Literal[[1]]
+        check = _compile(type_)
+    return check(value)
 
 
 def check_for(type_: TypeLike) -> Check:
     """Return the compiled check of a type: `check_for(t)(v)` equals `is_instance_of(v, t)`."""
     try:
         return _cached_check(type_)
-    except TypeError:  # unhashable, such as Literal[[1]]
+    except TypeError:
         return _compile(type_)
 
 
@@ -54,12 +58,22 @@ def decided_by_class(type_: TypeLike) -> bool:
     True for classes, `Any`, and unions of those. False for generics, literals, typed dicts, protocols and classes
     whose metaclass has an `isinstance` rule of its own (pydantic's rule is known to look at the class only).
     """
+    try:
+        return _cached_decision(type_)
+    except TypeError:
+        return _decide(type_)
+
+
+def _decide(type_: TypeLike) -> bool:
     form = unwrap(type_)
     if is_union(form):
         return all(decided_by_class(member) for member in get_args(form))
     if is_any(form) or is_never(form):
         return True
     return isinstance(form, type) and origin_of(form) is None and _has_plain_instance_check(form)
+
+
+_cached_decision = lru_cache(maxsize=2048)(_decide)
 
 
 def _has_plain_instance_check(cls: type) -> bool:
@@ -198,7 +212,7 @@ def _is_unpacked(arg: TypeLike) -> bool:
 
 
 def _check_every(type_: TypeLike) -> Callable[[Iterable[object]], bool]:
-    """Return a check of all items of a container, which costs one look per class where the class decides."""
+    """Return a check of all items of a container; items of exactly the right class cost next to nothing."""
     check = check_for(type_)
     if check is _accept:
         return _accept
@@ -206,9 +220,10 @@ def _check_every(type_: TypeLike) -> Callable[[Iterable[object]], bool]:
     if classes is None:
         return lambda items: all(map(check, items))
 
+    exactly = frozenset(classes)
+
     def every(items: Iterable[object]) -> bool:
-        # Proxies name another class in `__class__`, which only isinstance sees; hence the second look.
-        return all(issubclass(cls, classes) for cls in set(map(type, items))) or all(map(check, items))
+        return exactly.issuperset(map(type, items)) or all(map(check, items))
 
     return every
 

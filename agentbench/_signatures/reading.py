@@ -41,7 +41,7 @@ class Reading:
         unknown: Errors about names that are not known (yet).
     """
 
-    __slots__ = ("_complaint", "_context_type", "_decorator", "_known", "_scope", "callee", "explicit", "unknown")
+    __slots__ = ("_context_type", "_decorator", "_known", "_scope", "callee", "explicit", "unknown")
 
     def __init__(
         self,
@@ -54,9 +54,12 @@ class Reading:
         self.callee, self.explicit = callee, explicit
         self.unknown: list[Exception] = []
         self._decorator, self._context_type = decorator, context_type
-        self._complaint = Complaint(decorator, callee.name, context_type.__name__)
         self._known: Mapping[str, object] = known or {}
         self._scope: Scope | None = None
+
+    @property
+    def _complaint(self) -> Complaint:
+        return Complaint(self._decorator, self.callee.name, self._context_type.__name__)
 
     @property
     def scope(self) -> Scope:

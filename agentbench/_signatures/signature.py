@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 from agentbench._signatures.forms import TypeLike
@@ -36,7 +36,8 @@ class ExplicitTypes:
 
     def has_any(self) -> bool:
         """Whether any type was passed, which makes the mode explicit."""
-        return any(self.has(field.name) for field in fields(self))
+        given = (self.input, self.output, self.workflow_output, self.request, self.response)
+        return any(map(is_given, given))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,10 @@ class Folder(typing.TypedDict):
     folders: list[Folder]
 
 
+class LostMovie(typing.TypedDict):
+    title: Nowhere  # type: ignore[name-defined]  # noqa: F821
+
+
 class NewerMovie(typing_extensions.TypedDict):
     title: typing_extensions.Required[Annotated[str, "name"]]
 
@@ -146,6 +150,9 @@ MATCHES = [
     ({"title": "Up", "year": 2009, "rating": 5}, Movie),
     (collections.OrderedDict(title="Up"), Movie),
     ({"title": "Up"}, NewerMovie),
+    ({"title": 3}, LostMovie),
+    ([1], list[Annotated[int, ["unhashable"]]]),
+    ({1: 2}, dict[str]),  # type: ignore[misc]
     ({"name": "a", "folders": [{"name": "b", "folders": []}]}, Folder),
     (Door(), Closeable),
     (Door(), Unchecked),
@@ -200,6 +207,7 @@ MISMATCHES = [
     ("3", Annotated[int, "unit"]),
     ("3", UserId),
     ({}, Movie),
+    ({}, LostMovie),
     ({"title": 3}, Movie),
     ({"title": "Up", "year": "2009"}, Movie),
     ([("title", "Up")], Movie),
@@ -226,6 +234,12 @@ def test_another_value_does_not_match(value, type_):
 
 def test_a_check_is_compiled_once():
     assert check_for(list[int]) is check_for(list[int])
+
+
+def test_a_type_that_cannot_be_remembered_is_compiled_each_time():
+    check = check_for(Literal[[1]])
+    assert check([1])
+    assert not check([2])
 
 
 def test_a_literal_does_not_ask_strangers_whether_they_are_equal():
@@ -265,7 +279,20 @@ class Hooked(abc.ABC):  # noqa: B024  the hook is what is tested
 
 @pytest.mark.parametrize(
     "type_",
-    [int, object, None, Any, NoReturn, int | None, Union[int, Box], Model, Hooked, Color, UserId, Annotated[int, 1]],
+    [
+        int,
+        object,
+        None,
+        Any,
+        NoReturn,
+        int | None,
+        Union[int, Box],
+        Model,
+        Hooked,
+        Color,
+        UserId,
+        Annotated[int, ["unhashable"]],
+    ],
 )
 def test_the_class_decides_for_classes_and_unions_of_them(type_):
     assert decided_by_class(type_)
