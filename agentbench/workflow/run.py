@@ -23,6 +23,7 @@ from agentbench.workflow.result import WorkflowRunResult
 from agentbench.workflow.stream import LiveSteps
 
 if TYPE_CHECKING:
+    from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.workflow import Workflow
 
 Predicate = Callable[[StepReport, list[PlannedDelivery]], "PauseReason | str | None"]
@@ -116,6 +117,11 @@ class WorkflowRun(Displayable):
     def last_checkpoint(self) -> CheckpointInfo | None:
         """The latest of them."""
         return self._log.checkpoints[-1] if self._log.checkpoints else None
+
+    @property
+    def storage(self) -> CheckpointStorage | None:
+        """Where this run's checkpoints go; None when it saves none."""
+        return self._storage
 
     @property
     def pending_messages(self) -> list[WorkflowMessage]:
