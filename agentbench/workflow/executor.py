@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench._signatures import flatten_union, is_type_compatible
@@ -100,12 +101,12 @@ class Executor:
     @property
     def output_types(self) -> list[Any]:
         """Types that handlers and response handlers send; unions flattened, first seen first."""
-        return _distinct(s.signature.send_types for s in self._specs())
+        return _distinct(tuple([s.signature.send_types for s in self._specs()]))
 
     @property
     def workflow_output_types(self) -> list[Any]:
         """Types that handlers and response handlers yield; unions flattened, first seen first."""
-        return _distinct(s.signature.yield_types for s in self._specs())
+        return _distinct(tuple([s.signature.yield_types for s in self._specs()]))
 
     def _specs(self) -> list[HandlerSpec]:
         handlers = self._handlers.specs if self._handlers is not None else []
@@ -217,11 +218,22 @@ def _replaced(
     )
 
 
-def _distinct(groups: Any) -> list[Any]:
+def _distinct(groups: tuple[tuple[Any, ...], ...]) -> list[Any]:
+    try:
+        return list(_remembered(groups))
+    except TypeError:  # a type that cannot be hashed, such as Literal[[1]]
+        return list(_flattened(groups))
+
+
+def _flattened(groups: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
     found: list[Any] = []
     for group in groups:
         for declared in group:
             for member in flatten_union(declared):
                 if member not in found:
                     found.append(member)
-    return found
+    return tuple(found)
+
+
+# Building asks every executor for its types, and a graph has many executors of few classes.
+_remembered = lru_cache(maxsize=1024)(_flattened)
