@@ -31,9 +31,11 @@ __all__ = [
     "current_engine",
     "engine_thread",
     "on_engine_thread",
+    "require_blocking",
     "run_sync",
     "submit",
     "threads_available",
+    "wait_sync",
 ]
 
 T = TypeVar("T")
@@ -345,13 +347,42 @@ def run_sync(awaitable: Awaitable[T], *, timeout: float | None = None) -> T:
         Exception: Whatever the work raises.
     """
     name = _name_of(awaitable)
+    try:
+        require_blocking(name)
+    except (NestedLoopError, NoBlockingError):
+        _discard(awaitable)
+        raise
+    return wait_sync(submit(awaitable), timeout=timeout, name=name)
+
+
+def require_blocking(call: str) -> None:
+    """Refuse to wait where waiting could never end.
+
+    Args:
+        call: The awaitable form of what is to be waited for, for the message.
+
+    Raises:
+        NestedLoopError: On the engine thread.
+        NoBlockingError: If this Python has no threads.
+    """
     if on_engine_thread():
-        _discard(awaitable)
-        raise NestedLoopError(name)
+        raise NestedLoopError(call)
     if not threads_available():
-        _discard(awaitable)
-        raise NoBlockingError(name)
-    future = submit(awaitable)
+        raise NoBlockingError(call)
+
+
+def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: str = "The work") -> T:
+    """Wait for work that was submitted. An interrupt (Ctrl-C, the stop button) cancels it.
+
+    Args:
+        future: What `submit` returned.
+        timeout: Longest wait in seconds; `None` for no limit.
+        name: What is waited for, for the message.
+
+    Raises:
+        TimeoutError: After `timeout` seconds; the work is cancelled.
+        Exception: Whatever the work raises.
+    """
     try:
         in_time = _waited(future, timeout)
     except BaseException:

@@ -118,9 +118,10 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The run was started or resumed; nothing was executed."""
+    """The run was started or resumed; nothing was executed. `line`: the checkpoints that lead to it, oldest first."""
 
     facts: RunFacts
+    line: Sequence[CheckpointInfo] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,7 @@ class StepperModel:
         self.note: str | None = None
         self.stop_wanted = False
         self._goal: _Goal | None = None
+        self._last_rest: Moment = {}
         self._kept = 0  # checkpoints of earlier runs that the present one descends from
 
     # ---- what can be asked ---------------------------------------------------------------------------------------
@@ -167,6 +168,9 @@ class StepperModel:
         return self._set_out(asked, asked.count, StepperStatus.STEPPING if asked.count == 1 else StepperStatus.RUNNING)
 
     def _on_run_asked(self, asked: RunAsked) -> Instruction | None:
+        if asked.through and self.status is StepperStatus.WAITING and self.viewing is None and not self.facts.planned:
+            self._goal = _Goal(asked.limit, asked)
+            return None
         self._require("run")
         return self._set_out(asked, asked.limit, StepperStatus.RUNNING)
 
@@ -249,8 +253,11 @@ class StepperModel:
     # ---- engine ----------------------------------------------------------------------------------------------------
 
     def _on_started(self, told: Started) -> None:
+        self.past = [Past(info, dict.fromkeys(info.writers, "done")) for info in told.line]
+        self._kept = len(self.past)
         self._learn(told.facts)
-        self.status = self._status_at_rest()
+        if self._goal is None:
+            self.status = self._status_at_rest()
 
     def _on_event_seen(self, told: EventSeen) -> None:
         self.activity.see(told.event)
@@ -390,11 +397,13 @@ class StepperModel:
         else:
             self.activity.wait_for(waiting)
         known = {past.info.checkpoint_id: past for past in self.past[self._kept :]}
-        self.past[self._kept :] = [
-            known.get(info.checkpoint_id) or Past(info, self.activity.moment()) for info in facts.checkpoints
-        ]
-        if self.past and at_rest and facts.checkpoints:
-            self.past[-1].moment = self.activity.moment()
+        # A superstep that takes up an answer saves twice: first what stood before it.
+        line = [known.get(info.checkpoint_id) or Past(info, self._last_rest) for info in facts.checkpoints]
+        if at_rest:
+            self._last_rest = self.activity.moment()
+            if line:
+                line[-1].moment = self._last_rest
+        self.past[self._kept :] = line
 
 
 _ENDED = {"FAILED": StepperStatus.FAILED, "CANCELLED": StepperStatus.CANCELLED}
