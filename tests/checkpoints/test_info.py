@@ -92,7 +92,7 @@ def test_an_info_cannot_be_changed():
 
 def test_only_the_first_four_values_are_positional():
     with pytest.raises(TypeError):
-        CheckpointInfo("flow", "c", 0, "time", "previous")  # type: ignore[misc]
+        CheckpointInfo("flow", "c", 0, "time", "previous")  # type: ignore[call-arg]
 
 
 def test_later_changes_of_the_checkpoint_do_not_reach_its_info():

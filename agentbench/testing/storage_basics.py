@@ -1,0 +1,283 @@
+"""What every checkpoint storage must do with its six methods. Each check starts with an empty storage."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import decimal
+import enum
+import math
+import threading
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from agentbench.checkpoints.fork import fork_checkpoint
+from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.testing.expectations import (
+    FLOW,
+    expect,
+    expect_equal,
+    expect_error,
+    expect_same,
+    ids_of,
+    make_checkpoint,
+    save_chain,
+)
+from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflow.message import MessageType, WorkflowMessage
+
+
+async def a_saved_checkpoint_is_loaded_with_all_its_fields(storage: CheckpointStorage) -> None:
+    """Texts, numbers, truth values, `None`, lists and dictionaries come back equal, at any depth."""
+    saved = make_checkpoint(
+        3,
+        previous_checkpoint_id="an-older-one",
+        state={
+            "text": "ä \U0001f600 \n \x00 '\"\\",
+            "numbers": [0, -1, 2**70, 1.5, 1e300, True],
+            "nothing": None,
+            "empty": [{}, [], ""],
+            "deep": {"a": [{"b": [{"c": 1}]}]},
+            "__t__": "a key that a codec may use",
+        },
+        metadata={"run_id": "run-1", "writers": ["a", "b"], "tags": {"mine": [1]}},
+    )
+    returned = await storage.save(saved)
+    expect_equal(returned, saved.checkpoint_id, "what save() returned")
+    expect_same(await storage.load(saved.checkpoint_id), saved, "the loaded checkpoint")
+
+
+async def messages_and_requests_of_the_engine_are_kept(storage: CheckpointStorage) -> None:
+    """A run can only go on from a checkpoint whose messages and request events are objects again."""
+    request = WorkflowEvent.request_info("r1", "asker", "May I?", list[str])
+    plain = WorkflowMessage({"n": [1]}, "sender", target_id="asker", trace_contexts=[{"traceparent": "t"}])
+    answer = WorkflowMessage(
+        "yes", "internal:asker", "asker", type=MessageType.RESPONSE, original_request_info_event=request
+    )
+    saved = make_checkpoint(
+        1,
+        messages={"sender": [plain, plain], "internal:asker": [answer]},
+        pending_request_info_events={"r1": request},
+    )
+    await storage.save(saved)
+    loaded = await storage.load(saved.checkpoint_id)
+    expect_equal(list(loaded.messages), ["sender", "internal:asker"], "the senders of the loaded messages")
+    expect_equal(loaded.messages["sender"], [plain, plain], "the loaded messages")
+    (loaded_answer,) = loaded.messages["internal:asker"]
+    expect_equal((loaded_answer.data, loaded_answer.type), ("yes", MessageType.RESPONSE), "the loaded answer")
+    asked = loaded_answer.original_request_info_event
+    for event, where in ((asked, "in its answer"), (loaded.pending_request_info_events["r1"], "that is open")):
+        expect(isinstance(event, WorkflowEvent), f"The loaded request {where} is {event!r}, expected a WorkflowEvent.")
+        found = (event.type, event.request_id, event.source_executor_id, event.data, event.response_type)
+        expect_equal(found, ("request_info", "r1", "asker", "May I?", list[str]), f"the loaded request {where}")
+
+
+class _Colour(str, enum.Enum):
+    RED = "red"
+
+
+@dataclass
+class _Point:
+    x: int
+    inner: Any = None
+
+
+_BEYOND_JSON: dict[str, Any] = {
+    "a tuple": (1, ("a", [2])),
+    "a set": {1, 2},
+    "a frozenset": frozenset({"a"}),
+    "bytes": b"\x00\xff",
+    "a datetime": datetime.datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc),
+    "a date": datetime.date(2024, 1, 2),
+    "a duration": datetime.timedelta(days=1, microseconds=1),
+    "a UUID": uuid.UUID(int=7),
+    "a decimal": decimal.Decimal("1.10"),
+    "integer keys": {1: "a", 2: {3: "b"}},
+    "an enum of texts": [_Colour.RED],
+    "a dataclass": _Point(1, _Point(2, (3,))),
+    "floats that are no numbers": [math.inf, -math.inf, math.nan],
+}
+
+
+async def values_beyond_json_are_kept_or_refused_but_never_changed(storage: CheckpointStorage) -> None:
+    """A tuple that comes back as a list breaks the run later, and far away from here."""
+    for what, value in _BEYOND_JSON.items():
+        saved = make_checkpoint(1, state={"value": value})
+        try:
+            await storage.save(saved)
+        except WorkflowCheckpointException:
+            continue
+        loaded = (await storage.load(saved.checkpoint_id)).state["value"]
+        expect_equal(_with_types(loaded), _with_types(value), f"{what}, saved and loaded")
+
+
+def _with_types(value: Any) -> Any:
+    if isinstance(value, dict):
+        return type(value), [(_with_types(key), _with_types(item)) for key, item in value.items()]
+    if isinstance(value, (list, tuple)):
+        return type(value), [_with_types(item) for item in value]
+    if isinstance(value, _Point):
+        return type(value), _with_types(value.x), _with_types(value.inner)
+    return type(value), repr(value) if isinstance(value, float) else value
+
+
+async def what_cannot_be_kept_is_refused_and_leaves_no_trace(storage: CheckpointStorage) -> None:
+    """`save` raises `WorkflowCheckpointException`, whatever went wrong below it."""
+    (first,) = await save_chain(storage, 1)
+    impossible = make_checkpoint(2, state={"value": [threading.Lock()]})
+    await expect_error(WorkflowCheckpointException, storage.save(impossible), "saving a lock")
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first]), "the ids after a failed save")
+
+
+async def an_unknown_id_is_a_checkpoint_exception(storage: CheckpointStorage) -> None:
+    """Also in a storage that holds other checkpoints."""
+    await expect_error(WorkflowCheckpointException, storage.load("nobody"), "load() of an unknown id")
+    await save_chain(storage, 1)
+    await expect_error(WorkflowCheckpointException, storage.load("nobody"), "load() of an unknown id")
+
+
+async def an_unknown_name_has_no_checkpoints(storage: CheckpointStorage) -> None:
+    """Empty lists and `None`, no errors."""
+    await save_chain(storage, 1)
+    expect_equal(await storage.list_checkpoints(workflow_name="nobody"), [], "list_checkpoints() of an unknown name")
+    expect_equal(await storage.list_checkpoint_ids(workflow_name="nobody"), [], "list_checkpoint_ids() of such a name")
+    expect_equal(await storage.get_latest(workflow_name="nobody"), None, "get_latest() of an unknown name")
+
+
+async def a_chain_is_listed_oldest_first(storage: CheckpointStorage) -> None:
+    """Checkpoints, ids and the latest one tell the same story."""
+    saved = await save_chain(storage, 12)
+    listed = await storage.list_checkpoints(workflow_name=FLOW)
+    expect_equal(ids_of(listed), ids_of(saved), "the ids of list_checkpoints()")
+    for found, expected in zip(listed, saved, strict=True):
+        expect_same(found, expected, "a listed checkpoint")
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(saved), "list_checkpoint_ids()")
+    latest = await storage.get_latest(workflow_name=FLOW)
+    expect(latest is not None, "get_latest() found nothing although there are checkpoints.")
+    if latest is not None:
+        expect_same(latest, saved[-1], "the latest checkpoint")
+
+
+async def names_are_told_apart_exactly(storage: CheckpointStorage) -> None:
+    """No prefix, pattern, other case or other spelling of a name finds its checkpoints."""
+    names = ["flow", "flow2", "flo", "Flow", "fl%", "fl_w", "*", "flow/thread 1", "flow/thread%201", "flöw", "a'b\"c"]
+    saved = {name: await save_chain(storage, 2, workflow_name=name) for name in names}
+    for name in names:
+        ids = await storage.list_checkpoint_ids(workflow_name=name)
+        expect_equal(ids, ids_of(saved[name]), f"the ids of the name {name!r}")
+        listed = await storage.list_checkpoints(workflow_name=name)
+        expect_equal({each.workflow_name for each in listed}, {name}, f"the names of the checkpoints of {name!r}")
+
+
+async def later_changes_do_not_reach_what_was_saved(storage: CheckpointStorage) -> None:
+    """A run goes on changing the very objects that it saved."""
+    items = [1]
+    saved = make_checkpoint(1, state={"items": items}, messages={"a": [WorkflowMessage([1], "a")]})
+    await storage.save(saved)
+    items.append(2)
+    saved.messages["a"][0].data.append(2)
+    saved.messages["b"] = []
+    saved.state["more"] = saved.metadata["more"] = True
+    loaded = await storage.load(saved.checkpoint_id)
+    expect_equal(loaded.state, {"items": [1]}, "the state after the saved one was changed")
+    expect_equal(list(loaded.messages), ["a"], "the senders after the saved ones were changed")
+    expect_equal(loaded.messages["a"][0].data, [1], "the message after the saved one was changed")
+    expect("more" not in loaded.metadata, "The kept metadata changed together with the object that had been saved.")
+
+
+async def every_load_gives_the_same(storage: CheckpointStorage) -> None:
+    """Three runs resumed from one checkpoint begin alike, whatever the first ones did with theirs."""
+    saved = make_checkpoint(1, state={"items": [[1]]}, messages={"a": [WorkflowMessage({"n": 1}, "a")]})
+    expected = make_checkpoint(1, state={"items": [[1]]}, messages={"a": [WorkflowMessage({"n": 1}, "a")]})
+    expected.checkpoint_id = await storage.save(saved)
+    for _ in range(3):
+        latest = await storage.get_latest(workflow_name=FLOW)
+        (listed,) = await storage.list_checkpoints(workflow_name=FLOW)
+        for found in (await storage.load(saved.checkpoint_id), listed, latest):
+            if found is None:
+                problem = "get_latest() found nothing although there is a checkpoint."
+                raise AssertionError(problem)
+            expect_same(found, expected, "a checkpoint after an equal one was changed by its user")
+            found.state["items"][0].append("changed")
+            found.messages["a"][0].data["n"] = "changed"
+            found.metadata["changed"] = True
+
+
+async def deleting_forgets_a_checkpoint_once(storage: CheckpointStorage) -> None:
+    """`True` for one that was there, `False` the second time; the others stay."""
+    first, second, third = await save_chain(storage, 3)
+    expect_equal(await storage.delete(third.checkpoint_id), True, "delete() of a checkpoint")
+    expect_equal(await storage.delete(third.checkpoint_id), False, "delete() of a deleted checkpoint")
+    expect_equal(await storage.delete("nobody"), False, "delete() of an unknown id")
+    await expect_error(WorkflowCheckpointException, storage.load(third.checkpoint_id), "load() of a deleted one")
+    expect_equal(
+        await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first, second]), "the ids after a deletion"
+    )
+    latest = await storage.get_latest(workflow_name=FLOW)
+    expect_equal(latest and latest.checkpoint_id, second.checkpoint_id, "the latest one after a deletion")
+    for left in (first, second):
+        expect_same(await storage.load(left.checkpoint_id), left, "a checkpoint that was not deleted")
+
+
+async def saving_an_id_again_replaces_the_checkpoint(storage: CheckpointStorage) -> None:
+    """Also when it moves to another chain."""
+    first, second = await save_chain(storage, 2)
+    second.state = {"step": "another"}
+    await storage.save(second)
+    expect_equal(
+        await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first, second]), "the ids after saving one again"
+    )
+    expect_same(await storage.load(second.checkpoint_id), second, "the checkpoint that was saved again")
+    second.workflow_name = "another"
+    await storage.save(second)
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first]), "the ids after one moved away")
+    expect_equal(
+        await storage.list_checkpoint_ids(workflow_name="another"), ids_of([second]), "the ids of its new name"
+    )
+
+
+async def saves_at_the_same_time_are_all_kept(storage: CheckpointStorage) -> None:
+    """Several runs may share a storage."""
+    made = [make_checkpoint(seq, workflow_name=f"flow-{seq % 3}") for seq in range(1, 31)]
+    await asyncio.gather(*map(storage.save, made))
+    for number in range(3):
+        expected = ids_of([each for each in made if each.workflow_name == f"flow-{number}"])
+        ids = await storage.list_checkpoint_ids(workflow_name=f"flow-{number}")
+        expect_equal(ids, expected, "the ids after 30 saves at the same time")
+
+
+async def a_fork_leaves_everything_else_as_it_was(storage: CheckpointStorage) -> None:
+    """`fork_checkpoint` works with any storage."""
+    saved = await save_chain(storage, 3)
+    info = await fork_checkpoint(storage, saved[1].checkpoint_id, state_updates={"step": "edited"})
+    expect_equal(
+        await storage.list_checkpoint_ids(workflow_name=FLOW),
+        [*ids_of(saved), info.checkpoint_id],
+        "the ids after a fork",
+    )
+    for before in saved:
+        expect_same(await storage.load(before.checkpoint_id), before, "a checkpoint after another one was forked")
+    fork = await storage.load(info.checkpoint_id)
+    expect_equal(fork.state, {"step": "edited"}, "the state of the fork")
+    expect_equal(fork.previous_checkpoint_id, saved[1].checkpoint_id, "what the fork follows")
+
+
+CHECKS: tuple[Callable[[CheckpointStorage], Awaitable[None]], ...] = (
+    a_saved_checkpoint_is_loaded_with_all_its_fields,
+    messages_and_requests_of_the_engine_are_kept,
+    values_beyond_json_are_kept_or_refused_but_never_changed,
+    what_cannot_be_kept_is_refused_and_leaves_no_trace,
+    an_unknown_id_is_a_checkpoint_exception,
+    an_unknown_name_has_no_checkpoints,
+    a_chain_is_listed_oldest_first,
+    names_are_told_apart_exactly,
+    later_changes_do_not_reach_what_was_saved,
+    every_load_gives_the_same,
+    deleting_forgets_a_checkpoint_once,
+    saving_an_id_again_replaces_the_checkpoint,
+    saves_at_the_same_time_are_all_kept,
+    a_fork_leaves_everything_else_as_it_was,
+)

@@ -1,0 +1,243 @@
+"""What a checkpoint storage with an optional capability must do. Each check starts with an empty storage.
+
+They go through the functions of `agentbench.checkpoints.storage`, which hand over to the storage's own methods.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.storage import (
+    CheckpointStorage,
+    delete_chain,
+    head_of,
+    list_infos,
+    list_workflow_names,
+    prune,
+    save_if_head,
+)
+from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
+from agentbench.testing.expectations import (
+    FLOW,
+    expect,
+    expect_equal,
+    expect_error,
+    expect_same,
+    ids_of,
+    make_checkpoint,
+    save_chain,
+)
+from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflow.message import WorkflowMessage
+
+Check = Callable[[CheckpointStorage], Awaitable[None]]
+
+# --------------------------------------------------------------------------------------------------------------- infos
+
+
+async def an_info_says_what_its_checkpoint_says(storage: CheckpointStorage) -> None:
+    """All but the number of written bytes, which only the storage knows."""
+    first = make_checkpoint(
+        1,
+        messages={"a": [WorkflowMessage(1, "a"), WorkflowMessage(2, "a")], "b": [WorkflowMessage(3, "b")]},
+        pending_request_info_events={"r": WorkflowEvent.request_info("r", "a", "May I?", bool)},
+        metadata={
+            "source": "input",
+            "run_id": "run-1",
+            "writers": ["a", "b"],
+            "forked_from": "elsewhere",
+            "graph_signature": {"start_executor": "a"},
+            "tags": ["mine"],
+        },
+    )
+    second = make_checkpoint(2, previous_checkpoint_id=first.checkpoint_id)
+    for checkpoint in (first, second):
+        await storage.save(checkpoint)
+    infos = await list_infos(storage, workflow_name=FLOW)
+    expect_equal(list(map(_facts, infos)), [_facts(CheckpointInfo.of(each)) for each in (first, second)], "the infos")
+
+
+def _facts(info: CheckpointInfo) -> dict[str, Any]:
+    facts = dataclasses.asdict(info)
+    del facts["size_bytes"]
+    facts["metadata"].pop("sizes", None)
+    return facts
+
+
+async def infos_are_listed_oldest_first_by_chain(storage: CheckpointStorage) -> None:
+    """One chain, or all of them, sorted by name."""
+    by_name = {name: await save_chain(storage, 3, workflow_name=name) for name in ("b", "a", "c")}
+    expect_equal(ids_of(await list_infos(storage, workflow_name="b")), ids_of(by_name["b"]), "the infos of one chain")
+    expect_equal(await list_infos(storage, workflow_name="nobody"), [], "the infos of an unknown chain")
+    expected = ids_of([*by_name["a"], *by_name["b"], *by_name["c"]])
+    expect_equal(ids_of(await list_infos(storage)), expected, "the infos of all chains")
+    expect_equal(ids_of(await list_infos(storage, limit=4)), expected[-4:], "the newest infos of all chains")
+
+
+async def infos_are_chosen_by_run(storage: CheckpointStorage) -> None:
+    """In one chain and in all of them."""
+    runs = ["r1", "r2", "r1", "r1", "r2"]
+    saved = [make_checkpoint(seq, metadata={"run_id": run_id}) for seq, run_id in enumerate(runs, start=1)]
+    saved.append(make_checkpoint(1, workflow_name="other", metadata={"run_id": "r1"}))
+    for checkpoint in saved:
+        await storage.save(checkpoint)
+    of_run = [checkpoint for checkpoint in saved if checkpoint.metadata["run_id"] == "r1"]
+    expect_equal(ids_of(await list_infos(storage, run_id="r1")), ids_of(of_run), "the infos of a run")
+    found = await list_infos(storage, workflow_name=FLOW, run_id="r1", limit=2)
+    expect_equal(ids_of(found), ids_of(of_run[1:3]), "the newest infos of a run in a chain")
+    found = await list_infos(storage, workflow_name=FLOW, run_id="r2", before=saved[4].checkpoint_id)
+    expect_equal(ids_of(found), ids_of([saved[1]]), "the infos of a run before a checkpoint")
+    expect_equal(await list_infos(storage, run_id="nobody"), [], "the infos of an unknown run")
+
+
+async def infos_can_be_paged_backwards(storage: CheckpointStorage) -> None:
+    """`limit` takes the newest, `before` leaves out a checkpoint and all after it."""
+    saved = ids_of(await save_chain(storage, 5))
+    pages = [await list_infos(storage, workflow_name=FLOW, limit=2)]
+    while pages[-1]:
+        before = pages[-1][0].checkpoint_id
+        pages.append(await list_infos(storage, workflow_name=FLOW, before=before, limit=2))
+    expect_equal([ids_of(page) for page in pages], [saved[3:], saved[1:3], saved[:1], []], "the pages of infos")
+    expect_equal(await list_infos(storage, workflow_name=FLOW, limit=0), [], "the infos up to a limit of 0")
+    await expect_error(ValueError, list_infos(storage, workflow_name=FLOW, limit=-1), "a negative limit")
+    unknown = list_infos(storage, workflow_name=FLOW, before="nobody")
+    await expect_error(CheckpointNotFoundError, unknown, "infos before an unknown checkpoint")
+
+
+async def the_sequence_number_goes_before_the_time(storage: CheckpointStorage) -> None:
+    """Clocks go back. Checkpoints without a number come first, in order of time."""
+    times = {number: f"2024-01-01T00:00:{number:02}.000000+00:00" for number in range(60)}
+    late = make_checkpoint(2, timestamp=times[10])
+    early = make_checkpoint(1, timestamp=times[20])
+    twin = make_checkpoint(2, timestamp=times[5])
+    bare = [WorkflowCheckpoint(FLOW, "hash", timestamp=times[number]) for number in (50, 40)]
+    for checkpoint in (late, bare[0], early, bare[1], twin):
+        await storage.save(checkpoint)
+    expected = ids_of([bare[1], bare[0], early, twin, late])
+    listed = await storage.list_checkpoints(workflow_name=FLOW)
+    expect_equal(ids_of(listed), expected, "the order of list_checkpoints()")
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), expected, "the order of list_checkpoint_ids()")
+    expect_equal(ids_of(await list_infos(storage, workflow_name=FLOW)), expected, "the order of list_infos()")
+    latest = await storage.get_latest(workflow_name=FLOW)
+    expect_equal(latest and latest.checkpoint_id, late.checkpoint_id, "the latest checkpoint")
+    head = await head_of(storage, FLOW)
+    expect_equal(head and head.checkpoint_id, late.checkpoint_id, "the head of the chain")
+
+
+# --------------------------------------------------------------------------------------------------------------- names
+
+
+async def the_names_of_chains_are_listed(storage: CheckpointStorage) -> None:
+    """Sorted, by prefix too, and only while a chain has checkpoints."""
+    names = ["graph/2", "graph/1", "Graph/3", "gr%", "other", "graph"]
+    saved = {name: await save_chain(storage, 2, workflow_name=name) for name in names}
+    expect_equal(await list_workflow_names(storage), sorted(names), "the names")
+    expect_equal(await list_workflow_names(storage, "graph/"), ["graph/1", "graph/2"], "the names that begin so")
+    expect_equal(await list_workflow_names(storage, "gr%"), ["gr%"], "the names that begin with a sign of patterns")
+    expect_equal(await list_workflow_names(storage, "nobody"), [], "the names that begin like no name")
+    for checkpoint in saved["other"]:
+        await storage.delete(checkpoint.checkpoint_id)
+    expect("other" not in await list_workflow_names(storage), "A chain whose checkpoints were deleted is still listed.")
+
+
+# ---------------------------------------------------------------------------------------------------------------- head
+
+
+async def a_chain_goes_on_only_from_its_head(storage: CheckpointStorage) -> None:
+    """0 stands for a chain that has no checkpoints yet; what is refused leaves no trace."""
+    first, second, rival = make_checkpoint(1), make_checkpoint(2), make_checkpoint(2)
+    await expect_error(WorkflowBusyError, save_if_head(storage, second, 1), "going on from a head that is not there")
+    expect_equal(await save_if_head(storage, first, 0), first.checkpoint_id, "what save_if_head() returned")
+    await expect_error(WorkflowBusyError, save_if_head(storage, rival, 0), "beginning a chain that has begun")
+    await save_if_head(storage, second, 1)
+    await expect_error(WorkflowBusyError, save_if_head(storage, rival, 1), "going on from a former head")
+    expect_equal(
+        await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first, second]), "the ids after refused saves"
+    )
+    expect_same(await storage.load(second.checkpoint_id), second, "a checkpoint that was saved as the head")
+    await save_if_head(storage, make_checkpoint(1, workflow_name="other"), 0)
+
+
+async def of_several_rivals_one_moves_the_chain_on(storage: CheckpointStorage) -> None:
+    """Check and save are one step."""
+    rivals = [make_checkpoint(1) for _ in range(8)]
+    results = await asyncio.gather(*(save_if_head(storage, rival, 0) for rival in rivals), return_exceptions=True)
+    saved = [result for result in results if isinstance(result, str)]
+    busy = [result for result in results if isinstance(result, WorkflowBusyError)]
+    expect_equal((len(saved), len(busy)), (1, 7), f"how many of 8 rivals were saved and refused (in {results!r})")
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), saved, "the ids after 8 rivals")
+
+
+async def the_head_is_the_highest_sequence_number(storage: CheckpointStorage) -> None:
+    """Not the checkpoint with the newest time."""
+    first = make_checkpoint(1, timestamp="2024-01-01T00:00:09.000000+00:00")
+    second = make_checkpoint(2, timestamp="2024-01-01T00:00:01.000000+00:00")
+    for checkpoint in (second, first):
+        await storage.save(checkpoint)
+    await expect_error(WorkflowBusyError, save_if_head(storage, make_checkpoint(2), 1), "going on from the newest time")
+    await save_if_head(storage, make_checkpoint(3), 2)
+
+
+# --------------------------------------------------------------------------------------------------------------- prune
+
+
+async def pruning_keeps_the_newest_checkpoints_of_one_chain(storage: CheckpointStorage) -> None:
+    """What is left is whole: it shares nothing that went away."""
+    conversation = ["a long text " * 20, "another one " * 20]
+    saved = await save_chain(storage, 6, state={"conversation": conversation})
+    other = await save_chain(storage, 3, workflow_name="other", state={"conversation": conversation})
+    expect_equal(await prune(storage, workflow_name=FLOW, keep=2), 4, "how many were removed")
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(saved[4:]), "the ids that were kept")
+    expect_equal(await storage.list_checkpoint_ids(workflow_name="other"), ids_of(other), "the ids of another chain")
+    for left in [*saved[4:], *other]:
+        expect_same(await storage.load(left.checkpoint_id), left, "a checkpoint that was kept")
+    for gone in saved[:4]:
+        await expect_error(WorkflowCheckpointException, storage.load(gone.checkpoint_id), "load() of a pruned one")
+    expect_equal(await prune(storage, workflow_name=FLOW, keep=9), 0, "how many of two were removed to keep nine")
+    expect_equal(await prune(storage, workflow_name="nobody", keep=1), 0, "how many of an unknown chain were removed")
+
+
+async def a_chain_cannot_be_pruned_to_nothing(storage: CheckpointStorage) -> None:
+    """Its head is what a run would go on from."""
+    saved = await save_chain(storage, 2)
+    for keep in (0, -1):
+        await expect_error(ValueError, prune(storage, workflow_name=FLOW, keep=keep), f"prune(keep={keep})")
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(saved), "the ids after a refused prune")
+
+
+async def a_chain_can_be_deleted_as_a_whole(storage: CheckpointStorage) -> None:
+    """The others stay, and the name can be used anew."""
+    await save_chain(storage, 3, state={"shared": ["by both chains"]})
+    other = await save_chain(storage, 2, workflow_name="other", state={"shared": ["by both chains"]})
+    expect_equal(await delete_chain(storage, FLOW), 3, "how many were removed")
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), [], "the ids of a deleted chain")
+    for left in other:
+        expect_same(await storage.load(left.checkpoint_id), left, "a checkpoint of another chain")
+    expect_equal(await delete_chain(storage, FLOW), 0, "how many were removed the second time")
+    again = await save_chain(storage, 1)
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(again), "the ids of the new chain")
+
+
+INFO_CHECKS: tuple[Check, ...] = (
+    an_info_says_what_its_checkpoint_says,
+    infos_are_listed_oldest_first_by_chain,
+    infos_are_chosen_by_run,
+    infos_can_be_paged_backwards,
+    the_sequence_number_goes_before_the_time,
+)
+NAME_CHECKS: tuple[Check, ...] = (the_names_of_chains_are_listed,)
+HEAD_CHECKS: tuple[Check, ...] = (
+    a_chain_goes_on_only_from_its_head,
+    of_several_rivals_one_moves_the_chain_on,
+    the_head_is_the_highest_sequence_number,
+)
+PRUNE_CHECKS: tuple[Check, ...] = (
+    pruning_keeps_the_newest_checkpoints_of_one_chain,
+    a_chain_cannot_be_pruned_to_nothing,
+    a_chain_can_be_deleted_as_a_whole,
+)

@@ -1,0 +1,201 @@
+"""The suite is only worth something if it fails: each test breaks a storage in one way."""
+
+import asyncio
+import re
+import subprocess
+import sys
+
+import pytest
+
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import CheckpointNotFoundError
+from agentbench.testing import storage_suite
+
+
+def run(name, make_storage):
+    (check,) = [each for each in storage_suite.checks() if each.name == name]
+    return asyncio.run(check(make_storage))
+
+
+def test_a_sound_storage_fails_nothing():
+    assert all(asyncio.run(check(InMemoryCheckpointStorage)) for check in storage_suite.checks())
+
+
+def test_the_maker_may_be_asynchronous():
+    async def make_storage():
+        return InMemoryCheckpointStorage()
+
+    assert all(asyncio.run(check(make_storage)) for check in storage_suite.checks())
+
+
+def test_every_check_tells_what_it_is_about():
+    checks = storage_suite.checks()
+    assert len({check.name for check in checks}) == len(checks)
+    assert all(check.function.__doc__ for check in checks)
+    assert [str(check) for check in checks] == [check.name for check in checks]
+
+
+def test_a_missing_method_is_named():
+    check = storage_suite.checks()[0]
+    with pytest.raises(AssertionError, match="dict is no CheckpointStorage: it has no save, load, list_checkpoints, "):
+        asyncio.run(check(dict))  # type: ignore[arg-type]
+
+
+def test_a_check_of_a_missing_capability_says_that_there_was_nothing_to_check():
+    class SixMethods:
+        def __init__(self):
+            inner = InMemoryCheckpointStorage()
+            self.save, self.load, self.delete = inner.save, inner.load, inner.delete
+            self.list_checkpoints, self.list_checkpoint_ids = inner.list_checkpoints, inner.list_checkpoint_ids
+            self.get_latest = inner.get_latest
+
+    answers = {check: asyncio.run(check(SixMethods)) for check in storage_suite.checks()}
+    assert answers == {check: check.capability is None for check in answers}
+
+
+class KeepsReferences(InMemoryCheckpointStorage):
+    def __init__(self):
+        super().__init__()
+        self.live = {}
+
+    async def save(self, checkpoint):
+        self.live[checkpoint.checkpoint_id] = checkpoint
+        return await super().save(checkpoint)
+
+    async def load(self, checkpoint_id):
+        if checkpoint_id not in self._entries:
+            raise CheckpointNotFoundError(checkpoint_id)
+        return self.live[checkpoint_id]
+
+
+class GivesAwayWhatItKeeps(InMemoryCheckpointStorage):
+    async def load(self, checkpoint_id):
+        if checkpoint_id not in self._entries:
+            raise CheckpointNotFoundError(checkpoint_id)
+        return self._entries[checkpoint_id].checkpoint
+
+
+class ForgetsMetadata(InMemoryCheckpointStorage):
+    async def load(self, checkpoint_id):
+        found = await super().load(checkpoint_id)
+        return WorkflowCheckpoint.from_dict({**found.to_dict(), "metadata": {}})
+
+
+class TurnsTuplesIntoLists(InMemoryCheckpointStorage):
+    async def load(self, checkpoint_id):
+        found = await super().load(checkpoint_id)
+        found.state = {key: list(value) if isinstance(value, tuple) else value for key, value in found.state.items()}
+        return found
+
+
+class RaisesKeyErrors(InMemoryCheckpointStorage):
+    async def load(self, checkpoint_id):
+        try:
+            return await super().load(checkpoint_id)
+        except CheckpointNotFoundError:
+            raise KeyError(checkpoint_id) from None
+
+
+class LetsTypeErrorsThrough(InMemoryCheckpointStorage):
+    async def save(self, checkpoint):
+        try:
+            return await super().save(checkpoint)
+        except Exception as error:
+            raise TypeError("not JSON serializable") from error
+
+
+class ListsNewestFirst(InMemoryCheckpointStorage):
+    async def list_checkpoints(self, *, workflow_name):
+        return (await super().list_checkpoints(workflow_name=workflow_name))[::-1]
+
+
+class FindsByPrefix(InMemoryCheckpointStorage):
+    async def list_checkpoint_ids(self, *, workflow_name):
+        names = await self.list_workflow_names(workflow_name)
+        return [
+            each
+            for name in names
+            for each in await InMemoryCheckpointStorage.list_checkpoint_ids(self, workflow_name=name)
+        ]
+
+
+class AlwaysDeletes(InMemoryCheckpointStorage):
+    async def delete(self, checkpoint_id):
+        await super().delete(checkpoint_id)
+        return True
+
+
+class WritesMessagesAsText(InMemoryCheckpointStorage):
+    async def load(self, checkpoint_id):
+        found = await super().load(checkpoint_id)
+        found.messages = {sender: [str(message) for message in sent] for sender, sent in found.messages.items()}
+        return found
+
+
+class ChecksTheHeadTooEarly(InMemoryCheckpointStorage):
+    async def save_if_head(self, checkpoint, expected_seq):
+        newest = await self.list_infos(workflow_name=checkpoint.workflow_name, limit=1)
+        await asyncio.sleep(0)
+        if newest and newest[0].seq != expected_seq:
+            return await super().save_if_head(checkpoint, expected_seq)
+        return await self.save(checkpoint)
+
+
+class PrunesEveryChain(InMemoryCheckpointStorage):
+    async def prune(self, *, workflow_name, keep):
+        for name in await self.list_workflow_names():
+            if name != workflow_name:
+                await super().prune(workflow_name=name, keep=keep)
+        return await super().prune(workflow_name=workflow_name, keep=keep)
+
+
+class ListsOldestInfos(InMemoryCheckpointStorage):
+    async def list_infos(self, *, workflow_name=None, run_id=None, before=None, limit=None):
+        infos = await super().list_infos(workflow_name=workflow_name, run_id=run_id, before=before)
+        return infos[:limit]
+
+
+class ListsEmptyChains(InMemoryCheckpointStorage):
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    async def save(self, checkpoint):
+        self.names.add(checkpoint.workflow_name)
+        return await super().save(checkpoint)
+
+    async def list_workflow_names(self, prefix=""):
+        return sorted(name for name in self.names if name.startswith(prefix))
+
+
+@pytest.mark.parametrize(
+    ("broken", "check", "text"),
+    [
+        (KeepsReferences, "later_changes_do_not_reach_what_was_saved", "after the saved one was changed"),
+        (GivesAwayWhatItKeeps, "every_load_gives_the_same", "after an equal one was changed by its user"),
+        (ForgetsMetadata, "a_saved_checkpoint_is_loaded_with_all_its_fields", "field metadata: found {}"),
+        (TurnsTuplesIntoLists, "values_beyond_json_are_kept_or_refused_but_never_changed", "a tuple, saved and loaded"),
+        (RaisesKeyErrors, "an_unknown_id_is_a_checkpoint_exception", "raised KeyError('nobody')"),
+        (LetsTypeErrorsThrough, "what_cannot_be_kept_is_refused_and_leaves_no_trace", "raised TypeError"),
+        (ListsNewestFirst, "a_chain_is_listed_oldest_first", "the ids of list_checkpoints()"),
+        (FindsByPrefix, "names_are_told_apart_exactly", "the ids of the name 'flow'"),
+        (AlwaysDeletes, "deleting_forgets_a_checkpoint_once", "delete() of a deleted checkpoint"),
+        (WritesMessagesAsText, "messages_and_requests_of_the_engine_are_kept", "the loaded messages"),
+        (ChecksTheHeadTooEarly, "of_several_rivals_one_moves_the_chain_on", "8 rivals were saved and refused"),
+        (PrunesEveryChain, "pruning_keeps_the_newest_checkpoints_of_one_chain", "the ids of another chain"),
+        (ListsOldestInfos, "infos_can_be_paged_backwards", "the pages of infos"),
+        (ListsEmptyChains, "the_names_of_chains_are_listed", "still listed"),
+    ],
+)
+def test_a_broken_storage_is_found_out(broken, check, text):
+    with pytest.raises(AssertionError, match=re.escape(text)):
+        run(check, broken)
+
+
+def test_the_suite_loads_no_test_framework():
+    code = (
+        "import sys, agentbench.testing.storage_suite; print(*('pytest' in sys.modules, 'hypothesis' in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
