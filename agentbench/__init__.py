@@ -24,7 +24,16 @@ _NAMES_OF = {
         "set_runtime_defaults",
     ),
     "agentbench.checkpoints.checkpoint": ("CheckpointID", "WorkflowCheckpoint"),
+    "agentbench.checkpoints.fork": ("fork_checkpoint",),
     "agentbench.checkpoints.info": ("CheckpointInfo",),
+    "agentbench.checkpoints.memory": ("InMemoryCheckpointStorage",),
+    "agentbench.checkpoints.storage": (
+        "CheckpointStorage",
+        "SupportsChainNames",
+        "SupportsCheckpointInfos",
+        "SupportsHeadCheck",
+        "SupportsPrune",
+    ),
     "agentbench.exceptions": (
         "AdditionItemMismatch",
         "AgentBenchException",
@@ -93,10 +102,17 @@ _NAMES_OF = {
         "WorkflowValidationError",
     ),
     "agentbench.workflow.approval": ("Approval",),
-    "agentbench.workflow.boundary": ("BoundaryHook", "BoundaryOutcome", "PauseReason", "SuperstepView"),
+    "agentbench.workflow.boundary": (
+        "BoundaryCheckpoint",
+        "BoundaryHook",
+        "BoundaryOutcome",
+        "PauseReason",
+        "SuperstepView",
+    ),
     "agentbench.workflow.builder": ("WorkflowBuilder",),
     "agentbench.workflow.cases": ("Case", "Default", "SwitchCaseEdgeGroupCase", "SwitchCaseEdgeGroupDefault"),
     "agentbench.workflow.context": ("WorkflowContext",),
+    "agentbench.workflow.drawing": ("WorkflowViz",),
     "agentbench.workflow.edge": ("Edge", "EdgeCondition"),
     "agentbench.workflow.edge_group": ("EdgeGroup",),
     "agentbench.workflow.edges": ("FanInEdgeGroup", "InternalEdgeGroup", "SingleEdgeGroup"),
@@ -111,22 +127,27 @@ _NAMES_OF = {
     "agentbench.workflow.executor": ("Executor", "RequestInfoMixin"),
     "agentbench.workflow.function_executor": ("FunctionExecutor", "executor"),
     "agentbench.workflow.handlers": ("handler", "response_handler"),
+    "agentbench.workflow.in_process": ("CheckpointManager", "InProcessExecution"),
     "agentbench.workflow.message": ("MessageType", "WorkflowMessage"),
     "agentbench.workflow.options": ("ExecutorPolicy", "RunOptions"),
+    "agentbench.workflow.report": ("PlannedDelivery", "StepReport"),
     "agentbench.workflow.result": ("WorkflowRunResult",),
     "agentbench.workflow.routing": ("EdgeGroupDeliveryStatus", "EdgeRunner", "create_edge_runner"),
+    "agentbench.workflow.run": ("WorkflowRun",),
     "agentbench.workflow.runner": ("Runner",),
     "agentbench.workflow.runner_context": ("InProcRunnerContext", "RunnerContext"),
     "agentbench.workflow.selection": ("FanOutEdgeGroup", "SwitchCaseEdgeGroup"),
     "agentbench.workflow.state": ("State",),
+    "agentbench.workflow.stream": ("WorkflowStream",),
     "agentbench.workflow.validation": ("WorkflowGraphValidator", "validate_workflow_graph"),
+    "agentbench.workflow.workflow": ("Workflow",),
 }
 
 # Second names of the same things.
-_ALIASES: dict[str, str] = {}
+_ALIASES = {"StreamingRun": "WorkflowRun"}
 
 # Parts with a door of their own: `agentbench.notebook.draw`.
-_SUBMODULES = ("exceptions", "notebook")
+_SUBMODULES = ("exceptions", "notebook", "testing")
 
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from agentbench import exceptions as exceptions
 from agentbench import notebook as notebook
+from agentbench import testing as testing
 from agentbench._bridge import run_sync as run_sync
 from agentbench._clock import Clock as Clock
 from agentbench._clock import CountingIds as CountingIds
@@ -14,7 +15,14 @@ from agentbench._clock import TickingClock as TickingClock
 from agentbench._clock import set_runtime_defaults as set_runtime_defaults
 from agentbench.checkpoints.checkpoint import CheckpointID as CheckpointID
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint as WorkflowCheckpoint
+from agentbench.checkpoints.fork import fork_checkpoint as fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo as CheckpointInfo
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage as InMemoryCheckpointStorage
+from agentbench.checkpoints.storage import CheckpointStorage as CheckpointStorage
+from agentbench.checkpoints.storage import SupportsChainNames as SupportsChainNames
+from agentbench.checkpoints.storage import SupportsCheckpointInfos as SupportsCheckpointInfos
+from agentbench.checkpoints.storage import SupportsHeadCheck as SupportsHeadCheck
+from agentbench.checkpoints.storage import SupportsPrune as SupportsPrune
 from agentbench.exceptions import AdditionItemMismatch as AdditionItemMismatch
 from agentbench.exceptions import AgentBenchException as AgentBenchException
 from agentbench.exceptions import AgentContentFilterException as AgentContentFilterException
@@ -81,6 +89,7 @@ from agentbench.exceptions import WorkflowException as WorkflowException
 from agentbench.exceptions import WorkflowRunnerException as WorkflowRunnerException
 from agentbench.exceptions import WorkflowValidationError as WorkflowValidationError
 from agentbench.workflow.approval import Approval as Approval
+from agentbench.workflow.boundary import BoundaryCheckpoint as BoundaryCheckpoint
 from agentbench.workflow.boundary import BoundaryHook as BoundaryHook
 from agentbench.workflow.boundary import BoundaryOutcome as BoundaryOutcome
 from agentbench.workflow.boundary import PauseReason as PauseReason
@@ -91,6 +100,7 @@ from agentbench.workflow.cases import Default as Default
 from agentbench.workflow.cases import SwitchCaseEdgeGroupCase as SwitchCaseEdgeGroupCase
 from agentbench.workflow.cases import SwitchCaseEdgeGroupDefault as SwitchCaseEdgeGroupDefault
 from agentbench.workflow.context import WorkflowContext as WorkflowContext
+from agentbench.workflow.drawing import WorkflowViz as WorkflowViz
 from agentbench.workflow.edge import Edge as Edge
 from agentbench.workflow.edge import EdgeCondition as EdgeCondition
 from agentbench.workflow.edge_group import EdgeGroup as EdgeGroup
@@ -109,22 +119,31 @@ from agentbench.workflow.function_executor import FunctionExecutor as FunctionEx
 from agentbench.workflow.function_executor import executor as executor
 from agentbench.workflow.handlers import handler as handler
 from agentbench.workflow.handlers import response_handler as response_handler
+from agentbench.workflow.in_process import CheckpointManager as CheckpointManager
+from agentbench.workflow.in_process import InProcessExecution as InProcessExecution
 from agentbench.workflow.message import MessageType as MessageType
 from agentbench.workflow.message import WorkflowMessage as WorkflowMessage
 from agentbench.workflow.options import ExecutorPolicy as ExecutorPolicy
 from agentbench.workflow.options import RunOptions as RunOptions
+from agentbench.workflow.report import PlannedDelivery as PlannedDelivery
+from agentbench.workflow.report import StepReport as StepReport
 from agentbench.workflow.result import WorkflowRunResult as WorkflowRunResult
 from agentbench.workflow.routing import EdgeGroupDeliveryStatus as EdgeGroupDeliveryStatus
 from agentbench.workflow.routing import EdgeRunner as EdgeRunner
 from agentbench.workflow.routing import create_edge_runner as create_edge_runner
+from agentbench.workflow.run import WorkflowRun as WorkflowRun
 from agentbench.workflow.runner import Runner as Runner
 from agentbench.workflow.runner_context import InProcRunnerContext as InProcRunnerContext
 from agentbench.workflow.runner_context import RunnerContext as RunnerContext
 from agentbench.workflow.selection import FanOutEdgeGroup as FanOutEdgeGroup
 from agentbench.workflow.selection import SwitchCaseEdgeGroup as SwitchCaseEdgeGroup
 from agentbench.workflow.state import State as State
+from agentbench.workflow.stream import WorkflowStream as WorkflowStream
 from agentbench.workflow.validation import WorkflowGraphValidator as WorkflowGraphValidator
 from agentbench.workflow.validation import validate_workflow_graph as validate_workflow_graph
+from agentbench.workflow.workflow import Workflow as Workflow
+
+StreamingRun = WorkflowRun
 
 __version__: str
 __all__: list[str]

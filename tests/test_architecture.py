@@ -107,13 +107,13 @@ def test_the_typed_twin_says_what_the_front_door_says() -> None:
     stored = write_stub.STUB.read_text(encoding="utf-8")
     assert stored == write_stub.stub_text(), "Run: python tests/tools/write_stub.py"
     assert write_stub.main(["--check"]) == 0
-    imported = {
-        alias.asname
-        for node in ast.parse(stored).body
-        if isinstance(node, ast.ImportFrom) and node.module != "typing"
-        for alias in node.names
+    body = ast.parse(stored).body
+    imports = [node for node in body if isinstance(node, ast.ImportFrom) and node.module != "typing"]
+    aliases = [node for node in body if isinstance(node, ast.Assign)]
+    named = {alias.asname for node in imports for alias in node.names} | {
+        ast.unparse(node.targets[0]) for node in aliases
     }
-    assert imported == {*agentbench.__all__, *agentbench._SUBMODULES}
+    assert named == {*agentbench.__all__, *agentbench._SUBMODULES}
 
 
 def test_what_other_packages_list_as_public_is_there_and_listed_once() -> None:
@@ -148,20 +148,25 @@ def test_the_notebook_layer_loads_a_package_when_it_is_needed_and_not_before() -
 # ---------------------------------------------------------------------------------------------------------- the layers
 
 
-def test_the_layers_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_layers_hold() -> None:
     pytest.importorskip("importlinter", reason="import-linter is not installed (dependency group dev)")
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
+    code = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stdout
+
+
+def test_imports_for_type_checkers_keep_the_layers_too() -> None:
+    grimp = pytest.importorskip("grimp", reason="import-linter is not installed (dependency group dev)")
+    tomllib = pytest.importorskip("tomllib")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    (drawn,) = [contract["layers"] for contract in settings["contracts"] if contract["type"] == "layers"]
+    layers = [
+        grimp.Layer(*(name.strip(" ()") for name in re.split(r"[|:]", layer)), independent="|" in layer)
+        for layer in drawn
+    ]
+    graph = grimp.build_graph("agentbench", cache_dir=None, exclude_type_checking_imports=False)
+    wrong = graph.find_illegal_dependencies_for_layers(layers=layers, containers={"agentbench"})
+    assert {(each.importer, each.imported) for each in wrong} == set()
 
 
 # ----------------------------------------------------------------------------------------------------------- packaging

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentbench._signatures import type_name
-from agentbench.workflow.events import WorkflowEvent
+
+if TYPE_CHECKING:  # events find this module when one of them is written
+    from agentbench.workflow.events import WorkflowEvent
 
 # What a log line should hold at most; deeper or longer values are cut, never refused.
 _MAX_DEPTH = 8

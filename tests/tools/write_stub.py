@@ -36,11 +36,10 @@ def unload_ipython_extension(ip: Any) -> None: ...
 def stub_text() -> str:
     """The text that the twin should have."""
     imports = [f"from agentbench import {name} as {name}" for name in agentbench._SUBMODULES]
-    homes = [(module, name, name) for name, module in agentbench._MODULE_OF.items()]
-    homes += [(agentbench._MODULE_OF[name], name, alias) for alias, name in agentbench._ALIASES.items()]
-    homes.sort(key=lambda home: (home[0], _ruff_order(home[1]), _ruff_order(home[2])))
-    imports += [f"from {module} import {name} as {public}" for module, name, public in homes]
-    return HEAD + "\n".join(imports) + "\n" + TAIL
+    homes = sorted((module, *_ruff_order(name), name) for name, module in agentbench._MODULE_OF.items())
+    imports += [f"from {module} import {name} as {name}" for module, _, _, name in homes]
+    aliases = [f"{alias} = {name}" for alias, name in sorted(agentbench._ALIASES.items())]
+    return HEAD + "\n".join([*imports, "", *aliases]) + "\n" + TAIL
 
 
 def _ruff_order(name: str) -> tuple[int, str]:
