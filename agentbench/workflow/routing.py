@@ -17,6 +17,7 @@ from agentbench.workflow.edges import (
     EdgeGroup,
     FanInEdgeGroup,
     FanOutEdgeGroup,
+    ResolvedFanInMode,
     SwitchCaseEdgeGroup,
 )
 from agentbench.workflow.message import MessageType, WorkflowMessage
@@ -42,6 +43,7 @@ class EdgeGroupDeliveryStatus(Enum):
         return self.value
 
 
+DELIVERED = EdgeGroupDeliveryStatus.DELIVERED
 TYPE_MISMATCH = EdgeGroupDeliveryStatus.DROPPED_TYPE_MISMATCH
 TARGET_MISMATCH = EdgeGroupDeliveryStatus.DROPPED_TARGET_MISMATCH
 CONDITION_FALSE = EdgeGroupDeliveryStatus.DROPPED_CONDITION_FALSE
@@ -230,8 +232,10 @@ class FanInEdgeRunner(EdgeRunner):
         target = self.target
         if message.target_id is not None and message.target_id != target.id:
             return TARGET_MISMATCH
-        if self.mode is None:  # the declared types left it open: the first message decides
-            self.mode = "independent" if target.find_handler(message.data) is not None else "barrier"
+        if self.mode is None:  # the declared types left it open: the first message that fits decides
+            self.mode = self._mode_for(message.data)
+            if self.mode is None:
+                return TYPE_MISMATCH
         if self.mode == "independent":
             delivery = _delivery(target, message)
             return TYPE_MISMATCH if delivery is None else [delivery]
@@ -246,6 +250,14 @@ class FanInEdgeRunner(EdgeRunner):
         data = [m.data for m in messages]
         spec = target.find_handler(data)
         return TYPE_MISMATCH if spec is None else [Delivery(target, spec, data, self.sources, messages)]
+
+    def _mode_for(self, data: Any) -> ResolvedFanInMode | None:
+        alone, in_a_list = self.target.find_handler(data) is not None, self.target.find_handler([data]) is not None
+        if alone and in_a_list:
+            return "barrier" if self.group.prefers_barrier else "independent"
+        if alone or in_a_list:
+            return "independent" if alone else "barrier"
+        return None
 
     def _accepts_item(self, data: Any) -> bool:
         known = self._accepted
@@ -315,9 +327,10 @@ class Plan:
         buffers: fan-in buffers after this superstep, None when they do not change.
         drops: messages that an edge group did not take.
         verdicts: what conditions and selection functions said, with the source that sent.
+        outcomes: what became of each message at each edge group, for tracing.
     """
 
-    __slots__ = ("buffers", "deliveries", "drops", "lanes", "verdicts")
+    __slots__ = ("buffers", "deliveries", "drops", "lanes", "outcomes", "verdicts")
 
     def __init__(self) -> None:
         self.deliveries: list[Delivery] = []
@@ -325,6 +338,7 @@ class Plan:
         self.buffers: Buffers | None = None
         self.drops: list[Drop] = []
         self.verdicts: list[tuple[str, Verdict]] = []
+        self.outcomes: list[tuple[EdgeRunner, WorkflowMessage, EdgeGroupDeliveryStatus]] = []
 
 
 Messages = Mapping[str, Sequence[WorkflowMessage]]
@@ -368,7 +382,9 @@ class Router:
                     verdicts[runner.index, id(message)] = await runner.decide(message)
         return verdicts
 
-    def plan(self, messages: Messages, buffers: Buffers, verdicts: Verdicts = _NO_VERDICTS) -> Plan:
+    def plan(
+        self, messages: Messages, buffers: Buffers, verdicts: Verdicts = _NO_VERDICTS, *, traced: bool = False
+    ) -> Plan:
         """Plan a superstep: edge groups as built, then messages as sent. Changes nothing it is given."""
         plan = Plan()
         working: Buffers | None = None
@@ -381,6 +397,9 @@ class Router:
                 if verdict is not None:
                     plan.verdicts.append((message.source_id, verdict))
                 routed = runner.route(message, verdict, working if working is not None else buffers)
+                if traced:
+                    status = routed if isinstance(routed, EdgeGroupDeliveryStatus) else DELIVERED
+                    plan.outcomes.append((runner, message, status))
                 if routed.__class__ is list:
                     lane.append(routed)
                 elif routed is not BUFFERED:

@@ -237,7 +237,7 @@ def test_two_agent_like_objects_of_one_name_are_refused():
 
 
 def test_both_dialects_make_the_same_groups():
-    cases = [Case(always, B), Default(C)]
+    cases: list[Case | Default] = [Case(always, B), Default(C)]
     reference = (
         WorkflowBuilder(start_executor=A)
         .add_switch_case_edge_group(A, cases)
@@ -437,11 +437,11 @@ class Hook:
 
 def test_a_hook_that_owns_reachability_is_believed():
     hook: Any = Hook()
+    assert WorkflowBuilder().add_executor(A).add_executor(B).boundary_hook(hook).build().start_executor_ids == ("a",)
     workflow = WorkflowBuilder(A).add_executor(B).boundary_hook(hook).build()
     assert list(workflow.executors) == ["a", "b"]
-    assert workflow.boundary_hook is hook
     assert workflow.graph_signature["boundary"] == {"dialect": "test"}
-    assert WorkflowBuilder().add_executor(A).add_executor(B).boundary_hook(hook).build().start_executor_ids == ("a",)
+    assert workflow.boundary_hook is hook
 
 
 # --------------------------------------------------------------------------------------------------------- designation
@@ -685,6 +685,22 @@ def test_a_fan_in_into_a_target_of_lists_waits_for_all_sources():
         WorkflowBuilder(start_executor=src).add_fan_out_edges(src, [left, right]).add_fan_in_edges([left, right], join)
     )
     assert run(workflow.build()).outputs == [["l:x", "r:x"]]
+
+
+@pytest.mark.parametrize(("add", "expected"), [("fan_in", ["l:x", "r:x"]), ("add_fan_in_edges", [["l:x", "r:x"]])])
+def test_an_undecided_fan_in_is_decided_by_the_first_message_and_the_method_where_both_forms_are_taken(add, expected):
+    async def pass_on(text: str, ctx: WorkflowContext[Any]) -> None:
+        await ctx.send_message(f"{ctx.executor_id}:{text}")
+
+    async def take(value: str | list[str], ctx: WorkflowContext[str, Any]) -> None:
+        await ctx.yield_output(value)
+
+    sources = [FunctionExecutor(pass_on, key) for key in ("l", "r")]
+    builder = WorkflowBuilder(src).fan_out(src, sources)
+    getattr(builder, add)(sources, FunctionExecutor(take, "t"))
+    workflow = builder.build()
+    assert [group.resolved_mode for group in workflow.edge_groups if isinstance(group, FanInEdgeGroup)] == [None]
+    assert run(workflow).outputs == expected
 
 
 def test_a_switch_sends_each_message_to_one_target():
