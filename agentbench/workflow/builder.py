@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
+from agentbench.observability import OBSERVABILITY_SETTINGS, is_tracing
 from agentbench.workflow.adapters import AgentMode
 from agentbench.workflow.cases import branch_with_id
 from agentbench.workflow.compatibility import resolve_fan_in_mode
@@ -330,12 +331,25 @@ class WorkflowBuilder:
             WorkflowValidationError: The graph breaks a rule, see `agentbench.workflow.validation`. One of its
                 subclasses for the first breach; all of them in its `all_errors`.
         """
+        if not is_tracing():
+            return self._build(validated=_nothing, copy_executors=copy_executors)
+        from agentbench.workflow.tracing import build_span  # noqa: PLC0415 - imports OpenTelemetry
+
+        with build_span(
+            self._name, self._description, definition=OBSERVABILITY_SETTINGS.WORKFLOW_DEFINITION_ENABLED
+        ) as span:
+            workflow = self._build(validated=span.validated, copy_executors=copy_executors)
+            span.completed(workflow)
+            return workflow
+
+    def _build(self, *, validated: Callable[[], None], copy_executors: bool) -> Workflow:
         executors = copy.deepcopy(self._nodes.executors) if copy_executors else dict(self._nodes.executors)
         checks_reachability = self._hook is None or self._hook.reachability
         starts = self._starts(executors, check_roots=checks_reachability)
         groups = [_settled(group, executors) for group in self._groups]
         designation = resolve_designation(self._outputs, self._intermediate, executors, self._nodes.id_of)
         raise_first(check_graph(groups, executors, starts, designation, check_reachability=checks_reachability))
+        validated()
         if not copy_executors:
             self._warn_if_shared()
         groups.extend([InternalEdgeGroup(executor_id) for executor_id in executors])
@@ -374,6 +388,10 @@ class WorkflowBuilder:
     def __repr__(self) -> str:
         name = "" if self._name is None else f"name={self._name!r}, "
         return f"WorkflowBuilder({name}executors={len(self._nodes.executors)}, edge_groups={len(self._groups)})"
+
+
+def _nothing() -> None:
+    """Nobody watches this build."""
 
 
 def _settled(group: EdgeGroup, executors: dict[str, Executor]) -> EdgeGroup:

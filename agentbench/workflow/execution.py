@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
 from agentbench.workflow import checkpointing
+from agentbench.workflow.capture import watched_output
 from agentbench.workflow.checkpointing import RUN_KWARGS, CheckpointWriter
 from agentbench.workflow.event_log import EventLog, ObservedEventLog
 from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
@@ -20,6 +22,7 @@ from agentbench.workflow.runner import not_converged
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
+    from agentbench.workflow.tracing import RunTracer
     from agentbench.workflow.workflow import Workflow
 
 
@@ -98,6 +101,7 @@ class Execution:
         self._pausing = pausing
         self._previous_id = previous_id
         self._restored = False
+        self._tracer: RunTracer | None = None
         self._used = 0
         self._limit = workflow.max_iterations if options.max_iterations is None else options.max_iterations
 
@@ -113,6 +117,12 @@ class Execution:
         Raises:
             Exception: what a handler raised, as is, and the engine's own errors.
         """
+        if not self.log.observed:
+            return await self._advance()
+        with watched_output():
+            return await self._advance()
+
+    async def _advance(self) -> bool:
         try:
             if not self.begun:
                 await self._begin()
@@ -201,7 +211,8 @@ class Execution:
         bus.set_streaming(self._streaming)
         runner.options, runner.run_id, runner.clock = options, self._run_id, options.clock or defaults.clock
         runner.pause = runner.failed = None
-        instrument(workflow, self.log)
+        instrument(workflow, self.log, self._run_id)
+        self._tracer = bus.tracer
         if self._given.storage is not None:
             bus.set_runtime_checkpoint_storage(self._given.storage)
         storage = bus.storage
@@ -300,6 +311,8 @@ class Execution:
         if state is None:
             state = WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if bus.requests else WorkflowRunState.IDLE
         self.log.status(state)
+        if self._tracer is not None:
+            self._tracer.completed()
         self._close()
 
     def _fail(self, error: Exception) -> None:
@@ -309,6 +322,8 @@ class Execution:
             executor_id = failed.executor_id if failed is not None and failed.error is error else None
             self.log.append(WorkflowEvent.failed(WorkflowErrorDetails.from_exception(error, executor_id=executor_id)))
             self.log.status(WorkflowRunState.FAILED)
+            if self._tracer is not None:
+                self._tracer.failed(error)
         self._close()
 
     def break_off(self) -> None:
@@ -321,6 +336,8 @@ class Execution:
             return
         self.workflow.runner.disown()
         self.log.status(WorkflowRunState.CANCELLED)
+        if self._tracer is not None:
+            self._tracer.failed(asyncio.CancelledError())
         self._close()
 
     def stop_now(self) -> None:

@@ -12,6 +12,7 @@ from agentbench._signatures import (
     ExplicitTypes,
     HandlerSignature,
     PendingSignature,
+    always_fits,
     decided_by_class,
     is_instance_of,
     is_type_compatible,
@@ -213,7 +214,7 @@ class HandlerTable:
     def _warn_of_shadows(self, owner: str) -> None:
         for i, spec in enumerate(self.specs):
             for earlier in self.specs[:i]:
-                if is_type_compatible(spec.signature.message_type, earlier.signature.message_type):
+                if always_fits(spec.signature.message_type, earlier.signature.message_type):
                     logger.warning(
                         "%s: handler %r (%s) is never reached, %r (%s) before it takes the same messages. "
                         "Define the handler of the narrower type first.",

@@ -1,11 +1,17 @@
-"""What is switched on for a run besides running it: type checks, tracing, capture of printed text."""
+"""What is switched on for a run besides running it: type checks, tracing, capture of printed text.
+
+With nothing on, the hot path meets two fields that are None and one that is False.
+"""
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agentbench._signatures import is_instance_of, type_name
+from agentbench.observability import is_tracing
+from agentbench.workflow.capture import listen
 from agentbench.workflow.delivery import Delivery
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.message import WorkflowMessage
@@ -13,20 +19,46 @@ from agentbench.workflow.options import TypeCheckMode
 
 if TYPE_CHECKING:
     from agentbench.workflow.event_log import EventLog
+    from agentbench.workflow.runner_context import InProcRunnerContext
     from agentbench.workflow.workflow import Workflow
 
-logger = logging.getLogger("agentbench")
+Around = Callable[[Delivery, Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]]
 
 
-def instrument(workflow: Workflow, log: EventLog) -> None:
-    """Set the watchers of a run on its context; with nothing on, the context stays bare."""
+def instrument(workflow: Workflow, log: EventLog, run_id: str) -> None:
+    """Set the watchers of a run on its context."""
     bus = workflow.runner.context
-    bus.around = None
-    bus.watches_sends = False
+    bus.tracer = None
+    if is_tracing():
+        from agentbench.workflow.tracing import RunTracer  # noqa: PLC0415 - imports OpenTelemetry
+
+        bus.tracer = RunTracer(workflow, run_id)
+    bus.around = _around(bus, log)
     mode = workflow.settings.check_types
-    if mode != "off":
+    bus.watches_sends = mode != "off" or bus.tracer is not None
+    if bus.watches_sends:
         checks = _TypeChecks(log, mode)
-        bus.watches_sends, bus.on_send, bus.on_yield = True, checks.sent, checks.yielded
+        bus.on_send, bus.on_yield = partial(_sent, bus, checks), checks.yielded
+
+
+def _around(bus: InProcRunnerContext, log: EventLog) -> Around | None:
+    tracer = bus.tracer
+    if not log.observed:
+        return None if tracer is None else tracer.around
+    if tracer is None:
+        return partial(listen, log)
+    traced = tracer.around
+
+    def both(delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
+        return traced(delivery, listen(log, delivery, call))
+
+    return both
+
+
+def _sent(bus: InProcRunnerContext, checks: _TypeChecks, delivery: Delivery, envelope: WorkflowMessage) -> None:
+    checks.sent(delivery, envelope)
+    if bus.tracer is not None:
+        bus.tracer.sent(delivery, envelope)
 
 
 class _TypeChecks:
@@ -45,7 +77,7 @@ class _TypeChecks:
             self._check(delivery, output, delivery.handler.signature.yield_types, "yields")
 
     def _check(self, delivery: Delivery, value: Any, declared: tuple[Any, ...], verb: str) -> None:
-        if not declared or any(is_instance_of(value, t) for t in declared):
+        if self._mode == "off" or not declared or any(is_instance_of(value, t) for t in declared):
             return
         text = (
             f"Executor {delivery.executor_id!r} {verb} a {type(value).__name__} but declares "

@@ -117,11 +117,13 @@ class Runner:
         """The next superstep, computed once and used by it; a condition's exception is raised there."""
         if self._plan is None:
             messages, buffers = self.context.messages, self.context.get_buffers()
+            traced = self.context.tracer is not None
             try:
                 if self.router.asks_about(messages):
-                    self._plan = self.router.plan(messages, buffers, await self.router.decide(messages))
+                    verdicts = await self.router.decide(messages)
+                    self._plan = self.router.plan(messages, buffers, verdicts, traced=traced)
                 else:
-                    self._plan = self.router.plan(messages, buffers)
+                    self._plan = self.router.plan(messages, buffers, traced=traced)
             except Exception as error:  # noqa: BLE001 - kept for the superstep, whose failure it is
                 self._plan, self._plan_error = Plan(), error
         return self._plan
@@ -171,7 +173,7 @@ class Runner:
             error, self._plan, self._plan_error = self._plan_error, None, None
             if error is not None:
                 raise error
-            if plan.verdicts or plan.drops:
+            if plan.verdicts or plan.drops or plan.outcomes:
                 self._report(plan)
             await self._deliver(plan)
             if plan.buffers is not None:
@@ -253,6 +255,8 @@ class Runner:
     def _report(self, plan: Plan) -> None:
         """Tell of warnings, and to observers of routing and dropped messages."""
         log = self.context.log
+        if self.context.tracer is not None:
+            self.context.tracer.routed(plan)
         for source, verdict in plan.verdicts:
             for text in verdict.warnings:
                 log.append(WorkflowEvent.warning(text))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.delivery import Delivery
     from agentbench.workflow.state import State
+    from agentbench.workflow.tracing import RunTracer
 
 OutputKind = Literal["output", "intermediate"]
 Buffers = dict[str, dict[str, list[WorkflowMessage]]]
@@ -86,6 +87,8 @@ class InProcRunnerContext:
         self.on_yield: Callable[[Delivery, Any], None] = _ignore
         #: Wraps the call of a handler: tracing, capture of printed text. None when nothing is on.
         self.around: Callable[[Delivery, Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]] | None = None
+        #: Makes the spans of this run; None while tracing is off.
+        self.tracer: RunTracer | None = None
         #: Semaphores of executors with a concurrency limit, made at first use, for one run.
         self.gates: dict[str, asyncio.Semaphore] = {}
         #: Executors that wrote each state key in this superstep; kept in observed runs.
