@@ -25,6 +25,7 @@ class Delivery:
         request: the request that `data` answers, else None.
         superstep, order, nth: place in the plan; `nth` counts this executor's deliveries of the superstep.
         error: what the handler raised, once it has.
+        disowned: the run was abandoned; a handler that has not started must not.
         context: the handler's context while it runs, so that an abandoned run can close it.
     """
 
@@ -32,6 +33,7 @@ class Delivery:
         "began_ns",
         "context",
         "data",
+        "disowned",
         "error",
         "executor",
         "executor_id",
@@ -67,6 +69,7 @@ class Delivery:
         self.nth = 0
         self.error: BaseException | None = None
         self.context: WorkflowContextBase | None = None
+        self.disowned = False
         self.began_ns = 0
         self.span_id: str | None = None
         self.parent_span_id: str | None = None

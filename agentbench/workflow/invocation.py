@@ -34,6 +34,8 @@ async def invoke(delivery: Delivery, state: State, bus: InProcRunnerContext) -> 
     spec = delivery.handler
     if spec is None:
         _no_handler(delivery)
+    if delivery.disowned:
+        raise asyncio.CancelledError
     executor, log = delivery.executor, bus.log
     ctx: WorkflowContextBase = (spec.context if bus.strict_context else spec.free_context)(delivery, state, bus)
     delivery.context = ctx

@@ -146,7 +146,9 @@ class Runner:
         plan.lanes = [[[delivery]] for delivery in plan.deliveries]
         epoch = self._epoch
         try:
-            await self._deliver(plan)
+            sent = await self._deliver(plan)
+            self._still(epoch)
+            self.context.post(sent)
             outcome = await self._reach_boundary(plan.deliveries)
         except BaseException:
             if epoch == self._epoch:
@@ -169,13 +171,16 @@ class Runner:
             plan = self._plan
             if plan is None:
                 plan = await self.plan()
+                self._still(epoch)
             messages = context.take_messages()
             error, self._plan, self._plan_error = self._plan_error, None, None
             if error is not None:
                 raise error
             if plan.verdicts or plan.drops or plan.outcomes:
                 self._report(plan)
-            await self._deliver(plan)
+            sent = await self._deliver(plan)
+            self._still(epoch)
+            context.post(sent)
             if plan.buffers is not None:
                 context.set_buffers(plan.buffers)
             if self.hook is None and self.writer is None and not log.observed:
@@ -192,27 +197,30 @@ class Runner:
         log.superstep_completed(iteration, self._completion(saved, plan.deliveries))
         self._finish(outcome)
 
-    async def _deliver(self, plan: Plan) -> None:
-        """Run the deliveries of a plan, then queue what they sent, in plan order."""
+    def _still(self, epoch: int) -> None:
+        """End here if the run was abandoned meanwhile: a handler may have swallowed its cancellation."""
+        if epoch != self._epoch:
+            raise asyncio.CancelledError
+
+    async def _deliver(self, plan: Plan) -> Sequence[WorkflowMessage]:
+        """Run the deliveries of a plan; returns what they sent, in plan order."""
         self._in_flight = deliveries = plan.deliveries
         if len(deliveries) == 1 and self.hook is None:
             delivery = deliveries[0]
             delivery.superstep = self.iteration
             try:
-                self.context.post(await invoke(delivery, self.state, self.context))
+                return await invoke(delivery, self.state, self.context)
             except Exception:
                 self.failed = delivery
                 raise
-            return
         if not deliveries:
-            return
+            return ()
         for delivery in deliveries:
             delivery.superstep = self.iteration
         sent: dict[int, list[WorkflowMessage]] = {}
         one = self._to_its_end if self.hook is not None and self.hook.failure_policy == "finish" else self._or_fail
         await run_all([_lane(lane, one, sent) for lane in _lanes(plan)])
-        for delivery in deliveries:
-            self.context.post(sent.get(delivery.order, ()))
+        return [message for delivery in deliveries for message in sent.get(delivery.order, ())]
 
     async def _or_fail(self, delivery: Delivery, sent: Sent) -> None:
         """A delivery whose failure ends the superstep."""
@@ -389,6 +397,7 @@ class Runner:
         """Drop what is queued and in flight, at once: handlers that still run can reach nothing any more."""
         self._epoch += 1
         for delivery in self._in_flight:
+            delivery.disowned = True
             if delivery.context is not None:
                 delivery.context._abandon()  # noqa: SLF001 - the engine's side of the context
         self._in_flight = ()
