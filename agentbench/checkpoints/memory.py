@@ -277,6 +277,7 @@ def _parts_of(value: Any) -> Iterator[tuple[str, Any]]:
     slots = [
         name
         for cls in type(value).__mro__
+        if "__slots__" in vars(cls)
         for name, member in vars(cls).items()
         if isinstance(member, MemberDescriptorType)
     ]
