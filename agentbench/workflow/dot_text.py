@@ -14,7 +14,7 @@ _FILLS: dict[NodeState, str] = {"executed": "#c8e6c9", "failed": "#ffcdd2", "pen
 
 def dot_text(graph: DrawnGraph) -> str:
     """Write a graph as DOT. Node ids are the executors' own; inside a frame they follow its id and a slash."""
-    names = unique_names(graph.all_nodes(), "/".join)
+    names = unique_names(graph.all_nodes(), lambda path: _escaped("/".join(path)))
     lines = [
         "digraph Workflow {",
         "  rankdir=TD;",
@@ -27,7 +27,7 @@ def dot_text(graph: DrawnGraph) -> str:
 
 
 def _write(graph: DrawnGraph, names: dict[NodePath, str], lines: list[str], indent: str) -> None:
-    lines.extend([f"{indent}{_quoted(names[node.path])} [{_node_attributes(node)}];" for node in graph.nodes])
+    lines.extend([f'{indent}"{names[node.path]}" [{_node_attributes(node)}];' for node in graph.nodes])
     for frame in graph.frames:
         digits = hashlib.sha256("/".join(frame.path).encode()).hexdigest()[:8]
         lines.append(f"{indent}subgraph cluster_{digits} {{")
@@ -57,7 +57,7 @@ def _node_attributes(node: DrawnNode) -> str:
 
 
 def _edge(edge: DrawnEdge, names: dict[NodePath, str]) -> str:
-    ends = f"{_quoted(names[edge.source])} -> {_quoted(names[edge.target])}"
+    ends = f'"{names[edge.source]}" -> "{names[edge.target]}"'
     if edge.kind == "inside":
         return f"{ends} [style=dotted, arrowhead=none];"
     return f"{ends};" if edge.label is None else f"{ends} [style=dashed, label={_quoted(edge.label)}];"
@@ -69,4 +69,5 @@ def _quoted(text: str) -> str:
 
 def _escaped(text: str) -> str:
     """Escape what ends a quoted DOT text, and what a label would take for an escape of its own."""
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "").replace("\n", "\\n")
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return text.replace("\r\n", "\\n").replace("\r", "\\n").replace("\n", "\\n")
