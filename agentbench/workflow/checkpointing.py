@@ -206,12 +206,18 @@ async def restore(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> None:
 
 
 def _mismatch(workflow: Workflow, checkpoint: WorkflowCheckpoint, differences: Sequence[Mapping[str, Any]]) -> str:
-    changed = "; ".join(f"{d['path']}: {d['before']!r} -> {d['after']!r}" for d in differences[:5])
+    changed = ", ".join(f"{d['path']} {_change(d)}" for d in differences[:8])
     return (
         f"Checkpoint {checkpoint.checkpoint_id!r} was made by another graph than that of workflow {workflow.name!r}. "
-        + (f"What changed since: {changed}. " if changed else "")
+        + (f"Since then: {changed}{', ...' if len(differences) > 8 else ''}. " if changed else "")
         + "Rebuild the graph as it was, or start a new run."
     )
+
+
+def _change(difference: Mapping[str, Any]) -> str:
+    if difference["before"] is None:
+        return "was added"
+    return "was removed" if difference["after"] is None else "was changed"
 
 
 async def _restore_executors(executors: Mapping[str, Executor], own: Any, checkpoint_id: str) -> None:

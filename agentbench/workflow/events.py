@@ -381,6 +381,8 @@ class WorkflowEvent(Generic[DataT]):
 
     def __repr__(self) -> str:
         shown = [repr(self.type)]
+        if self._request is not None:
+            shown.append(f"request_id={self._request[0]!r}")
         if self.source_id is not None:
             shown.append(f"executor={self.source_id!r}")
         if self.iteration is not None:

@@ -101,6 +101,7 @@ class Execution:
         self._pausing = pausing
         self._previous_id = previous_id
         self._restored = False
+        self._before_answers: str | None = None
         self._tracer: RunTracer | None = None
         self._used = 0
         self._limit = workflow.max_iterations if options.max_iterations is None else options.max_iterations
@@ -197,6 +198,7 @@ class Execution:
             runner.drop_plan()
         await self.take(answers)
         if runner.writer is not None and bus.messages and given.checkpoint_id is None:
+            self._before_answers = runner.writer.previous_id
             await runner.writer.save(runner.iteration, "answer" if bus.holds_answers else "input")
 
     def _open(self) -> None:
@@ -318,6 +320,10 @@ class Execution:
     def _fail(self, error: Exception) -> None:
         self.error = error
         if self.begun:
+            writer = self.workflow.runner.writer
+            if writer is not None and self._used == 1 and self._before_answers is not None:
+                # The answers are open again, so what follows does not follow from their checkpoint.
+                writer.previous_id = self._before_answers
             failed = self.workflow.runner.failed
             executor_id = failed.executor_id if failed is not None and failed.error is error else None
             self.log.append(WorkflowEvent.failed(WorkflowErrorDetails.from_exception(error, executor_id=executor_id)))

@@ -191,6 +191,7 @@ class Runner:
             outcome = await self._reach_boundary(plan.deliveries)
         except BaseException:
             if epoch == self._epoch:
+                self.iteration = iteration - 1
                 self._roll_back(messages)
             raise
         saved = await self._save("step", outcome, plan.deliveries, began)
