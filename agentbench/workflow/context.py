@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         async def yield_output(self, output: WorkflowOutT) -> None: ...
 
 else:
+    OutT = WorkflowOutT = object
 
     class _Gated:
         __slots__ = ()
@@ -57,7 +58,7 @@ _HOW_TO_DECLARE = {
 }
 
 
-class WorkflowContext(_Gated):
+class WorkflowContext(_Gated[OutT, WorkflowOutT]):
     """The side of the engine that a handler sees; valid for one call of it.
 
     In an annotation `WorkflowContext` offers neither sending nor yielding, `WorkflowContext[A]` sends `A`, and
