@@ -1,0 +1,167 @@
+"""The workflow of the first notebook in one piece, for `agentbench demo`: what became of cars between 1970 and 1982?
+
+`notebooks/01_first_workflow.ipynb` builds the very same workflow step by step and explains it. The data are the cars
+that the package vega_datasets brings along as a file; 14 of them have gaps.
+"""
+
+from dataclasses import dataclass, field
+
+import pandas as pd
+from typing_extensions import Never
+from vega_datasets import local_data
+
+from agentbench.workflow.approval import Approval
+from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflow.cases import Case, Default
+from agentbench.workflow.context import WorkflowContext
+from agentbench.workflow.executor import Executor
+from agentbench.workflow.function_executor import executor
+from agentbench.workflow.handlers import handler, response_handler
+from agentbench.workflow.workflow import Workflow
+
+__all__ = ["Cars", "Measure", "Publish", "Question", "Report", "Trend", "Years", "build_workflow"]
+
+# ---- what travels along the edges ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Years:
+    """Input: which model years to look at."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, eq=False)
+class Cars:
+    """A table of cars, one a row, and what was done to it so far."""
+
+    notes: tuple[str, ...]
+    table: pd.DataFrame = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """The median of one measure in each model year."""
+
+    name: str
+    unit: str
+    by_year: dict[int, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Output: a few lines of text and the table behind them."""
+
+    text: str
+    table: pd.DataFrame = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What a person is asked, and what they should know before they answer."""
+
+    question: str
+    details: str
+    report: Report = field(repr=False)
+
+
+# ---- the executors ---------------------------------------------------------------------------------------------------
+
+
+@executor
+async def load(years: Years, ctx: WorkflowContext[Cars]) -> None:
+    """Read the cars of some model years."""
+    table = pd.read_json(local_data.cars.filepath)
+    table["Year"] = table["Year"].str[:4].astype(int)
+    table = table[table["Year"].between(years.first, years.last)]
+    if table.empty:
+        msg = f"There are no cars of {years.first} to {years.last}; the data has 1970 to 1982."
+        raise ValueError(msg)
+    await ctx.send_message(Cars((f"{len(table)} cars of {years.first} to {years.last}",), table))
+
+
+@executor
+async def repair(cars: Cars, ctx: WorkflowContext[Cars]) -> None:
+    """Leave out cars of unknown consumption; fill in an unknown power with that of similar engines."""
+    table = cars.table.dropna(subset=["Miles_per_Gallon"])
+    left_out = len(cars.table) - len(table)
+    filled_in = int(table["Horsepower"].isna().sum())
+    similar = table.groupby("Cylinders")["Horsepower"].transform("median")
+    table = table.assign(Horsepower=table["Horsepower"].fillna(similar))
+    notes = (f"{left_out} left out: consumption unknown", f"{filled_in} filled in: power unknown")
+    await ctx.send_message(Cars(cars.notes + notes, table))
+
+
+@executor
+async def convert(cars: Cars, ctx: WorkflowContext[Cars]) -> None:
+    """Make litres, kilograms and kilowatts of gallons, pounds and horsepower."""
+    table = cars.table.assign(
+        consumption=235.215 / cars.table["Miles_per_Gallon"],
+        weight=0.45359 * cars.table["Weight_in_lbs"],
+        power=0.7457 * cars.table["Horsepower"],
+    )
+    await ctx.send_message(Cars(cars.notes, table))
+
+
+class Measure(Executor):
+    """How one measure changed over the years; its id is the name of the column."""
+
+    def __init__(self, name: str, unit: str) -> None:
+        super().__init__(id=name)
+        self.unit = unit
+
+    @handler
+    async def measure(self, cars: Cars, ctx: WorkflowContext[Trend]) -> None:
+        """Take the median of each year."""
+        medians = cars.table.groupby("Year")[self.id].median().round(1)
+        await ctx.send_message(Trend(self.id, self.unit, dict(zip(medians.index, medians, strict=True))))
+
+
+@executor
+async def report(trends: list[Trend], ctx: WorkflowContext[Report]) -> None:
+    """Join the measures to one table and say in words what it shows."""
+    table = pd.DataFrame({f"{trend.name} ({trend.unit})": trend.by_year for trend in trends})
+    first, last = min(table.index), max(table.index)
+    lines = [f"The median car of {first} and that of {last}"]
+    for trend in trends:
+        before, after = trend.by_year[first], trend.by_year[last]
+        lines.append(f"{trend.name}: {before} and {after} {trend.unit} ({after / before - 1:+.0%})")
+    await ctx.send_message(Report("\n".join(lines), table))
+
+
+class Publish(Executor):
+    """Asks a person, and hands the report out if they agree."""
+
+    @handler
+    async def ask(self, draft: Report, ctx: WorkflowContext) -> None:
+        """Put the question; the answer comes later."""
+        await ctx.request_info(Question("Publish this report?", draft.text, draft), Approval)
+
+    @response_handler
+    async def decide(self, question: Question, answer: Approval, ctx: WorkflowContext[Never, Report]) -> None:
+        """Act on the answer."""
+        if answer.approved:
+            await ctx.yield_output(question.report)
+
+
+# ---- the graph -------------------------------------------------------------------------------------------------------
+
+
+def has_gaps(cars: Cars) -> bool:
+    """Whether a value is missing anywhere."""
+    return bool(cars.table.isna().any(axis=None))
+
+
+def build_workflow() -> Workflow:
+    """Connect them. Input: `Years`; output: a `Report`, if a person agrees."""
+    measures = [Measure("consumption", "l/100 km"), Measure("weight", "kg"), Measure("power", "kW")]
+    return (
+        WorkflowBuilder(name="car_report")
+        .switch(load, [Case(has_gaps, repair), Default(convert)])
+        .connect(repair, convert)
+        .fan_out(convert, measures)
+        .fan_in(measures, report)
+        .connect(report, Publish(id="publish"))
+        .build()
+    )
