@@ -21,6 +21,9 @@ _Copier = Callable[[Any, _Memo, _Keep], Any]
 
 _ABSENT = object()
 
+_LONG = 16
+"""From this length on it pays to ask first whether a list holds nothing but shared values."""
+
 _SHARED_TYPES: set[type] = {
     str,
     int,
@@ -152,6 +155,8 @@ def _copy_list(value: list[Any], memo: _Memo, keep: _Keep) -> list[Any]:
     memo[ref] = duplicate = value.copy()
     keep(value)
     shared = _SHARED_TYPES
+    if len(duplicate) > _LONG and shared.issuperset(map(type, duplicate)):
+        return duplicate
     for index, item in enumerate(duplicate):
         cls = type(item)
         if cls not in shared:
