@@ -1,0 +1,126 @@
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("vega_datasets")
+
+from vega_datasets import local_data
+
+from agentbench.notebook.demo import Report, Years, build_workflow
+from agentbench.workflow.approval import Approval
+from agentbench.workflow.events import WorkflowRunState
+from agentbench.workflow.workflow import Workflow
+
+ALL, WITHOUT_GAPS = Years(1970, 1982), Years(1976, 1979)
+
+
+async def executors_run(workflow: Workflow, years: Years) -> list[list[str]]:
+    """Which executors ran in each superstep."""
+    run, ran = workflow.start(years), []
+    while not run.pending_requests:
+        ran.append((await run.step()).invoked)
+    await run.cancel()
+    return ran
+
+
+async def published(workflow: Workflow, years: Years) -> Report:
+    asked = await workflow.run(years)
+    (request,) = asked.get_request_info_events()
+    answered = await workflow.run(responses={request.request_id: Approval(approved=True)})
+    (report,) = answered.outputs
+    assert isinstance(report, Report)
+    return report
+
+
+def cars() -> list[dict[str, Any]]:
+    """The data as they stand in the file, read without pandas."""
+    rows: list[dict[str, Any]] = json.loads(Path(local_data.cars.filepath).read_text(encoding="utf-8"))
+    return rows
+
+
+async def test_a_table_with_gaps_takes_the_way_of_repair():
+    assert await executors_run(build_workflow(), ALL) == [
+        ["load"],
+        ["repair"],
+        ["convert"],
+        ["consumption", "weight", "power"],
+        ["report"],
+        ["publish"],
+    ]
+
+
+async def test_a_table_without_gaps_takes_the_short_way():
+    ran = await executors_run(build_workflow(), WITHOUT_GAPS)
+    assert ran == [["load"], ["convert"], ["consumption", "weight", "power"], ["report"], ["publish"]]
+
+
+async def test_the_notes_count_what_was_left_out_and_filled_in():
+    run = build_workflow().start(ALL)
+    notes = {}
+    while not run.pending_requests:
+        for executor_id, message in (await run.step()).delivered:
+            notes[executor_id] = getattr(message, "notes", None)
+    rows = cars()
+    unknown_consumption = [row for row in rows if row["Miles_per_Gallon"] is None]
+    unknown_power = [row for row in rows if row["Horsepower"] is None and row not in unknown_consumption]
+    assert notes["repair"] == (f"{len(rows)} cars of 1970 to 1982",)
+    assert notes["convert"] == (
+        *notes["repair"],
+        f"{len(unknown_consumption)} left out: consumption unknown",
+        f"{len(unknown_power)} filled in: power unknown",
+    )
+
+
+async def test_the_table_holds_the_median_of_every_year_in_metric_units():
+    table = (await published(build_workflow(), ALL)).table
+    known = [row for row in cars() if row["Miles_per_Gallon"] is not None]
+    years = sorted({int(row["Year"][:4]) for row in known})
+    assert list(table.index) == years
+    assert list(table.columns) == ["consumption (l/100 km)", "weight (kg)", "power (kW)"]
+    for year in years:
+        of_year = [row for row in known if row["Year"].startswith(str(year))]
+        consumption = statistics.median(235.215 / row["Miles_per_Gallon"] for row in of_year)
+        weight = statistics.median(0.45359 * row["Weight_in_lbs"] for row in of_year)
+        assert table.loc[year, "consumption (l/100 km)"] == pytest.approx(consumption, abs=0.05)
+        assert table.loc[year, "weight (kg)"] == pytest.approx(weight, abs=0.05)
+    assert not table.isna().any(axis=None)
+
+
+async def test_the_report_says_in_words_what_the_table_shows():
+    assert (await published(build_workflow(), ALL)).text.splitlines() == [
+        "The median car of 1970 and that of 1982",
+        "consumption: 14.7 and 7.4 l/100 km (-50%)",
+        "weight: 1564.4 and 1107.9 kg (-29%)",
+        "power: 111.9 and 60.4 kW (-46%)",
+    ]
+
+
+async def test_the_person_reads_the_report_before_deciding():
+    result = await build_workflow().run(WITHOUT_GAPS)
+    assert result.final_state is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+    (request,) = result.get_request_info_events()
+    assert request.data.question == "Publish this report?"
+    assert request.data.details.startswith("The median car of 1976 and that of 1979")
+    assert request.response_type is Approval
+
+
+async def test_a_rejected_report_does_not_come_out():
+    workflow = build_workflow()
+    (request,) = (await workflow.run(ALL)).get_request_info_events()
+    result = await workflow.run(responses={request.request_id: Approval(approved=False, reason="too short")})
+    assert (result.final_state, result.outputs) == (WorkflowRunState.IDLE, [])
+
+
+async def test_every_workflow_that_is_built_gives_the_same():
+    first, second = await published(build_workflow(), ALL), await published(build_workflow(), ALL)
+    assert first.text == second.text
+    assert first.table.equals(second.table)
+    assert build_workflow().graph_signature_hash == build_workflow().graph_signature_hash
+
+
+async def test_years_without_cars_are_an_error_that_says_which_years_there_are():
+    with pytest.raises(ValueError, match="no cars of 1990 to 1999; the data has 1970 to 1982"):
+        await build_workflow().run(Years(1990, 1999))
