@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from agentbench.notebook.forms import FormState as FormState
     from agentbench.notebook.forms import form as form
     from agentbench.notebook.forms import request_form as request_form
+    from agentbench.notebook.graph_view import GraphView as GraphView
+    from agentbench.notebook.graph_view import draw as draw
+    from agentbench.notebook.html_panel import HtmlGraphPanel as HtmlGraphPanel
+    from agentbench.notebook.live_panel import GraphPanel as GraphPanel
+    from agentbench.notebook.panel import make_graph_panel as make_graph_panel
     from agentbench.notebook.settings import Settings as Settings
     from agentbench.notebook.settings import configure as configure
     from agentbench.notebook.settings import load_ipython_extension as load_ipython_extension
@@ -20,10 +25,15 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     "Form": "forms",
     "FormState": "forms",
+    "GraphPanel": "live_panel",
+    "GraphView": "graph_view",
+    "HtmlGraphPanel": "html_panel",
     "Settings": "settings",
     "configure": "settings",
+    "draw": "graph_view",
     "form": "forms",
     "load_ipython_extension": "settings",
+    "make_graph_panel": "panel",
     "request_form": "forms",
     "unload_ipython_extension": "settings",
 }

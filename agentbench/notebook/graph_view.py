@@ -18,7 +18,7 @@ from agentbench.notebook.shape import GraphShape, read_shape
 from agentbench.notebook.shape_text import shape_mermaid, shape_text
 from agentbench.notebook.states import strongest
 
-__all__ = ["GraphView", "draw"]
+__all__ = ["GraphView", "checked_direction", "detail_for", "draw"]
 
 FULL_DETAIL_NODES = 100
 MAX_PNG_BYTES = 200_000
@@ -217,8 +217,6 @@ def draw(  # noqa: PLR0913 - published signature
         TypeError: `source` holds no graph, or `run` tells nothing about executors.
         ValueError: For an unknown direction, detail or theme.
     """
-    way: Any = {"TD": "TB"}.get(direction.upper(), direction.upper())
-    _require("direction", way, (*DIRECTIONS, "TD"))
     _require("detail", detail, ("auto", *get_args(Detail)))
     _require("theme", theme, get_args(settings.Theme))
     whole = read_shape(source, expand=expand)
@@ -230,8 +228,8 @@ def draw(  # noqa: PLR0913 - published signature
         shape=shape,
         whole=whole,
         states=states,
-        direction=way,
-        detail=_detail(detail, shape),
+        direction=checked_direction(direction),
+        detail=detail_for(shape, detail),
         theme=settings.current().theme if theme == "auto" else theme,
         renderer=renderer,
     )
@@ -243,7 +241,19 @@ def _require(what: str, given: str, known: Collection[str]) -> None:
         raise ValueError(msg)
 
 
-def _detail(wanted: str, shape: GraphShape) -> Detail:
+def checked_direction(direction: str) -> Direction:
+    """Return a direction as Graphviz spells it.
+
+    Raises:
+        ValueError: For an unknown one.
+    """
+    given = direction.upper()
+    _require("direction", given, (*DIRECTIONS, "TD"))
+    return next((known for known in DIRECTIONS if known == given), "TB")
+
+
+def detail_for(shape: GraphShape, wanted: str = "auto") -> Detail:
+    """Return how much is written into a picture: all of it up to 100 nodes."""
     if wanted == "auto":
         return "full" if len(shape.nodes) <= FULL_DETAIL_NODES else "short"
     return "short" if wanted == "short" else "full"

@@ -19,20 +19,21 @@ only ipywidgets and draws anew. Both are ipywidgets (put them into boxes) and be
   payloads through `escaping.preview(value)` first.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agentbench.exceptions import WidgetsUnavailable
+from agentbench.notebook import settings
+from agentbench.notebook.panel_commands import Unsubscribe
+from agentbench.notebook.panel_model import PanelModel
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph_view import GraphView
     from agentbench.notebook.shape import GraphShape
 
-__all__ = ["ElementId", "Panel", "Unsubscribe"]
-
-Unsubscribe = Callable[[], None]
-ElementId = str | tuple[str, str]
+__all__ = ["Panel", "Unsubscribe", "make_graph_panel"]
 
 
-@runtime_checkable
 class Panel(Protocol):
     """What `GraphPanel` and `HtmlGraphPanel` have in common."""
 
@@ -48,8 +49,8 @@ class Panel(Protocol):
         """States by executor id and by (source id, target id), as last asked for; a copy."""
 
     @property
-    def badges(self) -> dict[str, str]:
-        """Short texts at the nodes by executor id; a copy."""
+    def text(self) -> str:
+        """The graph and its states as text."""
 
     @property
     def selected_id(self) -> str | None:
@@ -86,8 +87,58 @@ class Panel(Protocol):
     def set_expanded(self, group_ids: Sequence[str]) -> None:
         """Open these groups and sub-workflows, fold all others."""
 
+    def expect_page(self) -> None:
+        """Call when the panel is displayed inside a box: if no page shows it in 5 s, a line says what to do."""
+
     def snapshot(self) -> "GraphView":
         """Return a static picture with the states as they are now."""
 
     def close(self) -> None:
         """Take the panel off the page and forget what it held; may be called twice."""
+
+
+def make_graph_panel(
+    source: object,
+    *,
+    direction: str = "LR",
+    expand: Collection[str] | bool = (),
+    max_nodes: int = 300,
+    height: int = 420,
+) -> Panel:
+    """Return a live panel for a graph: a `GraphPanel` if anywidget is there and wanted, else an `HtmlGraphPanel`.
+
+    Args:
+        source: A workflow, a run of one, or a `GraphShape`.
+        direction: Where the edges lead: `LR`, `RL`, `TB`, `BT`.
+        expand: Sub-workflows and groups to open at first, by id; `True` opens all sub-workflows.
+        max_nodes: Above this number, nodes with equal neighbours are folded into one.
+        height: Greatest height of the picture in pixels; larger graphs scroll.
+
+    Raises:
+        WidgetsUnavailable: ipywidgets is not installed.
+        TypeError: `source` holds no graph.
+    """
+    model = PanelModel(source, direction=direction, expand=expand, max_nodes=max_nodes)
+    try:
+        panel_class = _panel_class()
+    except ModuleNotFoundError as error:
+        if error.name != "ipywidgets":
+            raise
+        instead = "draw() shows a picture"
+        raise WidgetsUnavailable(instead) from error
+    panel: Panel = panel_class(model, height=height)
+    return panel
+
+
+def _panel_class() -> Any:
+    if settings.current().live_graph:
+        try:
+            from agentbench.notebook.live_panel import GraphPanel
+        except ModuleNotFoundError as error:
+            if error.name != "anywidget":
+                raise
+        else:
+            return GraphPanel
+    from agentbench.notebook.html_panel import HtmlGraphPanel
+
+    return HtmlGraphPanel

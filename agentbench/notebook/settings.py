@@ -4,6 +4,7 @@ import difflib
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from agentbench._bridge import choose_engine_loop
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock, set_runtime_defaults
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def configure(**settings: Any) -> Settings:
     Raises:
         TypeError: For a name that is no setting.
         ValueError: For a value that the setting does not take. Nothing is changed then.
+        RuntimeError: For another loop while the engine thread runs already.
 
     Example:
         ```python
@@ -73,8 +75,8 @@ def configure(**settings: Any) -> Settings:
     """
     global _current
     checked = {name: _checked(name, value) for name, value in settings.items()}
-    _current = replace(_current, **checked)
     _apply(checked)
+    _current = replace(_current, **checked)
     return _current
 
 
@@ -121,6 +123,8 @@ def _apply(changed: dict[str, Any]) -> None:
             set_runtime_defaults(clock=SystemClock(), ids=RandomIds())
     if "observe" in changed:
         set_runtime_defaults(observe=changed["observe"])
+    if "loop" in changed and changed["loop"] != "kernel":
+        choose_engine_loop("uvloop" if changed["loop"] == "uvloop" else "asyncio")
 
 
 def _known(name: str) -> type:

@@ -16,6 +16,7 @@ from agentbench.workflow.edges import (
     SwitchCaseEdgeGroup,
     SwitchCaseEdgeGroupCase,
 )
+from agentbench.workflow.graph import find_sub_workflow
 
 __all__ = [
     "EdgeKind",
@@ -163,9 +164,8 @@ def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphS
     workflow = find_workflow(source)
     reader = _Reader(expand)
     reader.read(workflow, prefix="", frame=None)
-    name = getattr(workflow, "name", None)
     return GraphShape(
-        name=str(name) if name else "workflow",
+        name=_shown_name(getattr(workflow, "name", None)),
         nodes=tuple(reader.nodes),
         edges=tuple(reader.edges.values()),
         frames=tuple(reader.frames),
@@ -267,6 +267,11 @@ class _Reader:
             self.edges.setdefault(ends, ShapeEdge(source=ends[0], target=ends[1], kind=kind, label=edge.label))
 
 
+def _shown_name(name: object) -> str:
+    # Workflows that nobody named have a generated name with a random id, which would differ in every picture.
+    return "workflow" if not name or str(name).startswith("WorkflowBuilder-") else str(name)
+
+
 def _start_ids(workflow: Any) -> list[str]:
     several = getattr(workflow, "start_executor_ids", None)
     if several:
@@ -284,12 +289,11 @@ def _output_ids(workflow: Any) -> set[str]:
 
 
 def _kinds(executor_id: str, executor: Any, starts: Collection[str], outputs: Collection[str]) -> tuple[NodeKind, ...]:
-    inner = getattr(executor, "workflow", None)
     facts: tuple[tuple[NodeKind, bool], ...] = (
         ("start", executor_id in starts),
         ("output", executor_id in outputs),
         ("hitl", bool(getattr(executor, "is_request_response_capable", False))),
-        ("subworkflow", hasattr(inner, "executors") and hasattr(inner, "edge_groups")),
+        ("subworkflow", find_sub_workflow(executor) is not None),
     )
     return tuple(kind for kind, holds in facts if holds)
 

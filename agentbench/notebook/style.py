@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agentbench.notebook.states import INK, STATES, Scheme
 
-__all__ = ["PALETTE", "live_style", "read_static", "static_style"]
+__all__ = ["PALETTE", "live_style", "read_script", "read_static", "static_style"]
 
 PALETTE: dict[Scheme, dict[str, str]] = {
     "light": {
@@ -33,13 +33,17 @@ PALETTE: dict[Scheme, dict[str, str]] = {
     },
 }
 
-# What a page says about its own colours, JupyterLab before VS Code; the value behind the last comma is ours.
+# What a page says about its own colours, JupyterLab before VS Code; ours where it says nothing.
 _PAGE = {
-    "ground": "var(--jp-layout-color0,var(--vscode-editor-background,{}))",
-    "rim": "var(--jp-border-color2,var(--vscode-panel-border,{}))",
-    "surface": "var(--jp-layout-color1,var(--vscode-editorWidget-background,{}))",
-    "text": "var(--jp-ui-font-color1,var(--vscode-foreground,{}))",
+    "ground": ("--jp-layout-color0", "--vscode-editor-background"),
+    "rim": ("--jp-border-color2", "--vscode-panel-border"),
+    "surface": ("--jp-layout-color1", "--vscode-editorWidget-background"),
+    "text": ("--jp-ui-font-color1", "--vscode-foreground"),
 }
+
+# Pages that say their theme themselves; elsewhere the browser's preference counts.
+_LIGHT = "[data-jp-theme-light=true],.vscode-light"
+_DARK = "[data-jp-theme-light=false],.vscode-dark"
 
 
 def static_style(theme: str, *, states: bool = True) -> str:
@@ -50,9 +54,9 @@ def static_style(theme: str, *, states: bool = True) -> str:
         states: Whether states are shown; without them the style is half as long.
     """
     first: Scheme = "dark" if theme == "dark" else "light"
-    parts = [f".ab_svg{{{_variables(first)}}}"]
+    parts = [f".ab_{theme}{{{_variables(first)}}}"]
     if theme == "auto":
-        parts.append(f"@media (prefers-color-scheme:dark){{.ab_svg{{{_variables('dark')}}}}}")
+        parts.append(f"@media (prefers-color-scheme:dark){{.ab_auto{{{_variables('dark')}}}}}")
     parts.append(read_static("graph.css"))
     return "".join([*parts, _fills(), read_static("graph_states.css")] if states else parts)
 
@@ -60,13 +64,14 @@ def static_style(theme: str, *, states: bool = True) -> str:
 @functools.cache
 def live_style() -> str:
     """Return the style of a graph panel. It follows the page's theme: JupyterLab's, VS Code's, or the browser's."""
-    light, dark = (_variables(scheme, page=True) for scheme in ("light", "dark"))
+    light, dark = _variables("light", own=True), _variables("dark", own=True)
+    page = "".join(f"--ab-{name}:var({lab},var({code},var(--ab-{name}-own)));" for name, (lab, code) in _PAGE.items())
     return "".join(
         [
             f".ab_panel{{{light}}}",
-            f"@media (prefers-color-scheme:dark){{.ab_panel{{{dark}}}}}",
-            f"[data-jp-theme-light=true] .ab_panel,.vscode-light .ab_panel{{{light}}}",
-            f"[data-jp-theme-light=false] .ab_panel,.vscode-dark .ab_panel{{{dark}}}",
+            f"@media (prefers-color-scheme:dark){{:root:not(:has({_LIGHT})) .ab_panel{{{dark}}}}}",
+            f":is({_DARK}) .ab_panel{{{dark}}}",
+            f".ab_panel{{{page}}}",
             read_static("graph.css"),
             _fills(),
             read_static("graph_states.css"),
@@ -78,16 +83,17 @@ def live_style() -> str:
 @functools.cache
 def read_static(name: str) -> str:
     """Return one of this layer's own style sheets without comments and needless blanks."""
-    text = (Path(__file__).parent / "static" / name).read_text(encoding="utf-8")
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/", "", read_script(name), flags=re.DOTALL)
     return re.sub(r"\s*([{};,>])\s*", r"\1", re.sub(r"\s+", " ", text)).strip()
 
 
-def _variables(scheme: Scheme, *, page: bool = False) -> str:
-    colours = {
-        name: _PAGE[name].format(colour) if page and name in _PAGE else colour
-        for name, colour in PALETTE[scheme].items()
-    }
+def read_script(name: str) -> str:
+    """Return one of this layer's own files as it is."""
+    return (Path(__file__).parent / "static" / name).read_text(encoding="utf-8")
+
+
+def _variables(scheme: Scheme, *, own: bool = False) -> str:
+    colours = {f"{name}-own" if own and name in _PAGE else name: colour for name, colour in PALETTE[scheme].items()}
     colours["ink"] = INK[scheme]
     for state in STATES.values():
         fill = state.light if scheme == "light" else state.dark
@@ -97,18 +103,6 @@ def _variables(scheme: Scheme, *, page: bool = False) -> str:
 
 
 def _fills() -> str:
-    """Rules that give each state its colour: the shape, its mark, its ring, and edges."""
-    rules = []
-    for name, state in STATES.items():
-        if state.light is None:
-            continue
-        at = f".ab_svg .ab_s_{name}"
-        rules += [
-            f"{at}.ab_node>.ab_shape,{at} .ab_mark circle{{fill:var(--ab-{name})}}",
-            f"{at}.ab_frame>.ab_shape{{stroke:var(--ab-{name})}}",
-            f"{at}.ab_node>text{{fill:var(--ab-ink)}}",
-            f"{at} .ab_mark path,{at} .ab_icon{{stroke:var(--ab-ink)}}",
-            f"{at} .ab_wire,{at} .ab_tip{{stroke:var(--ab-{name})}}",
-            f"{at} .ab_tip{{fill:var(--ab-{name})}}",
-        ]
-    return "".join(rules)
+    """Each state's colour as `--ab-now`, which the rules of `graph_states.css` use."""
+    filled = [name for name, state in STATES.items() if state.light is not None]
+    return "".join(f".ab_s_{name}{{--ab-now:var(--ab-{name})}}" for name in filled)

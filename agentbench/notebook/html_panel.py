@@ -1,0 +1,96 @@
+"""`HtmlGraphPanel`: the same panel without anywidget: a picture that is drawn anew, and a list of its nodes."""
+
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from agentbench.notebook.panel_commands import PanelCommands
+from agentbench.notebook.panel_model import PanelModel
+
+__all__ = ["HtmlGraphPanel"]
+
+
+class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """A graph in which one can see a run, select nodes and set breakpoints. Made by `make_graph_panel`.
+
+    Attributes:
+        selected: Element id of the selected node, or `""`.
+        breakpoints: Elements with a breakpoint.
+        model: What is shown, without the widget.
+    """
+
+    selected = traitlets.Unicode("")
+    breakpoints = traitlets.List(traitlets.Unicode())
+
+    def __init__(self, model: PanelModel, *, height: int = 420) -> None:
+        # Each change sends a whole picture, which takes the page much longer than a small map would.
+        self._connect(model, interval_s=0.25)
+        self._picture = ipywidgets.HTML(layout={"overflow": "auto", "max_height": f"{height}px"})
+        self._list = ipywidgets.Dropdown(description="Node", layout={"width": "auto", "flex": "1 1 auto"})
+        self._stop = ipywidgets.ToggleButton(description="Breakpoint", disabled=True, tooltip="Break before this node")
+        self._open = ipywidgets.Button(description="Open or fold", disabled=True, tooltip="Open or fold this group")
+        self._quiet = False
+        super().__init__(children=(self._picture, ipywidgets.HBox((self._list, self._stop, self._open))))
+        self._send_changes()
+        self._list.observe(self._picked, "value")
+        self._stop.observe(self._toggled, "value")
+        self._open.on_click(self._opened)
+
+    def close(self) -> None:
+        """Take the panel off the page and forget what it held; may be called twice."""
+        self._pacer.close()
+        self._quiet = True
+        if self.comm is not None:
+            self._picture.value = ""
+            self._list.options = ()
+            self.selected, self.breakpoints = "", []
+            for child in (self._picture, self._list, self._stop, self._open, self.children[-1]):
+                child.close()
+        super().close()
+
+    def expect_page(self) -> None:
+        """Nothing to wait for: this panel shows with what every widget front end has."""
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        return {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
+
+    def _send_changes(self) -> None:
+        self.model.take_patch()
+        self._picture.value = self.model.snapshot().svg
+        chosen = self.selected
+        self._quiet = True
+        try:
+            self._list.options = [("(none)", ""), *self.model.names()]
+            self._list.value = chosen
+        finally:
+            self._quiet = False
+
+    def _send_layout(self) -> None:
+        self._send_changes()
+
+    def _picked(self, change: Any) -> None:
+        if not self._quiet:
+            self._selected_is(self.model.executor_of(change["new"]))
+
+    def _show_selected(self) -> None:
+        super()._show_selected()
+        node = self.model.shape.node_of.get(self.selected)
+        self._quiet = True
+        try:
+            self._list.value = self.selected
+            self._stop.disabled = node is None or bool(node.members)
+            self._stop.value = node is not None and node.id in self.model.breakpoints
+            self._open.disabled = node is None or not {"group", "subworkflow"}.intersection(node.kinds)
+        finally:
+            self._quiet = False
+
+    def _toggled(self, change: Any) -> None:
+        if not self._quiet and self.selected:
+            others = [each for each in self.breakpoints if each != self.selected]
+            self._breakpoints_are([*others, self.selected] if change["new"] else others)
+
+    def _opened(self, _button: object) -> None:
+        node = self.model.shape.node_of.get(self.selected)
+        if node is not None:
+            self.toggle_expanded(node.id)
