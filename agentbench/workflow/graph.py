@@ -5,7 +5,6 @@ Names of workflows, limits, designations, ids of groups, the order of edges and 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -45,6 +44,8 @@ def graph_signature(
 
 def signature_hash(signature: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a signature as 64 hex digits; equal signatures have equal hashes."""
+    import hashlib  # noqa: PLC0415 - loads OpenSSL, and only checkpoints and comparisons need a hash
+
     return hashlib.sha256(_canonical(signature).encode()).hexdigest()
 
 

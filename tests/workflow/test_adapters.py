@@ -50,6 +50,11 @@ def test_the_adapter_that_was_registered_last_is_asked_first():
     assert isinstance(as_executor(Robot("a")), RobotExecutor)
 
 
+@pytest.mark.usefixtures("robots")
+def test_an_adapter_for_something_else_is_passed_over():
+    assert as_executor("writer") is None
+
+
 def test_without_an_adapter_there_is_no_executor():
     assert as_executor(Robot("a")) is None
 
