@@ -7,15 +7,19 @@ A run takes its clock and its ids from its `RunOptions`, else from the process-w
 from __future__ import annotations
 
 import itertools
+import os
 import time
-import uuid
-from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _NS_PER_S = 1_000_000_000
 _ID_DIGITS = {"cp": 4}
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+# The bits of a UUID that say "version 4, variant 1", and all the others, which are random.
+_VERSION_4 = (4 << 76) | (2 << 62)
+_RANDOM = ~((0xF << 76) | (3 << 62))
 
 
 @runtime_checkable
@@ -100,7 +104,9 @@ class RandomIds:
 
     def new_id(self, kind: str) -> str:
         """Return a new UUID as text."""
-        return str(uuid.uuid4())
+        # As uuid.uuid4() does it; that module alone would be a fifth of what this package takes to import.
+        text = f"{int.from_bytes(os.urandom(16), 'big') & _RANDOM | _VERSION_4:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def __repr__(self) -> str:
         return "RandomIds()"
@@ -125,8 +131,7 @@ class CountingIds:
         return "CountingIds()"
 
 
-@dataclass(frozen=True)
-class RuntimeDefaults:
+class RuntimeDefaults(NamedTuple):
     """What a run uses where its own options say nothing.
 
     Attributes:
@@ -183,7 +188,7 @@ def iso_utc(time_ns: int) -> str:
         time_ns: Nanoseconds since 1970-01-01T00:00:00Z; what is below a microsecond is cut off.
     """
     seconds, below = divmod(time_ns, _NS_PER_S)
-    return (_EPOCH + timedelta(seconds=seconds, microseconds=below // 1000)).isoformat(timespec="microseconds")
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{below // 1000:06d}+00:00"
 
 
 def _require_methods(given: object, protocol: type, expected: str) -> None:
@@ -193,6 +198,8 @@ def _require_methods(given: object, protocol: type, expected: str) -> None:
 
 
 def _as_utc(start: datetime | str) -> datetime:
+    from datetime import datetime, timezone  # noqa: PLC0415 - only clocks that start somewhere need calendars
+
     if isinstance(start, str):
         # Python 3.10 does not read the letter Z.
         start = datetime.fromisoformat(f"{start[:-1]}+00:00" if start.endswith(("Z", "z")) else start)
@@ -202,5 +209,7 @@ def _as_utc(start: datetime | str) -> datetime:
 
 
 def _since_epoch_ns(moment: datetime) -> int:
-    past = moment - _EPOCH
+    from datetime import datetime, timezone  # noqa: PLC0415 - as above
+
+    past = moment - datetime(1970, 1, 1, tzinfo=timezone.utc)
     return ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1000

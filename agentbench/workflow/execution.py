@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
 from agentbench.workflow import checkpointing
-from agentbench.workflow.capture import watched_output
 from agentbench.workflow.checkpointing import RUN_KWARGS, CheckpointWriter
 from agentbench.workflow.event_log import EventLog, ObservedEventLog
 from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
@@ -108,7 +107,9 @@ class Execution:
 
     async def run(self) -> None:
         """Go to the end."""
-        while await self.advance():
+        goes_on = True
+        while goes_on:
+            goes_on = await self.advance()
             if not self._options.keep_events:
                 self.log.forget_brief()
 
@@ -120,6 +121,8 @@ class Execution:
         """
         if not self.log.observed:
             return await self._advance()
+        from agentbench.workflow.capture import watched_output  # noqa: PLC0415 - only observed runs listen
+
         with watched_output():
             return await self._advance()
 

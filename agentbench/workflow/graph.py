@@ -5,7 +5,6 @@ Names of workflows, limits, designations, ids of groups, the order of edges and 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +133,8 @@ def _describe(group: EdgeGroup, executors: Mapping[str, Executor]) -> dict[str, 
 
 
 def _canonical(value: Any) -> str:
+    import json  # noqa: PLC0415 - only checkpoints need it; a first small run does without
+
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._signatures import is_instance_of, type_name
 from agentbench.observability import is_tracing
-from agentbench.workflow.capture import listen
 from agentbench.workflow.delivery import Delivery
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.message import WorkflowMessage
@@ -45,6 +44,8 @@ def _around(bus: InProcRunnerContext, log: EventLog) -> Around | None:
     tracer = bus.tracer
     if not log.observed:
         return None if tracer is None else tracer.around
+    from agentbench.workflow.capture import listen  # noqa: PLC0415 - only observed runs listen
+
     if tracer is None:
         return partial(listen, log)
     traced = tracer.around

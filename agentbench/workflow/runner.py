@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import Clock, runtime_defaults
 from agentbench.exceptions import WorkflowConvergenceException, WorkflowRunnerException
-from agentbench.workflow.boundary import BoundaryHook, BoundaryOutcome, PauseReason, SuperstepView
 from agentbench.workflow.concurrency import run_all
 from agentbench.workflow.delivery import Delivery
 from agentbench.workflow.events import SuperstepCompletionInfo, WorkflowEvent
@@ -20,6 +19,7 @@ from agentbench.workflow.routing import Plan, Router
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.storage import CheckpointStorage
+    from agentbench.workflow.boundary import BoundaryHook, BoundaryOutcome, PauseReason, SuperstepView
     from agentbench.workflow.checkpointing import CheckpointWriter
     from agentbench.workflow.edges import EdgeGroup
     from agentbench.workflow.executor import Executor
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from agentbench.workflow.state import State
 
 Sent = dict[int, list[WorkflowMessage]]
-
-_NOTHING = BoundaryOutcome()
 
 
 class Runner:
@@ -291,6 +289,8 @@ class Runner:
 
     def view(self, deliveries: Sequence[Delivery] = ()) -> SuperstepView:
         """What a hook may read now."""
+        from agentbench.workflow.boundary import SuperstepView  # noqa: PLC0415 - plain workflows have no hook
+
         context = self.context
         return SuperstepView(
             self.iteration,
@@ -303,12 +303,19 @@ class Runner:
             self.options,
         )
 
-    async def _reach_boundary(self, deliveries: Sequence[Delivery]) -> BoundaryOutcome:
-        outcome = _NOTHING
-        if self.hook is not None:
-            outcome = await self.hook.at_boundary(self.view(deliveries))
+    async def _reach_boundary(self, deliveries: Sequence[Delivery]) -> BoundaryOutcome | None:
+        if self.hook is None:
+            self._commit()
+            return None
+        outcome = await self.hook.at_boundary(self.view(deliveries))
         self.apply(outcome)
         return outcome
+
+    def _commit(self) -> None:
+        """What this superstep wrote and asked stays."""
+        self._tell_state()
+        self.state.commit()
+        self.context.keep_requests()
 
     def apply(self, outcome: BoundaryOutcome) -> None:
         """Carry out a hook's outcome up to the checkpoint, in the order of its fields."""
@@ -318,8 +325,7 @@ class Runner:
         for key in outcome.state_deletes:
             state.delete(key)
         if outcome.commit:
-            self._tell_state()
-            state.commit()
+            self._commit()
         else:
             state.discard()
         context.post(WorkflowMessage(data, internal_source(to), to) for to, data in outcome.messages)
@@ -347,12 +353,12 @@ class Runner:
             context.log.append(WorkflowEvent("state_updated", facts))
 
     async def _save(
-        self, source: str, outcome: BoundaryOutcome, deliveries: Sequence[Delivery], began_ns: int
+        self, source: str, outcome: BoundaryOutcome | None, deliveries: Sequence[Delivery], began_ns: int
     ) -> CheckpointInfo | None:
         if self.writer is None:
             return None
         metadata: Mapping[str, Any] = {}
-        if outcome.checkpoint is not None:
+        if outcome is not None and outcome.checkpoint is not None:
             source, metadata = outcome.checkpoint.source, outcome.checkpoint.metadata
         elif self.hook is not None and self.context.stop_requested:
             source = "stop"
@@ -376,7 +382,9 @@ class Runner:
             activated_executors=list(dict.fromkeys(d.executor_id for d in deliveries)),
         )
 
-    def _finish(self, outcome: BoundaryOutcome) -> None:
+    def _finish(self, outcome: BoundaryOutcome | None) -> None:
+        if outcome is None:
+            return
         self.pause = outcome.pause
         if outcome.error is not None:
             raise outcome.error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import weakref
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -17,7 +16,6 @@ from agentbench.workflow.execution import ABSENT, Execution, RunInput, new_log
 from agentbench.workflow.graph import find_sub_workflow, graph_signature, signature_hash
 from agentbench.workflow.options import RunOptions, WorkflowSettings
 from agentbench.workflow.result import WorkflowRunResult
-from agentbench.workflow.run import WorkflowRun
 from agentbench.workflow.runner import Runner
 from agentbench.workflow.runner_context import InProcRunnerContext, OutputKind
 from agentbench.workflow.state import State
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from agentbench.workflow.boundary import BoundaryHook
     from agentbench.workflow.edges import EdgeGroup
     from agentbench.workflow.executor import Executor
+    from agentbench.workflow.run import WorkflowRun
 
 _PLAIN = WorkflowSettings()
 _DEFAULT_OPTIONS = RunOptions()
@@ -215,6 +214,8 @@ class Workflow(Displayable):
 
     def to_json(self) -> str:
         """`to_dict()` as JSON text."""
+        import json  # noqa: PLC0415 - a run needs no JSON
+
         return json.dumps(self.to_dict())
 
     # ---- running ---------------------------------------------------------------------------------
@@ -350,6 +351,8 @@ class Workflow(Displayable):
             ValueError: none of input, resume_from and responses is given.
             RuntimeError: the instance runs already.
         """
+        from agentbench.workflow.run import WorkflowRun  # noqa: PLC0415 - plain runs need no handle
+
         if input is None and resume_from is None and responses is None:
             msg = "start() needs input=, resume_from= or responses=."
             raise ValueError(msg)
@@ -381,12 +384,12 @@ class Workflow(Displayable):
         owner = self._owner()
         if owner is None or owner is asking:
             return
-        if isinstance(owner, WorkflowRun):
-            if owner.is_over:
-                return
-            how = f"{owner!r} holds it; await its cancel() first"
-        else:
+        if isinstance(owner, Execution):
             how = "await the first run, or aclose() its stream, first"
+        elif owner.is_over:
+            return
+        else:
+            how = f"{owner!r} holds it; await its cancel() first"
         msg = f"Workflow {self.name!r} is already running: {how}. For runs side by side use workflow.clone()."
         raise WorkflowBusyError(msg)
 
@@ -394,7 +397,7 @@ class Workflow(Displayable):
         """Take the instance for one run. WorkflowBusyError while another holds it."""
         self._check_free(owner)
         former = self._owner()
-        if isinstance(former, WorkflowRun) and former is not owner:
+        if former is not None and former is not owner and not isinstance(former, Execution):
             former.give_way()
         self._active = weakref.ref(owner)
 
