@@ -11,7 +11,7 @@ import logging
 import sys
 import threading
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class _Listener:
     """Takes the text of one delivery, line by line."""
 
-    __slots__ = ("_delivery", "_log", "_loop", "_rest", "_thread")
+    __slots__ = ("_delivery", "_ended", "_log", "_loop", "_rest", "_thread")
 
     def __init__(self, log: EventLog, delivery: Delivery) -> None:
         self._log = log
@@ -33,6 +33,7 @@ class _Listener:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._rest = ""
+        self._ended = False
 
     def hear(self, text: str) -> None:
         """Take written text; whole lines become events."""
@@ -41,18 +42,24 @@ class _Listener:
             self.line(line)
 
     def end(self) -> None:
-        """The handler ended: what has no line end is a line too."""
+        """The handler ended: what has no line end is a line too, and what comes later is not its."""
         if self._rest:
             line, self._rest = self._rest, ""
             self.line(line)
+        self._ended = True
 
     def line(self, line: str) -> None:
         """Emit one line; from a worker thread through the loop, which owns the events."""
         event = WorkflowEvent("log", line, executor_id=self._delivery.executor_id)
         if threading.get_ident() == self._thread:
+            self._append(event)
+        elif not self._ended:
+            with suppress(RuntimeError):  # the loop was closed over a thread that cannot be ended
+                self._loop.call_soon_threadsafe(self._append, event)
+
+    def _append(self, event: WorkflowEvent[str]) -> None:
+        if not self._ended:
             self._log.append(event, self._delivery)
-        elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._log.append, event, self._delivery)
 
 
 _listening: ContextVar[_Listener | None] = ContextVar("agentbench_listening", default=None)
@@ -80,8 +87,14 @@ class _LogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         listener = _listening.get()
-        if listener is not None:
-            listener.line(f"{record.levelname} {record.name}: {record.getMessage()}")
+        if listener is None:
+            return
+        try:
+            text = record.getMessage()
+        except Exception:  # noqa: BLE001 - a record that cannot be formatted is reported, as every handler does
+            self.handleError(record)
+        else:
+            listener.line(f"{record.levelname} {record.name}: {text}")
 
 
 class _Watch:

@@ -235,7 +235,10 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
                 type(request_data).__name__,
                 type_name(response_type),
             )
-        self._bus.ask(self._delivery, request_data, response_type, request_id)
+        held = self._held
+        event = self._bus.ask(self._delivery, request_data, response_type, request_id, emit=held is None)
+        if held is not None:
+            held.append(event)
 
     # ---- the engine's side -----------------------------------------------------------------------
 
@@ -263,20 +266,26 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         else:
             self._held.append(event)
 
-    def _hold_outputs(self) -> None:
-        """Keep outputs back until the attempt has succeeded."""
+    def _hold_back(self) -> None:
+        """Keep outputs and requests back until the attempt has succeeded."""
         self._held = []
 
     def _close(self) -> None:
         """End of the call: whatever comes later is not delivered."""
         self._open = False
         for event in self._held or ():
-            self._bus.log.append(event, self._delivery)
+            if event.type == "request_info":
+                self._bus.emit_request(event, self._delivery)
+            else:
+                self._bus.log.append(event, self._delivery)
 
     def _abandon(self) -> None:
-        """The call failed or was cancelled: as `_close`, and held outputs are dropped."""
+        """The call failed or was cancelled: as `_close`, and what was held back is dropped."""
         self._open = False
-        self._held = None
+        held, self._held = self._held, None
+        for event in held or ():
+            if event.type == "request_info":
+                self._bus.requests.pop(event.request_id, None)
 
     def _is_late(self, member: str) -> bool:
         msg = (

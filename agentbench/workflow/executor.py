@@ -11,15 +11,13 @@ from agentbench._signatures import flatten_union, is_type_compatible
 from agentbench.workflow.delivery import Delivery
 from agentbench.workflow.handlers import HandlerSpec, HandlerTable, ResponseTable
 from agentbench.workflow.message import MessageType, WorkflowMessage
-from agentbench.workflow.options import ExecutorPolicy
+from agentbench.workflow.options import NO_POLICY, ExecutorPolicy
 
 if TYPE_CHECKING:
     from agentbench.workflow.runner_context import InProcRunnerContext
     from agentbench.workflow.state import State
 
 logger = logging.getLogger("agentbench")
-
-_NO_POLICY = ExecutorPolicy()
 
 
 class RequestInfoMixin:
@@ -51,7 +49,7 @@ class Executor:
     """
 
     serialize: bool = False
-    policy: ExecutorPolicy = _NO_POLICY
+    policy: ExecutorPolicy = NO_POLICY
     signature_key: ClassVar[str | None] = None
 
     def __init__(

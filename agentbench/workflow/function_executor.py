@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, overload
 
@@ -78,12 +78,21 @@ def _caller(func: Callable[..., Any], *, takes_context: bool, send_result: bool)
 
         return call_async
 
-    def call(_: Executor, data: Any, ctx: Any) -> None:
+    def call(_: Executor, data: Any, ctx: Any) -> Any:
         result = func(data, ctx) if takes_context else func(data)
-        if send_result and not takes_context and result is not None:
-            ctx.send_message(result)
+        if not send_result or takes_context:
+            return result
+        if inspect.isawaitable(result):  # a plain wrapper around an async function
+            return _send_awaited(result, ctx)
+        return None if result is None else ctx.send_message(result)
 
     return call
+
+
+async def _send_awaited(result: Awaitable[Any], ctx: Any) -> None:
+    value = await result
+    if value is not None:
+        await ctx.send_message(value)
 
 
 @overload

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,14 +15,12 @@ from agentbench.workflow.delivery import Delivery
 from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflow.handlers import HandlerSpec
 from agentbench.workflow.message import WorkflowMessage
-from agentbench.workflow.options import ExecutorPolicy
+from agentbench.workflow.options import NO_POLICY, ExecutorPolicy
 
 if TYPE_CHECKING:
     from agentbench.workflow.context import WorkflowContextBase
     from agentbench.workflow.runner_context import InProcRunnerContext
     from agentbench.workflow.state import State
-
-_NO_POLICY = ExecutorPolicy()
 
 
 async def invoke(delivery: Delivery, state: State, bus: InProcRunnerContext) -> list[WorkflowMessage]:
@@ -43,25 +43,31 @@ async def invoke(delivery: Delivery, state: State, bus: InProcRunnerContext) -> 
     try:
         if bus.around is not None:
             ctx = await bus.around(delivery, _run(spec, delivery, ctx))
-        elif spec.is_async and delivery.request is None and executor.policy is _NO_POLICY and not executor.serialize:
+        elif spec.is_async and delivery.request is None and executor.policy is NO_POLICY and not executor.serialize:
             await spec.function(executor, delivery.data, ctx)
         else:
             ctx = await _run(spec, delivery, ctx)
     except Exception as error:
-        ctx._abandon()  # noqa: SLF001 - the engine's side of the context
+        _abandon(delivery)
         delivery.error = error
         log.failed(delivery, WorkflowErrorDetails.from_exception(error, executor_id=executor.id))
         raise
     except BaseException:
-        ctx._abandon()  # noqa: SLF001
+        _abandon(delivery)
         raise
     finally:
         delivery.context = None  # a cycle otherwise: garbage for the collector, once per delivery
-    ctx._open = False  # noqa: SLF001 - as _close(), which only held outputs need
+    ctx._open = False  # noqa: SLF001 - the engine's side of the context; as _close(), which only held events need
     if ctx._held is not None:  # noqa: SLF001
         ctx._close()  # noqa: SLF001
     log.completed(delivery, ctx._sent, ctx._yielded)  # noqa: SLF001
     return ctx._sent  # noqa: SLF001
+
+
+def _abandon(delivery: Delivery) -> None:
+    """Close the context of the attempt that failed, which is not the first one's after a retry."""
+    if delivery.context is not None:
+        delivery.context._abandon()  # noqa: SLF001 - the engine's side of the context
 
 
 def _no_handler(delivery: Delivery) -> NoReturn:
@@ -94,7 +100,7 @@ async def _attempts(
 ) -> WorkflowContextBase:
     for attempt in range(1, policy.retries + 2):
         if policy.retries:
-            ctx._hold_outputs()  # noqa: SLF001 - the engine's side of the context
+            ctx._hold_back()  # noqa: SLF001 - the engine's side of the context
         try:
             await _within(policy.timeout, _call(spec, delivery, ctx), delivery.executor_id)
         except Exception as error:
@@ -123,11 +129,22 @@ async def _call(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase)
     else:
         context = contextvars.copy_context()
         loop = asyncio.get_running_loop()
+        work = partial(context.run, _in_thread, spec.function, delivery.executor, *values, ctx)
         try:
-            await loop.run_in_executor(None, partial(context.run, spec.function, delivery.executor, *values, ctx))
+            result = await loop.run_in_executor(None, work)
         except asyncio.CancelledError:
             ctx._abandon()  # noqa: SLF001 - frees the thread, which cannot be ended
             raise
+        if inspect.isawaitable(result):  # a plain wrapper around an async function
+            await result
+
+
+def _in_thread(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    except StopIteration as error:  # no future can hold it: whoever awaits would wait for ever
+        msg = "A handler raised StopIteration, as next() does at the end of an iterator."
+        raise RuntimeError(msg) from error
 
 
 async def _within(timeout: float | None, call: Any, executor_id: str) -> None:

@@ -59,7 +59,7 @@ class RunOptions:
 class ExecutorPolicy:
     """Limits that the engine keeps for an executor, so that its handlers need not.
 
-    A retry starts the handler again with the same input: messages and outputs of the failed attempt are
+    A retry starts the handler again with the same input: messages, outputs and requests of the failed attempt are
     dropped, its writes to shared state are not (write at the end of a handler that is retried).
 
     Attributes:
@@ -83,3 +83,7 @@ class ExecutorPolicy:
         if self.max_concurrency is not None and self.max_concurrency < 1:
             msg = f"max_concurrency is {self.max_concurrency!r}; expected 1 or more, or None for no limit."
             raise ValueError(msg)
+
+
+#: The policy of executors that have none; there is one, so that asking for it is an identity test.
+NO_POLICY = ExecutorPolicy()

@@ -29,11 +29,21 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
         self.checkpoints: list[CheckpointInfo] = []
 
     @classmethod
-    def from_log(cls, log: EventLog, *, include_status_events: bool = False) -> WorkflowRunResult:
-        """The result of a run whose log is closed. Events are built when the list is first read."""
+    def from_log(
+        cls, log: EventLog, *, include_status_events: bool = False, is_closed: bool = True
+    ) -> WorkflowRunResult:
+        """The result of a run.
+
+        Args:
+            log: its events. Of a closed log they are built when the list is first read.
+            include_status_events: keep `status` events in the list.
+            is_closed: nothing will be added to the log.
+        """
         result = _UnreadRunResult()
-        result.checkpoints = log.checkpoints
         result.postpone(log, with_status=include_status_events)
+        if not is_closed:
+            result.read()
+        result.checkpoints = list(log.checkpoints)
         return result
 
     def get_outputs(self) -> list[Any]:
@@ -95,7 +105,8 @@ class _UnreadRunResult(WorkflowRunResult):
         self._log = log
         self._with_status = with_status
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """Build the events and become a plain result."""
         events = self._log.events()
         self._status = [e for e in events if e.type == "status"]
         hidden = ("started",) if self._with_status else ("started", "status")
@@ -110,21 +121,26 @@ class _UnreadRunResult(WorkflowRunResult):
     def get_final_state(self) -> WorkflowRunState:
         """State of the last status event, from the log."""
         if self._log.state is None:
-            self._read()
-            return super().get_final_state()
+            self.read()
+            return WorkflowRunResult.get_final_state(self)
         return self._log.state
 
     def status_timeline(self) -> list[WorkflowEvent[Any]]:
         """The status events, in order."""
-        self._read()
+        self.read()
         return WorkflowRunResult.status_timeline(self)
+
+    def __radd__(self, other: list[Any]) -> list[Any]:
+        """`other + self`; without this method a list reads the other operand behind our back, and finds it empty."""
+        self.read()
+        return other + list(self)
 
 
 def _reading_first(name: str) -> Callable[..., Any]:
     method = getattr(WorkflowRunResult, name)
 
     def read_then(self: _UnreadRunResult, *args: Any, **kwargs: Any) -> Any:
-        self._read()
+        self.read()
         return method(self, *args, **kwargs)
 
     read_then.__name__ = name

@@ -216,7 +216,7 @@ class WorkflowRun(Displayable):
                 pass
         elif self.error is not None:
             raise self.error
-        return WorkflowRunResult.from_log(self._log)
+        return WorkflowRunResult.from_log(self._log, is_closed=False)
 
     async def plan(self) -> list[PlannedDelivery]:
         """What the next superstep will deliver, in plan order. Conditions are asked once, here or there.

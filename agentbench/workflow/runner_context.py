@@ -178,8 +178,10 @@ class InProcRunnerContext:
 
     # ---- requests --------------------------------------------------------------------------------
 
-    def ask(self, delivery: Delivery, data: Any, response_type: Any, request_id: str | None) -> None:
-        """Register a request of a handler and emit it.
+    def ask(
+        self, delivery: Delivery, data: Any, response_type: Any, request_id: str | None, *, emit: bool = True
+    ) -> WorkflowEvent[Any]:
+        """Register a request of a handler and emit it, or leave that to the caller.
 
         Raises:
             ValueError: the id is that of an open request.
@@ -192,7 +194,11 @@ class InProcRunnerContext:
                 "Use another id, or wait for its answer."
             )
             raise ValueError(msg)
-        self._open(WorkflowEvent.request_info(request_id, delivery.executor_id, data, response_type), delivery)
+        event = WorkflowEvent.request_info(request_id, delivery.executor_id, data, response_type)
+        self._register(event)
+        if emit:
+            self.emit_request(event, delivery)
+        return event
 
     def open_request(self, event: WorkflowEvent[Any]) -> None:
         """Register a request and emit it.
@@ -203,12 +209,12 @@ class InProcRunnerContext:
         if event.type != "request_info":
             msg = f"Expected a 'request_info' event, got {event.type!r}. Use WorkflowEvent.request_info()."
             raise ValueError(msg)
-        self._open(event, None)
+        self._register(event)
+        self.emit_request(event)
 
-    def _open(self, event: WorkflowEvent[Any], delivery: Delivery | None) -> None:
+    def _register(self, event: WorkflowEvent[Any]) -> None:
         self.requests[event.request_id] = event
         self._asked.append(event.request_id)
-        self.emit_request(event, delivery)
 
     def emit_request(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
         """Emit a request; the first of a run also changes the run's state."""
