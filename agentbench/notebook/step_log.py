@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,11 +21,13 @@ __all__ = [
     "lines_of_event",
     "lines_of_report",
     "outputs_of",
+    "run_name",
     "tokens_of",
 ]
 
 LINE_LIMIT = 400
 _NAMED = 6
+_UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 LogKind = Literal["step", "text", "warning", "error", "fork"]
 
@@ -44,8 +47,14 @@ class LogLine:
     @classmethod
     def of_fork(cls, old_run: str, superstep: int | None, new_run: str) -> LogLine:
         """A new run went on from a checkpoint of an old one."""
-        text = f"{_name(new_run)} goes on from superstep {superstep} of {_name(old_run)}, which is kept as it is"
+        text = f"{run_name(new_run)} goes on from superstep {superstep} of {run_name(old_run)}, which is kept as it is"
         return cls("fork", text)
+
+
+def run_name(run_id: str) -> str:
+    """A run in a line of text: random ids by their first part, others whole."""
+    short = run_id.partition("-")[0] if _UUID.match(run_id) else run_id
+    return esc(short, into="line", limit=60) if short.startswith("run") else f"run {esc(short, into='line', limit=60)}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -155,11 +155,19 @@ class StepperModel:
         react: Callable[[Any], Instruction | None] = getattr(self, _REACTIONS[type(stimulus)])
         return react(stimulus)
 
-    def _require(self, call: str) -> None:
+    def require_open(self) -> None:
+        """Refuse what a closed stepper cannot do.
+
+        Raises:
+            StepperClosed: It is closed.
+        """
         if self.status is StepperStatus.CLOSED:
             raise StepperClosed
+
+    def _require(self, call: str) -> None:
+        self.require_open()
         if call not in self.allowed:
-            raise StepperStateError(self.status, self.allowed, call)
+            raise StepperStateError(str(self.status), self.allowed, call)
 
     # ---- people ----------------------------------------------------------------------------------------------------
 
@@ -214,15 +222,13 @@ class StepperModel:
         self._look_at((self.shown or 0) + asked.count)
 
     def _on_goto_asked(self, asked: GotoAsked) -> None:
-        if self.status is StepperStatus.CLOSED:
-            raise StepperClosed
+        self.require_open()
         if self.status in IN_FLIGHT:
-            raise StepperStateError(self.status, self.allowed, "goto")
+            raise StepperStateError(str(self.status), self.allowed, "goto")
         self._look_at(self.index_of(asked.checkpoint_id))
 
     def _on_live_asked(self, asked: LiveAsked) -> None:
-        if self.status is StepperStatus.CLOSED:
-            raise StepperClosed
+        self.require_open()
         self._look_at(None)
 
     def _on_close_asked(self, asked: CloseAsked) -> Instruction | None:
@@ -262,12 +268,12 @@ class StepperModel:
     def _on_event_seen(self, told: EventSeen) -> None:
         self.activity.see(told.event)
         self.tokens += tokens_of(told.event)
-        self._note_down(lines_of_event(told.event))
+        self.note_down(lines_of_event(told.event))
 
     def _on_step_ended(self, told: StepEnded) -> Instruction | None:
         self.reports.append(told.report)
         self._learn(told.facts)
-        self._note_down(lines_of_report(told.report))
+        self.note_down(lines_of_report(told.report))
         if self.status is StepperStatus.CLOSED or self._goal is None:
             return None
         self._goal.left -= 1
@@ -351,7 +357,7 @@ class StepperModel:
         self.activity.forget()
         self._learn(told.facts)
         line = LogLine.of_fork(old_run, viewed.info.iteration, told.facts.run_id)
-        self._note_down([line])
+        self.note_down([line])
         self.note = line.text
         return self._go_after_return()
 
@@ -377,14 +383,16 @@ class StepperModel:
         self.stop_wanted = False
 
     def _on_interrupted(self, told: Interrupted) -> None:
+        in_flight = self.status in IN_FLIGHT
         self._learn(told.facts)
         self._goal = None
         self.stop_wanted = False
         if self.status is not StepperStatus.CLOSED:
             self.status = self._status_at_rest()
-            self.note = "The cell was interrupted; the superstep in flight was given up."
+            self.note = "The cell was interrupted; the superstep in flight was given up." if in_flight else None
 
-    def _note_down(self, lines: list[LogLine]) -> None:
+    def note_down(self, lines: list[LogLine]) -> None:
+        """Add lines to the log."""
         self.log.extend(lines)
         self.log_total += len(lines)
 

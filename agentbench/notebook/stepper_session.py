@@ -19,7 +19,10 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpointInfos
 from agentbench.exceptions import RequestAlreadyAnswered
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.step_log import LogLine
 from agentbench.notebook.stepper_messages import (
+    IN_FLIGHT,
     AnswerTaken,
     EventSeen,
     Fork,
@@ -35,7 +38,6 @@ from agentbench.notebook.stepper_messages import (
     Started,
     StepEnded,
     StepFailed,
-    StepperStatus,
     Stimulus,
     Stopped,
     StopRun,
@@ -79,6 +81,8 @@ class StepperSession:
         self.loop = loop
         self.handle: WorkflowRun | None = None
         self.until: Until | None = None
+        #: What a fork, a restore or a plan raised, for the caller who waits; the run itself has not failed.
+        self.error: BaseException | None = None
         self._on_change = on_change
         self._on_event = on_event
         self._lock = threading.RLock()
@@ -88,6 +92,8 @@ class StepperSession:
         self._base: int | None = None  # superstep of the checkpoint that the present run went on from
         self._answered: dict[str, str] = {}
         self._background: set[EngineFuture[Any]] = set()
+        self._settling = False
+        self._handed_over: Instruction | None = None
 
     # ---- any thread --------------------------------------------------------------------------------------------------
 
@@ -108,11 +114,27 @@ class StepperSession:
         self._on_change()
         return instruction
 
-    def begin(self, stimulus: Stimulus) -> EngineFuture[None] | None:
-        """Ask for something and start what is to be done; the future ends with it. `None`: nothing is to be done."""
+    def begin(self, stimulus: Stimulus, *, through: bool = False) -> EngineFuture[None] | None:
+        """Ask for something and start what is to be done.
+
+        Args:
+            stimulus: What is asked; raises what `StepperModel.handle` raises.
+            through: Whether it is done only when the run does not wait for a person any more.
+
+        Returns:
+            A future that ends with it, `None` when nothing is to be done.
+        """
         instruction = self.ask(stimulus)
         self.nudge()
-        return None if instruction is None else self.start(self.carry_out(instruction))
+        if instruction is None and not through:
+            return None
+        return self.start(self.carry_out(instruction, through=through))
+
+    def note_down(self, text: str) -> None:
+        """Add a line about something that went wrong beside the run. From any thread."""
+        with self._lock:
+            self.model.note_down([LogLine("error", esc(text, into="line", limit=400))])
+        self._on_change()
 
     def start(self, work: Coroutine[Any, Any, T]) -> EngineFuture[T]:
         """Start work on the loop of the runs."""
@@ -150,22 +172,33 @@ class StepperSession:
             raise
         self.ask(Started(facts, line))
 
-    async def carry_out(self, instruction: Instruction | None) -> None:
-        """Do what the model says until it says nothing more."""
+    async def carry_out(self, instruction: Instruction | None, *, through: bool = False) -> None:
+        """Do what the model says until it says nothing more; with `through`, wait for people in between."""
         try:
-            while instruction is not None:
-                instruction = await self._do(instruction)
+            await self._carry_on(instruction)
+            if through:
+                await self._settle()
         except asyncio.CancelledError:
             self.ask(Interrupted(await self._facts_after_interrupt()))
             raise
         finally:
             self._moved.set()
 
-    async def settled(self) -> None:
+    async def _carry_on(self, instruction: Instruction | None) -> None:
+        while instruction is not None:
+            instruction = await self._do(instruction)
+
+    async def _settle(self) -> None:
         """Wait until the run neither moves nor is going to move by itself once a person has answered."""
-        while self.model.going_through or self.model.status in (StepperStatus.STEPPING, StepperStatus.RUNNING):
-            self._moved.clear()
-            await self._moved.wait()
+        self._settling = True
+        try:
+            while self.model.going_through or self.model.status in IN_FLIGHT:
+                self._moved.clear()
+                await self._moved.wait()
+                instruction, self._handed_over = self._handed_over, None
+                await self._carry_on(instruction)
+        finally:
+            self._settling = False
 
     async def answer(self, request_id: str, value: Any) -> None:
         """Send an answer, and go on if the run was told to.
@@ -183,7 +216,9 @@ class StepperSession:
             facts = await self._facts()
         instruction = self.ask(AnswerTaken(request_id, facts))
         self._on_event("answer", (request_id, value))
-        if instruction is not None:
+        if self._settling:
+            self._handed_over = instruction
+        elif instruction is not None:
             self._keep(self.start(self.carry_out(instruction)))
         self._moved.set()
 
@@ -224,6 +259,7 @@ class StepperSession:
         facts = await self._facts()
         events = handle.events[before:]
         if error is not None and facts.status not in ("FAILED", "CANCELLED"):
+            self.error = error
             return self.ask(StepFailed(error, facts))
         report = StepReport(
             handle.superstep if facts.status != "FAILED" else _number_of(events, handle.superstep),
@@ -286,6 +322,7 @@ class StepperSession:
             self._base = info.iteration
             facts = await self._facts(began=False)
         except Exception as error:  # noqa: BLE001 - storages and executors' restore hooks are user code
+            self.error = error
             return self.ask(StepFailed(error, await self._facts()))
         return self.ask(Forked(facts) if isinstance(instruction, Fork) else Restored(facts))
 
@@ -294,7 +331,8 @@ class StepperSession:
         handle.stop()
         async with self._turn:  # whoever drives has seen the end of its superstep
             await handle.cancel()
-            facts = replace(await self._facts(), status="CANCELLED", planned=(), requests=())
+            superstep = handle.superstep if handle.events else self._base
+            facts = replace(await self._facts(), status="CANCELLED", superstep=superstep, planned=(), requests=())
         return self.ask(Stopped(facts))
 
     async def _facts_after_interrupt(self) -> RunFacts:

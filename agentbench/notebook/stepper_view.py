@@ -9,7 +9,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.activity import Element
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.redaction import line_preview
-from agentbench.notebook.step_log import LogLine, counted, deliveries_text, failures_of, outputs_of
+from agentbench.notebook.step_log import LogLine, counted, deliveries_text, failures_of, outputs_of, run_name
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.workflow.events import WorkflowEvent
@@ -120,6 +120,7 @@ class Scrubber:
 class StepperView:
     """Everything that a stepper shows at one moment."""
 
+    status: StepperStatus
     header: Header
     announcement: str
     buttons: tuple[Button, ...]
@@ -143,6 +144,7 @@ def view_of(model: StepperModel, *, times: bool = True) -> StepperView:
     header = _header(model, times=times)
     waiting = facts.requests if model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING) else ()
     return StepperView(
+        status=model.status,
         header=header,
         announcement=_announcement(model, header),
         buttons=tuple(_button(model, *parts) for parts in _BUTTONS),
@@ -169,7 +171,7 @@ def _header(model: StepperModel, *, times: bool) -> Header:
         figures.append(counted(model.tokens, "token"))
     return Header(
         name=esc(model.name, into="line", limit=60),
-        run=f"run {esc(facts.run_id, into='line', limit=60)}" if facts.run_id else "",
+        run=run_name(facts.run_id) if facts.run_id else "",
         superstep="no superstep yet" if facts.superstep is None else f"superstep {facts.superstep}",
         sign=SIGNS[model.status],
         status=_status_words(model),
@@ -252,8 +254,8 @@ def _place(model: StepperModel) -> str:
 
 def _confirm_banner(model: StepperModel) -> Banner:
     text = (
-        f"Going on from checkpoint {_place(model)} starts a new run there; {esc(model.facts.run_id, into='line')} is "
-        "kept as it is."
+        f"Going on from checkpoint {_place(model)} starts a new run there; {run_name(model.facts.run_id)} is kept as "
+        "it is."
     )
     return Banner("ask", text, actions=(("confirm", "Start a new run here"), ("cancel", "Keep looking")))
 

@@ -543,12 +543,12 @@ def test_a_failure_before_the_first_checkpoint_cannot_be_retried(engine: Engine)
 
 def test_the_header_is_one_line_of_text(model: StepperModel) -> None:
     engine = Engine(model).start()
-    assert view_of(model).header.line == "research-flow  run run-1  no superstep yet  ○ ready"
+    assert view_of(model).header.line == "research-flow  run-1  no superstep yet  ○ ready"
     model.handle(StepAsked())
     engine.saw(INVOKED("plan"))
-    assert view_of(model).header.line == "research-flow  run run-1  no superstep yet  ▶ stepping: plan"
+    assert view_of(model).header.line == "research-flow  run-1  no superstep yet  ▶ stepping: plan"
     engine.ended(planned=GOES_ON, pause_reason="breakpoint: review")
-    assert view_of(model).header.line == "research-flow  run run-1  superstep 0  ● paused (breakpoint: review)"
+    assert view_of(model).header.line == "research-flow  run-1  superstep 0  ● paused (breakpoint: review)"
 
 
 def test_times_are_left_out_where_outputs_are_compared(engine: Engine) -> None:
