@@ -2,14 +2,14 @@
 // Text meets the page as text nodes only; the SVG is checked before it is adopted.
 
 const SVG = "http://www.w3.org/2000/svg";
-const SHAPES = "path,polygon,ellipse,rect";
 const STEPPER_KEYS = "srpf.?";
+const modified = (event) => event.ctrlKey || event.metaKey || event.altKey;
 const DIRECTIONS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 
 // Parses SVG text as XML and drops whatever could act, whoever made the picture.
 function checked(text) {
   const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-  if (!root || root.localName !== "svg" || root.querySelector("parsererror")) return null;
+  if (root.localName !== "svg" || root.querySelector("parsererror")) return null;
   for (const node of [root, ...root.querySelectorAll("*")]) {
     if (/^(script|foreignobject|iframe|object|embed|image|style|animate|set)/i.test(node.localName)) {
       node.remove();
@@ -30,25 +30,20 @@ function make(tag, attributes, parent) {
   return made;
 }
 
-function button(parent, textContent, title, onclick) {
-  const made = document.createElement("button");
-  Object.assign(made, { type: "button", textContent, title, onclick, ariaLabel: title });
-  parent.append(made);
-}
-
 class Graph {
   constructor(model, el) {
     this.model = model;
-    this.states = {};
     el.classList.add("ab_panel");
     el.dataset.lmSuppressShortcuts = "true"; // JupyterLab's own keys would act on the cell
     const tools = document.createElement("div");
     tools.className = "ab_tools";
-    button(tools, "Fit", "Fit the graph (0)", () => this.fit());
-    button(tools, "\u2212", "Zoom out (-)", () => this.zoom(1 / 1.25));
-    button(tools, "+", "Zoom in (+)", () => this.zoom(1.25));
-    this.note = document.createElement("span");
-    tools.append(this.note);
+    const buttons = { Fit: ["Fit the graph (0)", "0"], "\u2212": ["Zoom out (-)", "-"], "+": ["Zoom in (+)", "+"] };
+    for (const [textContent, [title, key]] of Object.entries(buttons)) {
+      const onclick = () => this.onview(key);
+      const facts = { type: "button", textContent, title, ariaLabel: title, onclick };
+      tools.append(Object.assign(document.createElement("button"), facts));
+    }
+    tools.append((this.note = document.createElement("span")));
     this.port = document.createElement("div");
     this.port.className = "ab_port";
     this.port.setAttribute("role", "application");
@@ -58,18 +53,16 @@ class Graph {
   }
 
   layout() {
-    const model = this.model;
     const old = this.port.contains(document.activeElement) && this.focused;
     this.port.replaceChildren();
-    this.port.setAttribute("aria-label", model.get("label"));
-    this.port.style.maxHeight = `${model.get("height")}px`;
-    this.note.textContent = model.get("note");
-    const svg = (this.svg = checked(model.get("svg")));
+    this.port.setAttribute("aria-label", this.get("label"));
+    this.port.style.maxHeight = `${this.get("height")}px`;
+    this.note.textContent = this.get("note");
+    const svg = (this.svg = checked(this.get("svg")));
     this.parts = new Map();
     this.edges = [];
     this.states = {};
     if (!svg) return (this.port.textContent = "The picture could not be read.");
-    svg.removeAttribute("aria-labelledby");
     this.size = [parseFloat(svg.getAttribute("width")) || 1, parseFloat(svg.getAttribute("height")) || 1];
     for (const part of svg.querySelectorAll(".ab_node,.ab_frame,.ab_edge")) {
       this.parts.set(part.id, part);
@@ -83,7 +76,7 @@ class Graph {
     }
     this.port.append(svg);
     this.parts.forEach((_, id) => this.paint(id));
-    this.apply(model.get("patch"));
+    this.apply(this.get("patch"));
     this.first = [...this.parts].find(([, part]) => part.at && part.classList.contains("ab_node"))?.[0];
     this.focused = this.parts.has(old) ? old : this.first;
     if (this.focused) this.parts.get(this.focused).setAttribute("tabindex", "0");
@@ -94,29 +87,32 @@ class Graph {
   }
 
   apply(patch) {
+    let busy;
     for (const [id, state] of Object.entries(patch)) {
-      if (!this.parts.has(id)) continue;
+      const part = this.parts.get(id);
+      if (!part) continue;
       this.states[id] = state;
       this.paint(id);
+      if (part.at && (state === "running" || state === "waiting")) busy = part;
     }
+    if (busy && !this.port.matches(":hover,:focus-within")) this.reveal(busy);
   }
 
   paint(id) {
     const part = this.parts.get(id);
     const state = this.states[id] ?? "idle";
-    const [icon, words] = this.model.get("looks")[state] ?? ["", ""];
-    part.setAttribute("class", part.getAttribute("class").replace(/ ab_(s_\w+|sel|break)/g, ""));
+    const [icon, words] = this.get("looks")[state] ?? ["", ""];
+    part.setAttribute("class", part.getAttribute("class").replace(/ ab_(s_\w+|sel)/g, ""));
     if (state !== "idle") part.classList.add(`ab_s_${state}`);
     if (!part.at) return;
     part.querySelectorAll(".ab_halo,.ab_gap,.ab_ring,.ab_mark,.ab_badge,.ab_stop").forEach((each) => each.remove());
-    const stop = this.model.get("breakpoints").includes(id);
-    const selected = this.model.get("selected") === id;
-    const badge = this.model.get("badges")[id];
+    const stop = this.get("breakpoints").includes(id);
+    const selected = this.get("selected") === id;
+    const badge = this.get("badges")[id];
     const [left, top, right, bottom] = part.box;
     if (selected) part.classList.add("ab_sel");
     if (state === "waiting") this.ring(part, "ab_gap", "ab_halo");
     if (stop) {
-      part.classList.add("ab_break");
       this.ring(part, "ab_ring");
       make("circle", { class: "ab_stop", r: 5, cx: left + 2, cy: top + 2 }, part);
     }
@@ -137,7 +133,7 @@ class Graph {
 
   // Wider copies of the outline below the node: a double border or a ring, whatever the shape.
   ring(part, ...classes) {
-    const outline = [...part.children].filter((each) => each.matches(SHAPES)).pop();
+    const outline = [...part.querySelectorAll(".ab_shape,.ab_line")].pop();
     for (const name of classes) {
       const copy = outline.cloneNode();
       copy.setAttribute("class", name);
@@ -152,6 +148,10 @@ class Graph {
     part.setAttribute("tabindex", "0");
     this.focused = id;
     part.focus({ preventScroll: true });
+    this.reveal(part);
+  }
+
+  reveal(part) {
     const [box, port] = [part.getBoundingClientRect(), this.port.getBoundingClientRect()];
     if (box.left < port.left || box.right > port.right) this.port.scrollLeft += box.left - port.left - port.width / 2;
     if (box.top < port.top || box.bottom > port.bottom) this.port.scrollTop += box.top - port.top - port.height / 2;
@@ -173,13 +173,17 @@ class Graph {
     return best?.[1];
   }
 
+  get(name) {
+    return this.model.get(name);
+  }
+
   set(name, value) {
     this.model.set(name, value);
     this.model.save_changes();
   }
 
   stop(id) {
-    const now = this.model.get("breakpoints");
+    const now = this.get("breakpoints");
     this.set("breakpoints", now.includes(id) ? now.filter((each) => each !== id) : [...now, id]);
   }
 
@@ -189,22 +193,25 @@ class Graph {
   }
 
   onkey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (modified(event)) return;
     const { key } = event;
     const id = this.focused;
     if (DIRECTIONS[key]) this.focus(this.next(id, DIRECTIONS[key]));
     else if (key === "Home") this.focus(this.first);
     else if ((key === "Enter" || key === " ") && this.idOf(event.target)) {
-      if (this.model.get("selected") === id) this.model.send({ kind: "open", element: id });
+      if (this.get("selected") === id) this.model.send({ kind: "open", element: id });
       this.set("selected", id);
     } else if (key === "b" && id) this.stop(id);
-    else if (key === "+" || key === "=") this.zoom(1.25);
-    else if (key === "-") this.zoom(1 / 1.25);
-    else if (key === "0") this.fit();
+    else if ("+=-0".includes(key)) this.onview(key);
     else if (key === "Escape") (this.el.closest(".ab-stepper") ?? this.el).querySelector("button:enabled")?.focus();
     else return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  onview(key) {
+    if (key === "0") this.fit();
+    else this.zoom(key === "-" ? 0.8 : 1.25);
   }
 
   zoom(factor, at) {
@@ -213,12 +220,9 @@ class Graph {
   }
 
   fit() {
-    this.setScale(Math.min(1, this.room() / this.size[0], this.model.get("height") / this.size[1]));
+    const width = this.port.clientWidth || 600;
+    this.setScale(Math.min(1, width / this.size[0], this.get("height") / this.size[1]));
     this.keepView();
-  }
-
-  room() {
-    return this.port.clientWidth || 600;
   }
 
   setScale(scale, at = [this.port.clientWidth / 2, this.port.clientHeight / 2]) {
@@ -236,10 +240,10 @@ class Graph {
     this.model.send({ kind: "view", view: { zoom: this.scale, x, y } });
   }
 
-  // At first a wide graph is scrolled rather than shrunk to nothing.
+  // At first text has its full size; a graph that is too large is scrolled.
   showView(view) {
     if (!this.svg) return;
-    this.setScale(view?.zoom ?? Math.max(0.8, Math.min(1, this.room() / this.size[0])));
+    this.setScale(view?.zoom ?? 1);
     if (view) [this.port.scrollLeft, this.port.scrollTop] = [view.x ?? 0, view.y ?? 0];
   }
 }
@@ -281,7 +285,7 @@ function render({ model, el }) {
   // The stepper's keys, wherever the focus is in its box.
   const onkey = (event) => {
     const field = event.target.closest?.("input,textarea,select,[contenteditable=true]");
-    if (field || event.ctrlKey || event.metaKey || event.altKey || !STEPPER_KEYS.includes(event.key)) return;
+    if (field || modified(event) || !STEPPER_KEYS.includes(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
     model.send({ kind: "key", key: event.key });
