@@ -1,16 +1,21 @@
 """Copies of values in which secrets are masked, for tables and questions that people see and save."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
-from agentbench.notebook.escaping import MASK, is_secret_name, preview
+from agentbench.notebook.escaping import MASK, esc, is_secret_name, preview
 
 __all__ = ["fields_of", "line_preview", "mask_secrets"]
 
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 _DEPTH = 50
 _CUT = "…"
+
+_SHORT = frozenset({int, float, bool, type(None)})
+_SHORT_TEXT = 200
+_FEW = 20
 
 
 def mask_secrets(value: object, *, key: object = None) -> object:
@@ -24,16 +29,46 @@ def mask_secrets(value: object, *, key: object = None) -> object:
         value: Anything.
         key: The name under which the value is kept, if it has one.
     """
-    if is_secret_name(key) and value is not None:
+    if key is not None and value is not None and _names_secret(key):
         return MASK
-    return _Masker().masked(value, _DEPTH)
+    return value if type(value) in _PLAIN else _Masker().masked(value, _DEPTH)
 
 
 def line_preview(value: object, limit: int = 120) -> str:
-    """Return a value as one line of at most `limit` characters, secrets masked, cut with `…`."""
-    text = value if type(value) is str else preview(mask_secrets(value), limit=limit)
-    text = " ".join(text[: 4 * limit].split())
+    """Return a value as one line of at most `limit` characters, secrets masked, cut with `…`.
+
+    Line ends and tabs become spaces; control, bidirectional and invisible characters are spelled out.
+    """
+    if type(value) is str:
+        text = value
+    elif _is_short_and_plain(value):
+        text = repr(value)
+    else:
+        text = preview(mask_secrets(value), limit=limit)
+    if not text.isprintable():
+        text = esc(" ".join(text[: 4 * limit].split()), into="line", limit=None)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _is_short_and_plain(value: object) -> bool:
+    """Whether a value's `repr` is cheap and shows no secret; most values in tables are like that."""
+    kind = type(value)
+    if kind is dict:
+        items: Iterable[object] = value.values()  # type: ignore[attr-defined]
+        if len(value) > _FEW or any(map(_names_secret, value)):  # type: ignore[arg-type, call-overload]
+            return False
+    elif kind is list or kind is tuple:
+        items = value  # type: ignore[assignment]
+        if len(value) > _FEW:  # type: ignore[arg-type]
+            return False
+    else:
+        return kind in _PLAIN and kind is not bytes
+    return all(type(item) in _SHORT or (type(item) is str and len(item) < _SHORT_TEXT) for item in items)
+
+
+@lru_cache(maxsize=2048)
+def _names_secret(key: object) -> bool:
+    return is_secret_name(key)
 
 
 def fields_of(value: object) -> Iterator[tuple[str, object]]:
@@ -93,7 +128,7 @@ class _Masker:
 
     def _mapping(self, value: Mapping[Any, object], depth: int) -> Mapping[Any, object]:
         changed = {
-            name: MASK if item is not None and is_secret_name(name) else self.masked(item, depth)
+            name: MASK if item is not None and _names_secret(name) else self.masked(item, depth)
             for name, item in value.items()
         }
         return changed if any(changed[name] is not item for name, item in value.items()) else value

@@ -1,0 +1,205 @@
+"""Checkpoints, and what is in them, as data frames."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.metadata import RUN_ID
+from agentbench.notebook.frame_columns import assembled
+from agentbench.notebook.frame_sources import Chosen, Since, read_checkpoints, read_infos
+from agentbench.notebook.redaction import line_preview
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["checkpoints_frame", "depths", "forks", "lineage_frame", "messages_frame"]
+
+
+def checkpoints_frame(
+    source: Any,
+    *,
+    workflow_name: str | None = None,
+    run_id: str | None = None,
+    since: Since | None = None,
+    limit: int | None = None,
+) -> "pd.DataFrame":
+    """Tabulate checkpoints, one row each, in the order of their storage. No content is read.
+
+    Args:
+        source: A storage, a run, a result, or a list of those.
+        workflow_name: Only this chain.
+        run_id: Only what this run wrote.
+        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Index `checkpoint_id` string; columns `parent_id` string, `run_id` category, `superstep` int64, `created`
+        datetime64[ns, UTC], `source` category, `n_messages`, `n_requests`, `size_bytes` int64, `graph_hash` category,
+        `seq`, `depth` int64. `depth` counts the checkpoints that led here. No checkpoints: no rows, same columns.
+
+    Units: `size_bytes` is what was newly written for the checkpoint, 0 where nothing is written.
+    """
+    chosen = Chosen(workflow_name, run_id, since, limit)
+    read = read_infos(source, chosen)
+    depth = depths(list(read.by_id.values()))
+    infos = chosen.last([i for i in read.rows if chosen.includes(i.iteration, i.timestamp)])
+    return assembled(
+        "checkpoints",
+        {
+            "checkpoint_id": ("string", [i.checkpoint_id for i in infos]),
+            "parent_id": ("string", [i.previous_checkpoint_id for i in infos]),
+            "run_id": ("category", [i.run_id for i in infos]),
+            "superstep": ("int64", [i.iteration for i in infos]),
+            "created": ("time", [i.timestamp for i in infos]),
+            "source": ("category", [i.source for i in infos]),
+            "n_messages": ("int64", [i.n_messages for i in infos]),
+            "n_requests": ("int64", [i.n_requests for i in infos]),
+            "size_bytes": ("int64", [i.size_bytes for i in infos]),
+            "graph_hash": ("category", [i.graph_signature_hash for i in infos]),
+            "seq": ("int64", [i.seq for i in infos]),
+            "depth": ("int64", [depth[i.checkpoint_id] for i in infos]),
+        },
+        index=["checkpoint_id"],
+        chosen=chosen,
+        run_ids=(i.run_id for i in infos),
+    )
+
+
+def lineage_frame(
+    source: Any,
+    *,
+    workflow_name: str | None = None,
+    run_id: str | None = None,
+    since: Since | None = None,
+    limit: int | None = None,
+) -> "pd.DataFrame":
+    """Tabulate which checkpoint followed which, one row per link to a parent, in the order of the storage.
+
+    Args:
+        source: A storage, a run, a result, or a list of those.
+        workflow_name: Only this chain.
+        run_id: Only what this run wrote.
+        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Columns `parent_id`, `checkpoint_id` string, `run_id` category, `is_fork` bool. A link is a fork where somebody
+        made it one, and where the parent had been gone on from before. Checkpoints without a parent have no row.
+    """
+    chosen = Chosen(workflow_name, run_id, since, limit)
+    read = read_infos(source, chosen)
+    branches = forks(list(read.by_id.values()))
+    links = [i for i in read.rows if i.previous_checkpoint_id is not None]
+    infos = chosen.last([i for i in links if chosen.includes(i.iteration, i.timestamp)])
+    return assembled(
+        "lineage",
+        {
+            "parent_id": ("string", [i.previous_checkpoint_id for i in infos]),
+            "checkpoint_id": ("string", [i.checkpoint_id for i in infos]),
+            "run_id": ("category", [i.run_id for i in infos]),
+            "is_fork": ("bool", [i.checkpoint_id in branches for i in infos]),
+        },
+        chosen=chosen,
+        run_ids=(i.run_id for i in infos),
+    )
+
+
+def messages_frame(
+    source: Any,
+    *,
+    workflow_name: str | None = None,
+    run_id: str | None = None,
+    since: Since | None = None,
+    limit: int | None = None,
+) -> "pd.DataFrame":
+    """Tabulate the messages that waited in checkpoints, one row each, in the order of the storage.
+
+    Args:
+        source: A storage, a run that saves checkpoints, or a list of those.
+        workflow_name: Only this chain.
+        run_id: Only what this run wrote.
+        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Index (`superstep`, `position`), `position` being the message's place in its checkpoint; columns `source`,
+        `target` string (`target` is NA where the edges decide), `type` category (`standard`, `response`), `size` int64,
+        `preview` string of at most 120 characters, secrets masked, `trace_id` string.
+
+    Units: `size` is the length of the message's text form, in characters (bytes for bytes).
+    """
+    chosen = Chosen(workflow_name, run_id, since, limit)
+    read = read_checkpoints(source, chosen, content_wanted=True)
+    waiting = [
+        (checkpoint, place, message)
+        for checkpoint in read.rows
+        if chosen.includes(checkpoint.iteration_count, checkpoint.timestamp)
+        for place, message in enumerate(m for sent in checkpoint.messages.values() for m in sent)
+    ]
+    rows = chosen.last(waiting)
+    return assembled(
+        "messages",
+        {
+            "superstep": ("int64", [checkpoint.iteration_count for checkpoint, _, _ in rows]),
+            "position": ("int64", [place for _, place, _ in rows]),
+            "source": ("string", [m.source_id for _, _, m in rows]),
+            "target": ("string", [m.target_id for _, _, m in rows]),
+            "type": ("category", [m.type.value for _, _, m in rows]),
+            "size": ("int64", [_size(m.data) for _, _, m in rows]),
+            "preview": ("string", [line_preview(m.data) for _, _, m in rows]),
+            "trace_id": ("string", [_trace_id(m.trace_context) for _, _, m in rows]),
+        },
+        index=["superstep", "position"],
+        chosen=chosen,
+        run_ids=(checkpoint.metadata.get(RUN_ID) for checkpoint, _, _ in rows),
+    )
+
+
+def depths(infos: Sequence[CheckpointInfo]) -> dict[str, int]:
+    """How many of these checkpoints led to each of them, by id."""
+    parents = {info.checkpoint_id: info.previous_checkpoint_id for info in infos}
+    found: dict[str, int] = {}
+    for start in parents:
+        path: list[str] = []
+        passed: set[str] = set()
+        at: str | None = start
+        # Upwards until something is known; a foreign storage may hold a ring, which ends the walk.
+        while at is not None and at in parents and at not in found and at not in passed:
+            path.append(at)
+            passed.add(at)
+            at = parents[at]
+        depth = found[at] + 1 if at in found else 0
+        for each in reversed(path):
+            found[each] = depth
+            depth += 1
+    return found
+
+
+def forks(infos: Sequence[CheckpointInfo]) -> set[str]:
+    """Ids of the checkpoints that branch off."""
+    gone_on: set[str] = set()
+    branches: set[str] = set()
+    for info in infos:
+        parent = info.previous_checkpoint_id
+        if parent is None:
+            continue
+        made = info.forked_from is not None and info.source in ("fork", "update")
+        if made or parent in gone_on:
+            branches.add(info.checkpoint_id)
+        gone_on.add(parent)
+    return branches
+
+
+def _size(data: object) -> int:
+    if isinstance(data, (str, bytes, bytearray)):
+        return len(data)
+    try:
+        return len(repr(data))
+    except Exception:  # noqa: BLE001 - `repr` is user code, and a table must not fail because of what it counts
+        return 0
+
+
+def _trace_id(context: dict[str, str] | None) -> str | None:
+    """The second part of a W3C `traceparent`."""
+    parts = (context or {}).get("traceparent", "").split("-")
+    return parts[1] if len(parts) == 4 else None

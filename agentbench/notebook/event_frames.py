@@ -1,0 +1,146 @@
+"""What happened in runs, as data frames."""
+
+from typing import TYPE_CHECKING, Any
+
+from agentbench.notebook.frame_columns import assembled
+from agentbench.notebook.frame_sources import Chosen, Event, Run, Since, read_runs
+from agentbench.notebook.redaction import line_preview
+from agentbench.notebook.run_frames import answers_of
+from agentbench.notebook.timeline_model import Bar, bars_of, supersteps_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["events_frame", "run_bars", "timeline_frame"]
+
+# States in which an executor may still be at work.
+_GOING = frozenset({"STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS"})
+
+
+def events_frame(
+    source: Any, *, run_id: str | None = None, since: Since | None = None, limit: int | None = None
+) -> "pd.DataFrame":
+    """Tabulate the events of runs, one row each, in the order in which they were emitted.
+
+    Args:
+        source: A run, a result, a list of events, or a list of those.
+        run_id: Only this run.
+        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Index `seq` int64; columns `time` datetime64[ns, UTC], `superstep` Int64, `type`, `executor` category,
+        `duration_ms` float64, `span_id`, `parent_span_id` string, `preview` string of at most 120 characters, secrets
+        masked. In runs that were not observed `seq` and `superstep` follow the order of the events, and times are NaT.
+
+    Units: `duration_ms` is of what ended with the event, in milliseconds.
+    """
+    chosen = Chosen(None, run_id, since, limit)
+    events: list[Event] = []
+    supersteps: list[int] = []
+    places: list[int] = []
+    runs = read_runs(source, chosen, events_wanted=True)
+    for run in runs:
+        events += run.events
+        supersteps += supersteps_of(run.events)
+        places += range(1, len(run.events) + 1)
+    if since is not None:
+        kept = [n for n, event in enumerate(events) if chosen.includes(supersteps[n], event.time_ns)]
+        events, supersteps, places = [events[n] for n in kept], [supersteps[n] for n in kept], [places[n] for n in kept]
+    events, supersteps, places = chosen.last(events), chosen.last(supersteps), chosen.last(places)
+    return assembled(
+        "events",
+        {
+            "seq": (
+                "int64",
+                [n if (seq := event.seq) is None else seq for event, n in zip(events, places, strict=True)],
+            ),
+            "time": ("time", [event.time_ns for event in events]),
+            "superstep": ("Int64", supersteps),
+            "type": ("category", [event.type for event in events]),
+            "executor": ("category", [event.source_id for event in events]),
+            "duration_ms": ("float64", [_ms(event.duration_s) for event in events]),
+            "span_id": ("string", [event.span_id for event in events]),
+            "parent_span_id": ("string", [event.parent_span_id for event in events]),
+            "preview": ("string", [_preview(event) for event in events]),
+        },
+        index=["seq"],
+        chosen=chosen,
+        run_ids=(run.run_id for run in runs),
+    )
+
+
+def timeline_frame(
+    source: Any, *, run_id: str | None = None, since: Since | None = None, limit: int | None = None
+) -> "pd.DataFrame":
+    """Tabulate what each executor did in each superstep, one row per executor and superstep, in plan order.
+
+    Args:
+        source: A run, a result, a list of events, or a list of those.
+        run_id: Only this run.
+        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Index (`superstep` int64, `executor` string); columns `start`, `end` datetime64[ns, UTC], `duration_ms` float64,
+        `status` category (`completed`, `failed`, `waiting`, `running`, `cancelled`, `bypassed`), `wait_ms` float64,
+        `messages_in`, `messages_out` int64. Times are NaT in runs that were not observed.
+
+    Units: milliseconds. `duration_ms` is from the first call to the last end; `wait_ms` is how long a person took to
+    answer what was asked, NaN where nothing was asked, or the checkpoints do not tell when it was answered.
+    """
+    chosen = Chosen(None, run_id, since, limit)
+    rows = chosen.last(
+        [
+            (run.run_id, bar)
+            for run in read_runs(source, chosen, events_wanted=True)
+            for bar in run_bars(run)
+            if chosen.includes(bar.superstep, bar.start_ns)
+        ]
+    )
+    bars = [bar for _, bar in rows]
+    return assembled(
+        "timeline",
+        {
+            "superstep": ("int64", [bar.superstep for bar in bars]),
+            "executor": ("string", [bar.executor for bar in bars]),
+            "start": ("time", [bar.start_ns for bar in bars]),
+            "end": ("time", [bar.end_ns for bar in bars]),
+            "duration_ms": ("float64", [_ms(bar.duration_ns, per=1e-9) for bar in bars]),
+            "status": ("category", [bar.status for bar in bars]),
+            "wait_ms": ("float64", [_ms(bar.wait_ns, per=1e-9) for bar in bars]),
+            "messages_in": ("int64", [bar.messages_in for bar in bars]),
+            "messages_out": ("int64", [bar.messages_out for bar in bars]),
+        },
+        index=["superstep", "executor"],
+        chosen=chosen,
+        run_ids=(run for run, _ in rows),
+    )
+
+
+def run_bars(run: Run) -> list[Bar]:
+    """The bars of a run."""
+    asks = any(event.type == "request_info" for event in run.events)
+    answered = {request_id: answer.at_ns for request_id, answer in answers_of(run).items()} if asks else {}
+    return bars_of(
+        run.events,
+        over=run.status is not None and run.status not in _GOING,
+        answered_ns={request_id: at for request_id, at in answered.items() if at is not None},
+        open_requests=run.open_requests,
+    )
+
+
+def _ms(duration: float | None, *, per: float = 1.0) -> float:
+    return float("nan") if duration is None else duration * per * 1000
+
+
+def _preview(event: Event) -> str:
+    if event.details is not None:
+        return line_preview(f"{event.details.error_type}: {event.details.message}")
+    if event.state is not None:
+        return str(event.state)
+    if event.type == "checkpoint_saved":
+        return line_preview(getattr(event.data, "checkpoint_id", event.data))
+    if event.data is None or event.type in ("superstep_started", "superstep_completed"):
+        return ""
+    return line_preview(event.data)

@@ -1,0 +1,96 @@
+"""Columns to data frames: whole lists first, one `DataFrame` at the end, the same dtypes with rows and without."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from agentbench.notebook.frame_sources import Chosen, time_ns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Column", "assembled"]
+
+#: What a column holds. `time` is datetime64[ns, UTC], from nanoseconds, ISO 8601 text or `None`.
+Kind = Literal["string", "category", "int64", "float64", "Int64", "Float64", "bool", "object", "time"]
+Column = tuple[Kind, Sequence[Any]]
+
+_MANY_ROWS = 50_000
+_NAT = -(2**63)
+
+
+def assembled(
+    table: str,
+    columns: Mapping[str, Column],
+    *,
+    index: Sequence[str] = (),
+    chosen: Chosen,
+    run_ids: Iterable[str | None],
+) -> "pd.DataFrame":
+    """Make a frame.
+
+    Args:
+        table: What it is, for `attrs` and the line about many rows.
+        columns: Kind and values by name, all of one length.
+        index: Names of the columns that become the index.
+        chosen: How the rows were chosen; kept in `attrs`.
+        run_ids: The runs that the rows are about; kept in `attrs`.
+    """
+    import pandas as pd
+
+    rows = len(next(iter(columns.values()))[1])
+    if rows > _MANY_ROWS:
+        sys.stdout.write(f"{table}: building {rows:,} rows; limit= and since= make it fewer\n")
+    arrays = {name: _array(kind, values) for name, (kind, values) in columns.items()}
+    keys = [arrays.pop(name) for name in index]
+    frame = pd.DataFrame(arrays, index=_index(keys, index, rows), copy=False)
+    ids = list(dict.fromkeys(run_id for run_id in run_ids if run_id is not None))
+    frame.attrs["agentbench"] = {
+        "kind": table,
+        "run_id": ids[0] if len(ids) == 1 else (ids or None),
+        "workflow_name": chosen.workflow_name,
+        "since": chosen.since,
+        "limit": chosen.limit,
+    }
+    return frame
+
+
+def _index(keys: list[Any], names: Sequence[str], rows: int) -> "pd.Index[Any]":
+    import pandas as pd
+
+    if not keys:
+        return pd.RangeIndex(rows)
+    if len(keys) == 1:
+        single: pd.Index[Any] = pd.Index(keys[0], name=names[0])
+        return single
+    return pd.MultiIndex.from_arrays(keys, names=list(names))
+
+
+def _array(kind: Kind, values: Sequence[Any]) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    if kind == "string":
+        return pd.array(values, dtype="string")
+    if kind == "category":
+        return pd.Categorical(pd.array(values, dtype="string"))
+    if kind == "time":
+        return _times(values)
+    if kind == "object":
+        array = np.empty(len(values), dtype=object)
+        for place, value in enumerate(values):  # numpy would take lists of equal length apart
+            array[place] = value
+        # pandas 3 would make text of a plain array of objects that happen to be text.
+        return pd.array(array, dtype=object)
+    if kind in ("Int64", "Float64"):
+        return pd.array(values, dtype=kind)
+    return np.asarray(values, dtype=kind)
+
+
+def _times(values: Sequence[Any]) -> "pd.DatetimeIndex":
+    import numpy as np
+    import pandas as pd
+
+    known = [time_ns(value) if isinstance(value, str) else value for value in values]
+    ticks = np.array([_NAT if value is None else value for value in known], dtype="int64")
+    return pd.DatetimeIndex(ticks.view("datetime64[ns]")).tz_localize("UTC")

@@ -1,0 +1,306 @@
+"""What a frame can be made from, brought to one form: runs with their events, checkpoints, infos of checkpoints.
+
+Storages are asynchronous; they are read on the engine thread, once per frame.
+"""
+
+import warnings
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any, Generic, TypeVar
+
+from agentbench._bridge import run_sync
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.metadata import RUN_ID
+from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names
+from agentbench.workflow.events import WorkflowEvent
+
+__all__ = ["Chosen", "Read", "Run", "Since", "read_checkpoints", "read_infos", "read_runs", "time_ns"]
+
+# A superstep, or a moment as datetime or ISO 8601 text.
+Since = int | datetime | str
+
+Event = WorkflowEvent[Any]
+
+T = TypeVar("T")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which part of the sources a frame is about.
+
+    Attributes:
+        workflow_name: Only this chain of a storage.
+        run_id: Only this run.
+        since: Only what happened from this superstep or moment on.
+        limit: At most so many rows, the last ones.
+    """
+
+    workflow_name: str | None = None
+    run_id: str | None = None
+    since: Since | None = None
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 0:
+            msg = f"limit is {self.limit}; expected 0 or more, or None for all."
+            raise ValueError(msg)
+        if isinstance(self.since, str) and time_ns(self.since) is None:
+            msg = f"since is {self.since!r}; expected a superstep (a number), a datetime or ISO 8601 text."
+            raise ValueError(msg)
+
+    def last(self, rows: list[T]) -> list[T]:
+        """The rows that `limit` leaves."""
+        return rows if self.limit is None else rows[max(0, len(rows) - self.limit) :]
+
+    def includes(self, superstep: int, at: str | int | None) -> bool:
+        """Whether `since` leaves what happened in this superstep, at this time (text, nanoseconds, `None`: unknown)."""
+        if self.since is None:
+            return True
+        if isinstance(self.since, int):
+            return superstep >= self.since
+        moment = time_ns(at) if isinstance(at, str) else at
+        first = time_ns(self.since)
+        return moment is not None and first is not None and moment >= first
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as its handle or its result tells of it.
+
+    Attributes:
+        run_id: Its id; of a result without stamps `None`.
+        events: In order of emission.
+        infos: Checkpoints that it saved.
+        status: State that it is in, if known.
+        error: What made it fail.
+        open_requests: Ids of requests that still wait; `None` if that cannot be told.
+        storage: Where its checkpoints are.
+    """
+
+    run_id: str | None
+    events: Sequence[Event]
+    infos: Sequence[CheckpointInfo] = ()
+    status: str | None = None
+    error: str | None = None
+    open_requests: frozenset[str] | None = None
+    storage: CheckpointStorage | None = None
+
+
+@dataclass(frozen=True)
+class Read(Generic[T]):
+    """Checkpoints, or infos of them.
+
+    Attributes:
+        rows: Those that a frame is about, each once, in the order of their storage.
+        by_id: Those and the others of their chains, from which they may have gone on.
+    """
+
+    rows: Sequence[T]
+    by_id: Mapping[str, T]
+
+
+@dataclass
+class _Parts:
+    """The sources, sorted by what they are."""
+
+    runs: list[Run] = field(default_factory=list)
+    storages: list[CheckpointStorage] = field(default_factory=list)
+    checkpoints: list[WorkflowCheckpoint] = field(default_factory=list)
+    infos: list[CheckpointInfo] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.runs or self.storages or self.checkpoints or self.infos)
+
+    @property
+    def has_content(self) -> bool:
+        return bool(self.storages or self.checkpoints or any(run.storage is not None for run in self.runs))
+
+
+def read_runs(source: object, chosen: Chosen, *, events_wanted: bool = False) -> list[Run]:
+    """The runs among the sources; with `events_wanted`, a warning if there are other sources only."""
+    parts = _sorted_out(source)
+    if events_wanted and not parts.runs and not parts.is_empty:
+        warnings.warn("Storages and checkpoints keep no events. Give the run or its result.", stacklevel=3)
+    return [run for run in parts.runs if chosen.run_id in (None, run.run_id)]
+
+
+def read_infos(source: object, chosen: Chosen) -> Read[CheckpointInfo]:
+    """Infos of the checkpoints that the sources tell of."""
+    return run_sync(_infos(_sorted_out(source), chosen))
+
+
+def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = False) -> Read[WorkflowCheckpoint]:
+    """The checkpoints that the sources tell of; with `content_wanted`, a warning if they only have names for them."""
+    parts = _sorted_out(source)
+    if content_wanted and not parts.is_empty and not parts.has_content:
+        warnings.warn("A run without a storage keeps no checkpoints. Give checkpoint_storage= to it.", stacklevel=3)
+    return run_sync(_checkpoints(parts, chosen))
+
+
+def time_ns(moment: datetime | str) -> int | None:
+    """Nanoseconds since 1970, UTC; a moment without a zone is one in UTC. `None` for text that is no time."""
+    if isinstance(moment, str):
+        try:  # Python 3.10 does not read the letter Z
+            moment = datetime.fromisoformat(f"{moment[:-1]}+00:00" if moment.endswith(("Z", "z")) else moment)
+        except ValueError:  # written by another program
+            return None
+    moment = moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment
+    past = moment - _EPOCH
+    return ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1000
+
+
+# ---- sorting ----------------------------------------------------------------------------------------------------
+
+
+def _sorted_out(source: object) -> _Parts:
+    parts = _Parts()
+    for each in _flat(source):
+        # A handle has a storage and is none; a manager has one and stands for it.
+        if isinstance(each, Run):
+            parts.runs.append(each)
+        elif isinstance(each, WorkflowCheckpoint):
+            parts.checkpoints.append(each)
+        elif isinstance(each, CheckpointInfo):
+            parts.infos.append(each)
+        else:
+            parts.storages.append(each)
+    return parts
+
+
+def _flat(source: object) -> Iterable[Any]:
+    """Every single source in a source."""
+    handle = getattr(source, "handle", None)
+    if handle is not None and _is_handle(handle):
+        yield _of_handle(handle)
+    elif _is_handle(source):
+        yield _of_handle(source)
+    elif isinstance(source, (WorkflowCheckpoint, CheckpointInfo, Run, CheckpointStorage)):
+        yield source
+    elif isinstance(inner := getattr(source, "storage", None), CheckpointStorage):
+        yield inner
+    elif _is_events(source):
+        yield _of_events(source)
+    elif isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
+        for each in source:
+            yield from _flat(each)
+    else:
+        shown = repr(source)[:80] if isinstance(source, str) else type(source).__name__
+        msg = (
+            f"No frame can be made from {shown}. Give a checkpoint storage, a run (workflow.start()), a result "
+            "(await workflow.run()), or a list of them; a run's id goes with its storage: run_id=..."
+        )
+        raise TypeError(msg)
+
+
+def _is_handle(source: object) -> bool:
+    return hasattr(source, "events") and hasattr(source, "run_id") and hasattr(source, "pending_requests")
+
+
+def _is_events(source: object) -> bool:
+    """A result, which may be empty, or a list that holds events and nothing else."""
+    if hasattr(source, "status_timeline"):
+        return True
+    return isinstance(source, (list, tuple)) and bool(source) and all(isinstance(e, WorkflowEvent) for e in source)
+
+
+def _of_handle(handle: Any) -> Run:
+    events = list(handle.events)
+    return Run(
+        handle.run_id,
+        events,
+        infos=list(handle.checkpoints),
+        status=str(handle.status),
+        error=_error_of(events, handle.error),
+        open_requests=frozenset(event.request_id for event in handle.pending_requests),
+        storage=getattr(handle, "storage", None),
+    )
+
+
+def _of_events(result: Any) -> Run:
+    events: list[Event] = list(result)
+    status: list[Event] = list(getattr(result, "status_timeline", list)())
+    known = set(map(id, events))
+    missing = [event for event in status if id(event) not in known]
+    # Only stamped events can be put in their places.
+    if missing and all(event.seq is not None for event in (*events, *missing)):
+        events = sorted([*events, *missing], key=lambda event: event.seq or 0)
+    last = status or [event for event in events if event.type == "status"]
+    run_id = next((event.run_id for event in events if event.run_id is not None), None)
+    infos: list[CheckpointInfo] = list(getattr(result, "checkpoints", ()))
+    return Run(
+        run_id if run_id is not None or not infos else infos[-1].run_id,
+        events,
+        infos=infos,
+        status=str(last[-1].state) if last and last[-1].state is not None else None,
+        error=_error_of(events, None),
+    )
+
+
+def _error_of(events: Iterable[Event], error: BaseException | None) -> str | None:
+    if error is not None:
+        return f"{type(error).__name__}: {error}"
+    failed = [event.details for event in events if event.type == "failed" and event.details is not None]
+    return f"{failed[-1].error_type}: {failed[-1].message}" if failed else None
+
+
+# ---- reading ----------------------------------------------------------------------------------------------------
+
+
+async def _infos(parts: _Parts, chosen: Chosen) -> Read[CheckpointInfo]:
+    given = [*parts.infos, *map(CheckpointInfo.of, parts.checkpoints), *(i for run in parts.runs for i in run.infos)]
+
+    async def of_chain(storage: CheckpointStorage, chain: str) -> list[CheckpointInfo]:
+        return await list_infos(storage, workflow_name=chain)
+
+    return await _read(parts, chosen, given, of_chain)
+
+
+async def _checkpoints(parts: _Parts, chosen: Chosen) -> Read[WorkflowCheckpoint]:
+    async def of_chain(storage: CheckpointStorage, chain: str) -> list[WorkflowCheckpoint]:
+        return await storage.list_checkpoints(workflow_name=chain)
+
+    return await _read(parts, chosen, parts.checkpoints, of_chain)
+
+
+K = TypeVar("K", CheckpointInfo, WorkflowCheckpoint)
+
+
+async def _read(
+    parts: _Parts,
+    chosen: Chosen,
+    given: Sequence[K],
+    of_chain: Callable[[CheckpointStorage, str], Awaitable[list[K]]],
+) -> Read[K]:
+    everything: dict[str, K] = {}
+    wanted: set[str] = set()
+    for storage in parts.storages:
+        named = chosen.workflow_name
+        for chain in await list_workflow_names(storage) if named is None else [named]:
+            read = await of_chain(storage, chain)
+            everything |= {each.checkpoint_id: each for each in read}
+            wanted |= {each.checkpoint_id for each in read}
+    for run in parts.runs:
+        if run.storage is None:
+            continue
+        # More than the handle's own list, which a restore cuts back.
+        for chain in sorted({info.workflow_name for info in run.infos}):
+            read = await of_chain(run.storage, chain)
+            everything |= {each.checkpoint_id: each for each in read}
+            wanted |= {each.checkpoint_id for each in read if _run_of(each) == run.run_id}
+    wanted |= {each.checkpoint_id for each in given}
+    everything = {**{each.checkpoint_id: each for each in given}, **everything}
+    rows = [each for each in everything.values() if each.checkpoint_id in wanted and _is_chosen(each, chosen)]
+    return Read(rows, everything)
+
+
+def _is_chosen(each: CheckpointInfo | WorkflowCheckpoint, chosen: Chosen) -> bool:
+    return chosen.workflow_name in (None, each.workflow_name) and chosen.run_id in (None, _run_of(each))
+
+
+def _run_of(each: CheckpointInfo | WorkflowCheckpoint) -> Any:
+    return each.run_id if isinstance(each, CheckpointInfo) else each.metadata.get(RUN_ID)

@@ -1,0 +1,278 @@
+"""Runs, and the questions that they asked, as data frames."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.metadata import RUN_ID
+from agentbench.notebook.frame_columns import assembled
+from agentbench.notebook.frame_sources import (
+    Chosen,
+    Event,
+    Run,
+    Since,
+    read_checkpoints,
+    read_infos,
+    read_runs,
+    time_ns,
+)
+from agentbench.notebook.redaction import mask_secrets
+from agentbench.notebook.request_reading import request_kind
+from agentbench.notebook.timeline_model import supersteps_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Answer", "answers_of", "requests_frame", "runs_frame"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a request was answered, and when."""
+
+    value: object
+    at_ns: int | None
+
+
+@dataclass
+class _Asked:
+    """A request as first seen."""
+
+    request: Any
+    run_id: str | None
+    superstep: int
+    at_ns: int | None
+
+
+def requests_frame(
+    source: Any,
+    *,
+    workflow_name: str | None = None,
+    run_id: str | None = None,
+    since: Since | None = None,
+    limit: int | None = None,
+) -> "pd.DataFrame":
+    """Tabulate the requests that runs made to people, one row each, in the order in which they were made.
+
+    Args:
+        source: A storage, a run, a result, or a list of those.
+        workflow_name: Only this chain.
+        run_id: Only what this run asked.
+        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Index `request_id` string; columns `kind` category (`approval`, `choice`, `text`, `form`), `executor` category,
+        `superstep` int64, `asked`, `answered` datetime64[ns, UTC], `wait_s` float64, `answer` object, secrets masked.
+        When and what was answered is read from checkpoints: without them it is NaT, NaN and None.
+
+    Units: `wait_s` is in seconds.
+    """
+    chosen = Chosen(workflow_name, run_id, since, limit)
+    runs = read_runs(source, chosen)
+    checkpoints = read_checkpoints(source, chosen).rows
+    asked = _asked_in_events(runs)  # events know the exact moment
+    asked |= {key: found for key, found in _asked_in_checkpoints(checkpoints).items() if key not in asked}
+    answers = _answers(checkpoints)
+    rows = chosen.last([(key, a) for key, a in asked.items() if chosen.includes(a.superstep, a.at_ns)])
+    given = [answers.get(key, _UNANSWERED) for key, _ in rows]
+    return assembled(
+        "requests",
+        {
+            "request_id": ("string", [request_id for (_, request_id), _ in rows]),
+            "kind": ("category", [request_kind(a.request.data, a.request.response_type) for _, a in rows]),
+            "executor": ("category", [a.request.source_executor_id for _, a in rows]),
+            "superstep": ("int64", [a.superstep for _, a in rows]),
+            "asked": ("time", [a.at_ns for _, a in rows]),
+            "answered": ("time", [answer.at_ns for answer in given]),
+            "wait_s": (
+                "float64",
+                [_seconds(a.at_ns, answer.at_ns) for (_, a), answer in zip(rows, given, strict=True)],
+            ),
+            "answer": ("object", [mask_secrets(answer.value) for answer in given]),
+        },
+        index=["request_id"],
+        chosen=chosen,
+        run_ids=(a.run_id for _, a in rows),
+    )
+
+
+def runs_frame(
+    source: Any,
+    *,
+    workflow_name: str | None = None,
+    run_id: str | None = None,
+    since: Since | None = None,
+    limit: int | None = None,
+) -> "pd.DataFrame":
+    """Tabulate runs, one row each, in the order in which they are met.
+
+    Args:
+        source: A storage, a run, a result, or a list of those. Of a run that only its checkpoints tell of, the status
+            is what the last of them says.
+        workflow_name: Only runs of this chain.
+        run_id: Only this run.
+        since: Only runs that came as far as this superstep (a number), or started at this moment (a datetime, ISO 8601
+            text) or later.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Index `run_id` string; columns `status` category, `started` datetime64[ns, UTC], `duration_s` float64,
+        `supersteps`, `checkpoints` int64, `tokens_in`, `tokens_out`, `tokens_cached` Int64, `cost` Float64,
+        `forked_from`, `error` string. Tokens and cost are NA where no model was called or no price is known.
+
+    Units: `duration_s` is in seconds, from the first to the last sign of the run.
+    """
+    chosen = Chosen(workflow_name, run_id, since, limit)
+    infos = read_infos(source, chosen)
+    written: dict[str | None, list[CheckpointInfo]] = {}
+    for info in infos.rows:
+        if info.run_id is not None:  # no run wrote a fork
+            written.setdefault(info.run_id, []).append(info)
+    found, told = [], set()
+    for run in read_runs(source, chosen):
+        if run.run_id is None or run.run_id not in told:  # a run and its result are one
+            told.add(run.run_id)
+            found.append(_row(run, run.run_id, written.pop(run.run_id, []), infos.by_id))
+    found += [_row(None, each, own, infos.by_id) for each, own in written.items()]
+    rows = chosen.last([row for row in found if chosen.includes(row["supersteps"], row["started"])])
+    kinds: dict[str, Any] = {
+        "run_id": "string",
+        "status": "category",
+        "started": "time",
+        "duration_s": "float64",
+        "supersteps": "int64",
+        "checkpoints": "int64",
+        "tokens_in": "Int64",
+        "tokens_out": "Int64",
+        "tokens_cached": "Int64",
+        "cost": "Float64",
+        "forked_from": "string",
+        "error": "string",
+    }
+    return assembled(
+        "runs",
+        {name: (kind, [row[name] for row in rows]) for name, kind in kinds.items()},
+        index=["run_id"],
+        chosen=chosen,
+        run_ids=(row["run_id"] for row in rows),
+    )
+
+
+# ---- requests ---------------------------------------------------------------------------------------------------
+
+# Ids of requests may repeat from run to run.
+_Key = tuple[str | None, str]
+
+_UNANSWERED = Answer(None, None)
+
+
+def answers_of(run: Run) -> dict[str, Answer]:
+    """What the requests of a run were answered, by id, as far as its checkpoints tell."""
+    if run.storage is None:
+        return {}
+    checkpoints = read_checkpoints(run, Chosen()).rows
+    return {request_id: answer for (_, request_id), answer in _answers(checkpoints).items()}
+
+
+def _asked_in_events(runs: Iterable[Run]) -> dict[_Key, _Asked]:
+    found: dict[_Key, _Asked] = {}
+    for run in runs:
+        for event, superstep in zip(run.events, supersteps_of(run.events), strict=True):
+            # A request that a restore brings up again was asked before.
+            if event.type == "request_info" and (run.run_id, event.request_id) not in found:
+                found[run.run_id, event.request_id] = _Asked(event, run.run_id, superstep, event.time_ns)
+    return found
+
+
+def _asked_in_checkpoints(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, _Asked]:
+    found: dict[_Key, _Asked] = {}
+    for checkpoint in checkpoints:
+        run_id = checkpoint.metadata.get(RUN_ID)
+        for request_id, request in checkpoint.pending_request_info_events.items():
+            if (run_id, request_id) not in found:
+                at = time_ns(checkpoint.timestamp)
+                found[run_id, request_id] = _Asked(request, run_id, checkpoint.iteration_count, at)
+    return found
+
+
+def _answers(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, Answer]:
+    """The answers that wait in checkpoints as messages, each when it is first met."""
+    found: dict[_Key, Answer] = {}
+    for checkpoint in checkpoints:
+        for messages in checkpoint.messages.values():
+            for message in messages:
+                request = message.original_request_info_event
+                if request is not None:
+                    key = (checkpoint.metadata.get(RUN_ID), request.request_id)
+                    found.setdefault(key, Answer(message.data, time_ns(checkpoint.timestamp)))
+    return found
+
+
+# ---- runs -------------------------------------------------------------------------------------------------------
+
+
+def _row(
+    run: Run | None, run_id: str | None, own: Sequence[CheckpointInfo], by_id: Mapping[str, CheckpointInfo]
+) -> dict[str, Any]:
+    """One row, from the run itself where it is at hand, else from its checkpoints."""
+    events = () if run is None else run.events
+    times = [event.time_ns for event in events if event.time_ns is not None] or [time_ns(i.timestamp) for i in own]
+    started, ended = (times[0], times[-1]) if times else (None, None)
+    steps = [info.iteration for info in own] + supersteps_of(events)
+    return {
+        "run_id": run_id,
+        "status": run.status if run is not None else _status_of(own[-1]),
+        "started": started,
+        "duration_s": _seconds(started, ended),
+        "supersteps": max(steps, default=0),
+        "checkpoints": len(own),
+        **_usage(events),
+        "forked_from": _origin(own, by_id),
+        "error": None if run is None else run.error,
+    }
+
+
+def _status_of(last: CheckpointInfo) -> str:
+    """What state a run was in when it saved its last checkpoint."""
+    if last.source == "error":
+        return "FAILED"
+    if last.source == "stop":
+        return "CANCELLED"
+    if last.n_messages:
+        return "IN_PROGRESS"
+    return "IDLE_WITH_PENDING_REQUESTS" if last.n_requests else "IDLE"
+
+
+def _origin(own: Sequence[CheckpointInfo], by_id: Mapping[str, CheckpointInfo]) -> str | None:
+    """The checkpoint that a run was forked from: its first one goes on from the fork, which names the original."""
+    if not own:
+        return None
+    before = by_id.get(own[0].previous_checkpoint_id or "")
+    fork = own[0] if before is None or before.run_id is not None else before
+    return fork.forked_from
+
+
+_TOKENS = {
+    "tokens_in": "input_token_count",
+    "tokens_out": "output_token_count",
+    "tokens_cached": "cached_token_count",
+}
+
+
+def _usage(events: Iterable[Event]) -> dict[str, Any]:
+    used = [event.data for event in events if event.type == "model_usage" and isinstance(event.data, Mapping)]
+    counts = [data["usage"] if isinstance(data.get("usage"), Mapping) else data for data in used]
+    totals: dict[str, Any] = {column: _total(counts, key) for column, key in _TOKENS.items()}
+    return {**totals, "cost": _total(used, "cost")}
+
+
+def _total(counts: Iterable[Mapping[str, Any]], key: str) -> Any:
+    known = [count[key] for count in counts if isinstance(count.get(key), (int, float))]
+    return sum(known) if known else None
+
+
+def _seconds(first_ns: int | None, last_ns: int | None) -> float:
+    return float("nan") if first_ns is None or last_ns is None else (last_ns - first_ns) / 1e9

@@ -1,0 +1,248 @@
+"""How the shared state of runs changed, as data frames."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.metadata import RUN_ID, WRITERS
+from agentbench.notebook.escaping import MASK, is_secret_name
+from agentbench.notebook.frame_columns import Column, assembled
+from agentbench.notebook.frame_sources import Chosen, Run, Since, read_checkpoints, read_runs
+from agentbench.notebook.redaction import mask_secrets
+from agentbench.workflow.state import ABSENT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Change", "Moment", "flattened", "state_frame"]
+
+_NOTHING: Any = object()
+
+
+@dataclass(frozen=True)
+class Change:
+    """One key that got another value, or none.
+
+    Attributes:
+        key: With dots where mappings lie in mappings.
+        value: After; `None` when it was deleted.
+        old: Before; `None` when it is new.
+        op: `set` or `del`.
+        executor: Who wrote it; `None` where several executors ran and nothing tells which one it was.
+    """
+
+    key: str
+    value: object
+    old: object
+    op: str
+    executor: str | None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """State after a superstep, and what changed in it."""
+
+    superstep: int
+    at: str | int | None
+    run_id: str | None
+    state: Mapping[str, object]
+    changes: Sequence[Change]
+
+
+def state_frame(
+    source: Any,
+    *,
+    wide: bool = False,
+    internal: bool = False,
+    workflow_name: str | None = None,
+    run_id: str | None = None,
+    since: Since | None = None,
+    limit: int | None = None,
+) -> "pd.DataFrame":
+    """Tabulate shared state: what changed, or with `wide` the whole of it after each superstep.
+
+    Args:
+        source: A storage, a run, an observed result, or a list of those.
+        wide: One row per checkpoint and one column per key, instead of one row per change.
+        internal: Take in the keys that begin with `_`: the engine's own, and what executors saved of themselves.
+        workflow_name: Only this chain.
+        run_id: Only what this run wrote.
+        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Keys are dotted where mappings lie in mappings. Secrets are masked.
+        Changes: index (`superstep` int64, `key` string); columns `value`, `old` object, `op` category (`set`, `del`),
+        `executor` category, NA where several ran and nothing tells who it was.
+        Wide: index `superstep` int64; a column per key with the dtype that pandas finds best.
+    """
+    chosen = Chosen(workflow_name, run_id, since, limit)
+    moments = [m for m in _moments(source, chosen, internal=internal) if chosen.includes(m.superstep, m.at)]
+    return _wide(moments, chosen) if wide else _narrow(moments, chosen)
+
+
+def flattened(state: Mapping[str, Any], *, internal: bool = False) -> dict[str, object]:
+    """State as one level of dotted keys; empty mappings and mappings with other keys than text stay values."""
+    flat: dict[str, object] = {}
+    for key, value in state.items():
+        if internal or not key.startswith("_"):
+            _flatten(key, value, flat)
+    return flat
+
+
+def _flatten(key: str, value: Any, flat: dict[str, object]) -> None:
+    if type(value) is dict and value and all(type(name) is str for name in value):
+        for name, item in value.items():
+            _flatten(f"{key}.{name}", item, flat)
+    else:
+        flat[key] = value
+
+
+# ---- moments ----------------------------------------------------------------------------------------------------
+
+
+def _moments(source: Any, chosen: Chosen, *, internal: bool) -> list[Moment]:
+    runs = read_runs(source, chosen)
+    writers = {run.run_id: _writers(run) for run in runs}
+    told = any(known for known in writers.values())
+    read = read_checkpoints(source, chosen, content_wanted=not told)
+    flat: dict[str, dict[str, object]] = {}
+
+    def state_of(checkpoint_id: str | None) -> dict[str, object]:
+        checkpoint = read.by_id.get(checkpoint_id or "")
+        if checkpoint is None:
+            return {}
+        if checkpoint.checkpoint_id not in flat:
+            flat[checkpoint.checkpoint_id] = flattened(checkpoint.state, internal=internal)
+        return flat[checkpoint.checkpoint_id]
+
+    moments = []
+    for checkpoint in read.rows:
+        after = state_of(checkpoint.checkpoint_id)
+        moments.append(_moment(checkpoint, state_of(checkpoint.previous_checkpoint_id), after, writers))
+    for run in runs:
+        if run.storage is None:
+            moments += _of_events(run, internal=internal)
+    return moments
+
+
+def _moment(
+    checkpoint: WorkflowCheckpoint,
+    before: Mapping[str, object],
+    after: Mapping[str, object],
+    writers: Mapping[str | None, Mapping[tuple[int, str], str]],
+) -> Moment:
+    run_id, ran = checkpoint.metadata.get(RUN_ID), list(checkpoint.metadata.get(WRITERS) or [])
+    only = ran[0] if len(ran) == 1 else None
+    superstep = checkpoint.iteration_count
+    changes = _changes(before, after, partial(_writer, writers.get(run_id, {}), superstep, only=only))
+    return Moment(superstep, checkpoint.timestamp, run_id, after, changes)
+
+
+def _of_events(run: Run, *, internal: bool) -> list[Moment]:
+    """What the `state_updated` events of an observed run tell."""
+    moments = []
+    state: dict[str, Any] = {}
+    known = _writers(run)
+    for event in run.events:
+        if event.type != "state_updated" or not isinstance(event.data, Mapping):
+            continue
+        superstep = event.superstep or 0
+        before = flattened(state, internal=internal)
+        for key, change in event.data.items():
+            new = change.get("new")
+            if new is ABSENT:
+                state.pop(key, None)
+            else:
+                state[key] = new
+        after = flattened(state, internal=internal)
+        changes = _changes(before, after, partial(_writer, known, superstep))
+        moments.append(Moment(superstep, event.time_ns, run.run_id, after, changes))
+    return moments
+
+
+def _writers(run: Run) -> dict[tuple[int, str], str]:
+    """Who wrote a key in a superstep, where events tell."""
+    known: dict[tuple[int, str], str] = {}
+    for event in run.events:
+        if event.type == "state_updated" and isinstance(event.data, Mapping):
+            for key, change in event.data.items():
+                names = change.get("writers") if isinstance(change, Mapping) else None
+                if names:
+                    known[(event.superstep or 0, key)] = ", ".join(map(str, names))
+    return known
+
+
+def _writer(known: Mapping[tuple[int, str], str], superstep: int, key: str, *, only: str | None = None) -> str | None:
+    return known.get((superstep, key.partition(".")[0]), only)
+
+
+def _changes(
+    before: Mapping[str, object], after: Mapping[str, object], who: Callable[[str], str | None]
+) -> list[Change]:
+    changes = [
+        Change(key, value, None if (old := before.get(key, _NOTHING)) is _NOTHING else old, "set", who(key))
+        for key, value in after.items()
+        if not _same(before.get(key, _NOTHING), value)
+    ]
+    return changes + [Change(key, None, old, "del", who(key)) for key, old in before.items() if key not in after]
+
+
+def _same(old: object, new: object) -> bool:
+    if old is new:
+        return True
+    if type(old) is not type(new):
+        return False
+    try:
+        return bool(old == new)
+    except Exception:  # noqa: BLE001 - `==` is user code, and that of arrays gives no truth value
+        return False
+
+
+# ---- frames -----------------------------------------------------------------------------------------------------
+
+
+def _narrow(moments: Sequence[Moment], chosen: Chosen) -> "pd.DataFrame":
+    rows = chosen.last([(moment, change) for moment in moments for change in moment.changes])
+    return assembled(
+        "state",
+        {
+            "superstep": ("int64", [moment.superstep for moment, _ in rows]),
+            "key": ("string", [change.key for _, change in rows]),
+            "value": ("object", [_shown(change.key, change.value) for _, change in rows]),
+            "old": ("object", [_shown(change.key, change.old) for _, change in rows]),
+            "op": ("category", [change.op for _, change in rows]),
+            "executor": ("category", [change.executor for _, change in rows]),
+        },
+        index=["superstep", "key"],
+        chosen=chosen,
+        run_ids=(moment.run_id for moment, _ in rows),
+    )
+
+
+def _wide(moments: Sequence[Moment], chosen: Chosen) -> "pd.DataFrame":
+    rows = chosen.last(list(moments))
+    keys = dict.fromkeys(key for moment in rows for key in moment.state)
+    columns: dict[str, Column] = {"superstep": ("int64", [moment.superstep for moment in rows])}
+    for key in keys:
+        columns[f"{_KEY}{key}"] = ("object", [_shown(key, moment.state.get(key)) for moment in rows])
+    frame = assembled("state", columns, index=["superstep"], chosen=chosen, run_ids=(moment.run_id for moment in rows))
+    attrs = frame.attrs
+    # A key may be named "superstep" too.
+    frame = frame.rename(columns=lambda name: name.removeprefix(_KEY)).convert_dtypes()
+    frame.attrs = attrs
+    return frame
+
+
+_KEY = "state:"
+
+
+def _shown(key: str, value: object) -> object:
+    return MASK if value is not None and _names_secret(key) else mask_secrets(value)
+
+
+@lru_cache(maxsize=2048)
+def _names_secret(key: str) -> bool:
+    return any(map(is_secret_name, key.split(".")))
