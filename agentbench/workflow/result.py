@@ -139,8 +139,9 @@ class _UnreadRunResult(WorkflowRunResult):
 def _reading_first(name: str) -> Callable[..., Any]:
     method = getattr(WorkflowRunResult, name)
 
-    def read_then(self: _UnreadRunResult, *args: Any, **kwargs: Any) -> Any:
-        self.read()
+    def read_then(self: WorkflowRunResult, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self, _UnreadRunResult):  # else read meanwhile: result.count(result[0])
+            self.read()
         return method(self, *args, **kwargs)
 
     read_then.__name__ = name

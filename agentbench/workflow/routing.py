@@ -17,10 +17,11 @@ from agentbench.workflow.edges import (
     EdgeGroup,
     FanInEdgeGroup,
     FanOutEdgeGroup,
+    InternalEdgeGroup,
     ResolvedFanInMode,
     SwitchCaseEdgeGroup,
 )
-from agentbench.workflow.message import MessageType, WorkflowMessage
+from agentbench.workflow.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
 
 if TYPE_CHECKING:
     from agentbench.workflow.executor import Executor
@@ -141,6 +142,10 @@ class SingleEdgeRunner(EdgeRunner):
         self.edge = group.edges[0]
         self.target = executors[self.edge.target_id]
         self.asks = self.edge.has_condition or self.edge.condition_name is not None
+
+    def rank(self, source_id: str) -> int:
+        """Always the first: there is one source."""
+        return 0
 
     async def decide(self, message: WorkflowMessage) -> Verdict | None:
         """Ask the condition, but only about data that the target could take."""
@@ -353,15 +358,23 @@ class Router:
     Args:
         edge_groups: in builder order, internal ones included.
         executors: by id.
+        starts: ids of the start executors; input that comes while a run goes on is routed to them.
         copy_messages: every delivery gets its own copy of the data.
     """
 
     def __init__(
-        self, edge_groups: Sequence[EdgeGroup], executors: Mapping[str, Executor], *, copy_messages: bool = False
+        self,
+        edge_groups: Sequence[EdgeGroup],
+        executors: Mapping[str, Executor],
+        *,
+        starts: Sequence[str] = (),
+        copy_messages: bool = False,
     ) -> None:
         self._copies = copy_messages
         self._routes: dict[str, list[EdgeRunner]] = {}
         self._asking: set[str] = set()
+        if starts:
+            self._routes[WORKFLOW_SOURCE] = [SingleEdgeRunner(InternalEdgeGroup(i), executors, -1) for i in starts]
         for index, group in enumerate(edge_groups):
             runner = create_edge_runner(group, executors, index)
             for source in runner.sources:

@@ -72,6 +72,8 @@ class Runner:
         self.writer: CheckpointWriter | None = None
         #: Restores a checkpoint by id; set by the workflow.
         self.restorer: Callable[[str, CheckpointStorage | None], Any] | None = None
+        #: Ids of the executors that get what comes from outside; set by the workflow.
+        self.starts: Sequence[str] = ()
         #: Why the hook wants the run to pause, after a boundary.
         self.pause: PauseReason | None = None
         #: The delivery whose failure ended the last superstep.
@@ -98,7 +100,9 @@ class Runner:
     def router(self) -> Router:
         """The routing tables, made at first use."""
         if self._shared_router is None:
-            self._shared_router = Router(self.edge_groups, self.executors, copy_messages=self._copies)
+            self._shared_router = Router(
+                self.edge_groups, self.executors, starts=self.starts, copy_messages=self._copies
+            )
         return self._shared_router
 
     def share_router(self, other: Runner) -> None:

@@ -108,6 +108,7 @@ class Workflow(Displayable):
             boundary_hook=boundary_hook,
             copy_messages=settings.copy_messages,
         )
+        self.runner.starts = self.start_executor_ids
         self.runner.restorer = self._restore
 
     def _kinds(self) -> dict[str, OutputKind]:
