@@ -155,6 +155,30 @@ def test_the_layers_hold() -> None:
     assert done.returncode == 0, done.stdout
 
 
+def named_views() -> Iterator[tuple[str, str]]:
+    """Every `drawn_by("module:function")` and `call_view("module:function", ...)` of the library, with its file."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("drawn_by", "call_view")
+            ):
+                assert isinstance(node.args[0], ast.Constant), (
+                    f"{path.name}:{node.lineno} names a view in a way that hides it"
+                )
+                yield path.name, str(node.args[0].value)
+
+
+def test_what_is_found_by_name_is_there() -> None:
+    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed (extra notebook)")
+    views = list(named_views())
+    assert views
+    for path, view in views:
+        module, _, function = view.partition(":")
+        assert callable(getattr(importlib.import_module(module), function, None)), f"{path} names {view}"
+
+
 def test_imports_for_type_checkers_keep_the_layers_too() -> None:
     grimp = pytest.importorskip("grimp", reason="import-linter is not installed (dependency group dev)")
     tomllib = pytest.importorskip("tomllib")
