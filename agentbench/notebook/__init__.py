@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from agentbench.notebook.forms import FormState as FormState
     from agentbench.notebook.forms import form as form
     from agentbench.notebook.forms import request_form as request_form
+    from agentbench.notebook.frames import Frames as Frames
+    from agentbench.notebook.frames import checkpoints_frame as checkpoints_frame
+    from agentbench.notebook.frames import events_frame as events_frame
+    from agentbench.notebook.frames import lineage_frame as lineage_frame
+    from agentbench.notebook.frames import messages_frame as messages_frame
+    from agentbench.notebook.frames import requests_frame as requests_frame
+    from agentbench.notebook.frames import runs_frame as runs_frame
+    from agentbench.notebook.frames import state_frame as state_frame
+    from agentbench.notebook.frames import timeline_frame as timeline_frame
     from agentbench.notebook.graph_view import GraphView as GraphView
     from agentbench.notebook.graph_view import draw as draw
     from agentbench.notebook.html_panel import HtmlGraphPanel as HtmlGraphPanel
@@ -25,16 +34,25 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     "Form": "forms",
     "FormState": "forms",
+    "Frames": "frames",
     "GraphPanel": "live_panel",
     "GraphView": "graph_view",
     "HtmlGraphPanel": "html_panel",
     "Settings": "settings",
+    "checkpoints_frame": "frames",
     "configure": "settings",
     "draw": "graph_view",
+    "events_frame": "frames",
     "form": "forms",
+    "lineage_frame": "frames",
     "load_ipython_extension": "settings",
     "make_graph_panel": "panel",
+    "messages_frame": "frames",
     "request_form": "forms",
+    "requests_frame": "frames",
+    "runs_frame": "frames",
+    "state_frame": "frames",
+    "timeline_frame": "frames",
     "unload_ipython_extension": "settings",
 }
 
