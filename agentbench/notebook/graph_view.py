@@ -8,13 +8,14 @@ from typing import Any, get_args
 
 from agentbench.exceptions import AgentFrameworkException, RenderFailed
 from agentbench.notebook import settings
-from agentbench.notebook.escaping import esc
+from agentbench.notebook.escaping import LABEL_LIMIT, esc
 from agentbench.notebook.folding import fit
 from agentbench.notebook.overlay import read_states
+from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.rendering.dot import DIRECTIONS, Detail, Direction, to_dot
 from agentbench.notebook.rendering.renderers import Rendered, render_dot
 from agentbench.notebook.rendering.svg import Dress, dress_svg
-from agentbench.notebook.shape import GraphShape, read_shape
+from agentbench.notebook.shape import GraphShape, path_lengths, read_shape
 from agentbench.notebook.shape_text import shape_mermaid, shape_text
 from agentbench.notebook.states import strongest
 
@@ -22,6 +23,8 @@ __all__ = ["GraphView", "checked_direction", "detail_for", "draw"]
 
 FULL_DETAIL_NODES = 100
 MAX_PNG_BYTES = 200_000
+
+WIDE_PX = 1000
 
 _DPI = 72
 _SUFFIXES = {".svg", ".png", ".pdf", ".dot", ".gv", ".txt", ".mmd", ".mermaid"}
@@ -206,7 +209,8 @@ def draw(  # noqa: PLR0913 - published signature
         source: A workflow, a run of one, or a `GraphShape`.
         run: A run, a result, a list of events, or states by executor id: what it did is marked in the picture. By
             default that of `source`, if it is a run.
-        direction: Where the edges lead: `LR`, `RL`, `TB` (or `TD`), `BT`.
+        direction: Where the edges lead: `LR`, `RL`, `TB` (or `TD`), `BT`; `auto` is `LR`, or `TB` for long
+            chains, which would be shrunk until nobody can read them.
         detail: `full`, `short` (names cut, no edge labels), or `auto`: `full` up to 100 nodes.
         expand: Sub-workflows and folded groups to open, by id; `True` opens all sub-workflows.
         max_nodes: Above this number, nodes with equal neighbours are folded into one.
@@ -228,7 +232,7 @@ def draw(  # noqa: PLR0913 - published signature
         shape=shape,
         whole=whole,
         states=states,
-        direction=checked_direction(direction),
+        direction=checked_direction(direction, shape),
         detail=detail_for(shape, detail),
         theme=settings.current().theme if theme == "auto" else theme,
         renderer=renderer,
@@ -241,15 +245,32 @@ def _require(what: str, given: str, known: Collection[str]) -> None:
         raise ValueError(msg)
 
 
-def checked_direction(direction: str) -> Direction:
-    """Return a direction as Graphviz spells it.
+def checked_direction(direction: str, shape: GraphShape) -> Direction:
+    """Return a direction as Graphviz spells it; `auto` is decided by the shape.
 
     Raises:
         ValueError: For an unknown one.
     """
     given = direction.upper()
-    _require("direction", given, (*DIRECTIONS, "TD"))
+    _require("direction", given, ("AUTO", *DIRECTIONS, "TD"))
+    if given == "AUTO":
+        return "TB" if _is_long(shape) else "LR"
     return next((known for known in DIRECTIONS if known == given), "TB")
+
+
+def _is_long(shape: GraphShape) -> bool:
+    """Whether the graph is wider than a cell from left to right, and narrower from top to bottom."""
+    ends = {node.id for node in shape.nodes}
+    edges = [
+        (edge.source, edge.target)
+        for edge in shape.edges
+        if edge.kind != "loop" and ends.issuperset((edge.source, edge.target))
+    ]
+    ranks = path_lengths([node.id for node in shape.nodes], edges)
+    widths: dict[int, list[float]] = {}
+    for node in shape.nodes:
+        widths.setdefault(ranks[node.id], []).append(text_width(node.name[:LABEL_LIMIT], 13) + 60)
+    return WIDE_PX < sum(map(max, widths.values())) > max(map(sum, widths.values()), default=0)
 
 
 def detail_for(shape: GraphShape, wanted: str = "auto") -> Detail:

@@ -36,7 +36,7 @@ class PanelModel:
     ) -> None:
         self._lock = threading.RLock()
         self._source = source
-        self._direction = checked_direction(direction)
+        self._direction = direction
         self._max_nodes = max_nodes
         self.states: dict[Any, str] = {}
         self.badges: dict[str, str] = {}
@@ -49,7 +49,13 @@ class PanelModel:
         whole = read_shape(self._source, expand=self.expand)
         opened = () if isinstance(self.expand, bool) else self.expand
         shape = fit(whole, max_nodes=self._max_nodes, expand=opened, focus=self._focus())
-        self.view = GraphView(shape=shape, whole=whole, states={}, direction=self._direction, detail=detail_for(shape))
+        self.view = GraphView(
+            shape=shape,
+            whole=whole,
+            states={},
+            direction=checked_direction(self._direction, shape),
+            detail=detail_for(shape),
+        )
         self._keys_of: dict[str, list[Any]] = {}
         self._patch: dict[str, str] = {}
         for key in self.states:

@@ -209,6 +209,17 @@ def running_order(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> lis
     return order + [node for node, count in waiting.items() if count > 0]
 
 
+def path_lengths(nodes: Iterable[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """Return the number of edges of the longest path to each node; `edges` hold no loop."""
+    before: dict[str, list[str]] = {}
+    for source, target in edges:
+        before.setdefault(target, []).append(source)
+    lengths: dict[str, int] = {}
+    for node in running_order(nodes, edges):
+        lengths[node] = max((lengths.get(each, 0) + 1 for each in before.get(node, ())), default=0)
+    return lengths
+
+
 def _walk(root: str, after: Mapping[str, Sequence[str]], met: set[str], back: set[tuple[str, str]]) -> None:
     met.add(root)
     on_path = {root}

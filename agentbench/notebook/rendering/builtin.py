@@ -142,12 +142,12 @@ class _Picture:
         )
         for x, y in (wire.start, wire.end, _middle(wire)):
             self._cover(x, y, x, y)
-        label = attributes.get("label", "")
-        if label.strip():
+        label = attributes.get("label", "").strip()
+        if label:
             x, y = _middle(wire)
             half = text_width(label, 12) / 2
             self._cover(x - half, y - 18, x + half, y)
-            drawn += _lines([label.strip()], x, y - 9, attributes, 14)
+            drawn += _lines([label], x, y - 9, attributes, 14)
         name = f"{edge.source}->{edge.target}"
         self._group("edge", f"edge{index + 1}", name, attributes, drawn)
 

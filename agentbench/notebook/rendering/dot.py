@@ -175,7 +175,7 @@ def _add_edge(graph: Any, shape: GraphShape, edge: ShapeEdge, detail: Detail) ->
     }
     if edge.label and detail == "full":
         # Spaces keep the text off the line, which Graphviz leaves no gap to.
-        attributes["label"] = esc(f" {edge.label} ", into="dot", limit=LABEL_LIMIT + 2)
+        attributes["label"] = esc(f"  {esc(edge.label, into='line', limit=LABEL_LIMIT)}  ", into="dot")
     source, target = _anchor(shape, edge.source, leaving=True), _anchor(shape, edge.target, leaving=False)
     if source is None or target is None:
         return

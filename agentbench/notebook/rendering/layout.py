@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agentbench.notebook.rendering.dot_reader import DotGraph
-from agentbench.notebook.shape import back_edges, running_order
+from agentbench.notebook.shape import back_edges, path_lengths
 
 __all__ = ["Box", "Layout", "Wire", "place"]
 
@@ -77,7 +77,7 @@ def place(
     entered = {target for _, target in pairs}
     back = back_edges(graph.nodes, pairs, first=[name for name in graph.nodes if name not in entered])
     forward = list(dict.fromkeys((b, a) if (a, b) in back else (a, b) for a, b in pairs))
-    ranks = _ranks(graph.nodes, forward)
+    ranks = path_lengths(graph.nodes, forward)
     cells = {
         name: _Cell(ranks[name], *(size[::-1] if upright else size), cluster=graph.cluster_of.get(name, -1))
         for name, size in sizes.items()
@@ -99,17 +99,6 @@ def place(
         for start, end, bend in wires
     ]
     return Layout(boxes, wires, _cluster_boxes(graph, boxes))
-
-
-def _ranks(nodes: Iterable[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """Length of the longest path to each node."""
-    before: dict[str, list[str]] = {}
-    for source, target in edges:
-        before.setdefault(target, []).append(source)
-    ranks: dict[str, int] = {}
-    for node in running_order(nodes, edges):
-        ranks[node] = max((ranks[each] + 1 for each in before.get(node, ())), default=0)
-    return ranks
 
 
 def _linked(cells: dict[str, _Cell], edges: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:

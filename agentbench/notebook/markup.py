@@ -1,0 +1,151 @@
+"""Small pages of facts and tables, as HTML and as plain text that says the same; all that stands in them is escaped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.states import STATES
+from agentbench.notebook.style import read_static
+
+__all__ = ["Markup", "Page", "Table", "element"]
+
+MAX_ROWS = 60
+
+_CELL_LIMIT = 160
+_TEXT_CELL_LIMIT = 72
+
+
+class Markup(str):
+    """HTML that is finished. Plain strings are not, and are escaped where they meet it."""
+
+    __slots__ = ()
+
+
+def element(tag: str, *children: object, **attributes: object) -> Markup:
+    """Return one HTML element; children and values that are not `Markup` are escaped, `None` is left out.
+
+    Args:
+        tag: Its name.
+        *children: What is in it.
+        **attributes: Its attributes; a trailing underscore is dropped (`class_`).
+    """
+    shown = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{_finished(value)}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    inside = "".join(_finished(child) for child in children if child is not None)
+    return Markup(f"<{tag}{shown}>{inside}</{tag}>")
+
+
+def _finished(value: object) -> str:
+    return value if isinstance(value, Markup) else esc(value)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table. Rows beyond the sixtieth are counted, not shown.
+
+    Attributes:
+        title: What the rows are.
+        head: Names of the columns.
+        rows: Cells, as text or anything whose `str()` is meant.
+    """
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+    @property
+    def hidden(self) -> str:
+        """How many rows are left out, in words; empty for none."""
+        return f"… {len(self.rows) - MAX_ROWS:,} more" if len(self.rows) > MAX_ROWS else ""
+
+    def html(self) -> Markup:
+        """The table as HTML."""
+        head = element("tr", *(element("th", name, scope="col") for name in self.head))
+        body = [
+            element("tr", *(element("td", esc_cell(cell, _CELL_LIMIT)) for cell in row)) for row in self.rows[:MAX_ROWS]
+        ]
+        if self.hidden:
+            body.append(element("tr", element("td", self.hidden, colspan=len(self.head))))
+        return element(
+            "table", element("caption", self.title), element("thead", head), element("tbody", *body), class_="ab_table"
+        )
+
+    def lines(self) -> list[str]:
+        """The table as lines of text, columns aligned."""
+        cells = [[esc_line(cell) for cell in row] for row in self.rows[:MAX_ROWS]]
+        widths = [max(len(row[index]) for row in cells) for index in range(len(self.head))] if cells else []
+        shown = [
+            "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in cells
+        ]
+        return [self.title.lower(), *shown, *([f"  {self.hidden}"] if self.hidden else [])]
+
+
+def esc_cell(cell: object, limit: int) -> Markup:
+    """Return a cell of an HTML table, cut."""
+    return cell if isinstance(cell, Markup) else Markup(esc(cell, limit=limit))
+
+
+def esc_line(cell: object) -> str:
+    """Return a cell of a text table, cut to one line."""
+    return esc(cell, into="line", limit=_TEXT_CELL_LIMIT)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One object as it is shown.
+
+    Attributes:
+        title: What it is.
+        state: In what state, `""` if it has none.
+        look: Key of the state table that gives the state its colour and sign.
+        facts: Short facts for the first line.
+        tables: What it holds; empty tables are not shown.
+        picture: A finished picture to show above the tables.
+    """
+
+    title: str
+    state: str = ""
+    look: str = "idle"
+    facts: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    picture: Markup | None = field(default=None, repr=False)
+
+    def html(self) -> str:
+        """The page as HTML with its own style."""
+        badge = None
+        if self.state:
+            badge = element("span", self._sign(), self.state, class_=f"ab_state ab_is_{self.look}")
+        facts = element("span", " · ".join(self.facts)) if self.facts else None
+        return element(
+            "div",
+            element("style", Markup(read_static("views.css"))),
+            element("p", element("b", esc_line(self.title)), badge, facts, class_="ab_head"),
+            self.picture,
+            *(table.html() for table in self.tables if table.rows),
+            class_="ab_view",
+        )
+
+    def _sign(self) -> Markup | None:
+        """The state's sign as a shape: many fonts lack it as a character."""
+        icon = STATES[self.look].icon
+        path = element("path", d=icon, fill="none", stroke="currentColor", stroke_width="1.9", stroke_linecap="round")
+        return (
+            element("svg", path, viewBox="-5 -5 10 10", width="12", height="12", aria_hidden="true") if icon else None
+        )
+
+    def text(self) -> str:
+        """The page as text."""
+        first = ", ".join(fact for fact in (self.state, *self.facts) if fact)
+        lines = [esc_line(self.title) + (f": {esc(first, into='line')}" if first else "")]
+        for table in self.tables:
+            if table.rows:
+                lines += table.lines()
+        return "\n".join(lines)
+
+    def bundle(self) -> dict[str, str]:
+        """Both forms by media type."""
+        return {"text/plain": self.text(), "text/html": self.html()}

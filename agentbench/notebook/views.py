@@ -1,0 +1,195 @@
+"""How objects of the library show themselves: one function per type, found by name when something is first displayed.
+
+Each returns its views by media type. Displaying reads and escapes; it never runs, saves or connects anything.
+"""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from agentbench.exceptions import AgentFrameworkException
+from agentbench.notebook.escaping import MASK, esc, is_secret_name
+from agentbench.notebook.graph_view import GraphView, draw
+from agentbench.notebook.markup import Markup, Page, Table
+from agentbench.notebook.redaction import fields_of, line_preview
+from agentbench.notebook.run_reading import failure_rows, output_rows, request_rows, superstep_rows
+
+__all__ = [
+    "checkpoint_bundle",
+    "checkpoint_info_bundle",
+    "event_bundle",
+    "report_bundle",
+    "result_bundle",
+    "run_bundle",
+    "workflow_bundle",
+]
+
+Bundle = dict[str, Any]
+
+_LOOK_OF = {
+    "STARTED": "idle",
+    "IN_PROGRESS": "running",
+    "IN_PROGRESS_PENDING_REQUESTS": "running",
+    "IDLE": "done",
+    "IDLE_WITH_PENDING_REQUESTS": "waiting",
+    "FAILED": "failed",
+    "CANCELLED": "skipped",
+}
+_SUPERSTEP_HEAD = ("superstep", "executors", "what came of it", "time")
+
+
+def workflow_bundle(workflow: Any) -> Bundle:
+    """A workflow as its graph."""
+    return draw(workflow, direction="auto")._repr_mimebundle_()
+
+
+def result_bundle(result: Any) -> Bundle:
+    """The result of a run: state, outputs, failures, requests and supersteps."""
+    events = list(result)
+    timeline = result.status_timeline()
+    state = _state_name(timeline[-1].state if timeline else None)
+    facts = [_count(len(events), "event")]
+    if result.checkpoints:
+        facts.append(_count(len(result.checkpoints), "checkpoint"))
+    requests = [event for event in events if event.type == "request_info"]
+    return _page("WorkflowRunResult", state, facts, _run_tables(events, requests)).bundle()
+
+
+def run_bundle(run: Any) -> Bundle:
+    """A run that is driven step by step: the same as of a result, under a picture of where it stands."""
+    events = run.events
+    state = "PAUSED" if getattr(run, "paused", False) else _state_name(run.status)
+    facts = [
+        str(run.run_id),
+        f"superstep {run.superstep}",
+        _count(len(run.pending_messages), "message") + " queued",
+        _count(len(run.checkpoints), "checkpoint"),
+    ]
+    page = _page("WorkflowRun", state, facts, _run_tables(events, run.pending_requests), picture=_picture(run))
+    return page.bundle()
+
+
+def report_bundle(report: Any) -> Bundle:
+    """What one superstep did."""
+    facts = [f"superstep {report.superstep}", _count(len(report.events), "event")]
+    if report.pause_reason is not None:
+        facts.append(f"paused: {report.pause_reason}")
+    tables = _run_tables(report.events, report.requests)
+    return _page("StepReport", _state_name(report.status), facts, tables).bundle()
+
+
+def event_bundle(event: Any) -> Bundle:
+    """One event: type, executor, superstep and a preview of its data."""
+    rows = [(name, value) for name, value in _event_facts(event) if value not in (None, "")]
+    failed = event.type in ("failed", "executor_failed")
+    page = Page(
+        "WorkflowEvent",
+        state=str(event.type),
+        look="failed" if failed else "idle",
+        tables=[Table("Event", ("field", "value"), rows)],
+    )
+    return page.bundle()
+
+
+def checkpoint_info_bundle(info: Any) -> Bundle:
+    """What a checkpoint is, without its content."""
+    return Page("CheckpointInfo", state=str(info.source), facts=_info_facts(info), tables=[_info_table(info)]).bundle()
+
+
+def checkpoint_bundle(checkpoint: Any) -> Bundle:
+    """What a checkpoint holds: waiting messages, open requests, state. Values are previews with secrets masked."""
+    messages = [
+        (source, getattr(message, "target_id", None) or "", line_preview(getattr(message, "data", message)))
+        for source, waiting in checkpoint.messages.items()
+        for message in waiting
+    ]
+    state = [(key, line_preview(value)) for key, value in fields_of(checkpoint.state)]
+    requests = checkpoint.pending_request_info_events
+    tables = [
+        Table("Messages", ("from", "to", "data"), messages),
+        Table("Open requests", ("id", "executor", "question", "answer type"), request_rows(_values(requests))),
+        Table("State", ("key", "value"), [(key, _masked(key, value)) for key, value in state]),
+    ]
+    facts = [
+        checkpoint.checkpoint_id,
+        f"chain {checkpoint.workflow_name}",
+        f"superstep {checkpoint.iteration_count}",
+        checkpoint.timestamp,
+    ]
+    return Page("WorkflowCheckpoint", facts=facts, tables=tables).bundle()
+
+
+def _page(title: str, state: str, facts: list[str], tables: list[Table], picture: Markup | None = None) -> Page:
+    look = "idle" if state == "PAUSED" else _LOOK_OF.get(state, "idle")
+    return Page(title, state=state, look=look, facts=facts, tables=tables, picture=picture)
+
+
+def _run_tables(events: list[Any], requests: Any) -> list[Table]:
+    rows = [row.cells() for row in superstep_rows(events)]
+    timed = any(row[-1] for row in rows)
+    width = len(_SUPERSTEP_HEAD) if timed else len(_SUPERSTEP_HEAD) - 1
+    return [
+        Table("Outputs", ("executor", "kind", "value"), output_rows(events)),
+        Table("Failures", ("executor", "error", "message"), failure_rows(events)),
+        Table("Requests", ("id", "executor", "question", "answer type"), request_rows(_values(requests))),
+        Table("Supersteps", _SUPERSTEP_HEAD[:width], [row[:width] for row in rows]),
+    ]
+
+
+def _picture(run: Any) -> Markup | None:
+    """The run's graph inside the HTML, as an image: its ids and style stay apart from the page's."""
+    try:
+        view: GraphView = draw(run, direction="auto")
+        encoded = base64.b64encode(view.svg.encode()).decode("ascii")
+    except (AgentFrameworkException, TypeError):
+        return None
+    return Markup(f'<img alt="{esc(view.text)}" src="data:image/svg+xml;base64,{encoded}">')
+
+
+def _event_facts(event: Any) -> list[tuple[str, object]]:
+    facts: list[tuple[str, object]] = [("executor", event.source_id), ("superstep", event.superstep)]
+    if event.superstep is None:
+        facts[-1] = ("superstep", event.iteration)
+    if event.state is not None:
+        facts.append(("state", _state_name(event.state)))
+    if event.type == "request_info":
+        facts += [("request", event.request_id), ("answer type", request_rows([event])[0][-1])]
+    if event.details is not None:
+        facts += [("error", event.details.error_type), ("message", event.details.message)]
+    elif event.data is not None:
+        facts.append(("data", line_preview(event.data, 400)))
+    return facts
+
+
+def _info_facts(info: Any) -> list[str]:
+    return [str(info.checkpoint_id), f"chain {info.workflow_name}", f"superstep {info.iteration}"]
+
+
+def _info_table(info: Any) -> Table:
+    rows = [
+        ("saved", info.timestamp),
+        ("run", info.run_id),
+        ("went on from", info.previous_checkpoint_id),
+        ("forked from", info.forked_from),
+        ("executors", ", ".join(info.writers)),
+        ("messages", info.n_messages),
+        ("requests", info.n_requests),
+        ("size", f"{info.size_bytes:,} bytes" if info.size_bytes else ""),
+    ]
+    return Table("Checkpoint", ("field", "value"), [(name, value) for name, value in rows if value not in (None, "")])
+
+
+def _masked(key: str, value: str) -> str:
+    return MASK if is_secret_name(key) else value
+
+
+def _state_name(state: Any) -> str:
+    return "" if state is None else str(getattr(state, "value", state))
+
+
+def _values(requests: Any) -> list[Any]:
+    return list(requests.values()) if isinstance(requests, Mapping) else list(requests)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
