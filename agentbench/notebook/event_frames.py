@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["events_frame", "run_bars", "timeline_frame"]
 
+_NAN = float("nan")
+
 # States in which an executor may still be at work.
 _GOING = frozenset({"STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS"})
 
@@ -106,9 +108,9 @@ def timeline_frame(
             "executor": ("string", [bar.executor for bar in bars]),
             "start": ("time", [bar.start_ns for bar in bars]),
             "end": ("time", [bar.end_ns for bar in bars]),
-            "duration_ms": ("float64", [_ms(bar.duration_ns, per=1e-9) for bar in bars]),
+            "duration_ms": ("float64", [_ms_of_ns(bar.duration_ns) for bar in bars]),
             "status": ("category", [bar.status for bar in bars]),
-            "wait_ms": ("float64", [_ms(bar.wait_ns, per=1e-9) for bar in bars]),
+            "wait_ms": ("float64", [_ms_of_ns(bar.wait_ns) for bar in bars]),
             "messages_in": ("int64", [bar.messages_in for bar in bars]),
             "messages_out": ("int64", [bar.messages_out for bar in bars]),
         },
@@ -130,8 +132,12 @@ def run_bars(run: Run) -> list[Bar]:
     )
 
 
-def _ms(duration: float | None, *, per: float = 1.0) -> float:
-    return float("nan") if duration is None else duration * per * 1000
+def _ms(duration_s: float | None) -> float:
+    return _NAN if duration_s is None else duration_s * 1000
+
+
+def _ms_of_ns(duration_ns: int | None) -> float:
+    return _NAN if duration_ns is None else duration_ns / 1e6
 
 
 def _preview(event: Event) -> str:

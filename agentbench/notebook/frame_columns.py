@@ -43,7 +43,8 @@ def assembled(
         sys.stdout.write(f"{table}: building {rows:,} rows; limit= and since= make it fewer\n")
     arrays = {name: _array(kind, values) for name, (kind, values) in columns.items()}
     keys = [arrays.pop(name) for name in index]
-    frame = pd.DataFrame(arrays, index=_index(keys, index, rows), copy=False)
+    frame = pd.DataFrame(arrays, copy=False)
+    frame.index = _index(keys, index, rows)
     ids = list(dict.fromkeys(run_id for run_id in run_ids if run_id is not None))
     frame.attrs["agentbench"] = {
         "kind": table,
@@ -80,8 +81,8 @@ def _array(kind: Kind, values: Sequence[Any]) -> Any:
         array = np.empty(len(values), dtype=object)
         for place, value in enumerate(values):  # numpy would take lists of equal length apart
             array[place] = value
-        # pandas 3 would make text of a plain array of objects that happen to be text.
-        return pd.array(array, dtype=object)
+        # pandas 3 would make a text column of an array of objects that happen to be text.
+        return pd.Series(array, dtype=object)
     if kind in ("Int64", "Float64"):
         return pd.array(values, dtype=kind)
     return np.asarray(values, dtype=kind)

@@ -1,0 +1,555 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from agentbench import (
+    Approval,
+    CheckpointManager,
+    CountingIds,
+    Executor,
+    InMemoryCheckpointStorage,
+    RunOptions,
+    TickingClock,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowRun,
+    handler,
+    response_handler,
+    run_sync,
+    set_runtime_defaults,
+)
+from agentbench.notebook.frames import (
+    Frames,
+    checkpoints_frame,
+    events_frame,
+    lineage_frame,
+    messages_frame,
+    requests_frame,
+    runs_frame,
+    state_frame,
+    timeline_frame,
+)
+
+NAMES = ("checkpoints", "messages", "state", "events", "timeline", "requests", "runs", "lineage")
+
+#: Columns of each table, in order, with what a dtype must print as.
+COLUMNS = {
+    "checkpoints": "parent_id=string run_id=category superstep=int64 created=datetime64[ns, UTC] source=category "
+    "n_messages=int64 n_requests=int64 size_bytes=int64 graph_hash=category seq=int64 depth=int64",
+    "messages": "source=string target=string type=category size=int64 preview=string trace_id=string",
+    "state": "value=object old=object op=category executor=category",
+    "events": "time=datetime64[ns, UTC] superstep=Int64 type=category executor=category duration_ms=float64 "
+    "span_id=string parent_span_id=string preview=string",
+    "timeline": "start=datetime64[ns, UTC] end=datetime64[ns, UTC] duration_ms=float64 status=category "
+    "wait_ms=float64 messages_in=int64 messages_out=int64",
+    "requests": "kind=category executor=category superstep=int64 asked=datetime64[ns, UTC] "
+    "answered=datetime64[ns, UTC] wait_s=float64 answer=object",
+    "runs": "status=category started=datetime64[ns, UTC] duration_s=float64 supersteps=int64 checkpoints=int64 "
+    "tokens_in=Int64 tokens_out=Int64 tokens_cached=Int64 cost=Float64 forked_from=string error=string",
+    "lineage": "parent_id=string checkpoint_id=string run_id=category is_fork=bool",
+}
+INDEX = {
+    "checkpoints": {"checkpoint_id": "string"},
+    "messages": {"superstep": "int64", "position": "int64"},
+    "state": {"superstep": "int64", "key": "string"},
+    "events": {"seq": "int64"},
+    "timeline": {"superstep": "int64", "executor": "string"},
+    "requests": {"request_id": "string"},
+    "runs": {"run_id": "string"},
+    "lineage": {None: "int64"},
+}
+
+
+class Write(Executor):
+    """Drafts, asks for approval, and sends the draft on."""
+
+    @handler
+    async def draft(self, text: str, ctx: WorkflowContext[str]) -> None:
+        ctx.set_state("draft", {"text": text, "api_key": "sk-1"})
+        ctx.set_state("rounds", 1)
+        await ctx.request_info({"prompt": "Publish?", "password": "hunter2"}, Approval)
+
+    @response_handler
+    async def decided(self, request: dict, answer: Approval, ctx: WorkflowContext[str]) -> None:  # type: ignore[type-arg]
+        ctx.set_state("draft", {"text": answer.reason})
+        await ctx.send_message(answer.reason)
+
+
+class Show(Executor):
+    @handler
+    async def show(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(text)
+
+
+class Break(Executor):
+    @handler
+    async def stop(self, text: str, ctx: WorkflowContext[str]) -> None:
+        raise ValueError("broken")
+
+
+@pytest.fixture(autouse=True)
+def counted() -> Iterator[None]:
+    before = set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
+    yield
+    set_runtime_defaults(clock=before.clock, ids=before.ids)
+
+
+@pytest.fixture
+def storage() -> InMemoryCheckpointStorage:
+    return InMemoryCheckpointStorage()
+
+
+def review(name: str = "review", end: type[Executor] = Show) -> Workflow:
+    write = Write("write")
+    return WorkflowBuilder(start_executor=write, name=name).add_edge(write, end("show")).build()
+
+
+async def answered(storage: InMemoryCheckpointStorage | None, workflow: Workflow | None = None) -> WorkflowRun:
+    run = (workflow or review()).start("Once", checkpoint_storage=storage)
+    await run.result()
+    await run.send_response(run.pending_requests[0].request_id, Approval(True, "Twice"))
+    await run.result()
+    return run
+
+
+def build(source: Any, name: str, **more: Any) -> pd.DataFrame:
+    frame = getattr(Frames(source), name)(**more)
+    assert isinstance(frame, pd.DataFrame)
+    return frame
+
+
+def shape_of(frame: pd.DataFrame) -> tuple[str, dict[Any, str]]:
+    index = frame.index
+    keys = index.to_frame().dtypes if isinstance(index, pd.MultiIndex) else {index.name: index.dtype}
+    # Either storage of text is fine; pandas 3 prints one of them as "str".
+    columns = " ".join(f"{name}={dtype}" for name, dtype in frame.dtypes.items())
+    return columns, {name: str(dtype) for name, dtype in keys.items()}
+
+
+# ---- shapes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_frame_without_rows_has_the_columns_of_one_with_rows(name: str, storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    full, empty = build(run, name), build([], name)
+    assert len(full) > 0
+    assert len(empty) == 0
+    assert shape_of(full) == shape_of(empty) == (COLUMNS[name], INDEX[name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_frame_is_new_and_says_what_it_is_about(name: str, storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    first = build(run, name, limit=1)
+    assert len(first) == 1
+    assert first.attrs["agentbench"] == {
+        "kind": name,
+        "run_id": "run-1",
+        "workflow_name": None,
+        "since": None,
+        "limit": 1,
+    }
+    del first[first.columns[0]]
+    pd.testing.assert_frame_equal(build(run, name), build(run, name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_frame_survives_being_written_to_csv_and_json(name: str, storage: InMemoryCheckpointStorage):
+    frame = build(run_sync(answered(storage)), name).reset_index()
+    assert json.loads(frame.to_json(orient="records", default_handler=str, date_format="iso"))
+    assert frame.to_csv()
+
+
+def test_pandas_is_loaded_by_the_first_frame_and_not_before():
+    code = (
+        "import sys, agentbench.notebook as nb; nb.checkpoints_frame; print('pandas' in sys.modules);"
+        "nb.checkpoints_frame([]); print('pandas' in sys.modules, 'ipywidgets' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "True", "False"]
+
+
+# ---- checkpoints
+
+
+def test_checkpoints_are_listed_in_order_with_their_parents_and_depth(storage: InMemoryCheckpointStorage):
+    run_sync(answered(storage))
+    frame = checkpoints_frame(storage)
+    assert list(frame.index) == ["cp-0001", "cp-0002", "cp-0003", "cp-0004"]
+    assert frame["parent_id"].isna().tolist() == [True, False, False, False]
+    assert frame["parent_id"].dropna().tolist() == ["cp-0001", "cp-0002", "cp-0003"]
+    assert frame["depth"].tolist() == [0, 1, 2, 3]
+    assert frame["seq"].tolist() == [1, 2, 3, 4]
+    assert frame["superstep"].tolist() == [1, 1, 2, 3]
+    assert frame["source"].tolist() == ["step", "answer", "step", "step"]
+    assert frame["n_requests"].tolist() == [1, 0, 0, 0]
+    assert frame["n_messages"].tolist() == [0, 1, 1, 0]
+    assert frame["created"].is_monotonic_increasing
+    assert frame["created"].iloc[0] == pd.Timestamp("2024-01-01T00:00:00.008Z")
+    assert frame["run_id"].unique().tolist() == ["run-1"]
+
+
+def test_no_value_of_the_state_stands_in_a_frame_of_checkpoints(storage: InMemoryCheckpointStorage):
+    run_sync(answered(storage))
+    assert not any(word in checkpoints_frame(storage).to_csv() for word in ("Once", "Twice", "sk-1", "hunter2"))
+
+
+def test_a_run_tells_of_its_own_checkpoints_only(storage: InMemoryCheckpointStorage):
+    first, second = run_sync(answered(storage)), run_sync(answered(storage))
+    assert list(checkpoints_frame(second)["run_id"].unique()) == ["run-2"]
+    assert len(checkpoints_frame([first, second])) == len(checkpoints_frame(storage)) == 8
+    assert len(checkpoints_frame([storage, first])) == 8
+
+
+def test_checkpoints_beyond_a_restore_are_not_forgotten(storage: InMemoryCheckpointStorage):
+    async def main() -> WorkflowRun:
+        run = await answered(storage)
+        await run.restore_checkpoint(run.checkpoints[1])
+        await run.result()
+        return run
+
+    run = run_sync(main())
+    assert len(run.checkpoints) == 4
+    frame = checkpoints_frame(run)
+    assert len(frame) == 6
+    assert frame["depth"].tolist() == [0, 1, 2, 3, 2, 3]
+
+
+def test_a_storage_is_narrowed_to_a_chain_or_a_run(storage: InMemoryCheckpointStorage):
+    run_sync(answered(storage))
+    run_sync(answered(storage, review("other")))
+    assert len(checkpoints_frame(storage)) == 8
+    assert checkpoints_frame(storage, workflow_name="other")["run_id"].tolist() == ["run-2"] * 4
+    assert checkpoints_frame(storage, run_id="run-1")["run_id"].tolist() == ["run-1"] * 4
+
+
+def test_a_manager_stands_for_its_storage(storage: InMemoryCheckpointStorage):
+    run_sync(answered(storage))
+    assert len(checkpoints_frame(CheckpointManager(storage))) == 4
+
+
+def test_infos_and_checkpoints_at_hand_need_no_storage(storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    assert len(checkpoints_frame(run.checkpoints)) == 4
+    loaded = run_sync(storage.list_checkpoints(workflow_name="review"))
+    assert len(checkpoints_frame(loaded)) == 4
+    assert len(messages_frame(loaded)) == 2
+
+
+def test_since_takes_a_superstep_or_a_moment_and_limit_the_last_rows(storage: InMemoryCheckpointStorage):
+    run_sync(answered(storage))
+    frame = checkpoints_frame(storage)
+    moment = frame["created"].iloc[2]
+    assert list(checkpoints_frame(storage, since=2).index) == ["cp-0003", "cp-0004"]
+    assert list(checkpoints_frame(storage, since=moment.to_pydatetime()).index) == ["cp-0003", "cp-0004"]
+    assert list(checkpoints_frame(storage, since=moment.isoformat()).index) == ["cp-0003", "cp-0004"]
+    assert list(checkpoints_frame(storage, limit=1).index) == ["cp-0004"]
+    assert list(checkpoints_frame(storage, limit=0).index) == []
+    assert checkpoints_frame(storage, limit=1)["depth"].tolist() == [3]
+
+
+def test_limits_and_moments_that_make_no_sense_are_refused(storage: InMemoryCheckpointStorage):
+    with pytest.raises(ValueError, match="limit is -1"):
+        checkpoints_frame(storage, limit=-1)
+    with pytest.raises(ValueError, match="'soon'"):
+        checkpoints_frame(storage, since="soon")
+
+
+@pytest.mark.parametrize("source", ["run-1", 7, None, [3]])
+def test_what_is_no_source_is_refused_with_what_is(source: Any):
+    with pytest.raises(TypeError, match="run_id="):
+        checkpoints_frame(source)
+
+
+# ---- messages
+
+
+def test_messages_are_those_that_waited_in_the_checkpoints(storage: InMemoryCheckpointStorage):
+    run_sync(answered(storage))
+    frame = messages_frame(storage)
+    assert list(frame.index) == [(1, 0), (2, 0)]
+    assert frame["source"].tolist() == ["internal:write", "write"]
+    assert frame["type"].tolist() == ["response", "standard"]
+    assert frame["target"].fillna("-").tolist() == ["write", "-"]
+    assert frame["preview"].iloc[1] == "Twice"
+    assert frame["size"].iloc[1] == 5
+
+
+def test_long_messages_are_previewed_in_one_line(storage: InMemoryCheckpointStorage):
+    async def main() -> None:
+        run = review().start("Once", checkpoint_storage=storage)
+        await run.result()
+        await run.send_response(run.pending_requests[0].request_id, Approval(True, "line\n" * 500))
+        await run.result()
+
+    run_sync(main())
+    row = messages_frame(storage).iloc[-1]
+    assert row["size"] == 2500
+    assert len(row["preview"]) == 120
+    assert "\n" not in row["preview"]
+
+
+def test_a_run_without_storage_has_no_messages_and_says_so():
+    run = run_sync(answered(None))
+    with pytest.warns(UserWarning, match="checkpoint_storage="):
+        assert messages_frame(run).empty
+
+
+# ---- state
+
+
+def changes(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
+    executors = frame["executor"].astype(object).where(frame["executor"].notna(), None)
+    return [
+        (*key, row.value, row.old, row.op, executor)
+        for key, row, executor in zip(frame.index, frame.itertuples(), executors, strict=True)
+    ]
+
+
+EXPECTED = [
+    (1, "draft.text", "Once", None, "set", None),
+    (1, "draft.api_key", "•••", None, "set", None),
+    (1, "rounds", 1, None, "set", None),
+    (2, "draft.text", "Twice", "Once", "set", "write"),
+    (2, "draft.api_key", None, "•••", "del", "write"),
+]
+
+
+def test_state_is_told_by_its_changes_with_secrets_masked(storage: InMemoryCheckpointStorage):
+    run_sync(answered(storage))
+    assert changes(state_frame(storage)) == EXPECTED
+
+
+def test_state_of_an_observed_run_needs_no_checkpoints():
+    run = run_sync(answered(None))
+    from_events = changes(state_frame(run))
+    assert from_events[0] == (0, "draft.text", "Once", None, "set", "write")
+    assert [row[1:5] for row in from_events] == [row[1:5] for row in EXPECTED]
+
+
+def test_wide_state_has_a_row_per_checkpoint_and_a_column_per_key(storage: InMemoryCheckpointStorage):
+    run_sync(answered(storage))
+    frame = state_frame(storage, wide=True)
+    assert list(frame.index) == [1, 1, 2, 3]
+    assert list(frame.columns) == ["draft.text", "draft.api_key", "rounds"]
+    assert frame["draft.text"].tolist() == ["Once", "Once", "Twice", "Twice"]
+    assert frame["draft.api_key"].isna().tolist() == [False, False, True, True]
+    assert str(frame["rounds"].dtype) == "Int64"
+    assert frame.attrs["agentbench"]["kind"] == "state"
+
+
+def test_the_engines_own_keys_are_shown_on_request_only(storage: InMemoryCheckpointStorage):
+    run_sync(answered(storage))
+    assert not any(str(column).startswith("_") for column in state_frame(storage, wide=True))
+    assert "_executor_state" in state_frame(storage, wide=True, internal=True)
+
+
+def test_a_value_is_changed_when_its_type_is_and_when_it_cannot_be_compared():
+    class Odd:
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError("no")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    from agentbench import WorkflowCheckpoint
+
+    odd = Odd()
+    first = WorkflowCheckpoint("w", "h", checkpoint_id="a", state={"n": 1, "odd": Odd(), "same": odd})
+    second = WorkflowCheckpoint(
+        "w", "h", checkpoint_id="b", previous_checkpoint_id="a", state={"n": 1.0, "odd": Odd(), "same": odd}
+    )
+    assert [key for _, key in state_frame([first, second], limit=2).index] == ["n", "odd"]
+
+
+# ---- events
+
+
+def test_events_are_listed_as_they_were_emitted(storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    frame = events_frame(run)
+    assert list(frame.index) == [event.seq for event in run.events]
+    assert frame["type"].tolist() == [event.type for event in run.events]
+    assert frame["time"].is_monotonic_increasing
+    assert frame["duration_ms"].notna().sum() > 0
+    asked = frame[frame["type"] == "request_info"].iloc[0]
+    assert asked["executor"] == "write"
+    assert asked["preview"] == "{'prompt': 'Publish?', 'password': •••}"
+
+
+def test_events_of_an_unobserved_run_are_placed_by_their_order():
+    result = run_sync(review().run("Once"))
+    frame = events_frame(result)
+    assert list(frame.index) == list(range(1, len(result) + 1))
+    assert frame["time"].isna().all()
+    assert frame["superstep"].tolist() == [0, 0, 0, 1, 1]
+
+
+def test_a_list_of_events_is_a_run(storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    pd.testing.assert_frame_equal(events_frame(run.events), events_frame(run))
+
+
+def test_an_observed_result_has_its_status_events_in_their_places():
+    async def main() -> Any:
+        return await review().run("Once", options=RunOptions(observe=True))
+
+    frame = events_frame(run_sync(main()))
+    assert "status" in set(frame["type"])
+    assert frame.index.is_monotonic_increasing
+
+
+def test_a_storage_keeps_no_events_and_that_is_said(storage: InMemoryCheckpointStorage):
+    with pytest.warns(UserWarning, match="keep no events"):
+        assert events_frame(storage).empty
+
+
+def test_many_rows_are_announced(capsys: pytest.CaptureFixture[str]):
+    from agentbench import WorkflowEvent
+
+    frame = events_frame([WorkflowEvent("custom", n) for n in range(50_001)])
+    assert len(frame) == 50_001
+    assert capsys.readouterr().out == "events: building 50,001 rows; limit= and since= make it fewer\n"
+
+
+# ---- timeline
+
+
+def test_a_timeline_row_is_an_executor_in_a_superstep(storage: InMemoryCheckpointStorage):
+    frame = timeline_frame(run_sync(answered(storage)))
+    assert list(frame.index) == [(0, "write"), (2, "write"), (3, "show")]
+    assert frame["status"].tolist() == ["completed"] * 3
+    assert frame["messages_in"].tolist() == [1, 1, 1]
+    assert frame["messages_out"].tolist() == [0, 1, 0]
+    assert frame["duration_ms"].tolist() == [3.0, 1.0, 2.0]
+    assert ((frame["end"] - frame["start"]).dt.total_seconds() * 1000).tolist() == frame["duration_ms"].tolist()
+    assert frame["wait_ms"].notna().tolist() == [True, False, False]
+    assert frame["wait_ms"].iloc[0] == 11.0
+
+
+def test_an_open_request_makes_its_executor_wait(storage: InMemoryCheckpointStorage):
+    async def main() -> WorkflowRun:
+        run = review().start("Once", checkpoint_storage=storage)
+        await run.result()
+        return run
+
+    assert timeline_frame(run_sync(main()))["status"].tolist() == ["waiting"]
+
+
+def test_a_failure_is_a_row_and_an_error_of_the_run(storage: InMemoryCheckpointStorage):
+    async def main() -> WorkflowRun:
+        run = review(end=Break).start("Once", checkpoint_storage=storage)
+        await run.result()
+        await run.send_response(run.pending_requests[0].request_id, Approval(True, "Twice"))
+        with pytest.raises(ValueError, match="broken"):
+            await run.result()
+        return run
+
+    run = run_sync(main())
+    assert timeline_frame(run)["status"].tolist() == ["completed", "completed", "failed"]
+    assert runs_frame(run)["error"].tolist() == ["ValueError: broken"]
+    assert runs_frame(run)["status"].tolist() == ["FAILED"]
+
+
+# ---- requests
+
+
+@pytest.mark.parametrize("of", ["run", "storage"])
+def test_requests_tell_what_was_asked_and_answered(of: str, storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    frame = requests_frame(run if of == "run" else storage)
+    row: Any = frame.loc["request-1"]
+    assert (row["kind"], row["executor"], row["answer"]) == ("approval", "write", Approval(True, "Twice"))
+    assert row["superstep"] == (0 if of == "run" else 1)
+    assert row["wait_s"] == pytest.approx((row["answered"] - row["asked"]).total_seconds())
+
+
+def test_what_was_asked_without_checkpoints_has_no_answer():
+    row: Any = requests_frame(run_sync(answered(None))).loc["request-1"]
+    assert pd.notna(row["asked"])
+    assert pd.isna(row["answered"])
+    assert row["answer"] is None
+
+
+# ---- runs and lineage
+
+
+def test_runs_are_told_by_handles_and_by_checkpoints_alike(storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    told: Any
+    read: Any
+    told, read = runs_frame(run).loc["run-1"], runs_frame(storage).loc["run-1"]
+    for name in ("status", "supersteps", "checkpoints"):
+        assert told[name] == read[name]
+    assert (told["status"], told["supersteps"], told["checkpoints"]) == ("IDLE", 3, 4)
+    assert pd.isna(told["tokens_in"])
+    assert pd.isna(told["error"])
+    assert len(runs_frame([run, storage, run])) == 1
+
+
+def test_results_without_an_id_are_rows_of_their_own():
+    results = [run_sync(review().run("Once")), run_sync(review().run("Once"))]
+    frame = runs_frame(results)
+    assert frame.index.isna().tolist() == [True, True]
+    assert frame["status"].tolist() == ["IDLE_WITH_PENDING_REQUESTS"] * 2
+
+
+def test_tokens_and_cost_are_added_up_where_models_were_called():
+    from agentbench import WorkflowEvent
+
+    used = {"model": "m", "usage": {"input_token_count": 3, "output_token_count": 2}, "cost": 0.5}
+    events = [WorkflowEvent("model_usage", used, executor_id="a"), WorkflowEvent("model_usage", used, executor_id="b")]
+    row: Any = runs_frame(events).iloc[0]
+    assert (row["tokens_in"], row["tokens_out"], row["cost"]) == (6, 4, 1.0)
+    assert pd.isna(row["tokens_cached"])
+
+
+def test_a_fork_names_what_it_was_forked_from(storage: InMemoryCheckpointStorage):
+    async def main() -> list[WorkflowRun]:
+        run = await answered(storage)
+        fork = await run.fork(run.checkpoints[1], state_updates={"rounds": 2}, workflow=review())
+        await fork.result()
+        return [run, fork]
+
+    runs = run_sync(main())
+    frame = runs_frame(runs)
+    assert frame["forked_from"].fillna("-").tolist() == ["-", "cp-0002"]
+    assert runs_frame(storage)["forked_from"].fillna("-").tolist() == ["-", "cp-0002"]
+    lineage = lineage_frame(storage)
+    assert lineage[lineage["is_fork"]][["parent_id", "checkpoint_id"]].to_numpy().tolist() == [["cp-0002", "cp-0005"]]
+    assert len(lineage) == 6
+
+
+def test_going_on_twice_from_one_checkpoint_is_a_fork(storage: InMemoryCheckpointStorage):
+    async def main() -> None:
+        run = await answered(storage)
+        again = review().start(checkpoint_storage=storage, resume_from=run.checkpoints[2])
+        await again.result()
+
+    run_sync(main())
+    lineage = lineage_frame(storage)
+    assert lineage["is_fork"].sum() == 1
+    assert lineage[lineage["is_fork"]]["parent_id"].tolist() == ["cp-0003"]
+
+
+def test_a_ring_of_parents_ends():
+    from agentbench import CheckpointInfo
+
+    ring = [
+        CheckpointInfo("w", "a", 0, "", previous_checkpoint_id="b"),
+        CheckpointInfo("w", "b", 1, "", previous_checkpoint_id="a"),
+    ]
+    assert sorted(checkpoints_frame(ring)["depth"]) == [0, 1]
+    assert checkpoints_frame(ring)["created"].isna().all()
+
+
+def test_frames_name_their_source(storage: InMemoryCheckpointStorage):
+    assert repr(Frames(storage)) == "Frames(InMemoryCheckpointStorage)"
