@@ -7,7 +7,7 @@ four kinds of it, each once for async handlers and once for plain ones, which ru
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     WorkflowOutT = TypeVar("WorkflowOutT", default=Never)
 
     class _Gated(Generic[OutT, WorkflowOutT]):
-        """What the type checker sees of the members that a declaration makes available."""
+        """What the type checker sees of the members that a declaration makes available.
 
-        async def send_message(self, message: OutT, target_id: str | None = None) -> None: ...
-        async def yield_output(self, output: WorkflowOutT) -> None: ...
+        Awaitables, not coroutines: plain handlers call them without awaiting.
+        """
+
+        def send_message(self, message: OutT, target_id: str | None = None) -> Awaitable[None]: ...
+        def yield_output(self, output: WorkflowOutT) -> Awaitable[None]: ...
 
 else:
     OutT = WorkflowOutT = object

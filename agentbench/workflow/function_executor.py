@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 from agentbench._signatures import NOT_GIVEN, ExplicitTypes, read_function
 from agentbench.workflow.context import WorkflowContext
@@ -28,6 +28,9 @@ class FunctionExecutor(Executor):
     Raises:
         ValueError: the signature is not one of the two, or the message type is unknown.
     """
+
+    # All functions are one kind of node; where this class lives is nothing that a checkpoint depends on.
+    signature_key: ClassVar[str | None] = "FunctionExecutor"
 
     def __init__(
         self,

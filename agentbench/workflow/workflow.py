@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from agentbench._clock import runtime_defaults
@@ -234,7 +234,7 @@ class Workflow(Displayable):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
         options: RunOptions | None = None,
-    ) -> Awaitable[WorkflowRunResult]: ...
+    ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
     @overload
     def run(
         self,
@@ -261,7 +261,7 @@ class Workflow(Displayable):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
         options: RunOptions | None = None,
-    ) -> Awaitable[WorkflowRunResult] | WorkflowStream:
+    ) -> Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream:
         """Start or continue a run.
 
         Args:
@@ -322,10 +322,10 @@ class Workflow(Displayable):
 
     def run_from_checkpoint(
         self, checkpoint_id: str, *, stream: bool = False, **settings: Any
-    ) -> Awaitable[WorkflowRunResult] | WorkflowStream:
+    ) -> Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream:
         """Same as `run(checkpoint_id=...)`."""
         run: Any = self.run  # the overloads want the literal
-        started: Awaitable[WorkflowRunResult] | WorkflowStream = run(
+        started: Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream = run(
             checkpoint_id=checkpoint_id, stream=stream, **settings
         )
         return started

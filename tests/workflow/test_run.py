@@ -1,0 +1,506 @@
+"""The run handle: driving, stepping, pausing, stopping, going back, forking."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    CheckpointManager,
+    CountingIds,
+    Executor,
+    GraphMismatchError,
+    InMemoryCheckpointStorage,
+    InProcessExecution,
+    PauseReason,
+    RunOptions,
+    TickingClock,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowBusyError,
+    WorkflowCheckpointException,
+    WorkflowContext,
+    WorkflowRunnerException,
+    WorkflowRunState,
+    handler,
+    response_handler,
+)
+from tests.workflow.parts import Again, Fail, Join, Pass, Show, Wait, brief, chain
+
+
+def three(**settings: Any) -> Workflow:
+    return chain(Pass("e0"), Pass("e1"), Show("e2"), name="three", **settings)
+
+
+def diamond(**settings: Any) -> Workflow:
+    source, left, right, join = Pass("s"), Pass("l"), Pass("r"), Join("j")
+    builder = WorkflowBuilder(start_executor=source, name="diamond", **settings)
+    return builder.add_fan_out_edges(source, [left, right]).add_fan_in_edges([left, right], join).build()
+
+
+def cycle(**settings: Any) -> Workflow:
+    ping, pong = Again("ping"), Again("pong")
+    builder = WorkflowBuilder(start_executor=ping, name="cycle", **settings)
+    return builder.add_edge(ping, pong).add_edge(pong, ping).build()
+
+
+GRAPHS = [
+    (lambda **kw: chain(Show("only"), name="one", **kw), "x"),
+    (lambda **kw: chain(Pass("a"), Show("b"), name="two", **kw), "x"),
+    (three, "x"),
+    (diamond, "x"),
+    (cycle, 4),
+]
+
+
+class Ask(Executor):
+    """Asks for a word, then yields it."""
+
+    @handler
+    async def on_text(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info(text, str, request_id=f"ask {text}")
+
+    @response_handler
+    async def on_word(self, question: str, word: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(f"{question}: {word}")
+
+
+async def test_nothing_runs_until_the_handle_is_driven():
+    workflow = three()
+    run = workflow.start("x")
+    await asyncio.sleep(0)
+    assert run.status is WorkflowRunState.STARTED
+    assert run.events == []
+    assert (await run.result()).outputs == ["x>e0>e1!"]
+
+
+@pytest.mark.parametrize(("make", "given"), GRAPHS)
+async def test_steps_in_a_row_give_the_events_of_an_unstepped_run(make: Any, given: Any):
+    stepped = make().start(given)
+    events = []
+    while not stepped.is_over:
+        events += (await stepped.step()).events
+    whole = [event async for event in make().start(given).watch_stream()]
+    assert brief(events) == brief(whole)
+    assert [e.data for e in events if e.type == "output"] == [e.data for e in whole if e.type == "output"]
+
+
+@pytest.mark.parametrize(("make", "given"), GRAPHS)
+async def test_a_plan_lists_what_the_step_then_invokes(make: Any, given: Any):
+    run = make().start(given)
+    while not run.is_over:
+        plan = await run.plan()
+        assert [p.target for p in await run.plan()] == [p.target for p in plan]  # computed once
+        report = await run.step()
+        invoked = [executor for executor, _ in report.delivered]
+        assert invoked == [p.target for p in plan]
+
+
+async def test_the_first_step_is_superstep_zero_and_the_last_one_holds_the_end():
+    run = three().start("x")
+    reports = [await run.step() for _ in range(3)]
+    assert [r.superstep for r in reports] == [0, 1, 2]
+    assert [r.invoked for r in reports] == [["e0"], ["e1"], ["e2"]]
+    assert [len(r.emitted) for r in reports] == [1, 1, 0]
+    assert [r.status for r in reports] == [
+        WorkflowRunState.IN_PROGRESS,
+        WorkflowRunState.IN_PROGRESS,
+        WorkflowRunState.IDLE,
+    ]
+    assert reports[2].outputs == ["x>e0>e1!"]
+    assert all(r.duration_s is not None for r in reports[1:])
+    with pytest.raises(WorkflowRunnerException, match="nothing to step"):
+        await run.step()
+
+
+async def test_a_start_that_leaves_nothing_ends_within_its_step():
+    run = chain(Show("only")).start("x")
+    report = await run.step()
+    assert run.is_over
+    assert brief(report.events)[-3:] == ["superstep_started 1", "superstep_completed 1", "status IDLE"]
+
+
+async def test_a_condition_is_asked_once_for_plan_and_step_and_its_error_belongs_to_the_step():
+    asked: list[str] = []
+
+    def condition(message: str) -> bool:
+        asked.append(message)
+        raise LookupError(message)
+
+    source, target = Pass("s"), Show("t")
+    run = WorkflowBuilder(start_executor=source).add_edge(source, target, condition).build().start("x")
+    await run.step()
+    assert await run.plan() == []
+    with pytest.raises(LookupError):
+        await run.step()
+    assert asked == ["x>s"]
+    assert run.status is WorkflowRunState.FAILED
+    assert isinstance(run.error, LookupError)
+
+
+async def test_two_runs_with_ticking_clock_and_counting_ids_are_equal_to_the_byte():
+    async def once() -> list[dict[str, Any]]:
+        options = RunOptions(clock=TickingClock(), ids=CountingIds())
+        run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x", options=options)
+        await run.result()
+        return [event.to_json_dict() for event in run.events]
+
+    assert await once() == await once()
+
+
+# ---- pause, stop, cancel -------------------------------------------------------------------------
+
+
+async def test_a_breakpoint_pauses_and_the_next_drive_goes_on():
+    run = cycle().start(6)
+    remove = run.pause_when(lambda report, plan: "third" if report.superstep == 3 else None)
+    events = [event async for event in run.watch_stream()]
+    assert run.paused
+    assert str(run.pause_reason) == "third"
+    assert run.status is WorkflowRunState.IN_PROGRESS
+    assert run.superstep == 3
+    assert brief(events)[-1] == "superstep_completed 3"
+    remove()
+    assert (await run.result()).outputs == [0]
+    assert not run.paused
+
+
+async def test_a_breakpoint_sees_the_report_and_the_plan():
+    run = three().start("x")
+    run.pause_when(lambda report, plan: PauseReason("e2 is next") if [p.target for p in plan] == ["e2"] else None)
+    async for _ in run.watch_stream():
+        pass
+    assert run.superstep == 1
+    assert run.pause_reason == PauseReason("e2 is next")
+
+
+async def test_a_breakpoint_that_raises_pauses_and_keeps_its_error():
+    run = three().start("x")
+    run.pause_when(lambda report, plan: [][0])
+    async for _ in run.watch_stream():
+        pass
+    assert run.paused
+    assert run.pause_reason is not None
+    assert isinstance(run.pause_reason.error, IndexError)
+
+
+async def test_a_pause_takes_effect_at_the_next_boundary():
+    wait = Wait("w")
+    run = chain(Pass("s"), wait, Show("e")).start("x")
+    await run.step()
+    driving = asyncio.ensure_future(run.result())
+    await wait.entered.wait()
+    threading.Thread(target=run.pause).start()
+    wait.gate.set()
+    await driving
+    assert run.paused
+    assert run.superstep == 1
+    assert (await run.result()).outputs == ["late", "late!"]
+
+
+async def test_a_stop_after_the_superstep_ends_the_run_at_the_boundary_and_a_checkpoint_continues_it():
+    storage = InMemoryCheckpointStorage()
+    wait = Wait("w")
+    workflow = chain(Pass("s"), wait, Show("e"), name="stops", checkpoint_storage=storage)
+    run = workflow.start("x")
+    await run.step()
+    driving = asyncio.ensure_future(run.result())
+    await wait.entered.wait()
+    run.stop_after_superstep()
+    wait.gate.set()
+    await driving
+    assert run.status is WorkflowRunState.CANCELLED
+    assert run.superstep == 1
+    assert run.last_checkpoint is not None
+    again = workflow.start(resume_from=run.last_checkpoint)
+    assert (await again.result()).outputs == ["late!"]
+
+
+async def test_a_stop_asks_handlers_and_breaks_off_the_superstep():
+    wait = Wait("w")
+    run = chain(Pass("s"), wait).start("x")
+    await run.step()
+    stepping = asyncio.ensure_future(run.step())
+    await wait.entered.wait()
+    run.stop()
+    report = await stepping
+    assert report.status is WorkflowRunState.CANCELLED
+    assert wait.ended == "cancelled"
+
+
+async def test_a_handler_can_read_that_a_stop_was_asked_for():
+    class Patient(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str, bool]) -> None:
+            run.stop_after_superstep()
+            await ctx.yield_output(ctx.stop_requested)
+
+    run = chain(Patient("p")).start("x")
+    assert (await run.result()).outputs == [True]
+    assert run.status is WorkflowRunState.CANCELLED
+
+
+async def test_a_stop_between_steps_ends_at_once():
+    run = three().start("x")
+    await run.step()
+    run.stop_after_superstep()
+    assert run.status is WorkflowRunState.CANCELLED
+    assert run.is_over
+
+
+async def test_cancel_from_another_task_ends_the_driver_without_an_exception():
+    wait = Wait("w")
+    run = chain(wait).start("x")
+    driving = asyncio.ensure_future(run.result())
+    await wait.entered.wait()
+    await run.cancel()
+    await driving
+    assert run.status is WorkflowRunState.CANCELLED
+    assert wait.ended == "cancelled"
+
+
+async def test_the_handle_keeps_the_instance_while_it_can_go_on():
+    workflow = three()
+    async with workflow.start("x") as run:
+        await run.step()
+        with pytest.raises(WorkflowBusyError, match="cancel"):
+            await workflow.run("y")
+        with pytest.raises(WorkflowBusyError):
+            workflow.start("y")
+    assert (await workflow.run("y")).outputs == ["y>e0>e1!"]
+
+
+async def test_a_handle_that_is_over_gives_way_and_can_still_be_read():
+    workflow = three()
+    run = workflow.start("x")
+    await run.result()
+    assert (await workflow.run("y")).outputs == ["y>e0>e1!"]
+    assert run.outputs == ["x>e0>e1!"]
+    with pytest.raises(WorkflowBusyError, match="read-only"):
+        await run.step()
+    assert await run.try_send_message("z") is False
+
+
+async def test_a_dropped_handle_frees_the_instance():
+    workflow = three()
+    run = workflow.start("x")
+    await run.step()
+    del run
+    gc.collect()
+    assert (await workflow.run("y")).outputs == ["y>e0>e1!"]
+
+
+# ---- input and answers ---------------------------------------------------------------------------
+
+
+async def test_further_input_goes_to_the_start_executor_and_the_numbers_go_on():
+    run = three().start("x")
+    await run.result()
+    assert await run.try_send_message("y")
+    events = [event async for event in run.watch_stream()]
+    assert run.outputs == ["x>e0>e1!", "y>e0>e1!"]
+    assert [e.iteration for e in events if e.type == "superstep_started"] == [3, 4, 5]
+
+
+async def test_input_of_a_type_that_no_start_executor_takes_is_refused():
+    run = three().start("x")
+    assert await run.try_send_message(5) is False
+    await run.result()
+    assert run.outputs == ["x>e0>e1!"]
+
+
+async def test_no_input_is_taken_after_a_failure():
+    run = chain(Fail("f")).start("x")
+    with pytest.raises(KeyError):
+        await run.result()
+    assert await run.try_send_message("y") is False
+    with pytest.raises(KeyError):
+        await run.result()
+
+
+async def test_an_answer_is_checked_at_once_and_delivered_in_the_next_superstep():
+    run = chain(Ask("a")).start("q")
+    report = await run.step()
+    assert run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+    assert [r.request_id for r in report.requests] == ["ask q"]
+    with pytest.raises(WorkflowRunnerException):
+        await run.step()
+    with pytest.raises(ValueError, match="expected str"):
+        await run.send_response("ask q", 5)
+    with pytest.raises(ValueError, match="no such"):
+        await run.send_response("no such", "w")
+    assert [r.request_id for r in run.pending_requests] == ["ask q"]
+    await run.send_response("ask q", "word")
+    assert run.pending_requests == []
+    with pytest.raises(RuntimeError):
+        await run.send_response("ask q", "twice")
+    report = await run.step()
+    assert report.outputs == ["q: word"]
+    assert report.status is WorkflowRunState.IDLE
+
+
+# ---- back and sideways ---------------------------------------------------------------------------
+
+
+async def test_a_run_saves_one_checkpoint_a_superstep_and_tells_of_them():
+    run = await InProcessExecution.run_streaming(three(), "x", CheckpointManager.create_in_memory())
+    events = [event async for event in run.watch_stream()]
+    infos = [e.completion_info for e in events if e.type == "superstep_completed"]
+    assert [c.iteration for c in run.checkpoints] == [0, 1, 2]
+    assert [i.checkpoint for i in infos if i is not None] == run.checkpoints[1:]
+    assert [i.activated_executors for i in infos if i is not None] == [["e1"], ["e2"]]
+    assert [i.has_pending_messages for i in infos if i is not None] == [True, False]
+    assert [c.previous_checkpoint_id for c in run.checkpoints] == [
+        None,
+        run.checkpoints[0].checkpoint_id,
+        run.checkpoints[1].checkpoint_id,
+    ]
+    assert [c.source for c in run.checkpoints] == ["input", "step", "step"]
+    assert [c.writers for c in run.checkpoints] == [("e0",), ("e1",), ("e2",)]
+
+
+async def test_restoring_an_earlier_checkpoint_runs_only_what_came_after_it():
+    run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    await run.result()
+    middle = run.checkpoints[1]
+    await run.restore_checkpoint(middle)
+    assert run.checkpoints[-1] == middle
+    events = [event async for event in run.watch_stream()]
+    assert [e.executor_id for e in events if e.type == "executor_invoked"] == ["e2"]
+    assert [e.data for e in events if e.type == "output"] == ["x>e0>e1!"]
+    assert run.checkpoints[-1].previous_checkpoint_id == middle.checkpoint_id
+
+
+async def test_a_failed_run_can_be_put_back_and_tried_again():
+    fail = Fail("f")
+    run = chain(Pass("s"), fail, checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    with pytest.raises(KeyError):
+        await run.result()
+    fail.broken = False
+    assert run.last_checkpoint is not None
+    await run.restore_checkpoint(run.last_checkpoint)
+    assert run.status is WorkflowRunState.IN_PROGRESS
+    assert "mended" in (await run.result()).outputs
+
+
+async def test_restoring_while_a_superstep_runs_is_refused():
+    wait = Wait("w")
+    run = chain(Pass("s"), wait, checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    await run.step()
+    stepping = asyncio.ensure_future(run.step())
+    await wait.entered.wait()
+    assert run.last_checkpoint is not None
+    with pytest.raises(RuntimeError, match="being executed"):
+        await run.restore_checkpoint(run.last_checkpoint)
+    wait.gate.set()
+    await stepping
+
+
+async def test_without_a_storage_there_is_nothing_to_go_back_to():
+    run = three().start("x")
+    events = [event async for event in run.watch_stream()]
+    assert run.checkpoints == []
+    assert all(e.completion_info is None for e in events)
+    with pytest.raises(WorkflowCheckpointException):
+        await run.restore_checkpoint("cp-1")
+    with pytest.raises(WorkflowCheckpointException):
+        await run.fork()
+
+
+async def test_resuming_in_a_new_instance_goes_on_from_there():
+    manager = CheckpointManager.create_in_memory()
+    run = await InProcessExecution.run(three(), "x", manager)
+    resumed = await InProcessExecution.resume_streaming(three(), run.checkpoints[1], manager)
+    assert [p.target for p in await resumed.plan()] == ["e2"]
+    report = await resumed.step()
+    assert report.superstep == 2
+    assert resumed.outputs == ["x>e0>e1!"]
+
+
+async def test_resuming_with_another_graph_is_refused_and_tells_what_changed():
+    manager = CheckpointManager.create_in_memory()
+    run = await InProcessExecution.run(three(), "x", manager)
+    other = chain(Pass("e0"), Show("e2"), name="three")
+    with pytest.raises(GraphMismatchError) as caught:
+        await InProcessExecution.resume_streaming(other, run.checkpoints[1], manager)
+    assert any("e1" in d["path"] for d in caught.value.differences)
+    assert (await other.run("y")).outputs == ["y>e0!"]
+
+
+async def test_input_with_a_resume_is_added_to_what_is_restored():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    both = three(checkpoint_storage=storage).start("y", resume_from=run.checkpoints[1])
+    assert [p.target for p in await both.plan()] == ["e2"]
+    result = await both.result()
+    assert result.outputs == ["x>e0>e1!", "y>e0>e1!"]
+
+
+async def test_a_fork_branches_off_with_edits_and_leaves_the_original_untouched():
+    storage = InMemoryCheckpointStorage()
+
+    class Count(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
+            ctx.set_state("n", ctx.get_state("n", 0) + 1)
+            await ctx.send_message(text)
+            await ctx.yield_output(ctx.get_state("n"))
+
+    def counting() -> Workflow:
+        return chain(Count("a"), Count("b"), Count("c"), name="counts", checkpoint_storage=storage)
+
+    run = counting().start("x")
+    await run.result()
+    assert run.outputs == [1, 2, 3]
+    before = [await storage.load(c.checkpoint_id) for c in run.checkpoints]
+    first = await run.fork(run.checkpoints[0], state_updates={"n": 10}, workflow=counting())
+    second = await run.fork(run.checkpoints[0], state_updates={"n": 20}, workflow=counting())
+    assert (await first.result()).outputs == [11, 12]
+    assert (await second.result()).outputs == [21, 22]
+    assert first.run_id != second.run_id != run.run_id
+    assert [await storage.load(c.checkpoint_id) for c in run.checkpoints] == before
+    origin = await storage.load(first.checkpoints[0].previous_checkpoint_id or "")
+    assert origin.metadata["source"] == "update"
+    assert origin.metadata["forked_from"] == run.checkpoints[0].checkpoint_id
+    assert origin.previous_checkpoint_id == run.checkpoints[0].checkpoint_id
+
+
+async def test_a_fork_on_the_same_instance_makes_the_old_handle_read_only():
+    run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    await run.step()
+    fork = await run.fork()
+    with pytest.raises(WorkflowBusyError, match="read-only"):
+        await run.step()
+    assert (await fork.result()).outputs == ["x>e0>e1!"]
+    assert run.is_over
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+async def test_every_checkpoint_can_be_forked(place: int):
+    run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    await run.result()
+    fork = await run.fork(run.checkpoints[place])
+    assert (await fork.result()).outputs == (["x>e0>e1!"] if place < 2 else [])
+
+
+async def test_a_fork_may_go_on_another_chain():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    fork = await run.fork(run.checkpoints[0], chain="what if", workflow=three(checkpoint_storage=storage))
+    await fork.result()
+    assert {c.workflow_name for c in fork.checkpoints} == {"what if"}
+    assert len(await storage.list_checkpoint_ids(workflow_name="three")) == 3
+
+
+async def test_an_abandoned_watch_leaves_the_handle_able_to_go_on():
+    run = three().start("x")
+    async for event in run.watch_stream():
+        if event.type == "superstep_started":
+            break
+    assert (await run.result()).outputs == ["x>e0>e1!"]
