@@ -133,10 +133,13 @@ def _events(model: StepperModel, events: Sequence[WorkflowEvent[Any]]) -> Conten
 
 
 def _event_entries(events: Iterable[WorkflowEvent[Any]]) -> list[Entry]:
-    return [
-        Entry(" ".join(_event_parts(event)), event.details if event.data is None else event.data, event.source_id or "")
-        for event in events
-    ]
+    return [Entry(" ".join(_event_parts(event)), _event_value(event), event.source_id or "") for event in events]
+
+
+def _event_value(event: WorkflowEvent[Any]) -> Any:
+    if event.data is not None:
+        return event.data
+    return "" if event.details is None else event.details
 
 
 def _event_parts(event: WorkflowEvent[Any]) -> Iterable[str]:

@@ -127,7 +127,8 @@ class RequestForms:
             self._forms[key] = request_form(wanted[key], respond=self._answer)
         self._moved = steps
         # No user's text: the forms carry their own by message.
-        self._title.value = f'<div class="abs abs-asking">{view.requests_title}</div>' if wanted else ""
+        bars = '<span class="abs-bars" aria-hidden="true"></span>'
+        self._title.value = f'<div class="abs abs-asking">{bars} {view.requests_title}</div>' if wanted else ""
         self.box.children = (self._title, *(form.widget for form in self._forms.values())) if self._forms else ()
         return bool(new)
 

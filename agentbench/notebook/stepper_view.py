@@ -13,6 +13,7 @@ from agentbench.notebook.step_log import LogLine, counted, deliveries_text, fail
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflow.message import WORKFLOW_SOURCE
 
 __all__ = ["Banner", "Button", "Header", "Scrubber", "StepperView", "view_of"]
 
@@ -153,7 +154,7 @@ def view_of(model: StepperModel, *, times: bool = True) -> StepperView:
         states=model.activity.whole(model.moment),
         badges=model.activity.badges(),
         requests=tuple(waiting),
-        requests_title=f"⏸ {counted(len(waiting), 'request')}" if waiting else "",
+        requests_title=counted(len(waiting), "request") if waiting else "",
         log=tuple(model.log),
     )
 
@@ -199,7 +200,7 @@ def _status_words(model: StepperModel) -> str:
         words += " for a person"
     elif status is _S.PAUSED and model.facts.pause_reason:
         words += f" ({esc(model.facts.pause_reason.text, into='line', limit=80)})"
-    return words
+    return words if model.viewing is None else f"{words}, viewing {_place(model)}"
 
 
 def _announcement(model: StepperModel, header: Header) -> str:
@@ -288,6 +289,9 @@ def _next_text(model: StepperModel) -> str:
         return f"Superstep {number} is being taken."
     if not model.facts.planned:
         return f"Superstep {number} is next. No message waits for it."
+    if all(delivery.source == WORKFLOW_SOURCE for delivery in model.facts.planned):
+        starts = ", ".join(esc(delivery.target, into="line", limit=32) for delivery in model.facts.planned)
+        return f"Superstep {number} is next: the input goes to {starts}."
     return f"Superstep {number} is next: {deliveries_text(delivery.target for delivery in model.facts.planned)}."
 
 

@@ -37,7 +37,7 @@ class Row:
 
     Attributes:
         name: The key, as text.
-        kind: Type of the value, and its length where it has one.
+        kind: Type of the value, and its length where it has one; empty where the text tells it.
         text: The value in short.
         note: What stands beside the name.
         opens: Whether there is a level below.
@@ -130,6 +130,8 @@ def _row(entry: Entry) -> Row:
 
 
 def _kind(value: object) -> str:
+    if value is None or isinstance(value, str):
+        return ""
     name = type(value).__name__
     if isinstance(value, (Mapping, Set, list, tuple)):
         return f"{name} ({len(value):,})"

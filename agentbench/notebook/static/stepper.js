@@ -49,6 +49,10 @@ function makeTop(say, el) {
     parts[name] = node("span", { class: `abs-${name}` });
     header.append(parts[name]);
   }
+  const sign = node("span", { "aria-hidden": "true" });
+  const words = node("span");
+  sign.append(node("span"));
+  parts.status.append(sign, " ", words);
   const spoken = node("div", { class: "abs-quiet", role: "status", "aria-live": "polite", "aria-atomic": "true" });
   const tools = node("div", { class: "abs-tools", role: "toolbar", "aria-label": "Controls" });
   const buttons = new Map();
@@ -130,10 +134,14 @@ function makeTop(say, el) {
     focusRequest: () => {
       const frame = el.closest(".abs-frame");
       const forms = frame ? [...frame.querySelectorAll(".abs-requests .abf")] : [];
-      const field = forms.at(-1)?.querySelector("input:not(:disabled), select, textarea, .abf-actions button");
-      (field ?? forms.at(-1))?.focus({ preventScroll: true });
-      forms.at(-1)?.scrollIntoView({ block: "nearest" });
-      return Boolean(field);
+      const form = forms.at(-1);
+      if (!form) return false;
+      // To a field if there is one; never to a button, where a space typed too early would answer.
+      const field = form.querySelector(".abf-field:not([hidden]) :is(input, select, textarea):not(:disabled)");
+      if (!field) form.tabIndex = -1;
+      (field ?? form).focus({ preventScroll: true });
+      form.scrollIntoView({ block: "nearest" });
+      return true;
     },
     view: (view) => {
       const head = view.header;
@@ -142,8 +150,10 @@ function makeTop(say, el) {
       write(parts.run, head.run);
       parts.run.title = head.run;
       write(parts.superstep, head.superstep);
-      write(parts.status, `${head.sign} ${head.status}`);
       parts.status.dataset.status = view.status;
+      sign.classList.toggle("abs-bars", view.status === "waiting");
+      write(sign.firstChild, head.sign);
+      write(words, head.status);
       write(parts.figures, head.figures.join("  ·  "));
       for (const [name, label, hint, on] of view.buttons) {
         const made = buttons.get(name);
@@ -216,6 +226,7 @@ function makeSide(say, el) {
       const known = [...names, name].join("\u0000");
       const li = node("li", {});
       const row = node("div", { class: "abs-row" });
+      if (opens) row.classList.add("abs-more");
       if (text.length < 48 && !text.includes("\n")) row.classList.add("abs-short");
       const fold = opens ? node("button", { type: "button", class: "abs-fold", "aria-expanded": "false", "aria-label": `Open ${name}` }, "▸") : node("span", { class: "abs-leaf" });
       row.append(fold, node("span", { class: "abs-key" }, name));
