@@ -83,10 +83,8 @@ def isolate(value: T) -> T:
         flat = value.copy()  # type: ignore[attr-defined]
         if _SHARED_TYPES.issuperset(map(type, flat.values())) and _SHARED_TYPES.issuperset(map(type, flat)):
             return flat  # type: ignore[no-any-return]
-    memo: _Memo = {}
     kept: list[object] = []
-    memo[id(memo)] = kept  # where `copy.deepcopy` looks for it, too
-    return _copy_part(value, memo, kept.append)  # type: ignore[no-any-return]
+    return _copy_part(value, {}, kept.append)  # type: ignore[no-any-return]
 
 
 def isolate_or_same(value: T) -> T:
@@ -272,7 +270,7 @@ def _is_plain(value: Any, cls: Any) -> bool:
     if not all(_is_default(cls, name) for name in ("__getstate__", "__setstate__")):
         return False
     try:
-        value.__reduce_ex__(4)  # refuses classes written in C that keep more than attributes
+        value.__reduce_ex__(4)  # refuses, in words of its own, what is written in C and keeps more than attributes
     except TypeError:
         return False
     return True

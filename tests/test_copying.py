@@ -1,5 +1,6 @@
 import collections
 import copy
+import copyreg
 import datetime
 import decimal
 import enum
@@ -165,6 +166,14 @@ def test_mutable_values_are_copied_with_an_equal_result_of_the_same_type(value):
     assert not mutable_ids(result) & mutable_ids(value)
 
 
+@pytest.mark.parametrize("length", [1, 15, 16, 17, 100])
+def test_lists_of_any_length_are_copied_with_all_their_parts(length):
+    value = [list(range(length)), *[1] * length, [2]]
+    result = isolate([value])[0]
+    assert result == value
+    assert not mutable_ids(result) & mutable_ids(value)
+
+
 def test_a_slot_without_a_value_stays_without_one():
     value = SlottedNote("x")
     del value.tags
@@ -245,7 +254,23 @@ class WithNewArguments:
         return (self.items[1:],)
 
 
-@pytest.mark.parametrize("cls", [WithDeepcopy, WithReduce, WithState, WithNewArguments])
+class WithRegisteredReduce:
+    def __init__(self, items):
+        self.items = items
+
+
+def reduce_registered(value):
+    return WithRegisteredReduce, (["copyreg", *value.items],)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered_reduce():
+    copyreg.pickle(WithRegisteredReduce, reduce_registered)
+    yield
+    del copyreg.dispatch_table[WithRegisteredReduce]
+
+
+@pytest.mark.parametrize("cls", [WithDeepcopy, WithReduce, WithRegisteredReduce, WithState, WithNewArguments])
 def test_classes_that_say_how_they_are_copied_are_obeyed(cls):
     value = cls(["a"])
     assert isolate(value).items == copy.deepcopy(value).items
@@ -354,6 +379,7 @@ def test_instances_of_a_registered_class_are_shared_wherever_they_stand(sealed):
     assert isolate({"a": [(sealed,)]})["a"][0][0] is sealed
     assert isolate(Note("x", [sealed])).tags[0] is sealed
     assert isolate(SlottedNote("x", [sealed])).tags[0] is sealed
+    assert isolate(FrozenSlottedNote("x", [sealed])).tags[0] is sealed
 
 
 def test_a_tuple_of_registered_instances_is_shared(sealed):
@@ -395,6 +421,14 @@ def test_what_cannot_be_copied_raises_in_isolate_and_is_returned_live_by_isolate
         with pytest.raises((TypeError, RuntimeError)):
             isolate(value)
         assert isolate_or_same(value) is value
+
+
+def test_what_cannot_be_copied_is_refused_in_the_words_of_deepcopy():
+    for value in (threading.Lock(), (number for number in range(3))):
+        with pytest.raises(TypeError) as expected:
+            copy.deepcopy(value)
+        with pytest.raises(TypeError, match=re.escape(str(expected.value))):
+            isolate([value])
 
 
 def test_a_value_nested_too_deeply_is_returned_live():

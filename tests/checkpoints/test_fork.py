@@ -119,15 +119,29 @@ async def test_nothing_stored_is_changed_and_nothing_is_shared_with_it(storage):
     assert after == before
 
 
+class GivesAwayWhatItKeeps(InMemoryCheckpointStorage):
+    def __init__(self):
+        super().__init__()
+        self.kept = {}
+
+    async def save(self, checkpoint):
+        self.kept[checkpoint.checkpoint_id] = checkpoint
+        return await super().save(checkpoint)
+
+    async def load(self, checkpoint_id):
+        return self.kept[checkpoint_id]
+
+
+async def test_history_is_copied_from_a_storage_that_gives_away_what_it_keeps():
+    storage = GivesAwayWhatItKeeps()
+    (original,) = await save_chain(storage, 1, **RICH)
+    info = await fork_checkpoint(storage, original.checkpoint_id, workflow_name="new", with_history=True)
+    copied = storage.kept[info.previous_checkpoint_id]
+    copied.state["items"].append("changed")
+    assert original.state == {"items": [1], "name": "n"}
+
+
 async def test_the_object_that_a_storage_gives_away_is_not_changed_either():
-    class GivesAwayWhatItKeeps(InMemoryCheckpointStorage):
-        async def save(self, checkpoint):
-            self.kept = {**getattr(self, "kept", {}), checkpoint.checkpoint_id: checkpoint}
-            return await super().save(checkpoint)
-
-        async def load(self, checkpoint_id):
-            return self.kept[checkpoint_id]
-
     storage = GivesAwayWhatItKeeps()
     (original,) = await save_chain(storage, 1, **RICH)
     info = await fork_checkpoint(storage, original.checkpoint_id, state_updates={"name": "m"}, metadata={"k": 1})

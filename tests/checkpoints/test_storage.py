@@ -105,6 +105,13 @@ async def test_the_functions_do_with_six_methods_what_a_capability_does(check):
     await check(NamedDictStorage())
 
 
+async def test_infos_come_in_order_although_the_storage_lists_them_otherwise():
+    storage = DictStorage()
+    for seq in (2, 3, 1):
+        await storage.save(make_checkpoint(seq))
+    assert [info.seq for info in await list_infos(storage, workflow_name="flow")] == [1, 2, 3]
+
+
 async def test_saving_at_the_head_works_with_six_methods():
     await storage_capabilities.a_chain_goes_on_only_from_its_head(DictStorage())
 

@@ -219,6 +219,28 @@ def test_a_write_in_the_middle_of_a_commit_wins_over_the_one_being_committed():
     assert not state.has_pending
 
 
+class DeletesWhileItIsCommitted(dict[str, object]):
+    """Committed layer that plays a thread which takes another new key back in the middle of a commit."""
+
+    def __init__(self, state):
+        super().__init__()
+        self.state = state
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        self.state.delete("b")
+
+
+def test_a_key_taken_back_in_the_middle_of_a_commit_is_not_committed():
+    state = State()
+    state._committed = DeletesWhileItIsCommitted(state)
+    state.set("a", 1)
+    state.set("b", 2)
+    state.commit()
+    assert state.export_state() == {"a": 1}
+    assert not state.has_pending
+
+
 KEYS = st.sampled_from(["a", "b", "c", "d"])
 VALUES = st.one_of(st.none(), st.integers(0, 3))
 
