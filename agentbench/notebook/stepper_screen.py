@@ -7,6 +7,7 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -124,7 +125,7 @@ class StepperScreen:
     def _load(self, checkpoint_id: str) -> None:
         loading = self._session.start(self._session.checkpoint(checkpoint_id))
 
-        def loaded(done: EngineFuture[WorkflowCheckpoint]) -> None:
+        def loaded(done: Future[WorkflowCheckpoint]) -> None:
             if done.cancelled():
                 return
             error = done.exception()
@@ -134,7 +135,7 @@ class StepperScreen:
             self._loaded = done.result()
             self.touch()
 
-        loading.add_done_callback(loaded)  # type: ignore[arg-type]  # the callback's future is the one it was added to
+        loading.add_done_callback(loaded)
 
     # ---- what people press -------------------------------------------------------------------------------------------
 

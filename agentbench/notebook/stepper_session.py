@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -128,7 +129,19 @@ class StepperSession:
         self.nudge()
         if instruction is None and not through:
             return None
-        return self.start(self.carry_out(instruction, through=through))
+        begun: list[bool] = []
+
+        async def work() -> None:
+            begun.append(True)
+            await self.carry_out(instruction, through=through)
+
+        def ended(done: Future[None]) -> None:
+            if done.cancelled() and not begun:  # the caller was interrupted before the work could begin
+                self.ask(Interrupted(self.model.facts))
+
+        future = self.start(work())
+        future.add_done_callback(ended)
+        return future
 
     def note_down(self, text: str) -> None:
         """Add a line about something that went wrong beside the run. From any thread."""

@@ -91,7 +91,9 @@ function makeTop(say, el) {
   for (const [key, what] of KEYS) {
     const dt = node("dt", {});
     dt.append(node("kbd", {}, key));
-    list.append(dt, node("dd", {}, what));
+    const pair = node("div", {});
+    pair.append(dt, node("dd", {}, what));
+    list.append(pair);
   }
   help.append(node("b", {}, "Keys, while the focus is in this panel"), list);
   const toggleHelp = () => { help.hidden = !help.hidden; keys.setAttribute("aria-expanded", String(!help.hidden)); };

@@ -1,0 +1,602 @@
+"""The stepper by code: real workflows, the real engine, no page."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from agentbench._bridge import run_sync
+from agentbench._clock import CountingIds, TickingClock
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import (
+    GraphMismatchError,
+    NestedLoopError,
+    RequestAlreadyAnswered,
+    StepperClosed,
+    StepperStateError,
+)
+from agentbench.notebook.stepper import Stepper, stepper
+from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflow.context import WorkflowContext
+from agentbench.workflow.executor import Executor
+from agentbench.workflow.handlers import handler, response_handler
+from agentbench.workflow.workflow import Workflow
+
+WAIT_S = 20.0  # only a bound for a test that hangs
+
+
+@dataclass
+class Draft:
+    prompt: str
+
+
+class Plan(Executor):
+    @handler
+    async def plan(self, topic: str, ctx: WorkflowContext[str]) -> None:
+        ctx.set_state("topic", topic)
+        await ctx.send_message(f"plan for {topic}")
+
+
+class Write(Executor):
+    def __init__(self) -> None:
+        super().__init__(id="write")
+        self.calls = 0
+        self.fail: Exception | None = None
+
+    @handler
+    async def write(self, plan: str, ctx: WorkflowContext[str]) -> None:
+        self.calls += 1
+        if self.fail is not None:
+            error, self.fail = self.fail, None
+            raise error
+        ctx.set_state("draft", f"draft {self.calls}")
+        await ctx.send_message(f"draft of {plan}")
+
+
+class Review(Executor):
+    @handler
+    async def review(self, draft: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info(Draft(f"Publish {draft}?"), bool)
+
+    @response_handler
+    async def answered(self, asked: Draft, ok: bool, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output("published" if ok else "rejected")
+
+
+def review_flow(write: Write | None = None) -> Workflow:
+    plan, write, review = Plan(id="plan"), write or Write(), Review(id="review")
+    return WorkflowBuilder(start_executor=plan, name="review-flow").add_chain([plan, write, review]).build()
+
+
+class Count(Executor):
+    """Counts up to a number, one superstep each."""
+
+    @handler
+    async def count(self, left: int, ctx: WorkflowContext[int, str]) -> None:
+        ctx.set_state("left", left)
+        if left:
+            await ctx.send_message(left - 1)
+        else:
+            await ctx.yield_output("zero")
+
+
+def counting() -> Workflow:
+    one, other = Count(id="one"), Count(id="other")
+    return WorkflowBuilder(start_executor=one, name="counting").add_edge(one, other).add_edge(other, one).build()
+
+
+class Hold(Executor):
+    """Stays in its handler until it is released or cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__(id="hold")
+        self.entered = threading.Event()
+        self.cancelled = False
+        self._leave: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self.open = False
+
+    @handler
+    async def hold(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        gate = asyncio.Event()
+        self._leave = (asyncio.get_running_loop(), gate)
+        self.entered.set()
+        try:
+            if not self.open:
+                await gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        await ctx.yield_output(text)
+
+    def release(self) -> None:
+        assert self._leave is not None
+        loop, gate = self._leave
+        loop.call_soon_threadsafe(gate.set)
+
+
+def holding() -> tuple[Workflow, Hold]:
+    plan, hold = Plan(id="plan"), Hold()
+    return WorkflowBuilder(start_executor=plan, name="holding").add_edge(plan, hold).build(), hold
+
+
+def reproducible(workflow: Workflow, message: Any, **more: Any) -> Stepper:
+    return stepper(workflow, message, clock=TickingClock(), ids=CountingIds(), **more)
+
+
+def content(storage: InMemoryCheckpointStorage, checkpoint_id: str) -> str:
+    return repr(run_sync(storage.load(checkpoint_id)).to_dict())
+
+
+@pytest.fixture
+def panel() -> Iterator[Stepper]:
+    made = reproducible(review_flow(), "cats")
+    yield made
+    made.close()
+
+
+# --- stepping and running ---------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_executed_before_the_first_step(panel: Stepper) -> None:
+    assert (panel.status, panel.superstep, panel.reports, panel.checkpoint_id) == ("ready", None, [], None)
+    assert repr(panel) == "Stepper(review-flow, no superstep yet, ready)"
+
+
+def test_a_step_takes_one_superstep_and_reports_it(panel: Stepper) -> None:
+    report = panel.step()
+    assert (report.superstep, report.invoked) == (0, ["plan"])
+    assert (panel.status, panel.superstep, panel.state) == ("paused", 0, {"topic": "cats"})
+    assert repr(panel) == "Stepper(review-flow, superstep 0, paused)"
+
+
+def test_several_steps_return_the_last_report(panel: Stepper) -> None:
+    assert panel.step(2).superstep == 1
+    assert [report.superstep for report in panel.reports] == [0, 1]
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_number_of_steps_that_makes_no_sense_is_refused(panel: Stepper, count: int) -> None:
+    with pytest.raises(ValueError, match=r"back\(\) shows earlier ones"):
+        panel.step(count)
+
+
+def test_a_run_in_a_cell_never_waits_for_a_person(panel: Stepper) -> None:
+    assert panel.run() == "waiting"
+    assert [request.source_executor_id for request in panel.pending] == ["review"]
+    with pytest.raises(StepperStateError) as refused:
+        panel.step()
+    assert (refused.value.status, refused.value.allowed) == ("waiting", ("stop", "back"))
+
+
+def test_an_answer_is_taken_up_by_the_next_superstep(panel: Stepper) -> None:
+    panel.run()
+    panel.respond(panel.pending[0].request_id, True)
+    assert (panel.status, panel.pending) == ("paused", [])
+    assert panel.run() == "done"
+    assert panel.result is not None
+    assert panel.result.outputs == ["published"]
+    assert panel.result.final_state == "IDLE"
+
+
+def test_an_answer_of_the_wrong_type_leaves_the_request_open(panel: Stepper) -> None:
+    panel.run()
+    with pytest.raises(ValueError, match="stays open"):
+        panel.respond(panel.pending[0].request_id, "maybe")
+    assert panel.status == "waiting"
+
+
+def test_a_second_answer_is_told_of_the_first(panel: Stepper) -> None:
+    panel.run()
+    request_id = panel.pending[0].request_id
+    panel.respond(request_id, True)
+    with pytest.raises(RequestAlreadyAnswered) as refused:
+        panel.respond(request_id, False)
+    assert refused.value.answered_at is not None
+
+
+def test_there_is_no_result_before_the_end(panel: Stepper) -> None:
+    panel.step()
+    assert panel.result is None
+
+
+def test_a_run_stops_where_it_was_told_to() -> None:
+    by_number = stepper(counting(), 9)
+    assert (by_number.run(until=3), by_number.superstep) == ("paused", 3)
+    assert (by_number.run(until=lambda report: report.superstep == 6), by_number.superstep) == ("paused", 6)
+    assert by_number.run() == "done"
+
+
+def test_a_condition_that_raises_pauses_the_run(panel: Stepper) -> None:
+    def broken(report: Any) -> bool:
+        raise KeyError("draft")
+
+    assert panel.run(until=broken) == "paused"
+    assert "until= raised KeyError: 'draft'" in panel._screen.view.banner.text
+
+
+def test_a_run_pauses_at_its_limit_and_can_be_resumed() -> None:
+    panel = stepper(counting(), 9, max_supersteps=4)
+    assert [panel.run(), panel.superstep] == ["paused", 3]
+    assert [panel.run(), panel.superstep] == ["paused", 7]
+
+
+def test_a_slow_run_can_be_paused_between_its_supersteps() -> None:
+    panel = stepper(counting(), 9)
+    resting = threading.Event()
+    panel.on("step", lambda report: resting.set())
+    driven = panel._session.begin(panel._run_asked(None, 0.001))  # a superstep every thousand seconds
+    assert driven is not None
+    assert resting.wait(WAIT_S)
+    panel.pause()
+    driven.result(WAIT_S)
+    assert (panel.status, panel.superstep) == ("paused", 0)
+
+
+@pytest.mark.parametrize("speed", [0, -1.0])
+def test_a_speed_that_makes_no_sense_is_refused(panel: Stepper, speed: float) -> None:
+    with pytest.raises(ValueError, match="supersteps a second"):
+        panel.run(speed=speed)
+
+
+# --- await ------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_awaited_run_waits_for_the_person_and_goes_on() -> None:
+    panel = reproducible(review_flow(), "cats")
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    panel.on("status", lambda status: status == "waiting" and loop.call_soon_threadsafe(asked.set))
+    running = asyncio.ensure_future(panel.arun())
+    await asyncio.wait_for(asked.wait(), WAIT_S)
+    assert not running.done()
+    await panel.arespond(panel.pending[0].request_id, False)
+    assert await running == "done"
+    assert panel.result is not None
+    assert panel.result.outputs == ["rejected"]
+
+
+async def test_an_awaited_run_may_begin_while_a_person_is_asked() -> None:
+    panel = reproducible(review_flow(), "cats")
+    await panel.astep(3)
+    running = asyncio.ensure_future(panel.arun())
+    await asyncio.sleep(0)
+    await panel.arespond(panel.pending[0].request_id, True)
+    assert await running == "done"
+
+
+async def test_an_interrupt_while_a_person_is_asked_leaves_the_question_open() -> None:
+    panel = reproducible(review_flow(), "cats")
+    await panel.astep(3)
+    running = asyncio.ensure_future(panel.arun())
+    await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert panel.status == "waiting"
+    await panel.arespond(panel.pending[0].request_id, True)
+    assert panel.status == "paused"  # and does not go on by itself
+    assert await panel.arun() == "done"
+
+
+async def test_an_interrupted_superstep_is_given_up_and_can_be_taken_again() -> None:
+    workflow, hold = holding()
+    panel = reproducible(workflow, "cats")
+    await panel.astep()
+    running = asyncio.ensure_future(panel.arun())
+    await asyncio.to_thread(hold.entered.wait, WAIT_S)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert hold.cancelled
+    assert (panel.status, panel.superstep, panel.state) == ("ready", 0, {"topic": "cats"})
+    hold.open = True
+    assert await panel.arun() == "done"
+
+
+async def test_a_stop_from_elsewhere_ends_the_superstep_in_flight() -> None:
+    workflow, hold = holding()
+    panel = reproducible(workflow, "cats")
+    running = asyncio.ensure_future(panel.arun())
+    await asyncio.to_thread(hold.entered.wait, WAIT_S)
+    await asyncio.to_thread(panel.stop)
+    assert await running == "cancelled"
+    assert hold.cancelled
+    assert panel.checkpoints[-1].iteration == 0
+
+
+async def test_a_pause_lets_the_superstep_in_flight_end() -> None:
+    workflow, hold = holding()
+    panel = reproducible(workflow, "cats")
+    await panel.astep()
+    running = asyncio.ensure_future(panel.astep(5))
+    await asyncio.to_thread(hold.entered.wait, WAIT_S)
+    panel.pause()
+    hold.release()
+    assert (await running).superstep == 1
+
+
+async def test_the_kernels_own_loop_can_be_used_for_objects_that_are_bound_to_it() -> None:
+    loops: list[Any] = []
+
+    class Where(Executor):
+        @handler
+        async def where(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+            loops.append(asyncio.get_running_loop())
+            await ctx.yield_output(text)
+
+    panel = stepper(WorkflowBuilder(start_executor=Where(id="where")).build(), "x", loop="kernel")
+    with pytest.raises(NestedLoopError, match=r"await stepper\.astep"):
+        panel.step()
+    await panel.astep()
+    assert loops == [asyncio.get_running_loop()]
+    panel.close()
+
+
+# --- back, and on from there ------------------------------------------------------------------------------------------
+
+
+def test_looking_back_executes_nothing_and_shows_what_was() -> None:
+    write = Write()
+    panel = reproducible(review_flow(write), "cats")
+    panel.run()
+    before = [info.checkpoint_id for info in panel.checkpoints]
+    panel.back(2)
+    assert panel.state == {"topic": "cats"}
+    assert panel.checkpoint_id == before[0]
+    panel.forward()
+    assert panel.state == {"topic": "cats", "draft": "draft 1"}
+    panel.goto(before[0])
+    panel.goto(before[-1])
+    assert (panel.checkpoint_id, write.calls) == (before[-1], 1)
+    assert [info.checkpoint_id for info in panel.checkpoints] == before
+
+
+def test_a_step_from_the_past_is_a_new_run_and_the_old_one_is_kept_as_it_was() -> None:
+    storage = InMemoryCheckpointStorage()
+    panel = reproducible(review_flow(), "cats", storage=storage)
+    panel.run()
+    old_run, old_checkpoints = panel.run_id, panel.checkpoints
+    stored = {i.checkpoint_id: content(storage, i.checkpoint_id) for i in old_checkpoints}
+    panel.back(2)
+    report = panel.step()
+    assert (report.superstep, report.invoked) == (1, ["write"])
+    assert panel.run_id != old_run
+    assert panel.checkpoints[0] == old_checkpoints[0]
+    assert panel.checkpoints[1] not in old_checkpoints
+    assert {key: content(storage, key) for key in stored} == stored
+    [fork] = [i for i in run_sync(storage.list_infos(run_id=None)) if i.forked_from == old_checkpoints[0].checkpoint_id]
+    assert fork.source == "fork"
+
+
+def test_a_run_from_the_past_asks_its_own_questions() -> None:
+    panel = reproducible(review_flow(), "cats")
+    panel.run()
+    panel.respond(panel.pending[0].request_id, True)
+    panel.run()
+    panel.goto(panel.checkpoints[2].checkpoint_id)
+    with pytest.raises(StepperStateError):
+        panel.step()  # the new run waits, as the old one did there
+    assert panel.status == "waiting"
+    panel.respond(panel.pending[0].request_id, False)
+    assert panel.run() == "done"
+    assert panel.result is not None
+    assert panel.result.outputs == ["rejected"]
+
+
+def test_a_page_asks_before_it_forks(panel: Stepper) -> None:
+    panel.run()
+    panel.back(2)
+    run_id = panel.run_id
+    panel._screen.press("step")
+    assert (panel.run_id, panel.status) == (run_id, "waiting")
+    assert [command for command, _ in panel._screen.view.banner.actions] == ["confirm", "cancel"]
+    forked = threading.Event()
+    panel.on("step", lambda report: forked.set())
+    panel._screen.press("confirm")
+    assert forked.wait(WAIT_S)
+    assert panel.run_id != run_id
+
+
+# --- failure ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_failure_is_kept_and_its_superstep_can_be_taken_again() -> None:
+    write = Write()
+    write.fail = ValueError("no paper")
+    panel = reproducible(review_flow(write), "cats")
+    assert panel.run() == "failed"
+    assert isinstance(panel.error, ValueError)
+    assert [details.message for details in panel.reports[-1].failures] == ["no paper"]
+    assert panel.reports[-1].superstep == 1
+    assert panel.step().invoked == ["write"]
+    assert panel.run() == "waiting"
+    assert panel.reports[-1].failures == []
+
+
+def test_a_failure_in_a_single_step_is_in_its_report() -> None:
+    write = Write()
+    write.fail = ValueError("no paper")
+    panel = reproducible(review_flow(write), "cats")
+    panel.step()
+    assert [details.error_type for details in panel.step().failures] == ["ValueError"]
+    assert panel.status == "failed"
+
+
+def test_a_storage_that_loses_a_checkpoint_fails_the_fork_and_not_the_run() -> None:
+    storage = InMemoryCheckpointStorage()
+    panel = reproducible(review_flow(), "cats", storage=storage)
+    panel.run()
+    panel.back(2)
+    run_sync(storage.delete(panel.checkpoints[0].checkpoint_id))
+    with pytest.raises(Exception, match=panel.checkpoints[0].checkpoint_id):
+        panel.step()
+    assert panel.status == "waiting"
+
+
+# --- resume -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_stepper_goes_on_from_a_checkpoint_with_the_line_that_led_to_it() -> None:
+    storage = InMemoryCheckpointStorage()
+    first = reproducible(review_flow(), "cats", storage=storage)
+    first.step(2)
+    saved = first.checkpoints
+    first.close()
+    second = stepper(review_flow(), checkpoint=saved[-1], storage=storage)
+    assert (second.status, second.superstep, second.checkpoints) == ("ready", 1, saved)
+    assert second.step().invoked == ["review"]
+    second.back(2)
+    assert second.state == {"topic": "cats"}
+
+
+def test_a_checkpoint_of_another_graph_is_refused_and_the_workflow_stays_free() -> None:
+    storage = InMemoryCheckpointStorage()
+    first = reproducible(review_flow(), "cats", storage=storage)
+    first.step()
+    other = counting()
+    with pytest.raises(GraphMismatchError) as refused:
+        stepper(other, checkpoint=first.checkpoints[-1], storage=storage)
+    assert refused.value.differences
+    assert stepper(other, 2).run() == "done"
+
+
+# --- one at a time ----------------------------------------------------------------------------------------------------
+
+
+def test_a_cell_that_is_run_again_closes_its_old_stepper() -> None:
+    old = stepper(review_flow(), "cats", name="mine")
+    new = stepper(review_flow(), "cats", name="mine")
+    assert (old.status, new.status, new.name) == ("closed", "ready", "mine")
+
+
+def test_a_workflow_that_is_stepped_anew_is_taken_from_its_old_stepper() -> None:
+    workflow = review_flow()
+    old = stepper(workflow, "cats")
+    old.step()
+    new = stepper(workflow, "dogs")
+    assert (old.status, new.step().invoked) == ("closed", ["plan"])
+
+
+def test_a_stepper_that_is_done_is_left_open_when_its_workflow_is_stepped_anew() -> None:
+    workflow = counting()
+    old = stepper(workflow, 2)
+    old.run()
+    new = stepper(workflow, 3)
+    assert (old.status, new.run()) == ("done", "done")
+
+
+def test_a_closed_stepper_lets_go_of_its_workflow_and_takes_no_more_calls(panel: Stepper) -> None:
+    panel.step()
+    panel.close()
+    panel.close()
+    for call in (panel.step, panel.run, panel.pause, panel.stop, panel.back):
+        with pytest.raises(StepperClosed):
+            call()
+    with pytest.raises(StepperClosed):
+        panel.respond("x", True)
+    assert run_sync(panel.workflow.run("dogs")).final_state == "IDLE_WITH_PENDING_REQUESTS"
+
+
+# --- listening --------------------------------------------------------------------------------------------------------
+
+
+def test_listeners_hear_of_status_steps_events_and_answers(panel: Stepper) -> None:
+    heard: list[Any] = []
+    panel.on("status", lambda status: heard.append(str(status)))
+    panel.on("step", lambda report: heard.append(report.superstep))
+    panel.on("executor_invoked", lambda event: heard.append(event.executor_id))
+    stop = panel.on("event", lambda event: heard.append("event"))
+    stop()
+    stop()
+    panel.step()
+    assert heard == ["stepping", "plan", 0, "paused"]
+
+
+def test_a_listener_that_raises_disturbs_nothing_and_is_told_in_the_log(panel: Stepper) -> None:
+    def broken(report: Any) -> None:
+        raise RuntimeError("oh no")
+
+    panel.on("step", broken)
+    panel.step()
+    assert panel.status == "paused"
+    assert any("on('step') raised RuntimeError: oh no" in line.text for line in panel._screen.view.log)
+
+
+def test_a_listener_that_waits_for_the_stepper_is_told_the_await_form(panel: Stepper) -> None:
+    refused: list[Exception] = []
+
+    def wait_here(report: Any) -> None:
+        try:
+            panel.step()
+        except NestedLoopError as error:
+            refused.append(error)
+
+    panel.on("step", wait_here)
+    panel.step()
+    assert "await stepper.astep" in str(refused[0])
+
+
+# --- without a page ---------------------------------------------------------------------------------------------------
+
+
+def test_without_a_notebook_the_panel_is_printed(panel: Stepper, capsys: pytest.CaptureFixture[str]) -> None:
+    panel.run()
+    panel.show()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("review-flow  run-1  superstep 2  ⏸ waiting for a person")
+    assert lines[1] == "review-flow: 3 nodes, 2 edges"
+    assert "[waiting]" in "\n".join(lines)
+
+
+def test_a_snapshot_is_a_picture_of_now(panel: Stepper) -> None:
+    panel.run()
+    assert "review" in panel.snapshot().text
+    assert panel.snapshot().node_states["review"] == "waiting"
+
+
+def test_unknown_layouts_loops_and_arguments_are_refused() -> None:
+    with pytest.raises(ValueError, match="layout='tall'"):
+        stepper(counting(), 1, layout="tall")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="loop='other'"):
+        stepper(counting(), 1, loop="other")
+    with pytest.raises(TypeError, match="colour"):
+        stepper(counting(), 1, colour="red")
+    with pytest.raises(TypeError, match="expected a workflow"):
+        stepper("no workflow", 1)
+
+
+def test_a_whole_run_leaves_asyncio_as_it_was_and_loads_no_nest_package() -> None:
+    script = """
+        import asyncio, sys
+        task, future = asyncio.Task, asyncio.Future
+        import agentbench.notebook
+        from agentbench.notebook.stepper import stepper
+        from agentbench.workflow.builder import WorkflowBuilder
+        from agentbench.workflow.context import WorkflowContext
+        from agentbench.workflow.executor import Executor
+        from agentbench.workflow.handlers import handler
+
+        class Upper(Executor):
+            @handler
+            async def upper(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+                await ctx.yield_output(text.upper())
+
+        panel = stepper(WorkflowBuilder(start_executor=Upper(id="upper")).build(), "x")
+        panel._screen.widget
+        print(panel.run(), panel.result.outputs)
+        print(asyncio.Task is task, asyncio.Future is future, asyncio.Task.__module__)
+        print([name for name in sys.modules if name.startswith("nest_asyncio")])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["done ['X']", "True True _asyncio", "[]"]
