@@ -50,7 +50,7 @@ class EventLog:
         state: the last reported run state, None before the first.
     """
 
-    __slots__ = ("_cursor", "_records", "_waiter", "checkpoints", "outputs", "state")
+    __slots__ = ("_cursor", "_records", "_sifted", "_waiter", "checkpoints", "outputs", "state")
 
     #: True when events carry stamps and observation events are wanted.
     observed = False
@@ -58,6 +58,7 @@ class EventLog:
     def __init__(self) -> None:
         self._records: list[Any] = []
         self._cursor = 0
+        self._sifted = 0
         self._waiter: asyncio.Future[None] | None = None
         self.outputs: list[WorkflowEvent[Any]] = []
         self.checkpoints: list[CheckpointInfo] = []
@@ -143,8 +144,8 @@ class EventLog:
 
     def forget_brief(self) -> None:
         """Drop supersteps and handlers from what was read; outputs, requests, warnings and states stay."""
-        self._records = [e for e in self._walk(0) if e.type not in _BRIEF]
-        self._cursor = len(self._records)
+        self._records[self._sifted :] = [e for e in self._walk(self._sifted) if e.type not in _BRIEF]
+        self._cursor = self._sifted = len(self._records)
 
     def _walk(self, start: int) -> Iterator[WorkflowEvent[Any]]:
         records, i, end = self._records, start, len(self._records)
