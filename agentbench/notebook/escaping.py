@@ -25,6 +25,8 @@ _UNSAFE = re.compile(
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+
 # Whole words of a key, so that `token` is masked and `tokens_in` is not.
 _SECRET_WORDS = frozenset(
     {"authorization", "cookie", "credential", "credentials", "passwd", "password", "secret", "token"}
@@ -69,10 +71,7 @@ def preview(value: object, *, limit: int = PREVIEW_LIMIT) -> str:
     """
     if isinstance(value, str):
         return MASK if _is_secret(value) else value
-    try:
-        return _Previewer(limit).repr(value)
-    except Exception as error:  # noqa: BLE001 - `repr` is user code
-        return f"<{type(value).__name__}: its repr raised {type(error).__name__}>"
+    return _Previewer(limit).repr(value)
 
 
 def is_secret_name(key: object) -> bool:
@@ -118,6 +117,15 @@ class _Previewer(reprlib.Repr):
         if isinstance(x, Mapping) and type(x) is not dict:
             return f"{type(x).__name__}({self.repr_dict(dict(x), level)})"
         return super().repr1(x, level)
+
+    def repr_instance(self, x: object, level: int) -> str:
+        try:
+            text = repr(x)
+        except Exception as error:  # noqa: BLE001 - `repr` is user code
+            return f"<{type(x).__name__}: its repr raised {type(error).__name__}>"
+        # An address tells a reader nothing and differs in every run.
+        text = _ADDRESS.sub("", text)
+        return text if len(text) <= self.maxother else text[: self.maxother] + "…"
 
     def repr_dict(self, x: Mapping[object, object], level: int) -> str:
         if level <= 0 and x:

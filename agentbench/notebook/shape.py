@@ -250,6 +250,7 @@ class _Reader:
     def read(self, workflow: Any, *, prefix: str, frame: str | None, depth: int = 0) -> None:
         starts = _start_ids(workflow)
         outputs = _output_ids(workflow)
+        self._read_edges(workflow, starts, prefix)
         for executor_id, executor in workflow.executors.items():
             kinds = _kinds(executor_id, executor, starts, outputs)
             node = ShapeNode(
@@ -264,7 +265,6 @@ class _Reader:
                 self.read(executor.workflow, prefix=f"{node.id}/", frame=node.id, depth=depth + 1)
             else:
                 self.nodes.append(node)
-        self._read_edges(workflow, starts, prefix)
 
     def _is_open(self, node_id: str) -> bool:
         return self.expand if isinstance(self.expand, bool) else node_id in self.expand

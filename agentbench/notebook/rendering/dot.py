@@ -19,6 +19,10 @@ Detail = Literal["full", "short"]
 
 DIRECTIONS: tuple[Direction, ...] = ("LR", "RL", "TB", "BT")
 FONT = "Helvetica,Arial,sans-serif"
+"""Fonts of the finished picture."""
+
+# For a list of names graphviz-pure takes the narrower metrics of Times, and text then touches borders and lines.
+_MEASURED_FONT = "Helvetica"
 
 SHORT_LIMIT = 18
 PAUSE_SIGN = "⏸"
@@ -61,7 +65,7 @@ def to_dot(
         graph_attr={
             "rankdir": direction,
             "bgcolor": "transparent" if states is None else paper["paper"],
-            "fontname": FONT,
+            "fontname": _MEASURED_FONT,
             "fontsize": "12",
             "fontcolor": paper["text"],
             "nodesep": "0.35" if detail == "full" else "0.22",
@@ -70,7 +74,7 @@ def to_dot(
             **({"compound": "true"} if shape.frames else {}),
         },
         node_attr={
-            "fontname": FONT,
+            "fontname": _MEASURED_FONT,
             "fontsize": "13",
             "fontcolor": paper["text"],
             "margin": "0.18,0.08",
@@ -82,7 +86,7 @@ def to_dot(
             "penwidth": "1.2",
         },
         edge_attr={
-            "fontname": FONT,
+            "fontname": _MEASURED_FONT,
             "fontsize": "12",
             "fontcolor": paper["text"],
             "color": paper["edge"],

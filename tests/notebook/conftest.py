@@ -1,0 +1,19 @@
+"""Settings and the choice of a renderer belong to the process: each test finds and leaves them as they were."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from agentbench.notebook import settings
+from agentbench.notebook.rendering import renderers
+
+
+@pytest.fixture(autouse=True)
+def own_settings() -> Iterator[None]:
+    # A patcher of its own: what a test patches is put back before this ends.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("AGENTBENCH_RENDERER", raising=False)
+        patch.setattr(settings, "_current", settings.Settings())
+        renderers.forget()
+        yield
+        renderers.forget()

@@ -1,0 +1,63 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentbench.exceptions import RenderFailed
+from agentbench.notebook.rendering.dot_reader import read_dot
+from agentbench.workflow.drawing import WorkflowViz
+from tests.notebook import graphs
+
+
+def test_nodes_have_their_defaults_and_their_own_attributes():
+    graph = read_dot('digraph G { node [shape=box]; a; node [color="red"]; b [shape=ellipse, label="B"] }')
+    assert graph.nodes == {"a": {"shape": "box"}, "b": {"shape": "ellipse", "color": "red", "label": "B"}}
+
+
+def test_chains_and_groups_of_edges_are_taken_apart():
+    graph = read_dot("digraph { a -> b -> {c d} [label=x]; }")
+    assert [(edge.source, edge.target) for edge in graph.edges] == [("a", "b"), ("b", "c"), ("b", "d")]
+    assert all(edge.attributes == {"label": "x"} for edge in graph.edges)
+
+
+def test_clusters_nest_and_hold_the_nodes_named_in_them():
+    graph = read_dot('digraph { subgraph cluster_a { label="A"; x; subgraph cluster_b { y } } z -> x }')
+    assert [(cluster.name, cluster.parent) for cluster in graph.clusters] == [("cluster_a", None), ("cluster_b", 0)]
+    assert graph.clusters[0].attributes == {"label": "A"}
+    assert graph.cluster_of == {"x": 0, "y": 1}
+
+
+def test_escapes_entities_comments_and_ports_are_understood():
+    graph = read_dot('/* c */ strict digraph { a:port -> b; // note\n a [label="x\\ny &lt;b&gt; \\"q\\" \\\\"] }')
+    assert graph.nodes["a"]["label"] == 'x\ny <b> "q" \\'
+    assert graph.edges[0].source == "a"
+
+
+def test_what_the_engine_writes_can_be_read():
+    graph = read_dot(WorkflowViz(graphs.nested()).to_digraph())
+    assert any(attributes.get("label", "").startswith("before") for attributes in graph.nodes.values())
+    assert len(graph.clusters) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "expected 'digraph' in line 1"),
+        ("digraph { a -> }", "expected a name, found '}' in line 1"),
+        ("digraph {\n a [label=<b>] }", "unexpected '<' in line 2"),
+        ("digraph { a", "expected '}' in line 1"),
+        ("digraph " + "{" * 60, "more than 50 levels of braces"),
+    ],
+)
+def test_what_is_no_dot_is_named_with_its_line(text: str, reason: str):
+    with pytest.raises(RenderFailed) as caught:
+        read_dot(text)
+    assert caught.value.reason.startswith(reason)
+    assert caught.value.renderer == "builtin"
+
+
+@given(st.text(alphabet='digraph {}[];,=:->"\\\n ab/*#', max_size=80))
+def test_any_text_is_read_or_refused(text: str):
+    try:
+        read_dot(f"digraph {text}")
+    except RenderFailed as failure:
+        assert failure.reason  # noqa: PT017 - being refused is one of the two right outcomes

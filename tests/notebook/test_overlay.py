@@ -1,0 +1,59 @@
+import pytest
+
+from agentbench.notebook.overlay import read_states
+from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+from tests.notebook import graphs
+
+
+async def test_a_finished_run_marks_what_it_executed():
+    result = await graphs.chain(["a", "b"]).run("x")
+    assert read_states(result) == {"a": "done", "b": "done"}
+
+
+async def test_whoever_asked_waits_until_it_works_again():
+    workflow = graphs.research()
+    run = workflow.start("x")
+    await run.result()
+    assert read_states(run)["review"] == "waiting"
+    assert read_states(run.events)["review"] == "waiting"
+    request = run.pending_requests[0]
+    await run.send_response(request.request_id, True)
+    await run.result()
+    assert read_states(run) == dict.fromkeys(["plan", "search", "draft", "review", "publish"], "done")
+    assert read_states(run.events)["review"] == "done"
+
+
+async def test_a_failed_executor_is_failed():
+    first, second = graphs.Step("a"), graphs.Fail("b")
+    run = WorkflowBuilder(start_executor=first).add_edge(first, second).build().start("x")
+    with pytest.raises(ValueError, match="x"):
+        await run.result()
+    assert read_states(run) == {"a": "done", "b": "failed"}
+
+
+def test_what_is_at_work_runs_and_what_a_finished_run_broke_off_does_not():
+    events = [WorkflowEvent.executor_invoked("a"), WorkflowEvent.executor_invoked("b")]
+    events.append(WorkflowEvent.executor_failed("b", WorkflowErrorDetails("E", "m")))
+    assert read_states(events) == {"a": "running", "b": "failed"}
+    from agentbench.workflow.events import WorkflowRunState
+
+    assert read_states([*events, WorkflowEvent.status(WorkflowRunState.FAILED)]) == {"b": "failed"}
+
+
+def test_given_states_are_checked():
+    assert read_states({"a": "done", ("a", "b"): "queued"}) == {"a": "done", ("a", "b"): "queued"}
+    with pytest.raises(ValueError, match="'a' has the state 'finished'"):
+        read_states({"a": "finished"})
+
+
+def test_nothing_and_workflows_tell_nothing():
+    assert read_states(None) == {}
+    assert read_states(graphs.research()) == {}
+
+
+def test_other_things_are_refused():
+    with pytest.raises(TypeError, match="tells nothing about executors"):
+        read_states(3)
+    with pytest.raises(TypeError, match="tells nothing about executors"):
+        read_states("plan")
