@@ -191,6 +191,8 @@ class Execution:
             if runner.writer is not None:
                 runner.writer.previous_id = self._previous_id
             answers = self._reask()
+        if self.log.observed:
+            runner.remember_state()
         self._keep_kwargs()
         if given.starts_fresh:
             bus.reset_for_new_run()

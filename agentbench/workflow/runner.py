@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import Clock, runtime_defaults
+from agentbench._copying import isolate_or_same
 from agentbench.exceptions import WorkflowConvergenceException, WorkflowRunnerException
 from agentbench.workflow.concurrency import run_all
 from agentbench.workflow.delivery import Delivery
@@ -83,6 +84,7 @@ class Runner:
         self._shared_router: Router | None = None
         self._plan: Plan | None = None
         self._plan_error: Exception | None = None
+        self._told: dict[str, Any] = {}
         self._in_flight: Sequence[Delivery] = ()
         self._tasks: dict[Delivery, asyncio.Future[list[WorkflowMessage]]] = {}
         # Raised when a run is abandoned: what still unwinds of it must not touch the next one.
@@ -349,12 +351,17 @@ class Runner:
         if not context.log.observed:
             return
         writers, context.writers = context.writers, {}
-        changes = self.state.pending_changes()
-        if changes:
-            facts = {
-                key: {"old": old, "new": new, "writers": writers.get(key, [])} for key, (old, new) in changes.items()
-            }
+        facts: dict[str, Any] = {}
+        for key, (old, new) in self.state.pending_changes().items():
+            # The committed value may be the new one already, changed in place: the copy of last time is the old one.
+            facts[key] = {"old": self._told.get(key, old), "new": isolate_or_same(new), "writers": writers.get(key, [])}
+            self._told[key] = facts[key]["new"]
+        if facts:
             context.log.append(WorkflowEvent("state_updated", facts))
+
+    def remember_state(self) -> None:
+        """Begin to tell of changes: from here on, for an observed run."""
+        self._told = {key: isolate_or_same(value) for key, value in self.state.export_state().items()}
 
     async def _save(
         self, source: str, outcome: BoundaryOutcome | None, deliveries: Sequence[Delivery], began_ns: int

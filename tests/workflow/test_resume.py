@@ -345,3 +345,22 @@ async def test_a_third_party_storage_of_six_methods_is_enough():
     assert (await fork.result()).outputs == ["x>a>b!"]
     with pytest.raises(WorkflowCheckpointException):
         await chain(Pass("a")).run(checkpoint_id="missing", checkpoint_storage=plain)
+
+
+async def test_an_observed_run_tells_what_changed_in_state_even_in_place():
+    class Grow(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
+            texts = ctx.get_state("texts", [])
+            texts.append(text)
+            ctx.set_state("texts", texts)
+            await ctx.send_message(f"{text}+")
+
+    workflow = chain(Grow("a"), Grow("b"))
+    workflow.state.import_state({"texts": ["from before"]})
+    result = await workflow.run("x", options=RunOptions(observe=True))
+    told = [e.data["texts"] for e in result if e.type == "state_updated"]
+    assert told == [
+        {"old": ["from before"], "new": ["from before", "x"], "writers": ["a"]},
+        {"old": ["from before", "x"], "new": ["from before", "x", "x+"], "writers": ["b"]},
+    ]
