@@ -5,9 +5,12 @@ name, enter it in both tables below; a test compares them.
 """
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agentbench.notebook.doctor import doctor as doctor
     from agentbench.notebook.forms import Form as Form
     from agentbench.notebook.forms import FormState as FormState
     from agentbench.notebook.forms import form as form
@@ -26,10 +29,19 @@ if TYPE_CHECKING:
     from agentbench.notebook.html_panel import HtmlGraphPanel as HtmlGraphPanel
     from agentbench.notebook.live_panel import GraphPanel as GraphPanel
     from agentbench.notebook.panel import make_graph_panel as make_graph_panel
+    from agentbench.notebook.progress import Progress as Progress
+    from agentbench.notebook.progress import progress as progress
     from agentbench.notebook.settings import Settings as Settings
     from agentbench.notebook.settings import configure as configure
     from agentbench.notebook.settings import load_ipython_extension as load_ipython_extension
     from agentbench.notebook.settings import unload_ipython_extension as unload_ipython_extension
+    from agentbench.notebook.stepper import Stepper as Stepper
+    from agentbench.notebook.stepper import stepper as stepper
+    from agentbench.notebook.stepper_messages import StepperStatus as StepperStatus
+    from agentbench.notebook.waiting import nest_state as nest_state
+    from agentbench.notebook.waiting import run_sync as run_sync
+    from agentbench.notebook.waiting import submit as submit
+    from agentbench.notebook.waiting import wait as wait
 
 _MODULE_OF = {
     "Form": "forms",
@@ -38,9 +50,13 @@ _MODULE_OF = {
     "GraphPanel": "live_panel",
     "GraphView": "graph_view",
     "HtmlGraphPanel": "html_panel",
+    "Progress": "progress",
     "Settings": "settings",
+    "Stepper": "stepper",
+    "StepperStatus": "stepper_messages",
     "checkpoints_frame": "frames",
     "configure": "settings",
+    "doctor": "doctor",
     "draw": "graph_view",
     "events_frame": "frames",
     "form": "forms",
@@ -48,12 +64,18 @@ _MODULE_OF = {
     "load_ipython_extension": "settings",
     "make_graph_panel": "panel",
     "messages_frame": "frames",
+    "nest_state": "waiting",
+    "progress": "progress",
     "request_form": "forms",
     "requests_frame": "frames",
+    "run_sync": "waiting",
     "runs_frame": "frames",
     "state_frame": "frames",
+    "stepper": "stepper",
+    "submit": "waiting",
     "timeline_frame": "frames",
     "unload_ipython_extension": "settings",
+    "wait": "waiting",
 }
 
 
@@ -68,3 +90,18 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULE_OF})
+
+
+class _Package(ModuleType):
+    """Some functions lie in a module of their name; importing that module must not hide them.
+
+    The import system sets `agentbench.notebook.stepper` to the module each time it is first imported, by whomever.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and _MODULE_OF.get(name) == name:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

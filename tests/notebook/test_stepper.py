@@ -600,3 +600,15 @@ def test_a_whole_run_leaves_asyncio_as_it_was_and_loads_no_nest_package() -> Non
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["done ['X']", "True True _asyncio", "[]"]
+
+
+def test_importing_the_module_does_not_hide_the_function_of_its_name() -> None:
+    script = """
+        import agentbench.notebook.doctor, agentbench.notebook.progress, agentbench.notebook.stepper
+        from agentbench.notebook import doctor, progress, stepper
+        print(doctor.__name__, progress.__name__, stepper.__name__, type(stepper).__name__)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == ["doctor", "progress", "stepper", "function"]

@@ -1,0 +1,129 @@
+"""What `doctor` tells, and what it must not tell."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from importlib import metadata
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from agentbench.notebook import settings
+from agentbench.notebook.doctor import Finding, Report, doctor
+
+
+@pytest.fixture(autouse=True)
+def settings_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "_current", settings.Settings())
+
+
+def module() -> ModuleType:
+    return sys.modules["agentbench.notebook.doctor"]
+
+
+def found(topic: str) -> Finding:
+    return next(finding for finding in doctor().findings if finding.topic == topic)
+
+
+def test_here_everything_is_in_order() -> None:
+    report = doctor()
+    assert report.ok, report.text
+    assert report.text.endswith("Everything is in order.")
+
+
+def test_every_topic_has_one_line() -> None:
+    topics = [finding.topic for finding in doctor().findings]
+    assert {"python", "agentbench", "ipywidgets", "pandas", "renderer", "engine", "kernel", "nest packages"} <= set(
+        topics
+    )
+    assert len(topics) == len(set(topics))
+
+
+def test_values_of_variables_and_paths_are_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("AGENTBENCH_SOMETHING", "hidden-value")
+    text = doctor().text
+    assert "OPENAI_API_KEY" in text
+    assert "AGENTBENCH_SOMETHING" in text
+    for hidden in ("sk-very-secret", "hidden-value", os.path.expanduser("~"), os.getcwd(), sys.prefix):
+        assert hidden not in text
+
+
+def test_a_missing_package_is_told_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = metadata.version
+    monkeypatch.setattr(
+        metadata, "version", lambda name: _missing(name) if name == "pandas" else version(name)
+    )  # fmt: skip
+    report = doctor()
+    assert [finding.topic for finding in report.problems] == ["pandas"]
+    assert 'pip install "agentbench[notebook]"' in report.text
+    assert report.text.endswith("1 to mend.")
+
+
+def test_a_package_that_is_too_old_is_told_with_the_version_that_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = metadata.version
+    monkeypatch.setattr(metadata, "requires", lambda name: ['pandas>=2.2; extra == "notebook"'])
+    monkeypatch.setattr(metadata, "version", lambda name: "1.5.3" if name == "pandas" else version(name))
+    assert found("pandas").problem.startswith("2.2 or newer is needed")
+
+
+def test_a_requirement_for_another_python_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    requirements = [
+        "pydantic>=2.8",
+        "no-such-package>=1; python_version >= '3.99' and extra == 'notebook'",
+        "other>=1; extra == 'otel'",
+    ]
+    monkeypatch.setattr(metadata, "requires", lambda name: requirements)
+    assert module()._wanted() == []
+
+
+def test_without_an_installed_agentbench_the_packages_are_looked_at_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(metadata, "requires", _missing)
+    assert ("ipywidgets", "") in module()._wanted()
+
+
+def test_a_renderer_that_was_named_and_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTBENCH_RENDERER", "wasm")
+    assert found("renderer").problem != ""
+
+
+def test_a_look_that_breaks_is_a_finding_and_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> Any:
+        raise OSError("no such thing")
+
+    monkeypatch.setattr(module(), "_nesting", broken)
+    assert [finding.problem for finding in doctor().problems] == ["OSError: no such thing"]
+
+
+def test_patched_tasks_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(asyncio.Task):  # type: ignore[type-arg]
+        pass
+
+    monkeypatch.setattr(asyncio, "Task", Slow)
+    assert "Restart" in found("nest packages").problem
+
+
+def test_plain_widgets_by_choice_are_no_problem() -> None:
+    settings.configure(live_graph=False)
+    assert found("widgets").found.startswith("plain ones")
+
+
+def test_colab_is_told_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
+    assert "enable_custom_widget_manager" in found("front end").found
+
+
+def test_it_shows_itself_as_text() -> None:
+    report = Report((Finding("a", "b"), Finding("long topic", "c", "mend it")))
+    assert report._repr_mimebundle_()["text/plain"] == str(report) == report.text
+    assert report.text.splitlines() == ["✓ a           b", "✗ long topic  c", "              mend it", "1 to mend."]
+    assert repr(report) == "Report(2 findings, 1 to mend)"
+
+
+def _missing(name: str) -> Any:
+    raise metadata.PackageNotFoundError(name)
