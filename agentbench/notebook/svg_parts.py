@@ -1,0 +1,91 @@
+"""What the SVG pictures of this layer that are no graphs have in common: the frame, the colours, small signs.
+
+Signs are drawn, not written: many systems have no font with a pause sign.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.rendering.builtin import text_width
+from agentbench.notebook.states import INK, STATES, Scheme
+from agentbench.notebook.style import PALETTE
+
+__all__ = ["FONT_SIZE", "SMALL", "cut_to_width", "number", "pause_sign", "picture", "text"]
+
+FONT_SIZE = 13.0
+SMALL = 12.0
+
+
+def picture(
+    parts: Iterable[str], *, width: float, height: float, title: str, description: str, rules: Sequence[str] = ()
+) -> str:
+    """A whole SVG that stands alone, light or dark as its reader prefers.
+
+    Args:
+        parts: What it shows, escaped.
+        width: In points.
+        height: In points.
+        title: What it is called.
+        description: The same in words, for those who do not see it.
+        rules: CSS rules beyond the common ones; colours are variables, `var(--text)`, `var(--done)`.
+    """
+    style = (
+        f".ab_plot{{{_variables('light')}font:{FONT_SIZE:g}px Helvetica,Arial,sans-serif;max-width:100%;height:auto}}"
+        f"@media (prefers-color-scheme:dark){{.ab_plot{{{_variables('dark')}}}}}"
+        ".ab_plot text{fill:var(--text)}.ab_plot .ab_soft{fill:var(--muted)}"
+        f".ab_plot .ab_small{{font-size:{SMALL:g}px}}.ab_plot .ab_strong{{font-weight:bold}}"
+        ".ab_plot .ab_ground{fill:var(--ground);stroke:var(--rim)}" + "".join(rules)
+    )
+    size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ab_plot" {size} role="img">'
+        f"<title>{esc(title, into='svg', limit=200)}</title><desc>{esc(description, into='svg', limit=4000)}</desc>"
+        f"<style>{style}</style>"
+        f'<rect class="ab_ground" x="0.5" y="0.5" width="{number(width - 1)}" height="{number(height - 1)}" rx="8"/>'
+        + "".join(parts)
+        + "</svg>\n"
+    )
+
+
+def _variables(scheme: Scheme) -> str:
+    colours = dict(PALETTE[scheme])
+    for state in STATES.values():
+        fill = state.light if scheme == "light" else state.dark
+        if fill is not None:
+            colours[state.name] = fill
+    return "".join(f"--{name}:{colour};" for name, colour in colours.items()) + f"--ink:{INK[scheme]};"
+
+
+def text(x: float, y: float, content: object, *, anchor: str = "start", classes: str = "") -> str:
+    """A line of text, escaped; `y` is its middle."""
+    at = f'x="{number(x)}" y="{number(y + 4.5)}"'
+    side = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    kind = f' class="{classes}"' if classes else ""
+    return f"<text {at}{side}{kind}>{esc(content, into='svg', limit=300)}</text>"
+
+
+def pause_sign(x: float, y: float, size: float) -> str:
+    """Two bars on a filled square, centred at (x, y)."""
+    half, bar = size / 2, size * 0.16
+    rects = (
+        f'<rect x="{number(x + side * size * 0.17 - bar / 2)}" y="{number(y - size * 0.25)}" '
+        f'width="{number(bar)}" height="{number(size * 0.5)}" class="ab_ink"/>'
+        for side in (-1, 1)
+    )
+    square = f'x="{number(x - half)}" y="{number(y - half)}" width="{number(size)}" height="{number(size)}"'
+    return f'<rect {square} rx="3" class="ab_wait"/>' + "".join(rects)
+
+
+def cut_to_width(content: str, room: float, size: float = FONT_SIZE) -> str:
+    """The beginning of a text that fits, with `…` where it was cut."""
+    if text_width(content, size) <= room:
+        return content
+    end = len(content)
+    while end > 1 and text_width(content[:end] + "…", size) > room:
+        end -= 1
+    return content[:end] + "…"
+
+
+def number(value: float) -> str:
+    """A coordinate with at most one digit behind the point."""
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentbench import CheckpointInfo
+from agentbench.notebook.lineage_plot import MAX_ROWS, lineage_rows, lineage_svg, lineage_text
+
+
+def cp(number: int, parent: int | None, **more: Any) -> CheckpointInfo:
+    previous = None if parent is None else f"cp-{parent}"
+    return CheckpointInfo("w", f"cp-{number}", number, "", previous_checkpoint_id=previous, **more)
+
+
+CHAIN = [cp(0, None, source="input"), cp(1, 0), cp(2, 1), cp(3, 2)]
+
+
+def test_a_chain_stays_in_one_column():
+    assert [(row.column, row.parent, row.is_end) for row in lineage_rows(CHAIN)] == [
+        (0, None, False),
+        (0, 0, False),
+        (0, 1, False),
+        (0, 2, True),
+    ]
+
+
+def test_a_fork_gets_a_column_of_its_own_beside_what_goes_on():
+    rows = lineage_rows([*CHAIN, cp(4, 1, source="update", forked_from="cp-1"), cp(5, 4), cp(6, 1)])
+    assert [row.column for row in rows] == [0, 0, 0, 0, 1, 1, 2]
+    assert [row.is_fork for row in rows] == [False, False, False, False, True, False, True]
+
+
+def test_a_column_serves_again_once_its_branch_has_ended():
+    rows = lineage_rows([*CHAIN, cp(4, 0), cp(5, 3), cp(6, 3), cp(7, 5), cp(8, 5)])
+    assert [row.column for row in rows] == [0, 0, 0, 0, 1, 0, 2, 0, 1]
+
+
+def test_the_current_checkpoint_is_ringed():
+    rows = lineage_rows(CHAIN, current="cp-2")
+    assert [row.is_current for row in rows] == [False, False, True, False]
+    assert lineage_svg(rows, title="t").count('class="ab_now"') == 1
+
+
+def test_long_stretches_are_folded_but_not_what_matters():
+    infos = [cp(n, n - 1 if n else None, n_requests=n == 50, source="input" if n == 0 else "step") for n in range(200)]
+    infos.append(cp(200, 100, source="fork", forked_from="cp-100"))
+    rows = lineage_rows(infos, current="cp-150")
+    assert sum(row.folded for row in rows) == 201
+    assert len(rows) <= MAX_ROWS
+    alone = [row.info.checkpoint_id for row in rows if row.folded == 1]
+    assert alone == ["cp-0", "cp-50", "cp-100", "cp-150", "cp-199", "cp-200"]
+
+
+def test_the_text_indents_branches_and_names_where_they_begin():
+    rows = lineage_rows([*CHAIN, cp(4, 1, source="update", forked_from="cp-1", n_messages=2)], current="cp-3")
+    assert lineage_text(rows, title="5 checkpoints").split("\n") == [
+        "5 checkpoints",
+        "* cp-0  superstep 0, input",
+        "* cp-1  superstep 1",
+        "* cp-2  superstep 2",
+        "@ cp-3  superstep 3",
+        "  + cp-4  superstep 4, update, 2 messages, from cp-1",
+    ]
+
+
+def test_a_text_never_has_more_than_sixty_lines_and_a_title():
+    comb = [cp(0, None), *(cp(n, 0) for n in range(1, 150))]
+    assert len(lineage_text(lineage_rows(comb), title="t").split("\n")) <= MAX_ROWS + 1
+
+
+@given(st.lists(st.integers(0, 30), max_size=40))
+def test_branches_never_share_a_column_at_the_same_height(choices: list[int]):
+    infos = [cp(0, None), *(cp(n, min(choice, n - 1)) for n, choice in enumerate(choices, 1))]
+    rows = lineage_rows(infos)
+    lines = [
+        (row.column, (row.parent or 0) + 1, at)
+        for at, row in enumerate(rows)
+        if row.parent is not None and at > row.parent + 1
+    ]
+    # A link runs down its column to its row: nothing else stands there on the way.
+    for column, first, last in lines:
+        assert not [at for at in range(first, last) if rows[at].column == column]

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from agentbench import (
+    CheckpointInfo,
+    CountingIds,
+    Executor,
+    InMemoryCheckpointStorage,
+    TickingClock,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowErrorDetails,
+    WorkflowEvent,
+    WorkflowRun,
+    handler,
+    response_handler,
+    run_sync,
+    set_runtime_defaults,
+)
+from agentbench.notebook import settings
+from agentbench.notebook.plots import Plot, lineage, timeline
+from agentbench.workflow.events import EventStamps
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'/><a href='javascript:alert(1)'>x</a>",
+    "]]><!--",
+    "</title></svg><svg onload=alert(1)>",
+    "\u202eevil",
+    "\x00\x07",
+    "&lt;b&gt;",
+]
+
+
+class Ask(Executor):
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[str]) -> None:
+        await ctx.request_info(text, bool)
+
+    @response_handler
+    async def told(self, request: str, answer: bool, ctx: WorkflowContext[str]) -> None:
+        await ctx.send_message(f"{answer}")
+
+
+class Show(Executor):
+    @handler
+    async def show(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(text)
+
+
+@pytest.fixture(autouse=True)
+def counted() -> Iterator[None]:
+    before = set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
+    yield
+    set_runtime_defaults(clock=before.clock, ids=before.ids)
+
+
+async def reviewed(storage: Any = None, name: str = "ask") -> WorkflowRun:
+    asks = Ask(name)
+    workflow = WorkflowBuilder(start_executor=asks, name="w").add_edge(asks, Show("show")).build()
+    run = workflow.start("Publish?", checkpoint_storage=storage or InMemoryCheckpointStorage())
+    await run.result()
+    await run.send_response(run.pending_requests[0].request_id, True)
+    await run.result()
+    return run
+
+
+def events_of(executor: str, *, fails: bool = False) -> list[WorkflowEvent[Any]]:
+    details = WorkflowErrorDetails("ValueError", executor)
+    end = WorkflowEvent.executor_failed(executor, details) if fails else WorkflowEvent.executor_completed(executor)
+    events: list[WorkflowEvent[Any]] = [WorkflowEvent.executor_invoked(executor), end]
+    for place, event in enumerate(events):
+        event._stamps = EventStamps(place, executor, 0, place * 10**6)
+    return events
+
+
+def parsed(svg: str) -> ElementTree.Element:
+    return ElementTree.fromstring(svg)
+
+
+def words(svg: str) -> list[str]:
+    return [element.text or "" for element in parsed(svg).iter() if element.tag.endswith("}text")]
+
+
+def test_a_timeline_shows_lanes_supersteps_and_questions():
+    plot = timeline(run_sync(reviewed()))
+    shown = words(plot.svg)
+    assert {"ask", "show", "0", "2", "3", "asked a person", "completed", "real time"} <= set(shown)
+    titles = [element.text or "" for element in parsed(plot.svg).iter() if element.tag.endswith("}title")]
+    assert "ask, superstep 0: completed; 3 ms; waited 10 ms for a person; 1 in, 0 out; 1 request" in titles
+
+
+def test_the_same_run_gives_the_same_picture_byte_for_byte():
+    first = timeline(run_sync(reviewed())).svg
+    set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
+    assert timeline(run_sync(reviewed())).svg == first
+
+
+def test_failures_are_hatched_and_say_why():
+    svg = timeline(events_of("broken", fails=True)).svg
+    assert svg.count('fill="url(#ab_hatch)"') == 2  # the bar and the legend
+    assert "broken, superstep 0: failed; 1 ms; 1 in, 0 out; ValueError: broken" in svg
+
+
+def test_runs_without_times_are_drawn_in_equal_steps():
+    workflow = WorkflowBuilder(start_executor=Show("show"), name="w").build()
+    assert "equal steps" in words(timeline(run_sync(workflow.run("x"))).svg)
+    assert "equal steps" in words(timeline(run_sync(reviewed()), by="step").svg)
+
+
+def test_another_axis_than_time_or_step_is_refused():
+    with pytest.raises(ValueError, match="'time' or 'step'"):
+        timeline([], by="mood")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_names_of_executors_are_text_in_every_form(attack: str):
+    plot = timeline(events_of(attack, fails=True))
+    tree = parsed(plot.svg)
+    tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
+    assert tags <= {"svg", "title", "desc", "style", "rect", "text", "path", "g", "defs", "pattern", "line"}
+    assert not any("href" in name or name.startswith("on") for element in tree.iter() for name in element.attrib)
+    assert not re.search("[\x00-\x08\u202e]", plot.svg + plot.text)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_ids_of_checkpoints_are_text_in_every_form(attack: str):
+    infos = [
+        CheckpointInfo(attack, attack, 0, attack, run_id=attack, source=attack, writers=(attack,)),
+        CheckpointInfo(attack, attack + "2", 1, attack, previous_checkpoint_id=attack, run_id=attack),
+    ]
+    plot = lineage(infos)
+    tags = {element.tag.rpartition("}")[2] for element in parsed(plot.svg).iter()}
+    assert tags <= {"svg", "title", "desc", "style", "rect", "text", "path", "g", "circle"}
+    assert not re.search("[\x00-\x08\u202e]", plot.svg + plot.text)
+
+
+@pytest.mark.parametrize("make", [timeline, lineage])
+def test_a_picture_stands_alone_and_loads_nothing(make: Any):
+    svg = make(run_sync(reviewed())).svg
+    root = parsed(svg)
+    assert root.get("role") == "img"
+    assert [child.tag.rpartition("}")[2] for child in root][:2] == ["title", "desc"]
+    assert "prefers-color-scheme:dark" in svg
+    for risky in ("<script", "<image", "href", "@import", "http://www.w3.org/1999/xlink", "url(http"):
+        assert risky not in svg
+    addresses = set(re.findall(r"https?://[^\"' ]+", svg))
+    assert addresses == {"http://www.w3.org/2000/svg"}
+
+
+@pytest.mark.parametrize("make", [timeline, lineage])
+def test_text_is_large_enough_and_the_picture_no_wider_than_asked(make: Any):
+    root = parsed(make(run_sync(reviewed()), width=600).svg)
+    assert root.get("width") == "600"
+    sizes = [float(size) for size in re.findall(r"(?:font-size:|font:)([\d.]+)px", make(run_sync(reviewed())).svg)]
+    assert min(sizes) >= 12
+    for element in root.iter():
+        if element.tag.endswith("}text"):
+            assert 0 <= float(element.get("x", "0")) <= 600
+
+
+@pytest.mark.parametrize("make", [timeline, lineage])
+def test_a_plot_gives_svg_and_text_to_a_front_end_and_nothing_else(make: Any):
+    plot = make(run_sync(reviewed()))
+    assert set(plot._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+    assert set(plot._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
+    assert set(plot._repr_mimebundle_(exclude=["text/plain"])) == {"image/svg+xml"}
+
+
+def test_a_plot_is_saved_by_its_suffix(tmp_path: Path):
+    plot = timeline(run_sync(reviewed()))
+    assert plot.save(tmp_path / "t.svg").read_text(encoding="utf-8") == plot.svg
+    assert plot.save(tmp_path / "t.TXT").read_text(encoding="utf-8") == plot.text
+    assert plot.save(str(tmp_path / "t.csv")).read_text(encoding="utf-8").startswith("superstep,executor,start")
+    with pytest.raises(ValueError, match=r"\.svg, \.txt, \.csv"):
+        plot.save(tmp_path / "t.png")
+
+
+def test_the_frame_behind_a_plot_is_new_each_time():
+    plot = timeline(run_sync(reviewed()))
+    assert list(plot.frame.index.names) == ["superstep", "executor"]
+    assert plot.frame is not plot.frame
+    assert list(lineage(run_sync(reviewed())).frame.columns) == ["parent_id", "checkpoint_id", "run_id", "is_fork"]
+
+
+def test_the_text_of_a_timeline_has_a_line_per_superstep():
+    assert timeline(run_sync(reviewed())).text == (
+        "timeline of run-1: 3 supersteps, 2 executors, 22 ms\n"
+        "superstep 0: ask (asked 1, 3 ms, waited 10 ms for a person)\n"
+        "superstep 2: ask (1 ms)\n"
+        "superstep 3: show (2 ms)"
+    )
+
+
+def test_comparable_notebooks_have_no_durations_in_text():
+    before = settings.current().deterministic
+    settings.configure(deterministic=True)
+    try:
+        text = timeline(run_sync(reviewed())).text
+    finally:
+        settings.configure(deterministic=before)
+    assert not re.search(r"\d ?(ns|µs|ms|s|min|h)\b", text)
+    assert "ask (asked 1)" in text
+
+
+def test_long_texts_are_cut_to_sixty_lines():
+    events = []
+    for step in range(500):
+        for event in events_of("worker"):
+            assert event._stamps is not None
+            event._stamps.superstep = step
+            events.append(event)
+    lines = timeline(events).text.split("\n")
+    assert len(lines) <= 60
+    assert any("more supersteps" in line for line in lines)
+
+
+def test_an_empty_plot_says_so():
+    assert "No executor has run yet." in words(timeline([]).svg)
+    assert "No checkpoint has been saved yet." in words(lineage([]).svg)
+    assert timeline([]).text == "timeline of a run: 0 supersteps, 0 executors"
+
+
+def test_many_executors_are_cut_and_counted():
+    events = [event for n in range(70) for event in events_of(f"executor {n}")]
+    assert "10 more executors are not drawn" in words(timeline(events).svg)
+
+
+def test_plots_are_named_in_one_line():
+    assert repr(timeline([])) == "Plot('timeline of a run: 0 supersteps, 0 executors')"
+    assert isinstance(lineage([]), Plot)
