@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from agentbench.notebook.html_panel import HtmlGraphPanel as HtmlGraphPanel
     from agentbench.notebook.live_panel import GraphPanel as GraphPanel
     from agentbench.notebook.panel import make_graph_panel as make_graph_panel
+    from agentbench.notebook.plots import Plot as Plot
+    from agentbench.notebook.plots import lineage as lineage
+    from agentbench.notebook.plots import timeline as timeline
     from agentbench.notebook.progress import Progress as Progress
     from agentbench.notebook.progress import progress as progress
     from agentbench.notebook.settings import Settings as Settings
@@ -50,6 +53,7 @@ _MODULE_OF = {
     "GraphPanel": "live_panel",
     "GraphView": "graph_view",
     "HtmlGraphPanel": "html_panel",
+    "Plot": "plots",
     "Progress": "progress",
     "Settings": "settings",
     "Stepper": "stepper",
@@ -60,6 +64,7 @@ _MODULE_OF = {
     "draw": "graph_view",
     "events_frame": "frames",
     "form": "forms",
+    "lineage": "plots",
     "lineage_frame": "frames",
     "load_ipython_extension": "settings",
     "make_graph_panel": "panel",
@@ -73,6 +78,7 @@ _MODULE_OF = {
     "state_frame": "frames",
     "stepper": "stepper",
     "submit": "waiting",
+    "timeline": "plots",
     "timeline_frame": "frames",
     "unload_ipython_extension": "settings",
     "wait": "waiting",
