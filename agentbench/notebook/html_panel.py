@@ -30,8 +30,9 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
         self._list = ipywidgets.Dropdown(description="Node", layout={"width": "auto", "flex": "1 1 auto"})
         self._stop = ipywidgets.ToggleButton(description="Breakpoint", disabled=True, tooltip="Break before this node")
         self._open = ipywidgets.Button(description="Open or fold", disabled=True, tooltip="Open or fold this group")
+        self._row = ipywidgets.HBox((self._list, self._stop, self._open))
         self._quiet = False
-        super().__init__(children=(self._picture, ipywidgets.HBox((self._list, self._stop, self._open))))
+        super().__init__(children=(self._picture, self._row))
         self._send_changes()
         self._list.observe(self._picked, "value")
         self._stop.observe(self._toggled, "value")
@@ -45,7 +46,8 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
             self._picture.value = ""
             self._list.options = ()
             self.selected, self.breakpoints = "", []
-            for child in (self._picture, self._list, self._stop, self._open, self.children[-1]):
+            self.children = ()
+            for child in (self._picture, self._list, self._stop, self._open, self._row):
                 child.close()
         super().close()
 

@@ -5,6 +5,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from agentbench.notebook.escaping import esc
 from agentbench.notebook.page_watch import PageWatch
 from agentbench.notebook.panel_commands import PanelCommands
 from agentbench.notebook.panel_model import PanelModel
@@ -49,7 +50,7 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
     def __init__(self, model: PanelModel, *, height: int = 420) -> None:
         self._connect(model, interval_s=0.05)
         self._watch = PageWatch()
-        super().__init__(height=height, svg=model.view.live_svg(), label=_label(model), note=model.shape.note)
+        super().__init__(height=height, svg=model.view.live_svg(), label=_label(model), note=_note(model))
         self.on_msg(self._from_page)
         self.observe(self._selected_on_page, "selected")
         self.observe(self._breakpoints_on_page, "breakpoints")
@@ -87,7 +88,7 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
     def _send_layout(self) -> None:
         with self.hold_sync():
             self.svg = self.model.view.live_svg()
-            self.note = self.model.shape.note
+            self.note = _note(self.model)
             self.patch = self.model.shown_states()
             self.badges = self.model.shown_badges()
             self.stamp += 1
@@ -125,9 +126,8 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
         self.send({"kind": "view", "view": change["new"]})
 
     def _selected_on_page(self, change: Any) -> None:
-        executor_id = self.model.executor_of(change["new"])
-        if executor_id != self.model.selected:
-            self._selected_is(executor_id)
+        if change["new"] != self.model.element(self.model.selected):
+            self._selected_is(self.model.executor_of(change["new"]))
 
     def _breakpoints_on_page(self, change: Any) -> None:
         if list(change["new"]) != [self.model.element(each) for each in self.model.breakpoints]:
@@ -135,4 +135,9 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
 
 
 def _label(model: PanelModel) -> str:
-    return f"Graph of {model.shape.name}. Arrow keys move between nodes, Enter selects, b sets a breakpoint."
+    name = esc(model.shape.name, into="line", limit=80)
+    return f"Graph of {name}. Arrow keys move between nodes, Enter selects, b sets a breakpoint."
+
+
+def _note(model: PanelModel) -> str:
+    return esc(model.shape.note, into="line", limit=400)

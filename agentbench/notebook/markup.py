@@ -118,8 +118,8 @@ class Page:
         """The page as HTML with its own style."""
         badge = None
         if self.state:
-            badge = element("span", self._sign(), self.state, class_=f"ab_state ab_is_{self.look}")
-        facts = element("span", " · ".join(self.facts)) if self.facts else None
+            badge = element("span", self._sign(), esc_line(self.state), class_=f"ab_state ab_is_{self.look}")
+        facts = element("span", " · ".join(esc_line(fact) for fact in self.facts)) if self.facts else None
         return element(
             "div",
             element("style", Markup(read_static("views.css"))),
@@ -139,8 +139,8 @@ class Page:
 
     def text(self) -> str:
         """The page as text."""
-        first = ", ".join(fact for fact in (self.state, *self.facts) if fact)
-        lines = [esc_line(self.title) + (f": {esc(first, into='line')}" if first else "")]
+        first = ", ".join(esc_line(fact) for fact in (self.state, *self.facts) if fact)
+        lines = [esc_line(self.title) + (f": {first}" if first else "")]
         for table in self.tables:
             if table.rows:
                 lines += table.lines()

@@ -1,0 +1,189 @@
+import itertools
+from xml.etree import ElementTree
+
+import pytest
+
+from agentbench.exceptions import RenderFailed
+from agentbench.notebook import settings
+from agentbench.notebook.graph_view import GraphView, draw
+from agentbench.notebook.rendering import renderers
+from agentbench.notebook.rendering.renderers import Renderer
+from tests.notebook import graphs
+
+PURE = renderers._look_for("pure") is not None
+RENDERERS = ["builtin", *(["pure"] if PURE else [])]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def classes(view: GraphView) -> dict[str, str]:
+    root = ElementTree.fromstring(view.svg)
+    found = {group.get("id", ""): group.get("class", "") for group in root.iter(f"{SVG}g")}
+    return {element: name for element, name in found.items() if element[:1] in "nec" and element[1:].isdigit()}
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_all_renderers_give_the_same_elements_with_the_same_classes(renderer: str):
+    view = draw(graphs.research(), run={"plan": "done", ("plan", "search"): "done"}, renderer=renderer)
+    assert classes(view) == {
+        "e0": "ab_edge ab_e_direct ab_s_done",
+        "e1": "ab_edge ab_e_direct",
+        "e2": "ab_edge ab_e_conditional",
+        "e3": "ab_edge ab_e_direct",
+        "e4": "ab_edge ab_e_loop",
+        "n0": "ab_node ab_k_start ab_s_done",
+        "n1": "ab_node ab_k_executor",
+        "n2": "ab_node ab_k_executor",
+        "n3": "ab_node ab_k_hitl",
+        "n4": "ab_node ab_k_output",
+    }
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_a_frame_has_the_state_of_its_sub_workflow(renderer: str):
+    view = draw(graphs.nested(), run={"middle": "running"}, expand=["middle"], renderer=renderer)
+    assert classes(view)["c0"] == "ab_frame ab_k_subworkflow ab_s_running"
+
+
+@pytest.mark.skipif(not PURE, reason="graphviz-pure is not installed")
+@pytest.mark.parametrize("n_nodes", [1, 30])
+def test_positions_are_those_that_graphviz_gave_before(n_nodes: int):
+    # A chain from left to right: equal steps along x, one height. A renderer that drifts breaks this first.
+    root = ElementTree.fromstring(draw(graphs.chain([f"n{i:02}" for i in range(n_nodes)]), renderer="pure").svg)
+    texts = [
+        text
+        for group in root.iter(f"{SVG}g")
+        if "ab_node" in group.get("class", "")
+        for text in group.iter(f"{SVG}text")
+    ]
+    xs, ys = ([float(text.get(axis, "0")) for text in texts] for axis in "xy")
+    assert len({round(y) for y in ys}) == 1
+    steps = {round(b - a) for a, b in itertools.pairwise(xs[1:])}
+    assert len(steps) <= 2
+
+
+def test_a_picture_is_the_same_each_time():
+    first, second = draw(graphs.research()), draw(graphs.research())
+    assert (first.svg, first.dot, first.text, first.mermaid) == (second.svg, second.dot, second.text, second.mermaid)
+
+
+async def test_a_run_is_marked_in_picture_and_text():
+    run = graphs.research().start("x")
+    await run.result()
+    view = draw(run)
+    assert "review (asks a person) [waiting]" in view.text
+    assert classes(view)["n3"] == "ab_node ab_k_hitl ab_s_waiting"
+
+
+def test_the_states_of_a_groups_members_count_for_the_group():
+    run = {"worker_3": "failed", "worker_4": "done", ("split", "worker_3"): "queued"}
+    view = draw(graphs.farm(400), run=run)
+    assert view.node_states == {"worker_0 × 400": "failed"}  # noqa: RUF001
+    assert view.element_states == {"n1": "failed", "e0": "queued"}
+
+
+def test_the_table_lists_what_the_picture_leaves_out():
+    view = draw(graphs.layers(1300))
+    assert len(view.shape.nodes) < 300
+    assert "executors are hidden" in view.text
+    assert len(view.table.splitlines()) == 1301
+    assert "hidden" in view.shape.note
+
+
+def test_a_large_graph_is_drawn_around_what_happens_in_it():
+    view = draw(graphs.layers(1300), run={"step_0700": "waiting"})
+    assert "step_0700" in [node.id for node in view.shape.nodes]
+
+
+def test_from_a_hundred_nodes_on_labels_are_short():
+    assert draw(graphs.layers(100)).detail == "full"
+    assert draw(graphs.layers(101)).detail == "short"
+    assert draw(graphs.layers(101), detail="full").detail == "full"
+
+
+def test_long_chains_are_turned_when_the_direction_is_left_open():
+    assert draw(graphs.chain([f"executor_{i}" for i in range(15)]), direction="auto").direction == "TB"
+    assert draw(graphs.research(), direction="auto").direction == "LR"
+    assert draw(graphs.farm(40), direction="auto").direction == "LR"
+    assert draw(graphs.research(), direction="td").direction == "TB"
+
+
+@pytest.mark.parametrize("wrong", [{"direction": "up"}, {"detail": "tiny"}, {"theme": "pink"}, {"renderer": "magic"}])
+def test_wrong_choices_are_refused_with_the_right_ones(wrong: dict[str, str]):
+    with pytest.raises(ValueError, match="one of"):
+        draw(graphs.research(), **wrong).svg  # type: ignore[arg-type]  # noqa: B018 - rendered when read
+
+
+def test_the_theme_is_the_configured_one_unless_given():
+    settings.configure(theme="dark")
+    assert draw(graphs.research()).theme == "dark"
+    assert draw(graphs.research(), theme="light").theme == "light"
+
+
+@pytest.mark.skipif(not PURE, reason="graphviz-pure is not installed")
+def test_png_grows_with_its_scale_and_shows_states():
+    view = draw(graphs.research())
+    assert len(view.png(1)) < len(view.png(2))
+    assert view.png() != draw(graphs.research(), run={"plan": "failed"}).png()
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".dot", ".gv", ".txt", ".mmd"])
+def test_files_hold_what_their_suffix_says(suffix: str, tmp_path):
+    view = draw(graphs.research())
+    path = view.save(tmp_path / f"graph{suffix}")
+    expected = {".svg": view.svg, ".dot": view.dot, ".gv": view.dot, ".txt": view.text, ".mmd": view.mermaid}
+    assert path.read_text(encoding="utf-8") == expected[suffix]
+
+
+def test_a_suffix_that_names_no_format_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"\.dot, \.gv"):
+        draw(graphs.research()).save(tmp_path / "graph.jpeg")
+
+
+def test_the_bundle_holds_a_picture_and_text_and_nothing_else():
+    bundle = draw(graphs.research())._repr_mimebundle_()
+    assert list(bundle) == ["image/svg+xml", "text/plain"]
+
+
+def test_include_and_exclude_are_honoured():
+    view = draw(graphs.research())
+    assert list(view._repr_mimebundle_(include=["text/plain"])) == ["text/plain"]
+    assert list(view._repr_mimebundle_(exclude=["text/plain"])) == ["image/svg+xml"]
+
+
+@pytest.mark.skipif(not PURE, reason="graphviz-pure is not installed")
+def test_a_png_is_added_when_configured_and_small_enough():
+    settings.configure(static_png=True)
+    assert draw(graphs.research())._repr_mimebundle_()["image/png"].startswith(b"\x89PNG")
+    assert "image/png" not in draw(graphs.research(), renderer="builtin")._repr_mimebundle_()
+
+
+def test_a_failing_renderer_gives_text_with_the_reason_and_never_raises(monkeypatch: pytest.MonkeyPatch):
+    def fail(dot: str, output_format: str) -> bytes:
+        raise RenderFailed("builtin", "out of paint")
+
+    monkeypatch.setattr(renderers, "render_builtin", fail)
+    bundle = draw(graphs.research(), renderer="builtin")._repr_mimebundle_()
+    assert list(bundle) == ["text/plain"]
+    assert bundle["text/plain"].endswith(
+        "No picture: The renderer 'builtin' failed: out of paint. Try another renderer."
+    )
+
+
+def test_a_picture_by_the_second_choice_says_so_in_the_text(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    broken = Renderer("pure", "0", str(tmp_path))
+    monkeypatch.setattr(renderers, "_look_for", lambda name: broken if name == "pure" else Renderer("builtin", "1"))
+    renderers.automatic.cache_clear()
+    bundle = draw(graphs.research())._repr_mimebundle_()
+    assert "<svg" in bundle["image/svg+xml"]
+    assert "Drawn with 'builtin' instead." in bundle["text/plain"]
+    renderers.automatic.cache_clear()
+
+
+def test_the_repr_is_one_line():
+    assert repr(draw(graphs.research())) == "GraphView('research-flow', 5 nodes, 5 edges)"
+
+
+def test_a_workflow_draws_itself():
+    bundle = graphs.research()._repr_mimebundle_()
+    assert bundle["text/plain"].startswith("research-flow: 5 nodes")
+    assert "<svg" in bundle["image/svg+xml"]

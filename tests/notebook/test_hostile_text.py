@@ -1,0 +1,177 @@
+"""Whatever people and models write, views show it and do nothing else. One test for each view, forty texts each."""
+
+import html
+import re
+from html.parser import HTMLParser
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.notebook import views
+from agentbench.notebook.graph_view import draw
+from agentbench.notebook.panel import make_graph_panel
+from agentbench.notebook.rendering import renderers
+from agentbench.notebook.settings import configure
+from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+from tests.notebook import graphs
+from tests.notebook.attacks import ATTACKS
+
+RENDERERS = [name for name in ("pure", "builtin") if renderers._look_for(name) is not None]
+
+SVG_ELEMENTS = {"svg", "g", "title", "desc", "style", "path", "polygon", "ellipse", "rect", "circle", "text"}
+HTML_ELEMENTS = {
+    "div",
+    "style",
+    "p",
+    "b",
+    "span",
+    "svg",
+    "path",
+    "table",
+    "caption",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "img",
+}
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\U000e0041]")
+
+every_attack = pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
+
+
+def named(attack: str) -> Any:
+    """A workflow in which everything that has a name is called like the attack."""
+
+    def condition(message: str) -> bool:
+        return True
+
+    condition.__name__ = attack.replace("\x00", "")  # Python allows no NUL there
+    first, second = graphs.Step(attack), graphs.Ask(f"{attack} 2")
+    return WorkflowBuilder(start_executor=first, name=attack).add_edge(first, second, condition=condition).build()
+
+
+def check_svg(svg: str) -> None:
+    assert not HIDDEN.search(svg)
+    root = ElementTree.fromstring(svg)
+    for each in root.iter():
+        assert each.tag.rpartition("}")[2] in SVG_ELEMENTS
+        for name, value in each.attrib.items():
+            assert not name.startswith("on")
+            assert "href" not in name
+            assert name != "style"
+            assert name.startswith("data-") or "javascript" not in value
+        if each.tag.endswith("}style"):
+            assert not re.search(r"pwned|url\(|expression|<", each.text or "")
+    assert len(svg) < 100_000
+
+
+class Elements(HTMLParser):
+    """Collects what a browser would build."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+
+def check_html(text: str) -> None:
+    assert not HIDDEN.search(text)
+    found = Elements()
+    found.feed(text)
+    assert found.tags <= HTML_ELEMENTS
+    for name, value in found.attributes:
+        assert not name.startswith("on")
+        assert name not in ("href", "srcdoc", "style", "action")
+        assert name != "src" or value.startswith("data:image/svg+xml;base64,")
+    assert len(text) < 400_000
+
+
+def check_text(text: str) -> None:
+    assert not HIDDEN.search(text)
+    assert max(map(len, text.splitlines()), default=0) < 1000
+
+
+def check_bundle(bundle: dict[str, Any]) -> None:
+    for mime, form in bundle.items():
+        {"text/plain": check_text, "text/html": check_html, "image/svg+xml": check_svg}[mime](form)
+
+
+@every_attack
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_a_graph(attack: str, renderer: str):
+    view = draw(named(attack), run={attack: "failed"}, renderer=renderer)
+    check_svg(view.svg)
+    check_svg(view.live_svg())
+    check_text(view.text)
+    check_text(view.table)
+    texts = [each.text or "" for each in ElementTree.fromstring(view.svg).iter() if each.tag.endswith("}text")]
+    assert len(texts) == 3  # two nodes and one edge: nothing was added to the graph
+
+
+@every_attack
+def test_a_panel_and_its_badges(attack: str):
+    panel: Any = make_graph_panel(named(attack))
+    panel.update({attack: "waiting"}, {attack: attack})
+    panel.flush()
+    check_svg(panel.svg)
+    for text in (*panel.badges.values(), panel.label, panel.note):
+        check_text(text)
+    check_text(repr(panel))
+    panel.close()
+
+
+@every_attack
+def test_the_plain_panel(attack: str):
+    configure(live_graph=False)
+    panel: Any = make_graph_panel(named(attack))
+    panel.update({attack: "waiting"}, {attack: attack})
+    panel.flush()
+    check_svg(panel._picture.value)
+    for name, _ in panel._list.options:
+        check_text(name)
+    panel.close()
+
+
+@every_attack
+async def test_a_run_with_its_result_and_its_checkpoints(attack: str):
+    storage = InMemoryCheckpointStorage()
+    run = named(attack).start(attack, checkpoint_storage=storage)
+    result = await run.result()
+    for bundle in (result._repr_mimebundle_(), run._repr_mimebundle_()):
+        check_bundle(bundle)
+    for info in run.checkpoints:
+        check_bundle(views.checkpoint_info_bundle(info))
+        checkpoint = await storage.load(info.checkpoint_id)
+        checkpoint.state[attack] = {attack: attack}
+        check_bundle(views.checkpoint_bundle(checkpoint))
+    for event in run.events:
+        check_bundle(views.event_bundle(event))
+
+
+@every_attack
+def test_failures_warnings_and_odd_facts(attack: str):
+    details = WorkflowErrorDetails(attack, attack, traceback=attack)
+    for event in (
+        WorkflowEvent.executor_failed(attack, details),
+        WorkflowEvent.failed(details),
+        WorkflowEvent.warning(attack),
+        WorkflowEvent(attack, attack),
+    ):
+        check_bundle(views.event_bundle(event))
+    check_bundle(views.checkpoint_info_bundle(CheckpointInfo(attack, attack, 1, attack, source=attack, run_id=attack)))
+
+
+@every_attack
+def test_what_is_shown_is_what_was_written(attack: str):
+    shown = html.unescape(views.event_bundle(WorkflowEvent.warning(attack))["text/html"])
+    assert attack[:20].split("\n")[0] in shown or HIDDEN.search(attack)

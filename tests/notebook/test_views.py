@@ -1,0 +1,130 @@
+from typing import Any
+
+import pytest
+
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.notebook import views
+from agentbench.notebook.settings import configure
+from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflow.run import WorkflowRun
+from tests.notebook import graphs
+
+
+async def stopped_at_a_question() -> tuple[WorkflowRun, InMemoryCheckpointStorage]:
+    configure(deterministic=True)
+    storage = InMemoryCheckpointStorage()
+    run = graphs.research().start("x", checkpoint_storage=storage)
+    await run.result()
+    return run, storage
+
+
+def lines(bundle: dict[str, Any]) -> list[str]:
+    assert set(bundle) == {"text/plain", "text/html"}
+    return str(bundle["text/plain"]).splitlines()
+
+
+async def test_a_result_tells_state_outputs_requests_and_supersteps():
+    configure(deterministic=True)
+    result = await graphs.research().run("x")
+    assert lines(result._repr_mimebundle_()) == [
+        "WorkflowRunResult: IDLE_WITH_PENDING_REQUESTS, 15 events",
+        "requests",
+        "  request-1  review  Question(text='x')  bool",
+        "supersteps",
+        "  0  plan",
+        "  1  search",
+        "  2  draft",
+        "  3  review  1 request",
+    ]
+
+
+async def test_outputs_name_their_executor():
+    result = await WorkflowBuilder(start_executor=graphs.Yield("a")).build().run("fine")
+    assert "  a  output  fine" in lines(result._repr_mimebundle_())
+
+
+async def test_a_run_shows_where_it_stands_with_a_picture():
+    run, _ = await stopped_at_a_question()
+    bundle = run._repr_mimebundle_()
+    assert lines(bundle)[0] == (
+        "WorkflowRun: IDLE_WITH_PENDING_REQUESTS, run-1, superstep 3, 0 messages queued, 4 checkpoints"
+    )
+    assert 'src="data:image/svg+xml;base64,' in bundle["text/html"]
+    assert "review (asks a person) [waiting]" in bundle["text/html"]
+
+
+async def test_displaying_a_run_does_not_move_it():
+    run = graphs.research().start("x")
+    run._repr_mimebundle_()
+    assert (run.superstep, run.events) == (0, [])
+    report = await run.step()
+    assert report.superstep == 0
+
+
+async def test_a_failure_tells_executor_error_and_message():
+    run = WorkflowBuilder(start_executor=graphs.Fail("a")).build().start("broken & <b>")
+    with pytest.raises(ValueError, match="broken"):
+        await run.result()
+    bundle = run._repr_mimebundle_()
+    assert "  a  ValueError  broken & <b>" in lines(bundle)
+    assert "broken &amp; &lt;b&gt;" in bundle["text/html"]
+    assert "  0  a (failed)" in lines(bundle)
+
+
+async def test_a_report_is_one_superstep():
+    run = graphs.research().start("x")
+    bundle = views.report_bundle(await run.step())
+    assert lines(bundle)[0].startswith("StepReport: IN_PROGRESS, superstep 0")
+    assert lines(bundle)[-1].startswith("  0  plan")
+
+
+async def test_times_are_left_out_of_outputs_that_have_to_be_equal():
+    for deterministic in (True, False):
+        configure(deterministic=deterministic)
+        run = graphs.research().start("x")
+        await run.step()
+        await run.step()
+        assert (" ms" in run._repr_mimebundle_()["text/plain"]) is not deterministic
+
+
+async def test_an_event_is_a_few_facts():
+    run, _ = await stopped_at_a_question()
+    request = run.pending_requests[0]
+    assert lines(views.event_bundle(request)) == [
+        "WorkflowEvent: request_info",
+        "event",
+        "  executor     review",
+        "  superstep    3",
+        "  request      request-1",
+        "  answer type  bool",
+        "  data         Question(text='x')",
+    ]
+    assert lines(views.event_bundle(WorkflowEvent.superstep_started(4)))[-1] == "  superstep  4"
+
+
+async def test_a_checkpoint_shows_what_waits_in_it_with_secrets_masked():
+    run, storage = await stopped_at_a_question()
+    checkpoint = await storage.load(run.checkpoints[1].checkpoint_id)
+    checkpoint.state.update({"topic": "llamas", "api_key": "sk-123", "login": {"password": "hunter2"}})
+    bundle = views.checkpoint_bundle(checkpoint)
+    text = "\n".join(lines(bundle))
+    assert "  search" in text
+    assert "llamas" in text
+    for form in bundle.values():
+        assert "sk-123" not in form
+        assert "hunter2" not in form
+
+
+async def test_the_info_of_a_checkpoint_is_its_facts():
+    run, _ = await stopped_at_a_question()
+    text = lines(views.checkpoint_info_bundle(run.checkpoints[-1]))
+    assert text[0] == "CheckpointInfo: step, cp-0004, chain research-flow, superstep 3"
+    assert "  went on from  cp-0003" in text
+    assert "  requests      1" in text
+
+
+async def test_two_runs_of_one_notebook_look_the_same():
+    first, _ = await stopped_at_a_question()
+    second, _ = await stopped_at_a_question()
+    assert first._repr_mimebundle_() == second._repr_mimebundle_()
