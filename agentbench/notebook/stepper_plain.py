@@ -103,11 +103,12 @@ class PlainPage:
             self._actions.children = tuple(self._action(*action) for action in view.banner.actions)
         scrubber = view.scrubber
         options = [(f"{place}. {label}", each) for place, (label, each) in enumerate(scrubber.stops, 1)]
-        with self._scrubber.hold_trait_notifications():
-            if options and tuple(options) != tuple(self._scrubber.options):
-                self._scrubber.options = options
-            if scrubber.index is not None:
-                self._scrubber.index = scrubber.index
+        self._scrubber.unobserve(self._scrubbed, "value")  # it is moved by us here, not by a person
+        if options and tuple(options) != tuple(self._scrubber.options):
+            self._scrubber.options = options
+        if scrubber.index is not None:
+            self._scrubber.index = scrubber.index
+        self._scrubber.observe(self._scrubbed, "value")
         self._scrubber.disabled = not scrubber.enabled
 
     def _action(self, command: str, label: str) -> Any:

@@ -1,0 +1,403 @@
+"""What travels between a stepper and its page: messages both ways, and nothing in any trait."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+import pytest
+
+from agentbench.notebook import settings
+from agentbench.notebook.stepper import Stepper, stepper
+from agentbench.notebook.stepper_page import StepperPage, StepperPart
+from agentbench.notebook.stepper_plain import PlainPage
+from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflow.context import WorkflowContext
+from agentbench.workflow.executor import Executor
+from agentbench.workflow.handlers import handler, response_handler
+from agentbench.workflow.workflow import Workflow
+
+WAIT_S = 20.0  # only a bound for a test that hangs
+SECRET = "correct-horse-battery-staple"
+
+
+@dataclass
+class Draft:
+    prompt: str
+    api_key: str = SECRET
+
+
+class Plan(Executor):
+    @handler
+    async def plan(self, topic: str, ctx: WorkflowContext[dict[str, Any]]) -> None:
+        print("planning", topic)  # noqa: T201 - what executors print is shown in the log
+        ctx.set_state("topic", {"name": topic, "words": list(range(450)), "password": SECRET})
+        await ctx.send_message({"topic": topic, "long": "x" * 5000})
+
+
+class Review(Executor):
+    @handler
+    async def review(self, message: dict[str, Any], ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info(Draft(f"Publish {message['topic']}?"), bool)
+
+    @response_handler
+    async def answered(self, asked: Draft, ok: bool, ctx: WorkflowContext[str, str]) -> None:
+        if not ok:
+            raise ValueError(f"rejected {asked.prompt}")
+        await ctx.yield_output(asked.prompt)
+
+
+def flow() -> Workflow:
+    plan, review = Plan(id="plan"), Review(id="review")
+    return WorkflowBuilder(start_executor=plan, name="flow").add_edge(plan, review).build()
+
+
+class Wire:
+    """Everything that parts send, and a way to wait for what is to come."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, dict[str, Any]]] = []
+        self._more = threading.Condition()
+
+    def take(self, part: str, message: dict[str, Any]) -> None:
+        json.dumps(message)  # it has to travel
+        with self._more:
+            self.sent.append((part, message))
+            self._more.notify_all()
+
+    def last(self, part: str, kind: str, where: Callable[[dict[str, Any]], bool] = lambda _: True) -> dict[str, Any]:
+        """The newest message of a kind; waits until there is one."""
+        found: list[dict[str, Any]] = []
+
+        def there() -> bool:
+            found[:] = [m for p, m in self.sent if p == part and m["kind"] == kind and where(m)]
+            return bool(found)
+
+        with self._more:
+            assert self._more.wait_for(there, WAIT_S), f"no {kind} message came to {part}"
+        return found[-1]
+
+
+@pytest.fixture
+def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
+    wire = Wire()
+    monkeypatch.setattr(StepperPart, "send", lambda self, content, buffers=None: wire.take(self.part, content))
+    return wire
+
+
+@pytest.fixture
+def panel(wire: Wire) -> Iterator[Stepper]:
+    made = stepper(flow(), "cats")
+    assert made._screen.widget is made._screen.widget
+    yield made
+    made.close()
+
+
+def say(panel: Stepper, kind: str, **more: Any) -> None:
+    """What the page would say."""
+    page: StepperPage = panel._screen._page
+    page._hear({"kind": kind, "view": "view-1", **more})
+
+
+def status_is(words: str) -> Callable[[dict[str, Any]], bool]:
+    return lambda message: bool(message["header"]["status"].startswith(words))
+
+
+# --- buttons ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_page_that_is_ready_gets_everything_at_once(panel: Stepper, wire: Wire) -> None:
+    say(panel, "ready")
+    for_it = {"view": "view-1"}.items()
+    view = wire.last("top", "view", lambda m: for_it <= m.items())
+    assert (view["header"]["name"], view["status"], view["stops"]) == ("flow", "ready", ())
+    assert wire.last("side", "side", lambda m: for_it <= m.items())["tab"] == "state"
+
+
+def test_a_press_on_step_takes_a_superstep_and_the_page_is_told(panel: Stepper, wire: Wire) -> None:
+    say(panel, "press", name="step")
+    view = wire.last("top", "view", status_is("paused"))
+    assert view["header"]["superstep"] == "superstep 0"
+    assert wire.last("log", "log")["headline"] == ("step", "superstep 0: plan got 1 message")
+    assert panel.superstep == 0
+
+
+def test_callbacks_may_come_on_any_thread(panel: Stepper, wire: Wire) -> None:
+    caller = threading.Thread(target=say, args=(panel, "press"), kwargs={"name": "run"})
+    caller.start()
+    caller.join(WAIT_S)
+    wire.last("top", "view", status_is("waiting"))
+
+
+def test_a_press_that_is_not_possible_now_changes_nothing_and_the_page_is_reminded(panel: Stepper, wire: Wire) -> None:
+    before = len(wire.sent)
+    say(panel, "press", name="back")
+    wire.last("top", "view")
+    with wire._more:
+        assert wire._more.wait_for(lambda: len(wire.sent) > before, WAIT_S)
+    assert panel.status == "ready"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"kind": "nonsense"},
+        {"kind": "press"},
+        {"kind": "press", "name": "__class__"},
+        {"kind": "press", "name": ["step"]},
+        {"kind": "goto", "id": "../../etc/passwd"},
+        {"kind": "goto", "id": 3},
+        {"kind": "tab", "name": "secrets"},
+        {"kind": "level", "path": ["a"], "start": 0, "stamp": 1},
+        {"kind": "level", "path": [99], "start": 0, "stamp": 1},
+        {"kind": "level", "path": [0], "start": -5, "stamp": 1},
+        {"kind": "level", "path": [0], "start": 0, "stamp": 999},
+        {"kind": "full", "path": [99], "stamp": 1},
+        {"kind": "full"},
+        {"kind": "confirm"},
+        {"kind": "press", "name": "confirm"},
+        {"kind": "press", "name": "cancel"},
+    ],
+)
+def test_what_no_page_of_ours_would_say_is_passed_over(panel: Stepper, message: dict[str, Any]) -> None:
+    panel._screen._page._hear(message)
+    assert panel.step().superstep == 0
+
+
+def test_what_is_no_message_at_all_is_passed_over(panel: Stepper) -> None:
+    part: StepperPart = panel._screen._page._parts["top"]
+    nothings: list[object] = [None, "step", {"kind": 3}, []]
+    for content in nothings:
+        part._heard(part, content, [])
+    assert panel.status == "ready"
+
+
+def test_the_line_of_checkpoints_is_sent_only_when_it_has_grown(panel: Stepper, wire: Wire) -> None:
+    panel.step()
+    wire.last("top", "view", lambda m: len(m.get("stops") or ()) == 1)
+    say(panel, "tab", name="messages")
+    assert "stops" not in wire.last("top", "view", lambda m: wire.sent[-1][1]["kind"] != "nothing" and "stops" not in m)
+
+
+def test_going_to_a_checkpoint_shows_it(panel: Stepper, wire: Wire) -> None:
+    panel.run()
+    say(panel, "goto", id=panel.checkpoints[0].checkpoint_id)
+    view = wire.last("top", "view", lambda m: m["banner"]["tone"] == "past")
+    assert view["banner"]["text"].startswith("Viewing 1 of 2 (superstep 0).")
+    side = wire.last("side", "side", lambda m: m["title"] == "Shared state after superstep 0")
+    assert [row[0] for row in side["level"]["rows"]] == ["topic"]
+
+
+def test_the_focus_goes_to_a_question_only_after_a_press_on_this_page(panel: Stepper, wire: Wire) -> None:
+    say(panel, "press", name="run")
+    assert wire.last("top", "focusRequest")["view"] == "view-1"
+    by_code = stepper(flow(), "cats")
+    _ = by_code._screen.widget
+    by_code.run()
+    wire.last("top", "view", lambda m: m["header"]["run"].endswith(by_code.run_id[:8]) and status_is("waiting")(m))
+    assert sum(message["kind"] == "focusRequest" for _, message in wire.sent) == 1
+
+
+# --- tabs -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_level_of_values_is_sent_when_it_is_asked_for(panel: Stepper, wire: Wire) -> None:
+    panel.step()
+    side = wire.last("side", "side", lambda m: bool(m["level"]["rows"]))
+    [(name, kind, _, note, opens, _)] = side["level"]["rows"]
+    assert (name, kind, note, opens) == ("topic", "dict (3)", "changed", True)
+    say(panel, "level", path=[0, 1], start=200, stamp=side["stamp"])
+    level = wire.last("side", "level")
+    assert (level["path"], level["view"], level["level"]["more"]) == ([0, 1], "view-1", 50)
+    assert level["level"]["rows"][0][:3] == ("200", "int", "200")
+
+
+def test_the_whole_of_a_long_value_is_sent_when_it_is_asked_for(panel: Stepper, wire: Wire) -> None:
+    panel.step()
+    say(panel, "tab", name="messages")
+    side = wire.last("side", "side", lambda m: m["tab"] == "messages")
+    assert side["title"] == "1 message for the next superstep, after superstep 0"
+    assert side["level"]["rows"][0][0] == "plan → review"
+    say(panel, "full", path=[0, 1], stamp=side["stamp"])
+    assert wire.last("side", "full")["text"] == "x" * 5000
+
+
+def test_a_selected_node_is_shown_in_its_tab(panel: Stepper, wire: Wire) -> None:
+    panel.run()
+    panel._screen.select("review")
+    side = wire.last("side", "side", lambda m: m["tab"] == "node" and m["title"] == "review")
+    rows = {row[0]: row[2] for row in side["level"]["rows"]}
+    assert (rows["state"], rows["visits"]) == ("waiting", "1")
+    assert {"last input", "last request", "last took"} <= set(rows)
+
+
+def test_events_are_shown_newest_first_and_those_of_a_checkpoint_alone(panel: Stepper, wire: Wire) -> None:
+    panel.run()
+    say(panel, "tab", name="events")
+    side = wire.last("side", "side", lambda m: m["tab"] == "events" and "newest first" in m["title"])
+    assert side["level"]["rows"][0][0].endswith("status IDLE_WITH_PENDING_REQUESTS")
+    panel.back()
+    side = wire.last("side", "side", lambda m: "of superstep 0" in m["title"])
+    assert any("executor_invoked" in row[0] for row in side["level"]["rows"])
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_open_request_has_a_form_that_stays_until_the_run_moves_on(panel: Stepper, wire: Wire) -> None:
+    panel.run()
+    wire.last("top", "view", status_is("waiting"))
+    requests = panel._screen._page._requests
+    [form] = requests._forms.values()
+    form.set_raw("approved", "Approve")
+    assert form.submit()
+    wire.last("top", "view", status_is("paused"))
+    assert list(requests._forms.values()) == [form]
+    panel.run()
+    wire.last("top", "view", status_is("done"))
+    panel._screen._draw()
+    assert requests.box.children == ()
+
+
+def test_an_answer_that_the_engine_refuses_puts_the_text_back(panel: Stepper, wire: Wire) -> None:
+    panel.run()
+    wire.last("top", "view", status_is("waiting"))
+    [form] = panel._screen._page._requests._forms.values()
+    panel.respond(panel.pending[0].request_id, True)
+    form.set_raw("approved", "Reject")
+    assert not form.submit()
+    assert form.state == "answered"  # by somebody else, and told so
+
+
+# --- what is kept, and what is not ------------------------------------------------------------------------------------
+
+
+def widget_states(panel: Stepper) -> str:
+    """The state of every widget of a panel, as a page or a file would keep it."""
+    seen: dict[str, Any] = {}
+
+    def gather(widget: Any) -> None:
+        seen[widget.model_id] = widget.get_state()
+        for child in getattr(widget, "children", ()):
+            gather(child)
+
+    gather(panel._screen.widget)
+    return json.dumps(seen, default=str)
+
+
+def test_nothing_that_a_run_holds_is_in_the_state_of_any_widget(wire: Wire) -> None:
+    panel = stepper(flow(), SECRET, name="kept")
+    _ = panel._screen.widget
+    panel.run()
+    panel._screen._draw()
+    for tab in ("messages", "events", "node"):
+        panel._screen.open_tab(tab)
+        panel._screen._draw()
+    panel.respond(panel.pending[0].request_id, False)
+    panel.run()
+    panel._screen._draw()
+    assert panel.status == "failed"
+    assert SECRET not in widget_states(panel)
+    assert SECRET not in json.dumps(panel._repr_mimebundle_(), default=str)
+
+
+def test_masked_values_are_not_even_sent(panel: Stepper, wire: Wire) -> None:
+    panel.run()
+    say(panel, "tab", name="state")
+    panel._screen._draw()
+    side = wire.last("side", "side", lambda m: m["tab"] == "state" and bool(m["level"]["rows"]))
+    say(panel, "level", path=[0], start=0, stamp=side["stamp"])
+    assert wire.last("side", "level")["level"]["rows"][2][2] == "•••"
+    assert SECRET not in json.dumps(wire.sent)
+
+
+def test_a_stored_output_is_one_fixed_line_beside_the_widget(panel: Stepper) -> None:
+    panel.step()
+    bundle = panel._repr_mimebundle_()
+    assert bundle["text/plain"] == "Stepper(flow, superstep 0, paused)"
+    assert set(bundle) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
+
+
+def test_closing_takes_every_widget_away(panel: Stepper) -> None:
+    panel.run()
+    page = panel._screen._page
+    panel.close()
+    assert page.widget.comm is None
+    assert all(part.comm is None for part in page._parts.values())
+
+
+def test_script_and_style_fetch_nothing_and_stay_small() -> None:
+    folder = Path(str(settings.__file__)).parent / "static"
+    script, style = (folder / name for name in ("stepper.js", "stepper.css"))
+    assert script.stat().st_size < 24_000
+    assert style.stat().st_size < 12_000
+    for text in (script.read_text(encoding="utf-8"), style.read_text(encoding="utf-8")):
+        for sign in ("http:", "https:", "//cdn", "@import", "innerHTML", "outerHTML", "insertAdjacentHTML", "eval("):
+            assert sign not in text
+
+
+@pytest.mark.parametrize("layout", ["auto", "wide", "stacked", "graph", "minimal"])
+def test_layouts_differ_in_the_parts_they_have(wire: Wire, layout: Any) -> None:
+    panel = stepper(flow(), "cats", layout=layout)
+    parts = set(panel._screen.widget and panel._screen._page._parts)
+    assert parts == {"minimal": {"top"}, "graph": {"top", "log"}}.get(layout, {"top", "side", "log"})
+    assert f"abs-{layout}" in panel._screen.widget._dom_classes
+    panel.close()
+
+
+# --- without anywidget ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plain() -> Iterator[Stepper]:
+    settings.configure(live_graph=False)
+    made = stepper(flow(), "<b>cats</b>", height=200)
+    assert isinstance(made._screen.widget, ipywidgets.VBox)
+    yield made
+    made.close()
+
+
+def drawn(panel: Stepper) -> PlainPage:
+    panel._screen._draw()
+    page: PlainPage = panel._screen._page
+    return page
+
+
+def test_plain_widgets_show_the_same_and_do_the_same(plain: Stepper) -> None:
+    page = drawn(plain)
+    done = threading.Event()
+    plain.on("step", lambda report: done.set())
+    page._buttons["step"].click()
+    assert done.wait(WAIT_S)
+    page = drawn(plain)
+    assert "superstep 0" in page._header.value
+    assert [name for name, button in page._buttons.items() if not button.disabled] == ["step", "run", "stop"]
+    assert "&lt;b&gt;cats&lt;/b&gt;" in page._side.value
+    assert "<b>cats" not in page._side.value + page._log.value
+
+
+def test_plain_widgets_go_back_and_ask_before_they_fork(plain: Stepper) -> None:
+    plain.run()
+    page = drawn(plain)
+    page._scrubber.value = plain.checkpoints[0].checkpoint_id
+    assert plain.checkpoint_id == plain.checkpoints[0].checkpoint_id
+    page = drawn(plain)
+    page._buttons["step"].click()
+    page = drawn(plain)
+    assert [button.description for button in page._actions.children] == ["Start a new run here", "Keep looking"]
+    page._actions.children[1].click()
+    assert plain._session.model.confirming is None
+    page._tabs.value = "messages"
+    assert plain._screen.tab == "messages"
+
+
+def test_plain_widgets_forget_their_texts_when_they_are_closed(plain: Stepper) -> None:
+    plain.run()
+    page = drawn(plain)
+    plain.close()
+    assert [text.value for text in (page._header, page._banner, page._log, page._side)] == [""] * 4
