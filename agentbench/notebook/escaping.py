@@ -9,6 +9,8 @@ import reprlib
 from collections.abc import Mapping
 from typing import Literal
 
+from agentbench._extras import require
+
 __all__ = ["LABEL_LIMIT", "MASK", "PREVIEW_LIMIT", "Target", "esc", "is_secret_name", "preview"]
 
 Target = Literal["html", "svg", "dot", "text", "line"]
@@ -55,8 +57,7 @@ def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIM
     line = text.replace("\n", " ").replace("\t", " ")
     if into == "line":
         return line
-    import graphviz
-
+    graphviz = require("graphviz", extra="notebook", purpose="draw a graph")
     # Graphviz reads entities inside labels: `&lt;` would come out as `<`. Its quoting takes `<...>` for markup and a
     # backslash for an escape unless told otherwise.
     label: str = graphviz.nohtml(graphviz.escape(line.replace("&", "&amp;")))

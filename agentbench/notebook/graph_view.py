@@ -1,5 +1,6 @@
 """`draw`: a graph as a picture that stands alone, with its text, DOT and Mermaid forms."""
 
+import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,8 @@ FULL_DETAIL_NODES = 100
 MAX_PNG_BYTES = 200_000
 
 WIDE_PX = 1000
+
+_Items = tuple[tuple[str, str], ...]
 
 _DPI = 72
 _SUFFIXES = {".svg", ".png", ".pdf", ".dot", ".gv", ".txt", ".mmd", ".mermaid"}
@@ -55,7 +58,7 @@ class GraphView:
     @cached_property
     def dot(self) -> str:
         """DOT text. Its names are positions; states are not in it."""
-        return to_dot(self.shape, direction=self.direction, detail=self.detail)
+        return _dot(self.shape, self.direction, self.detail)
 
     @cached_property
     def svg(self) -> str:
@@ -65,8 +68,9 @@ class GraphView:
             RendererUnavailable: The chosen renderer is not installed.
             RenderFailed: It failed and nothing else could draw.
         """
-        dress = Dress(states=self.element_states, theme=self.theme, text=self.text)
-        return dress_svg(self._rendered.data, self.shape, dress)
+        return _picture(
+            self._rendered.data, self.shape, _items(self.element_states), _items(self.node_states), self.theme
+        )
 
     @cached_property
     def text(self) -> str:
@@ -190,6 +194,24 @@ class GraphView:
             if len(png) <= MAX_PNG_BYTES:
                 return png
         return None
+
+
+# The same graph is shown again and again, in cell after cell: shapes are values, so what follows from them is kept.
+
+
+@functools.lru_cache(maxsize=16)
+def _dot(shape: GraphShape, direction: Direction, detail: Detail) -> str:
+    return to_dot(shape, direction=direction, detail=detail)
+
+
+@functools.lru_cache(maxsize=16)
+def _picture(data: bytes, shape: GraphShape, states: _Items, node_states: _Items, theme: str) -> str:
+    text = shape_text(shape, dict(node_states))
+    return dress_svg(data, shape, Dress(states=dict(states), theme=theme, text=text))
+
+
+def _items(states: Mapping[str, str]) -> _Items:
+    return tuple(states.items())
 
 
 def draw(  # noqa: PLR0913 - published signature

@@ -1,4 +1,5 @@
 import itertools
+import sys
 from xml.etree import ElementTree
 
 import pytest
@@ -187,3 +188,11 @@ def test_a_workflow_draws_itself():
     bundle = graphs.research()._repr_mimebundle_()
     assert bundle["text/plain"].startswith("research-flow: 5 nodes")
     assert "<svg" in bundle["image/svg+xml"]
+
+
+def test_without_graphviz_the_text_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    bundle = graphs.research()._repr_mimebundle_()
+    assert list(bundle) == ["text/plain"]
+    assert "plan (start) -> search" in bundle["text/plain"]
+    assert 'pip install "agentbench[notebook]"' in bundle["text/plain"]

@@ -7,6 +7,7 @@ and tooltips alone, through `esc`. State is not in the text: a change of state n
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from agentbench._extras import require
 from agentbench.notebook.escaping import LABEL_LIMIT, PREVIEW_LIMIT, esc
 from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
@@ -58,8 +59,7 @@ def to_dot(
         states: States by executor id to paint in, on an opaque ground: for formats without a style sheet, such as PNG.
         scheme: Colours of such a picture.
     """
-    import graphviz
-
+    graphviz = require("graphviz", extra="notebook", purpose="draw a graph")
     paper = _PAPER[scheme]
     graph = graphviz.Digraph(
         graph_attr={
@@ -127,11 +127,10 @@ class _NodeWriter:
         return found | self._paint(node, label)
 
     def _paint(self, node: ShapeNode, label: str) -> dict[str, str]:
-        import graphviz
-
         style = STATES[(self.states or {}).get(node.id, "idle")]
         fill = style.light if self.scheme == "light" else style.dark
-        found = {"label": graphviz.nohtml(f"{label} {style.sign}")} if style.sign else {}
+        # A sign of ours behind an escaped label leaves it escaped, but no longer marked as such: mark it anew.
+        found = {"label": type(label)(f"{label} {style.sign}")} if style.sign else {}
         if fill is not None:
             found |= {"fillcolor": fill, "fontcolor": INK[self.scheme]}
         return found
