@@ -1,0 +1,317 @@
+"""The commands, each as a process of its own, as a person at a terminal starts it."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.tools.refresh_notebooks import NOTEBOOKS, ROOT
+
+FIRST = NOTEBOOKS / "01_first_workflow.ipynb"
+STANDING_IN_FOR_LAB = "import json, sys; print(json.dumps(sys.argv[1:]))"
+
+
+def agentbench(
+    *arguments: str | Path, cwd: Path, path: Path | None = None, typed: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run `agentbench ARGUMENTS` in a folder; `path` comes first where Python looks for packages."""
+    packages = os.pathsep.join(map(str, [ROOT] if path is None else [path, ROOT]))
+    environment = {**os.environ, "PYTHONPATH": packages, "PYTHONUTF8": "1", "COLUMNS": "120"}
+    return subprocess.run(
+        [sys.executable, "-m", "agentbench", *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        input=typed,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    """A folder with a JupyterLab that only says how it was started."""
+    package = tmp_path / "packages" / "jupyterlab"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(STANDING_IN_FOR_LAB, encoding="utf-8")
+    return package.parent
+
+
+def started_with(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The arguments that JupyterLab got."""
+    assert (done.returncode, done.stderr) == (0, "")
+    arguments: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return arguments
+
+
+# --------------------------------------------------------------------------------------------------------- the commands
+
+
+def test_without_a_command_the_commands_are_named(tmp_path: Path) -> None:
+    done = agentbench(cwd=tmp_path)
+    assert done.returncode == 2
+    assert "usage: agentbench" in done.stderr
+
+
+def test_help_names_every_command(tmp_path: Path) -> None:
+    done = agentbench("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert [word for word in ("lab", "demo", "doctor") if f"\n    {word} " not in done.stdout] == []
+
+
+def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
+    from agentbench import __version__
+
+    assert agentbench("--version", cwd=tmp_path).stdout == f"agentbench {__version__}\n"
+
+
+def test_the_command_is_on_the_path_of_its_environment(tmp_path: Path) -> None:
+    script = Path(sys.executable).with_name("agentbench.exe" if os.name == "nt" else "agentbench")
+    if not script.exists():
+        pytest.skip("agentbench is not installed here, only on the import path")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.startswith("agentbench ")
+
+
+# ------------------------------------------------------------------------------------------------------------------ lab
+
+
+def test_lab_opens_the_first_notebook_of_the_checkout_from_anywhere(lab: Path, tmp_path: Path) -> None:
+    done = agentbench("lab", cwd=tmp_path, path=lab)
+    assert started_with(done)[0] == str(FIRST)
+    assert FIRST.name in done.stdout
+
+
+def test_lab_listens_on_this_machine_only_and_asks_nobody_for_news(lab: Path, tmp_path: Path) -> None:
+    arguments = started_with(agentbench("lab", cwd=tmp_path, path=lab))
+    assert "--ServerApp.ip=127.0.0.1" in arguments
+    assert "--LabApp.news_url=None" in arguments
+    assert "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate" in arguments
+    assert ("--allow-root" in arguments) == (hasattr(os, "geteuid") and os.geteuid() == 0)
+
+
+def test_lab_passes_on_what_it_was_told(lab: Path, tmp_path: Path) -> None:
+    plain = started_with(agentbench("lab", cwd=tmp_path, path=lab))
+    told = started_with(agentbench("lab", "--no-browser", "--port", "9123", cwd=tmp_path, path=lab))
+    assert set(told) - set(plain) == {"--no-browser", "--ServerApp.port=9123"}
+
+
+def test_lab_opens_any_notebook_file(lab: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.ipynb"
+    own.touch()
+    assert started_with(agentbench("lab", "own.ipynb", cwd=tmp_path, path=lab))[0] == str(own.resolve())
+
+
+@pytest.mark.parametrize("name", ["02", "02_supersteps", "02_supersteps.ipynb"])
+def test_lab_finds_a_notebook_by_the_beginning_of_its_name(name: str, lab: Path, tmp_path: Path) -> None:
+    opened = started_with(agentbench("lab", name, cwd=tmp_path, path=lab))[0]
+    assert opened == str(NOTEBOOKS / "02_supersteps.ipynb")
+
+
+@pytest.mark.parametrize(("name", "problem"), [("99", "names no notebook"), ("0", "names more than one notebook")])
+def test_a_name_that_fits_no_notebook_or_several_is_told_with_those_there_are(
+    name: str, problem: str, lab: Path, tmp_path: Path
+) -> None:
+    done = agentbench("lab", name, cwd=tmp_path, path=lab)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"agentbench: '{name}' {problem}")
+    assert FIRST.stem in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def installed(tmp_path: Path, lab: Path) -> Path:
+    """A folder with the package alone, as `pip install` leaves it: no notebooks beside it."""
+    shutil.copytree(ROOT / "agentbench", lab / "agentbench", ignore=shutil.ignore_patterns("__pycache__"))
+    return lab
+
+
+def test_without_a_checkout_lab_says_where_the_notebooks_are(installed: Path, tmp_path: Path) -> None:
+    done = agentbench("lab", cwd=tmp_path, path=installed)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert 'pip install -e ".[notebook]"' in done.stderr
+    assert "agentbench lab FILE.ipynb" in done.stderr
+
+
+# ----------------------------------------------------------------------------------------------------------------- demo
+
+
+@pytest.fixture
+def with_notebook_extra() -> None:
+    for package in ("pandas", "vega_datasets", "graphviz"):
+        pytest.importorskip(package)
+
+
+needs_notebook_extra = pytest.mark.usefixtures("with_notebook_extra")
+
+STEPS = [
+    "superstep 0: load",
+    "superstep 1: repair",
+    "superstep 2: convert",
+    "superstep 3: consumption, weight, power",
+    "superstep 4: report",
+    "superstep 5: publish",
+]
+ANSWERED = "superstep 6: publish"
+
+
+@needs_notebook_extra
+def test_the_demo_tells_its_supersteps_and_shows_the_table(tmp_path: Path) -> None:
+    done = agentbench("demo", "--yes", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if line.startswith("superstep")] == [*STEPS, ANSWERED]
+    assert "Publish this report? yes" in lines
+    assert lines.index("consumption: 14.7 and 7.4 l/100 km (-50%)") < lines.index("Publish this report? yes")
+    assert [line.split()[0] for line in lines if line[:4].isdigit()] == [
+        str(year) for year in (*range(1970, 1981), 1982)
+    ]
+    assert "\x1b" not in done.stdout, "the bar is for terminals"
+
+
+@needs_notebook_extra
+def test_the_demo_writes_the_graph_and_the_checkpoints(tmp_path: Path) -> None:
+    done = agentbench("demo", "--yes", "--output", "here/below", cwd=tmp_path)
+    folder = tmp_path / "here" / "below"
+    assert sorted(path.name for path in folder.iterdir()) == ["car_report.svg", "checkpoints.csv"]
+    drawing = ElementTree.parse(folder / "car_report.svg").getroot()
+    assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+    words = " ".join(text.strip() for text in drawing.itertext())
+    assert [name for name in ("load", "repair", "convert", "weight", "report", "publish") if name not in words] == []
+    with (folder / "checkpoints.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["superstep"] for row in rows] == ["0", "1", "2", "3", "4", "5", "5", "6"]
+    assert [row["source"] for row in rows] == ["input", *["step"] * 5, "answer", "step"]
+    assert [row["parent_id"] for row in rows][1:] == [row["checkpoint_id"] for row in rows][:-1]
+    for path in folder.iterdir():
+        assert str(Path("here", "below", path.name)) in done.stdout
+
+
+@needs_notebook_extra
+def test_a_report_that_is_not_to_be_published_is_not_shown(tmp_path: Path) -> None:
+    done = agentbench("demo", "--no", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "Publish this report? no" in done.stdout
+    assert "Not published." in done.stdout
+    assert "1971" not in done.stdout
+
+
+@needs_notebook_extra
+def test_where_nobody_can_answer_the_demo_says_so_and_takes_yes(tmp_path: Path) -> None:
+    done = agentbench("demo", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "Publish this report? yes (taken for granted: input is no terminal, so nobody can answer)" in done.stdout
+    assert "the answer is yes" in " ".join(agentbench("demo", "--help", cwd=tmp_path).stdout.split())
+
+
+@needs_notebook_extra
+@pytest.mark.parametrize(("typed", "published"), [("y\n", True), ("perhaps\n\nNo\n", False)])
+def test_the_demo_asks_until_it_gets_an_answer(typed: str, published: bool, tmp_path: Path) -> None:
+    done = agentbench("demo", "--ask", cwd=tmp_path, typed=typed)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("Publish this report? [y/n]") == typed.count("\n")
+    assert ("\nPublished." in done.stdout) is published
+
+
+@needs_notebook_extra
+def test_a_question_that_nobody_answers_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    done = agentbench("demo", "--ask", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("agentbench: The question was not answered")
+    assert "--yes or --no" in done.stderr
+
+
+@needs_notebook_extra
+def test_a_folder_that_cannot_be_made_is_told_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    done = agentbench("demo", "--yes", "--output", "taken", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("agentbench: ")
+    assert "taken" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("speed", ["-1", "nan", "fast"])
+def test_a_speed_that_is_none_is_refused(speed: str, tmp_path: Path) -> None:
+    done = agentbench("demo", f"--speed={speed}", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"'{speed}' is no speed" in done.stderr
+
+
+@needs_notebook_extra
+@pytest.mark.skipif(os.name == "nt", reason="there are no pseudo-terminals on Windows")
+def test_on_a_terminal_there_is_a_bar_and_the_person_is_asked(tmp_path: Path) -> None:
+    shown = on_a_terminal("demo", "--speed", "1000", cwd=tmp_path, asked="[y/n]", typed="y\n")
+    for done in range(9):
+        assert (f"] {done} of 8 executors" in shown) is (done not in (4, 5)), "three measures end at once"
+    lines = re.sub(r"\[[#-]+\] \d of \d executors\r\x1b\[K", "", shown.replace("\r\n", "\n")).splitlines()
+    assert [line for line in lines if line.startswith("superstep")] == [*STEPS, ANSWERED]
+    assert "Publish this report? [y/n] y" in lines
+    assert "Published. Written:" in lines
+
+
+def on_a_terminal(*arguments: str, cwd: Path, asked: str, typed: str) -> str:
+    """Run `agentbench ARGUMENTS` on a terminal of its own, type when asked, and return what was to be seen there."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "agentbench", *arguments],
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+    finally:
+        os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):  # Linux says so when the other side is closed
+        while more := os.read(ours, 4096):
+            seen += more
+            if asked.encode() in seen and typed:
+                os.write(ours, typed.encode())
+                typed = ""
+    os.close(ours)
+    assert process.wait() == 0, seen.decode()
+    return seen.decode()
+
+
+def test_without_the_extra_the_demo_says_which_command_brings_it(tmp_path: Path) -> None:
+    (tmp_path / "vega_datasets.py").write_text("raise ModuleNotFoundError(name='vega_datasets')", encoding="utf-8")
+    (tmp_path / "pandas.py").touch()
+    done = agentbench("demo", cwd=tmp_path, path=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("agentbench: vega_datasets is not installed")
+    assert 'pip install "agentbench[notebook]"' in done.stderr
+
+
+# --------------------------------------------------------------------------------------------------------------- doctor
+
+
+@needs_notebook_extra
+def test_doctor_says_what_is_there(tmp_path: Path) -> None:
+    done = agentbench("doctor", "--strict", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    for topic in ("python", "agentbench", "renderer"):
+        assert topic in done.stdout
+
+
+def test_a_strict_doctor_fails_where_something_is_to_be_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTBENCH_RENDERER", "no-such-renderer")
+    lenient, strict = agentbench("doctor", cwd=tmp_path), agentbench("doctor", "--strict", cwd=tmp_path)
+    assert (lenient.returncode, strict.returncode) == (0, 1)
+    assert "no-such-renderer" in strict.stdout
