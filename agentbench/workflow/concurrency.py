@@ -4,65 +4,68 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
-T = TypeVar("T")
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
 
-_EAGER = sys.version_info >= (3, 12)
+# Not GeneratorExit: the loop is gone, nothing can be awaited any more.
+_FAILURES = (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit)
+
+# From 3.12 on a task starts in place: what does not suspend never becomes work for the loop. Context as for any task.
+_new_task: Callable[..., asyncio.Task[None]] = asyncio.Task
+if sys.version_info >= (3, 12):
+    _new_task = partial(asyncio.Task, eager_start=True)
 
 
-async def run_all(coroutines: Sequence[Coroutine[Any, Any, T]], *, cancel_on_error: bool = True) -> list[T]:
-    """Await all, concurrently; results in the order given.
+async def run_all(function: Callable[[ItemT], Coroutine[Any, Any, ResultT]], items: Sequence[ItemT]) -> list[ResultT]:
+    """Await `function(item)` for all items, concurrently; results in the order of the items.
 
-    The first exception by completion time is raised, after every sibling has ended: with `cancel_on_error` siblings
-    are cancelled, else they run on. When the caller is cancelled, all are cancelled and awaited first.
+    The first exception by completion time is raised, after every sibling was cancelled and has ended. When the caller
+    is cancelled, all are cancelled and awaited first.
     """
-    if len(coroutines) == 1:
-        return [await coroutines[0]]
-    return await _Group(coroutines, cancel_on_error=cancel_on_error).run()
+    if len(items) == 1:
+        return [await function(items[0])]
+    return await _Group(function, len(items)).run(items)
 
 
 class _Group:
-    """Tasks with one waiter; lighter than a gather, and with the rules above."""
+    """Tasks that count themselves off: lighter than callbacks, of which the loop runs each by itself."""
 
-    __slots__ = ("_cancel_on_error", "_error", "_left", "_tasks", "_waiter")
+    __slots__ = ("_error", "_function", "_left", "_loop", "_results", "_tasks", "_waiter")
 
-    def __init__(self, coroutines: Sequence[Coroutine[Any, Any, Any]], *, cancel_on_error: bool) -> None:
-        loop = asyncio.get_running_loop()
-        self._cancel_on_error = cancel_on_error
+    def __init__(self, function: Callable[[Any], Coroutine[Any, Any, Any]], size: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._function = function
+        self._tasks: list[asyncio.Task[None]] = []
+        self._results: list[Any] = [None] * size
+        self._left = size
         self._error: BaseException | None = None
-        self._left = len(coroutines)
-        self._waiter: asyncio.Future[None] = loop.create_future()
-        if _EAGER:
-            # Started in place: what does not suspend never becomes work for the loop. Context as for any task.
-            self._tasks = [asyncio.Task(c, loop=loop, eager_start=True) for c in coroutines]  # type: ignore[call-arg,unused-ignore]
-        else:
-            self._tasks = [loop.create_task(c) for c in coroutines]
-        for task in self._tasks:
-            if task.done():
-                self._ended(task)
-            else:
-                task.add_done_callback(self._ended)
+        self._waiter: asyncio.Future[None] = self._loop.create_future()
 
-    async def run(self) -> list[Any]:
+    async def run(self, items: Sequence[Any]) -> list[Any]:
         try:
+            for index, item in enumerate(items):
+                self._tasks.append(_new_task(self._member(index, item), loop=self._loop))
             if self._left:
                 await self._waiter
-        except asyncio.CancelledError:
+            if self._error is not None:
+                raise self._error
+        except _FAILURES:
             await self._cancel()
             raise
-        if self._error is not None:
-            await self._cancel()
-            raise self._error
-        return [task.result() for task in self._tasks]
+        return self._results
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    async def _member(self, index: int, item: Any) -> None:
+        try:
+            self._results[index] = await self._function(item)
+        except _FAILURES as error:
+            if self._error is None:
+                self._error = error
         self._left -= 1
-        failed = task.cancelled() or task.exception() is not None
-        if failed and self._error is None:
-            self._error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        if (not self._left or (failed and self._cancel_on_error)) and not self._waiter.done():
+        if (not self._left or self._error is not None) and not self._waiter.done():
             self._waiter.set_result(None)
 
     async def _cancel(self) -> None:

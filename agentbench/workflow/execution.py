@@ -217,7 +217,7 @@ class Execution:
         bus.stop_requested = False
         bus.set_streaming(self._streaming)
         runner.options, runner.run_id, runner.clock = options, self._run_id, options.clock or defaults.clock
-        runner.pause = runner.failed = None
+        runner.pause = None
         instrument(workflow, self.log, self._run_id)
         self._tracer = bus.tracer
         if self._given.storage is not None:
@@ -329,8 +329,7 @@ class Execution:
             if writer is not None and self._used == 1 and self._before_answers is not None:
                 # The answers are open again, so what follows does not follow from their checkpoint.
                 writer.previous_id = self._before_answers
-            failed = self.workflow.runner.failed
-            executor_id = failed.executor_id if failed is not None and failed.error is error else None
+            executor_id = self.workflow.runner.who_raised(error)
             self.log.append(WorkflowEvent.failed(WorkflowErrorDetails.from_exception(error, executor_id=executor_id)))
             self.log.status(WorkflowRunState.FAILED)
             if self._tracer is not None:

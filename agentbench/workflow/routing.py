@@ -113,7 +113,7 @@ class EdgeRunner:
         ctx.set_buffers(buffers)
         if isinstance(routed, EdgeGroupDeliveryStatus):
             return routed in (BUFFERED, CONDITION_FALSE)
-        for sent in await run_all([invoke(d, state, ctx) for d in routed]):
+        for sent in await run_all(lambda delivery: invoke(delivery, state, ctx), routed):
             ctx.post(sent)
         return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import Clock, runtime_defaults
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from agentbench.workflow.runner_context import InProcRunnerContext
     from agentbench.workflow.state import State
 
-Sent = dict[int, list[WorkflowMessage]]
+Sends = Coroutine[Any, Any, list[WorkflowMessage]]
 
 
 class Runner:
@@ -77,8 +78,6 @@ class Runner:
         self.starts: Sequence[str] = ()
         #: Why the hook wants the run to pause, after a boundary.
         self.pause: PauseReason | None = None
-        #: The delivery whose failure ended the last superstep.
-        self.failed: Delivery | None = None
         self._hash = graph_signature_hash
         self._copies = copy_messages
         self._shared_router: Router | None = None
@@ -213,30 +212,21 @@ class Runner:
         if len(deliveries) == 1 and self.hook is None:
             delivery = deliveries[0]
             delivery.superstep = self.iteration
-            try:
-                return await invoke(delivery, self.state, self.context)
-            except Exception:
-                self.failed = delivery
-                raise
+            return await invoke(delivery, self.state, self.context)
         if not deliveries:
             return ()
         for delivery in deliveries:
             delivery.superstep = self.iteration
-        sent: dict[int, list[WorkflowMessage]] = {}
         one = self._to_its_end if self.hook is not None and self.hook.failure_policy == "finish" else self._or_fail
-        await run_all([_lane(lane, one, sent) for lane in _lanes(plan)])
-        return [message for delivery in deliveries for message in sent.get(delivery.order, ())]
+        if all(len(lane) == 1 for lane in plan.lanes):  # no lane has a sequence, so each delivery is one
+            return _joined(await run_all(one, deliveries))
+        return _joined(await run_all(partial(_lane, one), plan.lanes))
 
-    async def _or_fail(self, delivery: Delivery, sent: Sent) -> None:
+    def _or_fail(self, delivery: Delivery) -> Sends:
         """A delivery whose failure ends the superstep."""
-        try:
-            sent[delivery.order] = await invoke(delivery, self.state, self.context)
-        except Exception:
-            if self.failed is None:
-                self.failed = delivery
-            raise
+        return invoke(delivery, self.state, self.context)
 
-    async def _to_its_end(self, delivery: Delivery, sent: Sent) -> None:
+    async def _to_its_end(self, delivery: Delivery) -> list[WorkflowMessage]:
         """A delivery whose failure, or cancellation by `cancel_deliveries`, is left to the hook."""
         task = asyncio.ensure_future(invoke(delivery, self.state, self.context))
         self._tasks[delivery] = task
@@ -250,14 +240,17 @@ class Runner:
             del self._tasks[delivery]
         if task.cancelled():
             delivery.error = asyncio.CancelledError()
-            return
+            return []
         error = task.exception()
         if error is None:
-            sent[delivery.order] = task.result()
-        elif self.failed is None:
-            self.failed = delivery
-        if error is not None and delivery.error is None:  # not the handler's: nobody could take the message
+            return task.result()
+        if delivery.error is None:  # not the handler's: nobody could take the message
             raise error
+        return []
+
+    def who_raised(self, error: BaseException) -> str | None:
+        """Id of the executor whose handler raised this in the last superstep, None if none did."""
+        return next((d.executor_id for d in self._in_flight if d.error is error), None)
 
     def cancel_deliveries(self) -> None:
         """Cancel the async deliveries in flight; plain handlers end by themselves. For failure policy "finish"."""
@@ -463,16 +456,16 @@ class Runner:
             self._busy = False
 
 
-def _lanes(plan: Plan) -> list[list[list[Delivery]]]:
-    """Lanes to run side by side; where no lane has a sequence, each delivery is one."""
-    if all(len(lane) == 1 for lane in plan.lanes):
-        return [[[delivery]] for delivery in plan.deliveries]
-    return plan.lanes
-
-
-async def _lane(lane: list[list[Delivery]], one: Callable[..., Coroutine[Any, Any, None]], sent: Sent) -> None:
+async def _lane(one: Callable[[Delivery], Sends], lane: list[list[Delivery]]) -> list[WorkflowMessage]:
+    """Deliveries of which each batch waits for the one before."""
+    sent: list[WorkflowMessage] = []
     for batch in lane:
-        await run_all([one(delivery, sent) for delivery in batch])
+        sent += _joined(await run_all(one, batch))
+    return sent
+
+
+def _joined(parts: list[list[WorkflowMessage]]) -> list[WorkflowMessage]:
+    return [message for part in parts for message in part]
 
 
 def not_converged(runner: Runner, limit: int) -> WorkflowConvergenceException:
