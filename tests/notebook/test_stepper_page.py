@@ -104,6 +104,14 @@ def say(panel: Stepper, kind: str, **more: Any) -> None:
     page._hear({"kind": kind, "view": "view-1", **more})
 
 
+def settled(panel: Stepper) -> None:
+    """Let everything be drawn that has happened so far, where it is always drawn: on the loop of the runs."""
+    done = threading.Event()
+    panel._screen.soon(panel._screen._draw)
+    panel._screen.soon(done.set)
+    assert done.wait(WAIT_S)
+
+
 def status_is(words: str) -> Callable[[dict[str, Any]], bool]:
     return lambda message: bool(message["header"]["status"].startswith(words))
 
@@ -201,6 +209,7 @@ def test_the_focus_goes_to_a_question_only_after_a_press_on_this_page(panel: Ste
     by_code.run()
     wire.last("top", "view", lambda m: m["header"]["run"].endswith(by_code.run_id[:8]) and status_is("waiting")(m))
     assert sum(message["kind"] == "focusRequest" for _, message in wire.sent) == 1
+    by_code.close()
 
 
 # --- tabs -------------------------------------------------------------------------------------------------------------
@@ -251,7 +260,7 @@ def test_events_are_shown_newest_first_and_those_of_a_checkpoint_alone(panel: St
 
 def test_an_open_request_has_a_form_that_stays_until_the_run_moves_on(panel: Stepper, wire: Wire) -> None:
     panel.run()
-    wire.last("top", "view", status_is("waiting"))
+    settled(panel)
     requests = panel._screen._page._requests
     [form] = requests._forms.values()
     form.set_raw("approved", "Approve")
@@ -259,14 +268,13 @@ def test_an_open_request_has_a_form_that_stays_until_the_run_moves_on(panel: Ste
     wire.last("top", "view", status_is("paused"))
     assert list(requests._forms.values()) == [form]
     panel.run()
-    wire.last("top", "view", status_is("done"))
-    panel._screen._draw()
+    settled(panel)
     assert requests.box.children == ()
 
 
 def test_an_answer_that_the_engine_refuses_puts_the_text_back(panel: Stepper, wire: Wire) -> None:
     panel.run()
-    wire.last("top", "view", status_is("waiting"))
+    settled(panel)
     [form] = panel._screen._page._requests._forms.values()
     panel.respond(panel.pending[0].request_id, True)
     form.set_raw("approved", "Reject")
@@ -294,23 +302,23 @@ def test_nothing_that_a_run_holds_is_in_the_state_of_any_widget(wire: Wire) -> N
     panel = stepper(flow(), SECRET, name="kept")
     _ = panel._screen.widget
     panel.run()
-    panel._screen._draw()
+    settled(panel)
     for tab in ("messages", "events", "node"):
         panel._screen.open_tab(tab)
-        panel._screen._draw()
+        settled(panel)
     panel.respond(panel.pending[0].request_id, False)
     panel.run()
-    panel._screen._draw()
+    settled(panel)
     assert panel.status == "failed"
     assert SECRET not in widget_states(panel)
     assert SECRET not in json.dumps(panel._repr_mimebundle_(), default=str)
+    panel.close()
 
 
 def test_masked_values_are_not_even_sent(panel: Stepper, wire: Wire) -> None:
     panel.run()
-    say(panel, "tab", name="state")
-    panel._screen._draw()
-    side = wire.last("side", "side", lambda m: m["tab"] == "state" and bool(m["level"]["rows"]))
+    settled(panel)
+    side = wire.last("side", "side")
     say(panel, "level", path=[0], start=0, stamp=side["stamp"])
     assert wire.last("side", "level")["level"]["rows"][2][2] == "•••"
     assert SECRET not in json.dumps(wire.sent)
@@ -363,7 +371,7 @@ def plain() -> Iterator[Stepper]:
 
 
 def drawn(panel: Stepper) -> PlainPage:
-    panel._screen._draw()
+    settled(panel)
     page: PlainPage = panel._screen._page
     return page
 
