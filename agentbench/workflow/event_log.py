@@ -74,6 +74,9 @@ class EventLog:
         if self._waiter is not None:
             self.wake()
 
+    def stand_at(self, iteration: int) -> None:
+        """Say which superstep was the last; what comes before the next one is stamped with it."""
+
     def superstep_started(self, iteration: int) -> None:
         """Superstep `iteration` begins."""
         self._records += (_SUPERSTEP_STARTED, iteration)
@@ -205,6 +208,10 @@ class ObservedEventLog(EventLog):
         """Add a finished event and stamp it."""
         self._stamp(event, delivery)
         super().append(event, delivery)
+
+    def stand_at(self, iteration: int) -> None:
+        """Say which superstep was the last; what comes before the next one is stamped with it."""
+        self.superstep = iteration
 
     def superstep_started(self, iteration: int) -> None:
         """Superstep `iteration` begins."""

@@ -184,10 +184,12 @@ class Execution:
         self.begun = True
         workflow.unconverged = False
         self._open()
+        self.log.stand_at(runner.iteration if given.checkpoint_id is None and not given.starts_fresh else 0)
         self.log.append(WorkflowEvent.started())
         self.log.status(WorkflowRunState.IN_PROGRESS)
         if given.checkpoint_id is not None:
             await self.prepare()
+            self.log.stand_at(runner.iteration)
             if runner.writer is not None:
                 runner.writer.previous_id = self._previous_id
             answers = self._reask()
