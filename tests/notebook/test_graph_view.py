@@ -192,7 +192,7 @@ def test_a_workflow_draws_itself():
 
 def test_without_graphviz_the_text_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "graphviz", None)
-    bundle = graphs.research()._repr_mimebundle_()
+    bundle = graphs.research("not drawn before")._repr_mimebundle_()
     assert list(bundle) == ["text/plain"]
     assert "plan (start) -> search" in bundle["text/plain"]
     assert 'pip install "agentbench[notebook]"' in bundle["text/plain"]

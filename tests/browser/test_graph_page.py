@@ -1,0 +1,207 @@
+"""Graphs in a real page: states, selection, keys, themes, and hostile text that must not run."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from agentbench.notebook.states import STATES, contrast
+
+PANEL = """
+import ipywidgets as W
+from agentbench.notebook import make_graph_panel
+from tests.notebook.graphs import research, nested
+panel = make_graph_panel(research())
+told = W.Label('nothing')
+panel.on_select(lambda executor_id: setattr(told, 'value', f'selected {executor_id}'))
+panel.on_breakpoints(lambda ids: setattr(told, 'value', f'stops {",".join(ids)}'))
+panel.on_key(lambda key: setattr(told, 'value', f'key {key}'))
+go = W.Button(description='Go')
+go.on_click(lambda _: panel.update({'plan': 'done', 'search': 'running'}, {'plan': '2 visits'}))
+box = W.VBox([W.HBox([go, W.Text(placeholder='field')]), panel, told])
+box.add_class('ab-stepper')
+box
+"""
+
+STATES_CELL = """
+from agentbench.notebook import make_graph_panel
+from tests.notebook.graphs import chain
+names = {names!r}
+panel = make_graph_panel(chain(names))
+panel.update(dict(zip(names, names)))
+panel
+"""
+
+HOSTILE = """
+from IPython.display import display
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.notebook import configure, draw, make_graph_panel, views
+from agentbench.workflow.builder import WorkflowBuilder
+from tests.notebook.attacks import ATTACKS
+from tests.notebook.graphs import Ask, Step
+class Shown:
+    def __init__(self, bundle): self.bundle = bundle
+    def _repr_mimebundle_(self, **_): return self.bundle
+storage = InMemoryCheckpointStorage()
+async def show(attack):
+    first, second = Step(attack), Ask(attack + ' 2')
+    workflow = WorkflowBuilder(start_executor=first, name=attack).add_edge(first, second).build()
+    panel = make_graph_panel(workflow)
+    panel.update({attack: 'waiting'}, {attack: attack})
+    configure(live_graph=False)
+    plain = make_graph_panel(workflow)
+    configure(live_graph=True)
+    plain.update({attack: 'waiting'})
+    run = workflow.start(attack, checkpoint_storage=storage)
+    result = await run.result()
+    checkpoint = await storage.load(run.checkpoints[-1].checkpoint_id)
+    display(panel, plain, workflow, result, run, Shown(views.checkpoint_bundle(checkpoint)))
+    for event in {event.type: event for event in run.events}.values(): display(Shown(views.event_bundle(event)))
+for attack in ATTACKS[FIRST:LAST]: await show(attack)
+"""
+
+
+def node(shown: Any, name: str) -> Any:
+    return shown.panel.locator(".ab_panel").get_by_role("button", name=re.compile(f"^{name}(,|$)"))
+
+
+@pytest.fixture
+def graph(lab: Any, open_notebook: Any) -> Any:
+    lab.write("graph", [PANEL])
+    shown = open_notebook("graph")
+    shown.run_all()
+    node(shown, "plan").wait_for()
+    return shown
+
+
+def test_states_arrive_and_the_focus_stays(graph: Any) -> None:
+    from playwright.sync_api import expect
+
+    node(graph, "draft").focus()
+    graph.button("Go").evaluate("button => button.click()")
+    expect(node(graph, "plan")).to_have_accessible_name("plan, start, done, 2 visits")
+    expect(node(graph, "search")).to_have_accessible_name("search, running")
+    expect(node(graph, "draft")).to_be_focused()
+    expect(graph.panel.locator(".ab_badge")).to_have_text("2 visits")
+    graph.shot("graph-panel", graph.panel.locator(".ab_panel"))
+
+
+def test_a_click_and_enter_select_and_both_reach_python(graph: Any) -> None:
+    from playwright.sync_api import expect
+
+    node(graph, "search").click()
+    expect(graph.panel.get_by_text("selected search")).to_be_visible()
+    expect(node(graph, "search")).to_have_attribute("aria-pressed", "true")
+    graph.page.keyboard.press("ArrowRight")
+    graph.page.keyboard.press("Enter")
+    expect(graph.panel.get_by_text("selected draft")).to_be_visible()
+    expect(node(graph, "search")).to_have_attribute("aria-pressed", "false")
+
+
+def test_the_graph_needs_no_mouse(graph: Any) -> None:
+    from playwright.sync_api import expect
+
+    keyboard = graph.page.keyboard
+    stops = graph.panel.locator(".ab_port [tabindex='0']")
+    expect(stops).to_have_count(1)
+    names = graph.panel.locator(".ab_port [role=button]").evaluate_all("all => all.map(each => each.ariaLabel)")
+    assert [name.partition(",")[0] for name in names] == ["plan", "search", "draft", "review", "publish"]
+    graph.button("Zoom in (+)").focus()
+    keyboard.press("Tab")
+    expect(node(graph, "plan")).to_be_focused()
+    outline = node(graph, "plan").evaluate("each => getComputedStyle(each).outlineWidth")
+    assert outline == "3px"
+    for _ in range(3):
+        keyboard.press("ArrowRight")
+    expect(node(graph, "review")).to_be_focused()
+    keyboard.press("b")
+    expect(graph.panel.get_by_text("stops review")).to_be_visible()
+    expect(node(graph, "review")).to_have_accessible_name("review, asks a person, breakpoint")
+    keyboard.press("Home")
+    expect(node(graph, "plan")).to_be_focused()
+    width = "document.querySelector('.ab_port svg').getBoundingClientRect().width"
+    before = graph.page.evaluate(width)
+    keyboard.press("+")
+    assert graph.page.evaluate(width) > before
+    keyboard.press("0")
+    assert graph.page.evaluate(width) <= before
+    keyboard.press("Escape")
+    expect(graph.button("Go")).to_be_focused()
+
+
+def test_keys_of_the_stepper_work_in_its_whole_box_but_not_in_fields(graph: Any) -> None:
+    from playwright.sync_api import expect
+
+    graph.button("Go").focus()
+    graph.page.keyboard.press("s")
+    expect(graph.panel.get_by_text("key s")).to_be_visible()
+    node(graph, "plan").focus()
+    graph.page.keyboard.press("?")
+    expect(graph.panel.get_by_text("key ?")).to_be_visible()
+    field = graph.panel.get_by_placeholder("field")
+    field.focus()
+    graph.page.keyboard.press("r")
+    expect(field).to_have_value("r")
+    expect(graph.panel.get_by_text("key ?")).to_be_visible()
+    assert graph.panel.locator(".jp-CodeCell").count() == 2  # JupyterLab's own keys did nothing
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_states_have_the_colours_of_the_table_and_text_that_can_be_read(
+    lab: Any, open_notebook: Any, dark: bool
+) -> None:
+    names = list(STATES)
+    lab.write("states", [STATES_CELL.format(names=names)])
+    shown = open_notebook("states", dark=dark)
+    shown.run_all()
+    node(shown, "skipped").wait_for()
+    # Transitions of the fill last 120 ms: read when nothing moves any more.
+    shown.page.wait_for_function(
+        "document.getAnimations().every(each => each.playState !== 'running' || each.animationName)"
+    )
+    for name, style in STATES.items():
+        colours = node(shown, name).evaluate(
+            "each => ['.ab_shape', 'text'].map(part => getComputedStyle(each.querySelector(part)).fill)"
+        )
+        fill, text = map(as_hex, colours)
+        expected = style.dark if dark else style.light
+        assert expected is None or fill == expected
+        assert contrast(fill, text) >= 4.5
+    shown.shot(f"states-{'dark' if dark else 'light'}", shown.panel.locator(".ab_panel"))
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_hostile_text_does_not_run_and_nothing_leaves_the_machine(lab: Any, open_notebook: Any, part: int) -> None:
+    lab.write("hostile", [HOSTILE.replace("FIRST", str(20 * part)).replace("LAST", str(20 * part + 20))])
+    shown = open_notebook("hostile", height=4000)
+    asked: list[str] = []
+    dialogs: list[str] = []
+    shown.page.on("request", lambda request: asked.append(request.url))
+
+    def refuse(dialog: Any) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    shown.page.on("dialog", refuse)
+    shown.run_all()
+    shown.page.wait_for_function("document.querySelectorAll('.ab_port svg').length > 0")
+    # Every element that could react to a pointer or to focus gets both.
+    shown.page.evaluate(
+        "document.querySelectorAll('.jp-OutputArea *').forEach(each => {"
+        "  for (const type of ['mouseover', 'focus', 'click', 'toggle'])"
+        "    each.dispatchEvent(new Event(type, {bubbles: type === 'mouseover'}));"
+        "})"
+    )
+    assert shown.page.evaluate("window.pwned") is None
+    assert dialogs == []
+    assert [
+        url for url in asked if not url.startswith((lab.base, lab.base.replace("http", "ws"), "data:", "blob:"))
+    ] == []
+    assert shown.page.locator(".jp-OutputArea-output script, .jp-OutputArea-output iframe").count() == 0
+
+
+def as_hex(colour: str) -> str:
+    red, green, blue = (int(each) for each in re.findall(r"\d+", colour)[:3])
+    return f"#{red:02X}{green:02X}{blue:02X}"
