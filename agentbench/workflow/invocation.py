@@ -39,10 +39,12 @@ async def invoke(delivery: Delivery, state: State, bus: InProcRunnerContext) -> 
     executor, log = delivery.executor, bus.log
     ctx: WorkflowContextBase = (spec.context if bus.strict_context else spec.free_context)(delivery, state, bus)
     delivery.context = ctx
-    log.invoked(delivery)
+    around = bus.around
+    if around is None:
+        log.invoked(delivery)
     try:
-        if bus.around is not None:
-            ctx = await bus.around(delivery, _run(spec, delivery, ctx))
+        if around is not None:
+            ctx = await around(delivery, _announced(spec, delivery, ctx))
         elif spec.is_async and delivery.request is None and executor.policy is NO_POLICY and not executor.serialize:
             await spec.function(executor, delivery.data, ctx)
         else:
@@ -78,6 +80,12 @@ def _no_handler(delivery: Delivery) -> NoReturn:
         "Give it a handler for that type, or another input."
     )
     raise RuntimeError(msg)
+
+
+async def _announced(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
+    """As `_run`, for what watches the call: the invocation belongs to its span."""
+    ctx._bus.log.invoked(delivery)  # noqa: SLF001 - the engine's side of the context
+    return await _run(spec, delivery, ctx)
 
 
 async def _run(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:

@@ -11,6 +11,7 @@ from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._signatures import flatten_union
 from agentbench.exceptions import ValidationTypeEnum, WorkflowBusyError, WorkflowValidationError
+from agentbench.observability import is_tracing
 from agentbench.workflow.event_log import EventLog
 from agentbench.workflow.execution import ABSENT, Execution, RunInput, new_log
 from agentbench.workflow.graph import find_sub_workflow, graph_signature, signature_hash
@@ -294,7 +295,7 @@ class Workflow(Displayable):
         )
         observe = options.observe if options.observe is not None else runtime_defaults().observe
         run_id = ""
-        if observe or checkpoint_storage is not None or self.runner.context.storage is not None:
+        if observe or checkpoint_storage is not None or self.runner.context.storage is not None or is_tracing():
             run_id = (options.ids or runtime_defaults().ids).new_id("run")
         execution = Execution(
             self,
