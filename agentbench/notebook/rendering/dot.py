@@ -109,31 +109,38 @@ class _NodeWriter:
         self.limit = LABEL_LIMIT if detail == "full" else SHORT_LIMIT
 
     def attributes(self, node: ShapeNode) -> dict[str, str]:
-        element = self.shape.element_of[node.id]
-        marks = "".join(_SHOWN_MARKS.get(kind, "") for kind in node.kinds)
-        label = esc(f"{marks} {node.name}".lstrip(), into="dot", limit=self.limit)
+        label = self._label(node)
         tooltip = esc(node_title(node), into="dot", limit=PREVIEW_LIMIT)
-        found = {"id": element, "class": node_class(node), "label": label, "tooltip": tooltip}
+        found = {"id": self.shape.element_of[node.id], "class": node_class(node), "label": label, "tooltip": tooltip}
         if "hitl" in node.kinds:
             # Graphviz makes hexagons around long names twice as wide as they need to be.
-            width = (text_width(label, 13) + 46) / 72
-            found |= {"shape": "hexagon", "style": "filled", "fixedsize": "true", "width": f"{width:.2f}"}
+            lines = label.split("\\n")
+            width = (max(text_width(line, 13) for line in lines) + (46 if len(lines) == 1 else 72)) / 72
+            size = {"width": f"{width:.2f}", "height": "0.44" if len(lines) == 1 else "0.62"}
+            found |= {"shape": "hexagon", "style": "filled", "fixedsize": "true", **size}
         elif "subworkflow" in node.kinds:
             found |= {"shape": "cylinder", "style": "filled", "margin": "0.18,0.1"}
         elif "start" in node.kinds:
             found |= {"shape": "ellipse", "style": "filled", "margin": "0.08,0.06"}
         if "output" in node.kinds:
             found["peripheries"] = "2"
-        return found | self._paint(node, label)
+        return found | self._paint(node)
 
-    def _paint(self, node: ShapeNode, label: str) -> dict[str, str]:
+    def _label(self, node: ShapeNode) -> str:
+        """Name and kind. Fonts of pictures made of pixels lack the signs: there a second line has kind or state."""
+        if self.states is None:
+            marks = "".join(_SHOWN_MARKS.get(kind, "") for kind in node.kinds)
+            return esc(f"{marks} {node.name}".lstrip(), into="dot", limit=self.limit)
+        label = esc(node.name, into="dot", limit=self.limit)
+        state = self.states.get(node.id, "idle")
+        words = node.words if state == "idle" else state
+        # Words of ours behind an escaped label leave it escaped, but no longer marked as such: mark it anew.
+        return type(label)(f"{label}\\n{words}") if words else label
+
+    def _paint(self, node: ShapeNode) -> dict[str, str]:
         style = STATES[(self.states or {}).get(node.id, "idle")]
         fill = style.light if self.scheme == "light" else style.dark
-        # A sign of ours behind an escaped label leaves it escaped, but no longer marked as such: mark it anew.
-        found = {"label": type(label)(f"{label} {style.sign}")} if style.sign else {}
-        if fill is not None:
-            found |= {"fillcolor": fill, "fontcolor": INK[self.scheme]}
-        return found
+        return {} if fill is None else {"fillcolor": fill, "fontcolor": INK[self.scheme]}
 
 
 def node_class(node: ShapeNode) -> str:

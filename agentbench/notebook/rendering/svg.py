@@ -39,6 +39,7 @@ _PLAIN_PAINT = re.compile(r"#[0-9A-Fa-f]{3,8}|[A-Za-z]+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SHAPES = frozenset(["path", "polygon", "ellipse", "rect"])
 _MARK_RADIUS = 8.5
+_NOTE_MARGIN, _NOTE_LINE, _NOTE_WIDTH = 14, 16, 160
 _ICON = {"fill": "none", "stroke": INK["light"], "stroke-width": "1.9", "stroke-linecap": "round"}
 
 Bounds = tuple[float, float, float, float]
@@ -300,6 +301,18 @@ def _sort(body: Element, shape: GraphShape) -> None:
     body[:] = sorted(body, key=key)
 
 
+def _note_lines(note: str, width: float) -> list[str]:
+    """Break what is folded or hidden into lines below the picture: nothing is left out silently."""
+    lines: list[str] = []
+    for word in esc(note, into="line", limit=400).split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, 12) <= max(width, _NOTE_WIDTH):
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
 def _add_frame(root: Element, shape: GraphShape, dress: Dress) -> None:
     """The parts of a picture that stands alone: name and description, style, and a ground that reads on any page."""
     digest = hashlib.sha256(f"{shape.name}\0{dress.text}".encode("utf-8", "replace")).hexdigest()[:8]
@@ -313,6 +326,15 @@ def _add_frame(root: Element, shape: GraphShape, dress: Dress) -> None:
     style = Element("style")
     style.text = static_style(dress.theme, states=bool(dress.states))
     left, top, width, height = (float(each) for each in root.get("viewBox", "0 0 100 100").split())
+    note = _note_lines(shape.note, width - 2 * _NOTE_MARGIN)
+    for index, line in enumerate(note):
+        y = top + height + 8 + index * _NOTE_LINE
+        place = {"class": "ab_note", "x": f"{left + _NOTE_MARGIN:g}", "y": f"{y:g}", "font-size": "12"}
+        SubElement(root, "text", place).text = line
+    if note:
+        height += 8 + len(note) * _NOTE_LINE
+        root.set("height", f"{height:g}")
+        root.set("viewBox", f"{left:g} {top:g} {width:g} {height:g}")
     ground = Element(
         "rect",
         {

@@ -38,7 +38,9 @@ def test_states_are_only_in_pictures_without_a_style_sheet():
     plain = to_dot(shape)
     painted = to_dot(shape, states={"plan": "done"}, scheme="dark")
     assert "done" not in plain
-    assert '"▷ plan ✓"' in painted
+    assert r'label="plan\ndone"' in painted
+    assert r'label="review\nasks a person"' in painted
+    assert not set("▷⏸✓") & set(painted)
     assert "#00785A" in painted
     assert "bgcolor=transparent" not in painted
 

@@ -136,3 +136,13 @@ def test_a_live_picture_carries_names_and_connections_and_no_style():
 @pytest.mark.parametrize("theme", ["auto", "light", "dark"])
 def test_the_theme_is_a_class(theme: str):
     assert dressed(theme=theme).get("class") == f"ab_svg ab_{theme}"
+
+
+def test_what_is_left_out_stands_below_the_picture():
+    note = "1,195 executors are hidden: only what is within 2 edges of step_0500 is drawn."
+    shape = GraphShape(name="two", nodes=SHAPE.nodes, edges=SHAPE.edges, note=note)
+    root = ElementTree.fromstring(dress_svg(clean_svg(RAW, "test"), shape, Dress()))
+    lines = [text for text in root.iter(f"{SVG}text") if text.get("class") == "ab_note"]
+    assert " ".join(str(line.text) for line in lines) == note
+    assert float(root.get("height", "0")) > max(float(line.get("y", "0")) for line in lines)
+    assert root.get("viewBox", "").split()[3] == root.get("height")
