@@ -9,6 +9,7 @@ each with `view`, the id of the view that speaks. To the page: `view`, `side`, `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -180,6 +181,8 @@ class StepperPage:
         rows: list[Any] = [self._parts["top"]]
         if self._panel is not None and layout != "minimal":
             self._panel.add_class("abs-graph")
+            # All of the picture where there is room for it; the values stand beside it or, on narrow pages, below.
+            self._panel.layout.min_width = f"min({_picture_width(self._panel) + 2}px, 70%)"
             main = [self._panel]
             if "side" in self._parts:
                 side = ipywidgets.Box([self._parts["side"]], layout=ipywidgets.Layout(height=f"{height}px"))
@@ -376,3 +379,9 @@ def _path_of(message: Message) -> list[int] | None:
 def _plain_level(level: Level) -> Message:
     rows = [(row.name, row.kind, row.text, row.note, row.opens, row.cut) for row in level.rows]
     return {"rows": rows, "start": level.start, "more": level.more}
+
+
+def _picture_width(panel: Any) -> int:
+    """How wide the picture of a live panel is, in pixels; 0 for a panel that tells none."""
+    found = re.match(r'<svg[^>]* width="(\d+)', getattr(panel, "svg", ""))
+    return int(found.group(1)) if found else 0

@@ -349,6 +349,13 @@ def test_script_and_style_fetch_nothing_and_stay_small() -> None:
             assert sign not in text
 
 
+def test_the_graph_keeps_the_width_of_its_picture_where_there_is_room(panel: Stepper, wire: Wire) -> None:
+    graph = panel._screen._page._panel
+    width = int(graph.svg.partition(' width="')[2].partition('"')[0])
+    assert width > 100
+    assert graph.layout.min_width == f"min({width + 2}px, 70%)"
+
+
 @pytest.mark.parametrize("layout", ["auto", "wide", "stacked", "graph", "minimal"])
 def test_layouts_differ_in_the_parts_they_have(wire: Wire, layout: Any) -> None:
     panel = stepper(flow(), "cats", layout=layout)
