@@ -78,9 +78,11 @@ def pause_sign(x: float, y: float, size: float) -> str:
 
 def cut_to_width(content: str, room: float, size: float = FONT_SIZE) -> str:
     """The beginning of a text that fits, with `…` where it was cut."""
-    if text_width(content, size) <= room:
+    # No letter is narrower than this; the rest of a huge text need not be measured.
+    most = max(1, int(room / (0.25 * size)))
+    if len(content) <= most and text_width(content, size) <= room:
         return content
-    end = len(content)
+    end = min(len(content), most)
     while end > 1 and text_width(content[:end] + "…", size) > room:
         end -= 1
     return content[:end] + "…"

@@ -61,7 +61,7 @@ def timeline_svg(
     if hidden > 0:
         shown = set(names[:_MOST_LANES])
         bars = [bar for bar in bars if bar.executor in shown]
-    labels = min(_WIDEST_LABEL, max((text_width(name, FONT_SIZE) for name in names), default=0.0) + 4)
+    labels = min(_WIDEST_LABEL, max((text_width(name[:100], FONT_SIZE) for name in names), default=0.0) + 4)
     left = _EDGE + labels + 10
     layout = lay_out(bars, width=width - left - _EDGE, by=by)
     drawing = _Drawing(layout, left=left, width=width, labels=labels, times=times)

@@ -15,7 +15,8 @@ _NAMED = 12
 def timeline_title(bars: Sequence[Bar], run_ids: Sequence[str], *, times: bool) -> str:
     """One line about all bars."""
     executors, steps = len({bar.executor for bar in bars}), len({bar.superstep for bar in bars})
-    what = f"timeline of {', '.join(run_ids[:3]) or 'a run'}{', …' if len(run_ids) > 3 else ''}"
+    named = ", ".join(esc(run_id, into="line", limit=60) for run_id in run_ids[:3]) or "a run"
+    what = f"timeline of {named}{', …' if len(run_ids) > 3 else ''}"
     parts = [f"{steps} superstep{_s(steps)}", f"{executors} executor{_s(executors)}"]
     known = [t for bar in bars for t in (bar.start_ns, bar.end_ns) if t is not None]
     if times and known:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Annotated, Any, Literal
@@ -12,6 +13,7 @@ from agentbench.notebook.form_page import FormPanel
 from agentbench.notebook.forms import Form, FormState, form, request_form
 from agentbench.workflow.approval import Approval
 from agentbench.workflow.events import WorkflowEvent
+from tests.notebook.attacks import ATTACKS
 
 RLO = "\u202e"
 
@@ -245,6 +247,27 @@ def test_control_and_direction_characters_reach_the_page_spelled_out():
     asked = ask({"prompt": "?", "options": [f"x{RLO}y", "z"]}, str, answers)
     Page(asked).say("press", action="choose-0")
     assert answers == [f"x{RLO}y"]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_whatever_is_asked_the_page_gets_readable_text(attack: str):
+    asked = ask({"prompt": attack, "text": attack, "options": [attack, "b"]}, str)
+    page = Page(asked)
+    page.say("press", action="choose-0")
+    assert asked.value == attack
+    told = [page.content(), page.last("status"), asked.text]
+    assert not re.search("[\x00-\x08\x1b\x7f-\x9f\u200b\u202e\u2066\ud800]", "".join(map(str, _texts(told))))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
 
 
 def test_length_is_counted_and_never_cut():

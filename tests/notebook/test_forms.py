@@ -12,12 +12,20 @@ from typing import Any, Literal
 import pytest
 from pydantic import SecretStr
 
-from agentbench import _bridge
+from agentbench import (
+    Approval,
+    Executor,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowEvent,
+    _bridge,
+    handler,
+    response_handler,
+    run_sync,
+)
 from agentbench._clock import TickingClock, set_runtime_defaults
 from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
 from agentbench.notebook.forms import Form, FormState, form, request_form
-from agentbench.workflow.approval import Approval
-from agentbench.workflow.events import WorkflowEvent
 
 ATTACK = "<img src=x onerror=alert(1)>\u202e"
 
@@ -277,6 +285,52 @@ def test_listeners_hear_the_answer_once_it_was_taken():
     stop()
     stop()
     assert heard == [("x", "answered")]
+
+
+# ---- with a real run
+
+
+class Review(Executor):
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info({"prompt": "Publish?", "text": text}, Approval)
+        await ctx.request_info("How many?", int)
+
+    @response_handler
+    async def decided(self, request: dict, answer: Approval, ctx: WorkflowContext[str, str]) -> None:  # type: ignore[type-arg]
+        await ctx.yield_output(answer.reason)
+
+    @response_handler
+    async def counted(self, request: str, answer: int, ctx: WorkflowContext[str, int]) -> None:
+        await ctx.yield_output(answer)
+
+
+def test_forms_answer_the_requests_of_a_run():
+    workflow = WorkflowBuilder(start_executor=Review("review"), name="w").build()
+    run = workflow.start("Once")
+    run_sync(run.result())
+    decision, number = (request_form(request, respond=run.send_response) for request in run.pending_requests)
+    decision.set_raw("approved", "Reject")
+    decision.set_raw("reason", "too short")
+    assert decision.submit()
+    number.set_raw("value", "12")
+    assert number.submit()
+    run_sync(run.result())
+    assert sorted(map(str, run.outputs)) == ["12", "too short"]
+
+
+def test_a_request_that_code_has_answered_is_refused_by_the_run_with_its_words():
+    workflow = WorkflowBuilder(start_executor=Review("review"), name="w").build()
+    run = workflow.start("Once")
+    run_sync(run.result())
+    asked = request_form(run.pending_requests[1], respond=run.send_response)
+    run_sync(run.send_response(run.pending_requests[1].request_id, 3))
+    asked.set_raw("value", "12")
+    assert not asked.submit()
+    assert asked.state is FormState.REFUSED
+    assert "No open request has the id" in asked.refusal
+    run_sync(run.result())
+    assert run.outputs == [3]
 
 
 # ---- the same request shown twice

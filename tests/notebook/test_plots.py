@@ -27,17 +27,7 @@ from agentbench import (
 from agentbench.notebook import settings
 from agentbench.notebook.plots import Plot, lineage, timeline
 from agentbench.workflow.events import EventStamps
-
-ATTACKS = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "'/><a href='javascript:alert(1)'>x</a>",
-    "]]><!--",
-    "</title></svg><svg onload=alert(1)>",
-    "\u202eevil",
-    "\x00\x07",
-    "&lt;b&gt;",
-]
+from tests.notebook.attacks import ATTACKS
 
 
 class Ask(Executor):

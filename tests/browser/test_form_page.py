@@ -1,0 +1,211 @@
+"""Forms as people use them: clicks, keys, mistakes, reloads, hostile texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright")
+
+FLOW = """
+import asyncio
+from agentbench import Approval, Executor, WorkflowBuilder, WorkflowContext, WorkflowEvent, handler, response_handler
+from agentbench.notebook import form, request_form
+
+class Review(Executor):
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info({"prompt": "Publish this draft?", "text": text, "reason_required": True}, Approval)
+    @response_handler
+    async def told(self, request: dict, answer: Approval, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(f"{answer.approved} because {answer.reason}")
+
+def asking(data, response_type, respond=lambda request_id, answer: None):
+    return request_form(WorkflowEvent.request_info("r", "review", data, response_type), respond=respond)
+"""
+
+WAIT = """
+from IPython.display import display
+workflow = WorkflowBuilder(start_executor=Review("review"), name="w").build()
+run = workflow.start("Once upon a time")
+await run.result()
+asked = request_form(run.pending_requests[0], respond=run.send_response)
+display(asked)
+while str(asked.state) != "answered":
+    await asyncio.sleep(0.05)
+await run.result()
+print("output:", *run.outputs)
+"""
+
+# Contrast as WCAG counts it, of the text of an element against its own background.
+CONTRAST = """
+(element) => {
+  const channel = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).map(Number);
+    return 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  };
+  let behind = element;
+  const ground = () => getComputedStyle(behind).backgroundColor;
+  while (ground().match(/^rgba.*, 0\\)$/)) behind = behind.parentElement;
+  const [a, b] = [light(getComputedStyle(element).color), light(ground())].sort((x, y) => y - x);
+  return (a + 0.05) / (b + 0.05);
+}
+"""
+
+
+def expect(what: Any) -> Any:
+    from playwright.sync_api import expect as real
+
+    return real(what)
+
+
+def test_approving_inside_a_waiting_cell_ends_it(lab: Any, open_notebook: Any) -> None:
+    lab.write("approve", [FLOW, WAIT])
+    shown = open_notebook("approve")
+    shown.run_all(finished=False)
+    form = shown.panel.locator(".abf")
+    expect(form).to_contain_text("Publish this draft?")
+    expect(form).to_contain_text("Once upon a time")
+    shown.shot("form-approve", form)
+    shown.button("Reject").click()
+    expect(form.locator(".abf-problem").first).to_have_text("⚠ Say why, so that the workflow can act on it.")
+    reason = form.get_by_label("Reason")
+    expect(reason).to_be_focused()
+    reason.fill("it is short")
+    shown.button("Approve").click()
+    expect(shown.panel.get_by_text("output: True because it is short")).to_be_visible()
+    expect(form.locator(".abf-status")).to_contain_text("Answered here")
+    expect(form.get_by_role("button", name="Approve")).to_be_hidden()
+
+
+def test_a_wrong_number_keeps_its_text_and_says_what_is_wrong(lab: Any, open_notebook: Any) -> None:
+    lab.write("number", [FLOW, "asked = asking('How many?', int)\nasked", "print('raw', asked.raw)"])
+    shown = open_notebook("number")
+    shown.run_all()
+    field = shown.panel.get_by_label("Your answer")
+    expect(field).to_have_attribute("inputmode", "numeric")
+    field.fill("1,5")
+    shown.button("Send").click()
+    expect(field).to_be_focused()
+    expect(field).to_have_value("1,5")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    described = field.get_attribute("aria-describedby").split()
+    told = [shown.page.locator(f"[id='{each}']").text_content() for each in described]
+    assert any("comma" in text for text in told)
+    shown.shot("form-invalid", shown.panel.locator(".abf"))
+    shown.button("Your answer").click()  # the summary's link to the field
+    expect(field).to_be_focused()
+    field.fill("15")
+    field.press("Enter")
+    expect(shown.panel.locator(".abf-status")).to_contain_text("Answered here")
+    expect(shown.panel.locator(".abf-status")).to_contain_text("15")
+
+
+def test_a_refused_answer_stands_in_the_field_again(lab: Any, open_notebook: Any) -> None:
+    refusing = "def refuse(request_id, answer):\n    raise ValueError('not while the moon is full')"
+    lab.write("refuse", [FLOW, refusing, "asking('Title?', str, refuse)"])
+    shown = open_notebook("refuse")
+    shown.run_all()
+    field = shown.panel.get_by_label("Your answer")
+    field.fill("Ulysses")
+    field.press("Control+Enter")
+    expect(shown.panel.locator(".abf-status")).to_have_text("Not taken: not while the moon is full")
+    expect(field).to_have_value("Ulysses")
+    expect(shown.button("Send")).to_be_enabled()
+
+
+def test_a_form_is_filled_and_sent_by_keys_alone(lab: Any, open_notebook: Any) -> None:
+    lab.write("keys", [FLOW, "asked = asking({'question': 'Which?', 'choices': list('abcde')}, str)\nasked"])
+    shown = open_notebook("keys")
+    shown.run_all()
+    form = shown.panel.locator(".abf")
+    form.get_by_role("radio", name="a", exact=True).focus()
+    shown.page.keyboard.press("ArrowDown")
+    expect(form.get_by_role("radio", name="b", exact=True)).to_be_checked()
+    shown.page.keyboard.press("Tab")
+    expect(shown.button("Send")).to_be_focused()
+    shown.page.keyboard.press("Space")
+    expect(form.locator(".abf-status")).to_contain_text("Answered here")
+
+
+def test_typing_reaches_python_and_survives_a_reload_of_the_page(lab: Any, open_notebook: Any) -> None:
+    lab.write(
+        "reload", [FLOW, "asked = globals().get('asked') or asking('Title?', str)\nasked", "print('raw', asked.raw)"]
+    )
+    shown = open_notebook("reload")
+    shown.run_all()
+    field = shown.panel.get_by_label("Your answer")
+    field.fill("half a ti")
+    expect(shown.panel.locator(".abf-count")).to_have_text("9 characters")
+    shown.page.wait_for_timeout(1000)  # what is typed is told after a pause
+    shown.page.reload()
+    shown.panel.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    shown.page.locator("#jp-bottom-panel, #jp-main-statusbar").get_by_text("| Idle").first.wait_for()
+    shown.run_all()
+    expect(shown.panel.get_by_label("Your answer")).to_have_value("half a ti")
+    expect(shown.panel.get_by_text("raw {'value': 'half a ti'}")).to_be_visible()
+
+
+def test_two_views_of_one_form_stay_in_step(lab: Any, open_notebook: Any) -> None:
+    lab.write("views", [FLOW, "asked = asking('Title?', str)\nasked", "asked"])
+    shown = open_notebook("views")
+    shown.run_all()
+    fields = shown.panel.get_by_label("Your answer")
+    fields.nth(0).fill("shared")
+    expect(fields.nth(1)).to_have_value("shared")
+    shown.panel.get_by_role("button", name="Send").nth(1).click()
+    for view in (0, 1):
+        expect(shown.panel.locator(".abf-status").nth(view)).to_contain_text("shared")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_everything_is_readable_in_both_themes(lab: Any, open_notebook: Any, dark: bool) -> None:
+    cells = [
+        FLOW,
+        "asking({'prompt': 'Send?', 'text': 'T', 'arguments': {'to': 'all'}, 'editable': True}, Approval)",
+        "asking('How many?', int)",
+        "form(bool, title='Sure?', value=True)",
+    ]
+    lab.write(f"theme{dark}", cells)
+    shown = open_notebook(f"theme{dark}", dark=dark)
+    shown.run_all()
+    shown.panel.locator(".abf").nth(1).get_by_role("button", name="Send").click()
+    shown.button("Edit and approve").click()
+    expect(shown.panel.get_by_label("Arguments")).to_be_focused()
+    expect(shown.panel.locator(".abf-problem").get_by_text("An answer is needed")).to_be_visible()
+    shown.shot(f"form-{'dark' if dark else 'light'}")
+    parts = (
+        ".abf :is(.abf-title, .abf-prompt, .abf-context, .abf-label, .abf-help, .abf-problem, .abf-button, .abf-input)"
+    )
+    for element in shown.panel.locator(parts).all():
+        if element.is_visible():
+            assert element.evaluate(CONTRAST) >= 4.5, element.evaluate("e => e.outerHTML")
+            assert element.evaluate("e => parseFloat(getComputedStyle(e).fontSize)") >= 12
+    for button in shown.panel.locator(".abf button").all():
+        if button.is_visible():
+            assert button.bounding_box()["height"] >= 24
+
+
+def test_hostile_texts_are_shown_and_do_nothing(lab: Any, open_notebook: Any) -> None:
+    cells = [
+        FLOW,
+        "from IPython.display import display\nfrom tests.notebook.attacks import ATTACKS",
+        """
+for attack in ATTACKS:
+    display(asking({"prompt": attack, "text": attack, "options": [attack[:500], "b"], "allow_other": True}, str))
+def refuse(request_id, answer):
+    raise ValueError(answer)
+refused = asking({"prompt": "?", "options": [ATTACKS[3]]}, str, refuse)
+refused.press("choose-0")
+display(refused)
+""",
+    ]
+    lab.write("hostile", cells)
+    shown = open_notebook("hostile")
+    shown.run_all()
+    shown.panel.locator(".abf").last.scroll_into_view_if_needed()
+    expect(shown.panel.locator(".abf-status").last).to_contain_text("<img src=x onerror=window.pwned=1>")
+    assert shown.page.evaluate("window.pwned") is None
+    assert shown.page.locator(".abf :is(script, iframe, img, object, svg, a, style)").count() == 0
