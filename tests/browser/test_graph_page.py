@@ -34,6 +34,13 @@ panel.update(dict(zip(names, names)))
 panel
 """
 
+TAMPERED = """
+panel.svg = panel.svg.replace('</svg>', '''
+  <script>window.pwned=1</script><foreignObject><p xmlns="http://www.w3.org/1999/xhtml" onclick="pwned=1"/>
+  </foreignObject><image href="x" onerror="window.pwned=1"/><style>*{fill:url(http://example.invalid)}</style>
+  <a href="javascript:window.pwned=1"><rect width="9" height="9" style="x:y" onmouseover="window.pwned=1"/></a></svg>''')
+"""
+
 HOSTILE = """
 from IPython.display import display
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
@@ -200,6 +207,19 @@ def test_hostile_text_does_not_run_and_nothing_leaves_the_machine(lab: Any, open
         url for url in asked if not url.startswith((lab.base, lab.base.replace("http", "ws"), "data:", "blob:"))
     ] == []
     assert shown.page.locator(".jp-OutputArea-output script, .jp-OutputArea-output iframe").count() == 0
+
+
+def test_the_page_checks_a_picture_before_it_adopts_it(lab: Any, open_notebook: Any) -> None:
+    lab.write("picture", [PANEL, TAMPERED])
+    shown = open_notebook("picture")
+    shown.run_all()
+    node(shown, "plan").wait_for()
+    port = shown.panel.locator(".ab_port")
+    assert shown.page.evaluate("window.pwned") is None
+    assert port.locator("script, foreignObject, image, style, iframe").count() == 0
+    attributes = port.evaluate("port => [...port.querySelectorAll('*')].flatMap(each => each.getAttributeNames())")
+    assert not [name for name in attributes if name.startswith("on") or name == "style"]
+    assert port.locator("a").get_attribute("href") is None
 
 
 def as_hex(colour: str) -> str:
