@@ -1,0 +1,222 @@
+"""Are the speed targets met? Run on request: `python -m tests.benchmarks.gates`.
+
+Every workload exists twice: done by agentbench, and `bare`, by plain asyncio doing the same work with one task and one
+gather per superstep. Both halves run in turn in one process, round after round. Machines differ and are shared, so
+times by themselves say little: what counts is the ratio of agentbench to bare inside one round, of which the median
+over all rounds is judged. Times are those of the processor, except where the work sleeps or calls another program
+(W10, drawing).
+
+Reading a row: the figure per unit of work for both halves (medians), the ratio (median, lowest..highest), the `gate`
+that must not be passed, the `goal` aimed at, and which of them is met. A few targets are figures of their own, such as
+memory. `W7 first use` is what importing agentbench and running one small workflow adds to a fresh process.
+
+    python -m tests.benchmarks.gates                    # all
+    python -m tests.benchmarks.gates W1 "W3 build"      # some
+    python -m tests.benchmarks.gates --strict           # exit code 1 if a gate is missed
+
+`pytest tests/benchmarks --benchmark-only` measures the same workloads with pytest-benchmark, for comparing versions
+(`--benchmark-autosave`, `--benchmark-compare`); `extra_info` of each result holds its ratio to bare.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tests.benchmarks import engine_workloads, fresh
+from tests.benchmarks.workload import Workload, measure
+
+ROUNDS = 9
+
+_PER_SECOND = {"us": 1e6, "ms": 1e3, "s": 1.0}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is demanded of a workload.
+
+    Attributes:
+        gate: Not to be passed.
+        goal: What we are after.
+        is_ratio: Both are ratios to bare; else figures in the unit of the workload.
+    """
+
+    gate: float
+    goal: float
+    is_ratio: bool = True
+
+
+TARGETS = {
+    "W1": Target(1.2, 0.6),
+    "W2": Target(3, 1.5),
+    "W3": Target(1.2, 0.7),
+    "W3 build": Target(10, 5, is_ratio=False),
+    "W6 engine": Target(4, 2),
+    "W7 build": Target(100, 40, is_ratio=False),
+    "W7 first use": Target(80, 30, is_ratio=False),
+    "W9 bytes": Target(300, 150, is_ratio=False),
+    "W9 drift": Target(1.1, 1.03, is_ratio=False),
+    "W10": Target(8, 4),
+    "W10 memory": Target(60, 40, is_ratio=False),
+    # Of a click that is to be on the page after so many ms; the browser's part is not in the figure.
+    "click 50": Target(100, 50, is_ratio=False),
+    "click 500": Target(200, 80, is_ratio=False),
+    "frame": Target(1, 0.2, is_ratio=False),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one workload.
+
+    Attributes:
+        name: Of the workload.
+        what: What a unit of work is.
+        unit: Of the figures.
+        figure: Of agentbench, the median over the rounds.
+        bare: Of the bare half, the median; `None` where there is none.
+        ratios: agentbench to bare, round by round.
+    """
+
+    name: str
+    what: str
+    unit: str
+    figure: float
+    bare: float | None = None
+    ratios: Sequence[float] = ()
+
+    @property
+    def target(self) -> Target | None:
+        """What is demanded of it, if anything."""
+        return TARGETS.get(self.name)
+
+    @property
+    def verdict(self) -> str:
+        """`goal`, `gate` or `MISSED`; empty where nothing is demanded."""
+        target = self.target
+        if target is None:
+            return ""
+        judged = statistics.median(self.ratios) if target.is_ratio else self.figure
+        return "goal" if judged <= target.goal else "gate" if judged <= target.gate else "MISSED"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as text."""
+        target, unit = self.target, self.unit
+        ratio = span = gate = goal = ""
+        if self.ratios:
+            ratio, span = f"{statistics.median(self.ratios):.2f}", f"{min(self.ratios):.2f}..{max(self.ratios):.2f}"
+        if target is not None:
+            of = "x" if target.is_ratio else f" {unit}"
+            gate, goal = f"{target.gate:g}{of}", f"{target.goal:g}{of}"
+        bare = "" if self.bare is None else f"{self.bare:.3g} {unit}"
+        return self.name, f"{self.figure:.3g} {unit}", bare, ratio, span, gate, goal, self.verdict, self.what
+
+
+HEAD = ("workload", "agentbench", "bare", "ratio", "min..max", "gate", "goal", "meets", "one unit is")
+
+
+def lines(rows: Sequence[Row]) -> list[str]:
+    """The rows as a table."""
+    cells = [HEAD, *(row.cells for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+
+
+def row_of(workload: Workload, rounds: int) -> Row:
+    """Measure a workload."""
+    figures = measure(workload, rounds)
+    scale = _PER_SECOND[workload.unit] / workload.per_call
+    medians = {half: scale * statistics.median(seconds) for half, seconds in figures.seconds.items()}
+    return Row(workload.name, workload.what, workload.unit, medians["agentbench"], medians.get("bare"), figures.ratios)
+
+
+def _first(name: str, what: str, script: str, bare: str, rounds: int) -> Row:
+    figures = fresh.first_use(script, bare, rounds)
+    added = [
+        1e3 * (ours - less) for ours, less in zip(figures.seconds["agentbench"], figures.seconds["bare"], strict=True)
+    ]
+    less = 1e3 * statistics.median(figures.seconds["bare"])
+    return Row(name, what, "ms", statistics.median(added), less, figures.ratios)
+
+
+def _kept_bytes(_: int) -> Row:
+    return Row("W9 bytes", "memory that a run keeps per superstep", "B", fresh.bytes_per_superstep())
+
+
+def _drift(rounds: int) -> Row:
+    drifts = [fresh.drift(time.process_time) for _ in range(max(1, rounds // 3))]
+    return Row("W9 drift", "last half of 100,000 supersteps to first tenth", "x", statistics.median(drifts))
+
+
+def _memory(_: int) -> Row:
+    mib = fresh.resident_mib()
+    return Row("W10 memory", "a process after W10", "MiB", float("nan") if mib is None else mib)
+
+
+def _first_use(rounds: int) -> Row:
+    what = "importing and one small run, added to plain asyncio (bare: the whole process)"
+    return _first("W7 first use", what, fresh.ONE_RUN, fresh.ASYNCIO, rounds)
+
+
+def _first_picture(rounds: int) -> Row:
+    what = "importing what draws, and a picture, added to the above (bare: the whole process)"
+    return _first("first picture", what, fresh.FIRST_PICTURE, fresh.ONE_RUN, rounds)
+
+
+Measure = Callable[[int], Row]
+
+
+def measures() -> dict[str, Measure]:
+    """What can be measured here, by name: rounds in, a row out. Notebook workloads need the notebook extra."""
+    workloads = list(engine_workloads.WORKLOADS)
+    more: dict[str, Measure] = {
+        "W7 first use": _first_use,
+        "W9 bytes": _kept_bytes,
+        "W9 drift": _drift,
+        "W10 memory": _memory,
+    }
+    if all(map(importlib.util.find_spec, ("ipywidgets", "pandas"))):
+        from tests.benchmarks import notebook_workloads
+
+        workloads += notebook_workloads.WORKLOADS
+        more["first picture"] = _first_picture
+    return {w.name: (lambda rounds, w=w: row_of(w, rounds)) for w in workloads} | more
+
+
+def measured(names: Sequence[str], rounds: int) -> Iterator[Row]:
+    """Measure these, or everything."""
+    known = measures()
+    for name in names or known:
+        yield known[name](rounds)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workload", nargs="*", help=f"all by default: {', '.join(measures())}")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds of each workload (default {ROUNDS})")
+    parser.add_argument("--strict", action="store_true", help="exit code 1 if a gate is missed")
+    chosen = parser.parse_args(arguments)
+    unknown = [name for name in chosen.workload if name not in measures()]
+    if unknown:
+        parser.error(f"no workload is called {', '.join(unknown)}; there are {', '.join(measures())}")
+    rows = []
+    for row in measured(chosen.workload, chosen.rounds):
+        sys.stderr.write(f"{row.name}\n")
+        rows.append(row)
+    said = lines(rows)
+    missed = [row.name for row in rows if row.verdict == "MISSED"]
+    if missed:
+        said += ["", f"Gate missed: {', '.join(missed)}."]
+    sys.stdout.write("\n".join(said) + "\n")
+    return 1 if missed and chosen.strict else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
