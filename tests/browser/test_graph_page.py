@@ -38,7 +38,7 @@ TAMPERED = """
 panel.svg = panel.svg.replace('</svg>', '''
   <script>window.pwned=1</script><foreignObject><p xmlns="http://www.w3.org/1999/xhtml" onclick="pwned=1"/>
   </foreignObject><image href="x" onerror="window.pwned=1"/><style>*{fill:url(http://example.invalid)}</style>
-  <a href="javascript:window.pwned=1"><rect width="9" height="9" style="x:y" onmouseover="window.pwned=1"/></a></svg>''')
+  <a href="javascript:window.pwned=1"><rect width="9" height="9" style="x:y" onmouseover="pwned=1"/></a></svg>''')
 """
 
 HOSTILE = """

@@ -30,8 +30,8 @@ class Broken:
 def test_markup_never_survives_and_plain_text_comes_back(text: str):
     escaped = esc(text, limit=None)
     assert not set("<>\"'") & set(escaped)
-    if not CONTROL.search(text) and "\\" not in text and text.isprintable():
-        assert html.unescape(escaped) == text
+    if "\\" not in escaped:  # nothing had to be spelled out
+        assert html.unescape(escaped) == text.replace("\r\n", "\n")
 
 
 @given(st.text())
