@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from agentbench.notebook.graph_view import draw as draw
     from agentbench.notebook.html_panel import HtmlGraphPanel as HtmlGraphPanel
     from agentbench.notebook.live_panel import GraphPanel as GraphPanel
+    from agentbench.notebook.magics import load_ipython_extension as load_ipython_extension
+    from agentbench.notebook.magics import unload_ipython_extension as unload_ipython_extension
     from agentbench.notebook.panel import make_graph_panel as make_graph_panel
     from agentbench.notebook.plots import Plot as Plot
     from agentbench.notebook.plots import lineage as lineage
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from agentbench.notebook.progress import progress as progress
     from agentbench.notebook.settings import Settings as Settings
     from agentbench.notebook.settings import configure as configure
-    from agentbench.notebook.settings import load_ipython_extension as load_ipython_extension
-    from agentbench.notebook.settings import unload_ipython_extension as unload_ipython_extension
     from agentbench.notebook.stepper import Stepper as Stepper
     from agentbench.notebook.stepper import stepper as stepper
     from agentbench.notebook.stepper_messages import StepperStatus as StepperStatus
@@ -66,7 +66,7 @@ _MODULE_OF = {
     "form": "forms",
     "lineage": "plots",
     "lineage_frame": "frames",
-    "load_ipython_extension": "settings",
+    "load_ipython_extension": "magics",
     "make_graph_panel": "panel",
     "messages_frame": "frames",
     "nest_state": "waiting",
@@ -80,7 +80,7 @@ _MODULE_OF = {
     "submit": "waiting",
     "timeline": "plots",
     "timeline_frame": "frames",
-    "unload_ipython_extension": "settings",
+    "unload_ipython_extension": "magics",
     "wait": "waiting",
 }
 

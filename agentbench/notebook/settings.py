@@ -2,15 +2,12 @@
 
 import difflib
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from agentbench._bridge import choose_engine_loop
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock, set_runtime_defaults
 
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
-
-__all__ = ["RendererName", "Settings", "Theme", "configure", "current", "load_ipython_extension", "parse_setting"]
+__all__ = ["RendererName", "Settings", "Theme", "configure", "current", "parse_setting"]
 
 RendererName = Literal["pure", "dot", "builtin", "wasm"]
 Theme = Literal["auto", "light", "dark"]
@@ -99,20 +96,6 @@ def parse_setting(name: str, text: str) -> Any:
     if name == "renderer" and word.lower() in _NONE:
         return None
     return _checked(name, word)
-
-
-def load_ipython_extension(ip: "InteractiveShell") -> None:
-    """Add the magics; called by `%load_ext agentbench`."""
-    from agentbench.notebook import magics
-
-    magics.load_ipython_extension(ip)
-
-
-def unload_ipython_extension(ip: "InteractiveShell") -> None:
-    """Take the magics away again; called by `%unload_ext agentbench`."""
-    from agentbench.notebook import magics
-
-    magics.unload_ipython_extension(ip)
 
 
 def _apply(changed: dict[str, Any]) -> None:

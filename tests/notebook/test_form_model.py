@@ -154,4 +154,4 @@ def test_no_check_ever_changes_what_was_typed(steps: list[tuple[str, str | None]
 
 def test_states_print_as_their_text():
     assert f"{FormState.EDITING}" == "editing"
-    assert "answered" in {FormState.ANSWERED}
+    assert {FormState.ANSWERED} == {"answered"}

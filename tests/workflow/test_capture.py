@@ -1,4 +1,4 @@
-# ruff: noqa: T201 - what handlers print is what is tested
+
 
 import asyncio
 import contextlib
