@@ -2,6 +2,7 @@ import json
 import statistics
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -9,11 +10,13 @@ pytest.importorskip("vega_datasets")
 
 from vega_datasets import local_data
 
+from agentbench._clock import runtime_defaults, set_runtime_defaults
 from agentbench.notebook.demo import Report, Years, build_workflow
 from agentbench.workflow.approval import Approval
 from agentbench.workflow.events import WorkflowRunState
 from agentbench.workflow.workflow import Workflow
 
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 ALL, WITHOUT_GAPS = Years(1970, 1982), Years(1976, 1979)
 
 
@@ -124,3 +127,53 @@ async def test_every_workflow_that_is_built_gives_the_same():
 async def test_years_without_cars_are_an_error_that_says_which_years_there_are():
     with pytest.raises(ValueError, match="no cars of 1990 to 1999; the data has 1970 to 1982"):
         await build_workflow().run(Years(1990, 1999))
+
+
+# --------------------------------------------------------------------------------------- the notebook that explains it
+
+
+@pytest.fixture(scope="module")
+def taught() -> dict[str, Any]:
+    """The variables of the first notebook once its workflow is built."""
+    cells = json.loads((NOTEBOOKS / "01_first_workflow.ipynb").read_text(encoding="utf-8"))["cells"]
+    variables: dict[str, Any] = {"__name__": "__main__"}
+    before = runtime_defaults()
+    for cell in cells:
+        if cell["cell_type"] == "code" and "workflow" not in variables:
+            lines = [line for line in cell["source"] if not line.startswith("%")]
+            exec("".join(lines), variables)
+    set_runtime_defaults(clock=before.clock, ids=before.ids, observe=before.observe)
+    return variables
+
+
+def test_the_notebook_builds_the_same_graph(taught: dict[str, Any]):
+    theirs, ours = taught["workflow"].graph_signature, build_workflow().graph_signature
+    assert theirs["edge_groups"] == ours["edge_groups"]
+    assert theirs["start_executor"] == ours["start_executor"]
+    # Classes of a notebook are those of its main module.
+    names = [{key: name.rpartition(".")[2] for key, name in each["executors"].items()} for each in (theirs, ours)]
+    assert names[0] == names[1]
+
+
+@pytest.mark.parametrize("years", [ALL, WITHOUT_GAPS])
+async def test_the_notebook_gives_the_same_report(taught: dict[str, Any], years: Years):
+    asked = await taught["workflow"].run(taught["Years"](years.first, years.last))
+    (request,) = asked.get_request_info_events()
+    (theirs,) = (await taught["workflow"].run(responses={request.request_id: Approval(approved=True)})).outputs
+    ours = await published(build_workflow(), years)
+    assert theirs.text == ours.text
+    assert theirs.table.equals(ours.table)
+
+
+def test_the_picture_beside_the_notebook_is_that_of_the_workflow():
+    pytest.importorskip("graphviz")
+    from agentbench.notebook.graph_view import draw
+
+    stored = ElementTree.parse(NOTEBOOKS / "car_report.svg").getroot()
+    now = ElementTree.fromstring(draw(build_workflow()).svg)
+    # Where things lie is the renderer's business; names, edges and words are not.
+    assert words(stored) == words(now), "Run: draw(build_workflow()).save('notebooks/car_report.svg')"
+
+
+def words(picture: ElementTree.Element) -> list[str]:
+    return sorted(filter(None, (text.strip() for text in picture.itertext())))
