@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import signal
@@ -79,6 +80,18 @@ class Lab:
             metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
         )
         nbformat.write(notebook, self.folder / f"{name}.ipynb")
+
+    def end_kernels(self) -> None:
+        """End all kernels, so that they take nothing from the next test."""
+        for session in json.loads(self._ask("sessions")):
+            self._ask(f"sessions/{session['id']}", method="DELETE")
+
+    def _ask(self, what: str, method: str = "GET") -> bytes:
+        headers = {"Authorization": f"token {self.token}"}
+        asked = urllib.request.Request(f"{self.base}/api/{what}", method=method, headers=headers)
+        with urllib.request.urlopen(asked, timeout=20) as answer:
+            said: bytes = answer.read()
+            return said
 
     def set_theme(self, *, dark: bool) -> None:
         """Choose the theme of pages that are opened from now on."""
@@ -179,9 +192,11 @@ def open_notebook(lab: Lab, browser: Any, request: pytest.FixtureRequest) -> Ite
         if failed:
             kept = lab.folder / f"failed-{request.node.name}-{number}.png"
             shown.page.screenshot(path=str(kept))
-            print(f"The page as it was: {kept}. The server's log: {lab.log}.")
+            told = f"The page as it was: {kept}. The server's log: {lab.log}."
+            request.node.add_report_section("teardown", "browser", told)
         problems += shown.problems
         context.close()
+    lab.end_kernels()
     assert problems == []
 
 

@@ -69,7 +69,15 @@ function makeTop(say, el) {
   const place = node("span", { class: "abs-place" });
   let stops = [];
   let shownAt = 0;
-  const goto = (index) => { if (stops[index] && index !== shownAt) say({ kind: "goto", id: stops[index][1] }); };
+  // Answers to quick moves come late: until the last one is answered, the slider is the person's.
+  let wanted = null;
+  let wantedUntil = 0;
+  const goto = (index) => {
+    if (!stops[index] || index === (wanted ?? shownAt)) return;
+    wanted = index;
+    wantedUntil = performance.now() + SAY_EVERY_MS;
+    say({ kind: "goto", id: stops[index][1] });
+  };
   slider.addEventListener("input", () => goto(Number(slider.value)));
   number.addEventListener("change", () => goto(Number(number.value) - 1));
   const line = node("span", { class: "abs-line" });
@@ -170,9 +178,12 @@ function makeTop(say, el) {
       slider.hidden = many;
       number.hidden = !many;
       slider.max = String(Math.max(count - 1, 0));
-      slider.value = String(shownAt);
       number.max = String(count);
-      number.value = String(shownAt + 1);
+      if (wanted === null || shownAt === wanted || performance.now() > wantedUntil) {
+        wanted = null;
+        slider.value = String(shownAt);
+        number.value = String(shownAt + 1);
+      }
       for (const control of [slider, number]) control.disabled = !view.scrubbing;
       slider.setAttribute("aria-valuetext", count ? `${stops[shownAt]?.[0]}, ${shownAt + 1} of ${count}` : "none yet");
       write(place, view.position);

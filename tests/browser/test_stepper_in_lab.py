@@ -1,0 +1,345 @@
+"""The stepper as a person meets it: a JupyterLab page, a mouse, a keyboard."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.notebook.attacks import ATTACKS
+
+SETUP = "from agentbench.notebook import stepper\nfrom review_flow import build"
+SHOW = "panel = stepper(build(), 'cats', height=320)\npanel"
+
+HEADER = ".abs-header"
+STATUS = "[role=status].abs-quiet"
+# What the graph says of a node to a screen reader: "review, waiting for a person".
+NODE = "[aria-label^='{}']"
+
+ACTIVE = "() => document.activeElement?.textContent ?? ''"
+# The colour of an element's text, and of the ground that it stands on.
+COLOURS = """
+(selector) => {
+  const see = (el) => getComputedStyle(el);
+  let at = document.querySelector(selector);
+  const text = see(at).color;
+  while (at.parentElement && /, 0\\)$|transparent/.test(see(at).backgroundColor)) at = at.parentElement;
+  return [text, see(at).backgroundColor];
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def flow_beside_the_notebooks(lab: Any) -> None:
+    shutil.copy(Path(__file__).with_name("review_flow.py"), lab.folder)
+
+
+def shown(lab: Any, open_notebook: Any, name: str, *cells: str, **page: Any) -> Any:
+    """A page on which the cells were run."""
+    lab.write(name, [SETUP, *cells])
+    opened = open_notebook(name, **page)
+    opened.run_all()
+    return opened
+
+
+def header(page: Any) -> Any:
+    return page.panel.locator(HEADER)
+
+
+def node(page: Any, name: str) -> Any:
+    return page.panel.locator(f".ab_node{NODE.format(name)}").first
+
+
+def expect(what: Any) -> Any:
+    from playwright.sync_api import expect as expect_
+
+    expect_.set_options(timeout=30_000)
+    return expect_(what)
+
+
+def test_a_step_changes_graph_and_log_and_keeps_the_focus(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "step", SHOW)
+    expect(header(page)).to_contain_text("ready")
+    page.shot("light-ready")
+    page.button("Step").click()
+    expect(header(page)).to_contain_text("superstep 0")
+    expect(header(page)).to_contain_text("paused")
+    expect(page.panel.locator(".abs-last")).to_have_text("superstep 0: plan got 1 message")
+    expect(node(page, "plan")).to_have_attribute("aria-label", "plan, start, done")
+    expect(node(page, "library")).to_have_attribute("aria-label", "library, queued")
+    assert page.page.evaluate(ACTIVE) == "Step"
+    page.shot("light-paused")
+
+
+def test_a_slow_superstep_shows_who_is_at_work_and_keeps_the_keys_off_the_notebook(
+    lab: Any, open_notebook: Any
+) -> None:
+    page = shown(lab, open_notebook, "slow", "panel = stepper(build(seconds=2.0), 'cats', height=320)\npanel")
+    page.button("Step").click()
+    expect(header(page)).to_contain_text("paused")
+    page.page.keyboard.press("s")
+    expect(header(page)).to_contain_text("stepping: library")
+    expect(page.button("Step")).to_be_disabled()
+    expect(page.button("Pause")).to_be_enabled()
+    expect(node(page, "library")).to_have_attribute("aria-label", "library, running")
+    page.shot("light-stepping")
+    cells = page.panel.locator(".jp-Cell").count()
+    for key in ("x", "b", "y", "d", "d"):  # in command mode these cut, insert, retype and delete cells
+        page.page.keyboard.press(key)
+    expect(header(page)).to_contain_text("superstep 1")
+    assert page.panel.locator(".jp-Cell").count() == cells
+    assert page.page.evaluate(ACTIVE) == "Step"
+
+
+def test_a_question_is_answered_where_it_is_asked(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "answer", SHOW)
+    page.button("Run").click()
+    expect(header(page)).to_contain_text("waiting for a person")
+    expect(page.panel.locator(STATUS)).to_have_text("superstep 2, waiting for a person, 1 request")
+    expect(page.panel.get_by_text("Publish this draft?")).to_be_visible()
+    # The form has the focus, no button of it.
+    page.page.wait_for_function(f"() => ({ACTIVE})().includes('Publish this draft?')")
+    page.shot("light-waiting")
+    page.button("Approve").click()
+    expect(header(page)).to_contain_text("done")  # Run goes through: it went on by itself
+    expect(page.panel.locator(".abs-banner-text")).to_have_text(
+        "Done. Output: published: 3 papers in library, 3 papers in archive"
+    )
+    page.shot("light-done")
+
+
+def test_a_rejection_goes_another_way(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "reject", SHOW)
+    page.button("Run").click()
+    page.button("Reject").click()
+    expect(page.panel.locator(".abs-banner-text")).to_have_text("Done. Output: rejected")
+
+
+def test_an_awaiting_cell_ends_when_its_question_is_answered(lab: Any, open_notebook: Any) -> None:
+    lab.write("await", [SETUP, SHOW, "print('ended as', await panel.arun())"])
+    page = open_notebook("await")
+    page.run_all(finished=False)
+    page.button("Approve").click()
+    expect(page.panel.get_by_text("ended as done")).to_be_visible()
+
+
+@pytest.mark.parametrize("holds", ["at a question", "in a handler"])
+def test_the_stop_button_of_the_notebook_ends_an_awaiting_cell(lab: Any, open_notebook: Any, holds: str) -> None:
+    build = "build(holds=True)" if holds == "in a handler" else "build()"
+    lab.write("interrupt", [SETUP, f"panel = stepper({build}, 'cats', height=320)\npanel", "await panel.arun()"])
+    page = open_notebook("interrupt")
+    page.run_all(finished=False)
+    expect(header(page)).to_contain_text("running: library" if holds == "in a handler" else "waiting for a person")
+    page.page.locator("[data-command='notebook:interrupt-kernel'], [title^='Interrupt the kernel']").first.click()
+    expect(page.panel.locator("[data-mime-type='application/vnd.jupyter.stderr']")).to_contain_text("CancelledError")
+    page.page.locator("#jp-bottom-panel, #jp-main-statusbar").get_by_text("| Idle").first.wait_for()
+    # Nothing is lost: the question is still open, or the superstep can be taken again.
+    expect(header(page)).to_contain_text("ready" if holds == "in a handler" else "waiting for a person")
+
+
+def test_looking_back_and_going_on_from_there(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "back", SHOW)
+    page.button("Run").click()
+    page.button("Approve").click()
+    expect(header(page)).to_contain_text("done")
+    run = page.panel.locator(".abs-run").text_content()
+    slider = page.panel.get_by_role("slider", name="Checkpoint")
+    slider.focus()
+    for _ in range(5):
+        slider.press("ArrowLeft")
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("Viewing 1 of 6 (superstep 0).")
+    expect(page.panel.locator(".abs-title")).to_have_text("Shared state after superstep 0")
+    expect(node(page, "plan")).to_have_attribute("aria-label", "plan, start, done")
+    page.button("Step").click()
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("starts a new run there")
+    page.shot("light-ask")
+    page.button("Keep looking").click()
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("Viewing 1 of 6")
+    page.button("Step").click()
+    page.button("Start a new run here").click()
+    expect(header(page)).to_contain_text("superstep 1")
+    assert page.panel.locator(".abs-run").text_content() != run
+
+
+def test_a_failure_is_told_and_its_superstep_taken_again(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "fail", "panel = stepper(build(fails=True), 'cats', height=320)\npanel")
+    page.button("Run").click()
+    expect(header(page)).to_contain_text("failed")
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("library failed: ConnectionError: the index")
+    expect(node(page, "library")).to_have_attribute("aria-label", "library, failed")
+    page.panel.get_by_text("details").click()
+    expect(page.panel.locator(".abs-banner pre")).to_contain_text("Traceback")
+    page.shot("light-failed")
+    page.button("Retry step").click()
+    expect(header(page)).to_contain_text("superstep 1")
+
+
+def test_everything_can_be_done_without_a_mouse(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "keys", SHOW)
+    keyboard = page.page.keyboard
+    page.button("Step").focus()
+    keyboard.press("s")
+    expect(header(page)).to_contain_text("superstep 0")
+    keyboard.press("?")
+    expect(page.panel.get_by_text("Keys, while the focus is in this panel")).to_be_visible()
+    keyboard.press("?")
+    keyboard.press("r")
+    expect(header(page)).to_contain_text("waiting for a person")
+    page.page.wait_for_function(f"() => ({ACTIVE})().includes('Publish this draft?')")  # the form has the focus
+    for _ in range(3):  # its text, which scrolls; Reject; Approve
+        keyboard.press("Tab")
+    assert page.page.evaluate(ACTIVE) == "Approve"
+    keyboard.press("Enter")
+    expect(header(page)).to_contain_text("done")
+    page.panel.get_by_role("tab", name="State").focus()
+    keyboard.press("ArrowRight")
+    expect(page.panel.get_by_role("tab", name="Messages")).to_have_attribute("aria-selected", "true")
+    keyboard.press("Escape")
+    assert page.page.evaluate(ACTIVE) == "Step"
+
+
+def test_a_selected_node_opens_its_tab(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "select", SHOW)
+    page.button("Step").click()
+    node(page, "plan").click()
+    expect(page.panel.get_by_role("tab", name="Node")).to_have_attribute("aria-selected", "true")
+    expect(page.panel.locator(".abs-title")).to_have_text("plan")
+    expect(page.panel.locator(".abs-rows > li").first).to_contain_text("done")
+
+
+def test_a_value_opens_level_by_level(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "tree", SHOW)
+    page.button("Run").click()
+    expect(page.panel.locator(".abs-title")).to_have_text("Shared state after superstep 2")
+    page.panel.get_by_role("button", name="Open found").click()
+    expect(page.panel.locator(".abs-rows .abs-rows > li").last).to_contain_text("3 papers in archive")
+
+
+def test_two_panels_of_one_stepper_stay_in_step(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "twice", SHOW, "panel.show()")
+    page.button("Step").first.click()
+    for place in (0, 1):
+        expect(header(page).nth(place)).to_contain_text("superstep 0")
+
+
+def test_a_panel_comes_back_after_a_reload(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "reload", SHOW)
+    page.button("Step").click()
+    expect(header(page)).to_contain_text("superstep 0")
+    page.page.keyboard.press("Control+s")
+    page.page.reload()
+    expect(header(page)).to_contain_text("superstep 0")
+    page.button("Step").click()
+    expect(header(page)).to_contain_text("superstep 1")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_text_can_be_read_in_both_themes(lab: Any, open_notebook: Any, dark: bool) -> None:
+    page = shown(lab, open_notebook, "theme", SHOW, dark=dark)
+    theme = "dark" if dark else "light"
+    page.button("Step").click()
+    expect(header(page)).to_contain_text("superstep 0")
+    parts = [
+        ".abs-name",
+        ".abs-run",
+        ".abs-status",
+        ".abs-banner-text",
+        ".abs-first",
+        ".abs-tab",
+        ".abs-last",
+        ".abs-title",
+    ]
+    for part in parts:
+        assert contrast(*page.page.evaluate(COLOURS, part)) >= 4.5, part
+    page.shot(f"{theme}-paused")
+    page.button("Run").click()
+    expect(header(page)).to_contain_text("waiting")
+    assert contrast(*page.page.evaluate(COLOURS, ".abs-status")) >= 4.5
+    page.shot(f"{theme}-waiting")
+    page.button("Approve").click()
+    expect(header(page)).to_contain_text("done")
+    assert contrast(*page.page.evaluate(COLOURS, ".abs-status")) >= 4.5
+    page.shot(f"{theme}-done")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_on_a_narrow_page_everything_stacks_and_nothing_is_cut_off(lab: Any, open_notebook: Any, dark: bool) -> None:
+    page = shown(lab, open_notebook, "narrow", SHOW, dark=dark, width=700)
+    page.button("Run").click()
+    expect(header(page)).to_contain_text("waiting")
+    graph, side = page.panel.locator(".abs-graph").bounding_box(), page.panel.locator(".abs-side").bounding_box()
+    assert side["y"] >= graph["y"] + graph["height"]
+    frame = page.panel.locator(".abs-frame")
+    assert frame.evaluate("el => el.scrollWidth <= el.clientWidth + 1")
+    page.shot(f"{'dark' if dark else 'light'}-narrow", frame)
+
+
+def test_buttons_are_large_enough_to_hit(lab: Any, open_notebook: Any) -> None:
+    page = shown(lab, open_notebook, "size", SHOW)
+    page.button("Step").click()
+    page.panel.get_by_role("tab", name="Events").click()
+    expect(page.panel.locator(".abs-fold").first).to_be_visible()
+    for box in page.panel.locator(".abs-frame :is(button, [role=slider], input)").all():
+        if box.is_visible():
+            size = box.bounding_box()
+            assert min(size["width"], size["height"]) >= 24, box.evaluate("el => el.outerHTML")
+
+
+def test_what_models_and_people_write_is_shown_and_never_run(lab: Any, open_notebook: Any) -> None:
+    attack_cells = [
+        f"attacks = {ATTACKS!r}",
+        """
+from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflow.context import WorkflowContext
+from agentbench.workflow.executor import Executor
+from agentbench.workflow.handlers import handler
+
+class Evil(Executor):
+    @handler
+    async def go(self, texts: list[str], ctx: WorkflowContext[list[str], str]) -> None:
+        if not self.id.startswith('0 '):
+            raise ValueError(' '.join(texts))
+        for number, text in enumerate(texts):
+            print(text)
+            ctx.set_state(text or str(number), {text: text})
+        await ctx.request_info({'question': texts[0], 'details': texts}, str)
+        await ctx.send_message(texts)
+
+evil = [Evil(id=f'{number} {text}') for number, text in enumerate(attacks)]
+workflow = WorkflowBuilder(start_executor=evil[0], name=attacks[0]).add_fan_out_edges(evil[0], evil[1:]).build()
+panel = stepper(workflow, attacks, height=320)
+panel
+""",
+    ]
+    page = shown(lab, open_notebook, "attacks", *attack_cells)
+    page.button("Step").click()
+    expect(page.panel.locator(".abs-requests .abf")).to_be_visible()
+    for tab in ("Messages", "Events", "State"):
+        page.panel.get_by_role("tab", name=tab).click()
+        expect(page.panel.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+        page.panel.locator(".abs-fold").first.click()
+        expect(page.panel.locator(".abs-rows .abs-rows > li").first).to_be_visible()
+    page.button("Expand").click()
+    expect(page.panel.locator(".abs-lines > li").first).to_be_visible()
+    page.button("Step").click()
+    expect(header(page)).to_contain_text("failed")
+    page.panel.locator(".abs-banner summary").click()
+    expect(page.panel.locator(".abs-banner pre")).to_be_visible()
+    page.shot("light-attacks")
+    assert page.page.evaluate("() => window.pwned") is None
+    assert page.panel.locator(".abs-frame :is(script, iframe, object, img, a[href])").count() == 0
+
+
+def contrast(text: str, ground: str) -> float:
+    """The contrast of two colours as a page tells them, from 1 to 21."""
+    lighter, darker = sorted((_luminance(text), _luminance(ground)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    numbers = colour[colour.index("(") + 1 : -1].split(",")[:3]
+    channels = [float(number) / 255 for number in numbers]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
