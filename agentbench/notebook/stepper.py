@@ -387,6 +387,8 @@ class Stepper:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """The panel, and one fixed line of text: what it shows is never part of a stored output."""
+        if self.status is StepperStatus.CLOSED:
+            return {"text/plain": repr(self)}
         try:
             bundle: dict[str, Any] = self._screen.widget._repr_mimebundle_() or {}
         except WidgetsUnavailable as error:

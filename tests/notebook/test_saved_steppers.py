@@ -1,0 +1,97 @@
+"""What a notebook keeps of its steppers when it is run and saved with the state of all widgets."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+pytest.importorskip("nbconvert")
+
+ROOT = Path(__file__).parents[2]
+
+CELLS = [
+    """
+from dataclasses import dataclass
+from agentbench import Executor, WorkflowBuilder, WorkflowContext, handler, response_handler
+from agentbench.notebook import configure, stepper
+
+configure(deterministic=True)
+
+@dataclass
+class Ask:
+    prompt: str
+
+class Review(Executor):
+    @handler
+    async def review(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        print("S3CRET-printed")
+        ctx.set_state("draft", "S3CRET-state")
+        await ctx.request_info(Ask("S3CRET-question"), str)
+
+    @response_handler
+    async def answered(self, asked: Ask, answer: str, ctx: WorkflowContext[str, str]) -> None:
+        raise ValueError("S3CRET-error " + answer)
+
+workflow = WorkflowBuilder(start_executor=Review(id="review"), name="flow").build()
+""",
+    "panel = stepper(workflow, 'S3CRET-input')\npanel",
+    "panel.step()\nNone",
+    "panel.respond(panel.pending[0].request_id, 'S3CRET-answer')",
+    "print(panel.run(), panel)",
+    "panel",
+    "panel.snapshot()",
+    "panel.close()\npanel",
+]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("saved")
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in CELLS],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
+    nbformat.write(notebook, folder / "flow.ipynb")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder / ".ipython")}
+    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--output", "saved", "flow.ipynb"]
+    done = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr.decode()
+    return (folder / "saved.ipynb").read_text(encoding="utf-8")
+
+
+def outputs_of(saved: str) -> list[Any]:
+    return [output for cell in nbformat.reads(saved, as_version=4).cells for output in cell.outputs]
+
+
+def test_the_state_of_the_widgets_holds_nothing_of_the_run(saved: str) -> None:
+    state = json.loads(saved)["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
+    assert state
+    assert "S3CRET" not in json.dumps(state)
+
+
+def test_outputs_are_one_fixed_line_beside_the_widget_and_equal_from_run_to_run(saved: str) -> None:
+    texts = [
+        output["data"]["text/plain"]
+        for output in outputs_of(saved)
+        if "application/vnd.jupyter.widget-view+json" in output.get("data", {})
+    ]
+    assert texts[:2] == ["Stepper(flow, no superstep yet, ready)", "Stepper(flow, superstep 1, failed)"]
+
+
+def test_a_snapshot_leaves_a_picture_where_the_widget_was(saved: str) -> None:
+    pictures = [output["data"] for output in outputs_of(saved) if "image/svg+xml" in output.get("data", {})]
+    assert pictures
+    assert "review (start, output, asks a person) [failed]" in pictures[0]["text/plain"]
+    assert "S3CRET" not in json.dumps(pictures)
+
+
+def test_only_what_the_workflow_itself_prints_is_printed(saved: str) -> None:
+    printed = "".join(output.get("text", "") for output in outputs_of(saved) if output.output_type == "stream")
+    assert printed.splitlines() == ["S3CRET-printed", "failed Stepper(flow, superstep 1, failed)"]
