@@ -109,6 +109,7 @@ class FormPage:
             self._say_status()
 
     def _ready(self, message: Message) -> None:
+        _ = self._form.state  # a deadline may have passed since
         self._say(
             {
                 "kind": "form",

@@ -332,6 +332,7 @@ class Form:
     @property
     def text(self) -> str:
         """The form in words, with the code that answers it. Shows nothing that was typed."""
+        self._check_deadline()
         return form_text(self._content, self._model, request=self._request_id is not None)
 
     def close(self) -> None:

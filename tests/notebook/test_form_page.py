@@ -202,6 +202,14 @@ def test_a_deadline_that_passes_is_noticed_when_the_page_says_it_is_due():
     assert page.last("status")["note"] == "Too late: the deadline was 2024-01-01 00:00:00 UTC."
 
 
+def test_a_form_shown_too_late_says_so_at_once():
+    asked = ask({"prompt": "?", "deadline": "2023-12-31T00:00:00Z"}, str)
+    page = Page(asked)
+    page.say("ready")
+    assert page.last("form")["status"]["state"] == "expired"
+    assert "This form is expired." in ask({"prompt": "?", "deadline": "2023-12-31T00:00:00Z"}, str).text
+
+
 def test_a_submitted_value_can_be_changed_from_the_page():
     made = form(int, value=3)
     page = Page(made)
@@ -304,3 +312,17 @@ def test_a_closed_page_hears_no_more_changes():
     page.heard.clear()
     asked.set_raw("value", "x")
     assert page.heard == []
+
+
+@pytest.mark.parametrize(
+    ("action", "raw", "said"),
+    [
+        ("approve", {}, "approved"),
+        ("reject", {"reason": {"text": "too\nlong"}}, "rejected (too long)"),
+        ("edit", {"edited": {"text": '{"a": 2, "token": "t"}'}}, "approved with {'a': 2, 'token': •••}"),
+    ],
+)
+def test_a_decision_is_said_in_words(action: str, raw: dict[str, Any], said: str):
+    page = Page(ask({"arguments": {"a": 1}, "editable": True}, Approval))
+    page.say("press", action=action, raw=raw)
+    assert page.last("status")["note"] == f"Answered here at 00:00:00 UTC on 2024-01-01: {said}"

@@ -260,6 +260,18 @@ def test_a_click_does_not_wait_for_the_answer_to_be_taken():
     assert (asked.state, asked.value) == (FormState.ANSWERED, "x")
 
 
+def test_a_cancelled_sending_puts_the_text_back():
+    answered: Future[None] = Future()
+    asked, _ = ask("Title?", str, lambda request_id, answer: answered)
+    asked.press("submit", {"value": "x"})
+    ended = threading.Event()
+    asked._model.on_change(lambda paths, origin: ended.set())
+    answered.cancel()
+    answered.set_running_or_notify_cancel()
+    assert ended.wait(10)
+    assert (asked.state, asked.refusal, asked.raw) == (FormState.REFUSED, "Sending was cancelled.", {"value": "x"})
+
+
 def test_a_form_submitted_on_the_engine_thread_does_not_wait_for_itself():
     async def respond(request_id: str, answer: Any) -> None:
         await asyncio.sleep(0)
@@ -358,6 +370,15 @@ def test_events_of_two_runs_with_one_request_id_stay_apart():
     second.set_raw("value", "new")
     second.submit()
     assert receiver.answers == [("r1", "new")]
+
+
+def test_only_so_many_requests_are_remembered():
+    requests = [WorkflowEvent.request_info("r", "review", "Title?", str) for _ in range(200)]
+    shown = [request_form(request, respond=Receiver()) for request in requests]
+    shown[0].set_raw("value", "long ago")
+    shown[-1].set_raw("value", "just now")
+    assert request_form(requests[0], respond=Receiver()).raw == {}
+    assert request_form(requests[-1], respond=Receiver()).raw == {"value": "just now"}
 
 
 # ---- forms without a request

@@ -298,6 +298,21 @@ def test_long_messages_are_previewed_in_one_line(storage: InMemoryCheckpointStor
     assert "\n" not in row["preview"]
 
 
+def test_traces_and_odd_values_have_their_place():
+    from agentbench import WorkflowCheckpoint, WorkflowMessage
+
+    class Odd:
+        def __repr__(self) -> str:
+            raise RuntimeError("no")
+
+    trace = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+    sent = [WorkflowMessage(Odd(), "a", trace_contexts=[trace]), WorkflowMessage(b"12345", "a", trace_contexts=[{}])]
+    frame = messages_frame(WorkflowCheckpoint("w", "h", messages={"a": sent}))
+    assert frame["trace_id"].fillna("-").tolist() == ["4bf92f3577b34da6a3ce929d0e0e4736", "-"]
+    assert frame["size"].tolist() == [0, 5]
+    assert "RuntimeError" in frame["preview"].iloc[0]
+
+
 def test_a_run_without_storage_has_no_messages_and_says_so():
     run = run_sync(answered(None))
     with pytest.warns(UserWarning, match="checkpoint_storage="):
@@ -398,6 +413,24 @@ def test_a_list_of_events_is_a_run(storage: InMemoryCheckpointStorage):
     pd.testing.assert_frame_equal(events_frame(run.events), events_frame(run))
 
 
+def test_events_are_narrowed_by_superstep_and_moment(storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    late = events_frame(run, since=3)
+    assert set(late["superstep"]) == {3}
+    moment = late["time"].iloc[-2]
+    assert list(events_frame(run, since=moment.isoformat()).index) == list(late.index[-2:])
+    assert len(events_frame(run, run_id="run-9")) == 0
+
+
+def test_a_saved_checkpoint_is_previewed_by_its_id_and_a_failure_by_its_error(storage: InMemoryCheckpointStorage):
+    from agentbench import WorkflowErrorDetails, WorkflowEvent
+
+    saved = events_frame(run_sync(answered(storage))).query("type == 'checkpoint_saved'")
+    assert saved["preview"].iloc[0] == "cp-0001"
+    failed = WorkflowEvent.failed(WorkflowErrorDetails("ValueError", "broken"))
+    assert events_frame([failed])["preview"].tolist() == ["ValueError: broken"]
+
+
 def test_an_observed_result_has_its_status_events_in_their_places():
     async def main() -> Any:
         return await review().run("Once", options=RunOptions(observe=True))
@@ -493,6 +526,40 @@ def test_runs_are_told_by_handles_and_by_checkpoints_alike(storage: InMemoryChec
     assert pd.isna(told["tokens_in"])
     assert pd.isna(told["error"])
     assert len(runs_frame([run, storage, run])) == 1
+
+
+@pytest.mark.parametrize(
+    ("facts", "status"),
+    [
+        ({}, "IDLE"),
+        ({"n_messages": 1}, "IN_PROGRESS"),
+        ({"n_requests": 1}, "IDLE_WITH_PENDING_REQUESTS"),
+        ({"source": "stop", "n_messages": 1}, "CANCELLED"),
+        ({"source": "error"}, "FAILED"),
+    ],
+)
+def test_the_last_checkpoint_tells_in_which_state_a_run_was_left(facts: dict[str, Any], status: str):
+    from agentbench import CheckpointInfo
+
+    first = CheckpointInfo("w", "a", 0, "2024-01-01T00:00:00Z", run_id="r", n_messages=1)
+    last = CheckpointInfo("w", "b", 1, "2024-01-01T00:00:02Z", run_id="r", **facts)
+    row: Any = runs_frame([first, last]).loc["r"]
+    assert (row["status"], row["duration_s"]) == (status, 2.0)
+
+
+def test_a_request_that_is_brought_up_again_keeps_its_first_moment(storage: InMemoryCheckpointStorage):
+    async def main() -> WorkflowRun:
+        run = review().start("Once", checkpoint_storage=storage)
+        await run.result()
+        await run.restore_checkpoint(run.checkpoints[0])
+        await run.result()
+        return run
+
+    run = run_sync(main())
+    assert [event.type for event in run.events].count("request_info") == 2
+    frame = requests_frame(run)
+    assert len(frame) == 1
+    assert frame["asked"].iloc[0] == events_frame(run).query("type == 'request_info'")["time"].iloc[0]
 
 
 def test_results_without_an_id_are_rows_of_their_own():

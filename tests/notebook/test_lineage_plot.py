@@ -65,6 +65,17 @@ def test_the_text_indents_branches_and_names_where_they_begin():
     ]
 
 
+def test_each_kind_of_checkpoint_has_a_sign_of_its_own():
+    infos = [cp(n, n - 1 if n else None) for n in range(100)]
+    infos += [cp(100, 50, source="fork", forked_from="cp-50"), cp(101, 100, n_requests=1), cp(102, 101, source="error")]
+    svg = lineage_svg(lineage_rows(infos), title="t")
+    assert svg.count('class="ab_edit"') == 1
+    assert svg.count('class="ab_wait"') == 1
+    assert svg.count('class="ab_bad"') == 1
+    assert svg.count('r="2"') == 3 * 2  # two folded stretches, three dots each
+    assert svg.count("ab_fork") == 2  # its rule and its link
+
+
 def test_a_text_never_has_more_than_sixty_lines_and_a_title():
     comb = [cp(0, None), *(cp(n, 0) for n in range(1, 150))]
     assert len(lineage_text(lineage_rows(comb), title="t").split("\n")) <= MAX_ROWS + 1

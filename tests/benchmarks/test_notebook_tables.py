@@ -1,0 +1,104 @@
+"""How long frames, timelines and forms take. Prints figures and judges none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentbench import CheckpointInfo, WorkflowCheckpoint, WorkflowEvent, WorkflowMessage
+from agentbench.workflow.events import EventStamps
+
+pytest.importorskip("pandas")
+pytest.importorskip("pytest_benchmark")
+
+
+def infos(count: int) -> list[CheckpointInfo]:
+    return [
+        CheckpointInfo(
+            "w",
+            f"cp-{n}",
+            n,
+            f"2024-01-01T{n // 3600:02d}:{n // 60 % 60:02d}:{n % 60:02d}.000000+00:00",
+            previous_checkpoint_id=f"cp-{n - 1}" if n else None,
+            seq=n + 1,
+            run_id=f"run-{n // 1000}",
+        )
+        for n in range(count)
+    ]
+
+
+def checkpoints(count: int) -> list[WorkflowCheckpoint]:
+    return [
+        WorkflowCheckpoint(
+            "w",
+            "hash",
+            checkpoint_id=info.checkpoint_id,
+            previous_checkpoint_id=info.previous_checkpoint_id,
+            iteration_count=info.iteration,
+            timestamp=info.timestamp,
+            messages={"a": [WorkflowMessage(f"text {info.iteration}", "a"), WorkflowMessage({"n": 1}, "a")]},
+            state={"n": info.iteration, "draft": {"text": f"version {info.iteration // 3}"}},
+        )
+        for info in infos(count)
+    ]
+
+
+def events(supersteps: int, executors: int) -> list[WorkflowEvent[Any]]:
+    made: list[WorkflowEvent[Any]] = []
+    for step in range(supersteps):
+        started = WorkflowEvent.superstep_started(step)
+        calls = [WorkflowEvent.executor_invoked(f"worker {n}", f"text {step}") for n in range(executors)]
+        ends = [WorkflowEvent.executor_completed(f"worker {n}", ["sent"]) for n in range(executors)]
+        for event in (started, *calls, *ends, WorkflowEvent.superstep_completed(step)):
+            event._stamps = EventStamps(len(made) + 1, "run-1", step, 1_704_067_200_000_000_000 + len(made) * 1_000_000)
+            made.append(event)
+    return made
+
+
+def test_10000_infos_to_a_frame(benchmark: Any):
+    from agentbench.notebook import checkpoints_frame
+
+    given = infos(10_000)
+    assert len(benchmark(checkpoints_frame, given)) == 10_000
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["changes", "wide"])
+def test_10000_states_to_a_frame(benchmark: Any, wide: bool):
+    from agentbench.notebook import state_frame
+
+    given = checkpoints(10_000)
+    assert len(benchmark(state_frame, given, wide=wide)) >= 10_000
+
+
+def test_20000_messages_to_a_frame(benchmark: Any):
+    from agentbench.notebook import messages_frame
+
+    given = checkpoints(10_000)
+    assert len(benchmark(messages_frame, given)) == 20_000
+
+
+def test_60000_events_to_a_frame(benchmark: Any):
+    from agentbench.notebook import events_frame
+
+    given = events(10_000, 2)
+    assert len(benchmark(events_frame, given)) == 60_000
+
+
+@pytest.mark.parametrize("bars", [300, 5000])
+def test_a_timeline(benchmark: Any, bars: int):
+    from agentbench.notebook import timeline
+
+    given = events(bars // 4, 4)
+    assert benchmark(lambda: timeline(given).svg).startswith("<svg")
+
+
+def test_a_form_and_its_check(benchmark: Any):
+    from agentbench.notebook import form
+
+    def make() -> bool:
+        made = form(int, value=3)
+        made.set_raw("value", "12")
+        return made.validate()
+
+    assert benchmark(make)
