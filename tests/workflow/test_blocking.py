@@ -150,6 +150,8 @@ async def test_a_context_of_a_plain_function_is_closed_with_it():
     for late in (lambda: kept[0].send_message("late"), lambda: kept[0].set_state("late", 1)):
         with pytest.raises(RuntimeError, match="had ended"):
             late()
+        with pytest.raises(RuntimeError, match="had ended"):
+            await asyncio.to_thread(late)
     assert workflow.runner.context.messages == {}
     assert not workflow.state.has_pending
 
@@ -252,6 +254,34 @@ async def test_a_thread_that_waits_for_the_loop_is_freed_when_its_run_is_cancell
     go_on.set()
     # The loop stands still here: it finds the cancellation first, then the call.
     assert calling.wait(PATIENCE)
+    with pytest.raises(asyncio.CancelledError):
+        await driver
+    await in_thread(freed)
+    assert workflow.runner.context.messages == {}
+
+
+async def test_several_threads_of_a_function_are_freed_when_its_run_is_cancelled():
+    entered, go_on, freed = threading.Event(), threading.Event(), threading.Event()
+    calling = threading.Barrier(5)
+
+    def act(message, ctx):
+        def call(n):
+            calling.wait(PATIENCE)
+            ctx.send_message(n)
+            ctx.set_state(f"late {n}", n)
+
+        entered.set()
+        assert go_on.wait(PATIENCE)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(call, range(4)))
+        freed.set()
+
+    workflow = flow(plain(act))
+    driver = asyncio.ensure_future(workflow.run("x"))
+    await in_thread(entered)
+    driver.cancel()
+    go_on.set()
+    calling.wait(PATIENCE)
     with pytest.raises(asyncio.CancelledError):
         await driver
     await in_thread(freed)

@@ -1,5 +1,3 @@
-
-
 import asyncio
 import contextlib
 import io
@@ -131,6 +129,7 @@ async def test_what_others_print_meanwhile_is_not_heard(capsys):
     other = threading.Thread(target=print, args=("nor mine",))
     other.start()
     other.join()
+    logging.getLogger("shop").warning("nor mine")
     go_on.set()
     assert texts(await run) == [("node", "mine")]
     assert "not mine\nnor mine\n" in capsys.readouterr().out

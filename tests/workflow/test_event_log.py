@@ -331,6 +331,18 @@ async def test_changes_of_shared_state_are_told_with_their_writers():
     ]
 
 
+async def test_a_key_that_is_deleted_is_told_with_who_did_it():
+    class Deletes(Executor):
+        @handler
+        async def run(self, text: str, ctx: WorkflowContext) -> None:
+            ctx.delete_state("k")
+
+    workflow = WorkflowBuilder(start_executor=Deletes("d")).build()
+    workflow.state.import_state({"k": 1})
+    changes = [e.to_json_dict()["data"] for e in await observed(workflow) if e.type == "state_updated"]
+    assert changes == [{"k": {"old": 1, "new": "absent", "writers": ["d"]}}]
+
+
 async def test_plain_and_observed_runs_differ_in_observation_events_and_stamps_alone():
     plain = [e async for e in graph().run("x", stream=True, options=RunOptions(ids=CountingIds()))]
     seen = [e for e in await observed(graph()) if e.type != "state_updated"]

@@ -1,6 +1,7 @@
 import copy
 import json
 import pickle
+import traceback
 from dataclasses import dataclass
 from typing import Any
 
@@ -250,6 +251,16 @@ def test_details_of_an_exception_that_cannot_be_printed_are_made_all_the_same():
     assert "MuteError" in details.message
 
 
+def test_details_are_made_although_the_traceback_cannot_be_formatted(monkeypatch):
+    monkeypatch.setattr(traceback, "format_exception", broken)
+    details = WorkflowErrorDetails.from_exception(raised(KeyError("k")))
+    assert (details.error_type, details.traceback) == ("KeyError", None)
+
+
+def broken(*args):
+    raise RecursionError
+
+
 # ---- stamps --------------------------------------------------------------------------------------
 
 STAMPS = ("seq", "run_id", "superstep", "time_ns", "task_id", "order", "duration_s", "span_id", "parent_span_id")
@@ -293,6 +304,10 @@ def test_events_can_be_copied_and_pickled(copied):
         (WorkflowEvent.executor_invoked("a", 1), "WorkflowEvent('executor_invoked', executor='a', data=1)"),
         (WorkflowEvent.superstep_started(3), "WorkflowEvent('superstep_started', iteration=3)"),
         (WorkflowEvent.status(WorkflowRunState.IDLE), "WorkflowEvent('status', state=IDLE)"),
+        (
+            WorkflowEvent.request_info("R", "a", 1, int),
+            "WorkflowEvent('request_info', request_id='R', executor='a', data=1)",
+        ),
     ],
 )
 def test_an_event_prints_what_it_is_about(event, text):

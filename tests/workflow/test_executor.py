@@ -1,6 +1,6 @@
 import logging
 import threading
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from typing_extensions import Never
@@ -182,6 +182,15 @@ def test_output_types_are_flat_distinct_and_in_order_of_first_sight():
 
     assert Several("s").output_types == [str, int, float]
     assert Several("s").workflow_output_types == [bytes, type(None), bool]
+
+
+def test_types_that_cannot_be_hashed_are_listed_too():
+    class Odd(Executor):
+        @handler(input=str, output=Literal[[1]])
+        async def run(self, text, ctx): ...
+
+    (only,) = Odd("o").output_types
+    assert only.__args__ == ([1],)
 
 
 def test_what_response_handlers_give_counts_too():

@@ -287,7 +287,7 @@ async def test_a_plain_method_runs_in_a_worker_thread():
     class Plain(Executor):
         @handler
         def run(self, text: str, ctx: WorkflowContext[str, int]) -> None:
-            ctx.yield_output(threading.get_ident())  # type: ignore[unused-coroutine]  # plain code does not await
+            ctx.yield_output(threading.get_ident())
 
     (thread,) = await outputs(Plain("p"), "x")
     assert thread != threading.get_ident()
@@ -301,7 +301,7 @@ async def test_a_plain_response_handler_runs_in_a_worker_thread():
 
         @response_handler
         def on_answer(self, asked: str, answer: bool, ctx: WorkflowContext[str, Any]) -> None:
-            ctx.yield_output((asked, answer, ctx.request_id, threading.get_ident()))  # type: ignore[unused-coroutine]  # plain code does not await
+            ctx.yield_output((asked, answer, ctx.request_id, threading.get_ident()))
 
     workflow = single(Plain("p"))
     await workflow.run("x")
@@ -336,6 +336,13 @@ async def test_a_class_defined_anew_has_the_handlers_of_its_new_body():
         return Cell("c")
 
     assert [await outputs(define(name), "x") for name in ("first", "second")] == [["first"], ["second"]]
+
+
+def test_a_handler_prints_its_name_and_type():
+    class Shown(Named):
+        run = naming("shown", str | int)
+
+    assert repr(Shown("s").find_handler("x")) == "HandlerSpec(run: str | int)"
 
 
 # ---- response handlers ---------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import gc
 import inspect
 from typing import Any
@@ -294,6 +295,35 @@ async def test_cancelling_the_reader_cancels_the_run():
     assert ended == ["ab"]
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert (await workflow.run("again")).outputs == ["AGAIN"]
+
+
+async def test_a_reader_that_is_cancelled_twice_still_waits_for_the_handlers_to_end():
+    entered, ending, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    ended: list[str] = []
+
+    async def slow_to_end(text, ctx):
+        entered.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await may_end.wait()
+            await may_end.wait()
+            ended.append(text)
+
+    stream = flow(slow_to_end).run("ab", stream=True)
+    reader = asyncio.ensure_future(collect(stream, []))
+    await entered.wait()
+    reader.cancel()
+    await ending.wait()
+    reader.cancel()
+    await asyncio.sleep(0)
+    assert not reader.done()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
+    assert ended == ["ab"]
 
 
 def test_a_stream_that_outlives_its_loop_can_be_dropped():

@@ -169,6 +169,11 @@ async def test_falsy_messages_are_messages(message):
     assert (await two().run(message)).outputs == [("a", message), ("b", message)]
 
 
+def test_a_handle_needs_something_to_start_from():
+    with pytest.raises(ValueError, match="input=, resume_from= or responses="):
+        two().start()
+
+
 async def test_a_list_is_one_message():
     assert (await two().run(["x", "y"])).outputs[0] == ("a", ["x", "y"])
 
