@@ -15,7 +15,6 @@ from agentbench.notebook.style import live_style, read_script
 __all__ = ["GraphPanel"]
 
 _LOOKS = {name: [style.icon, style.words if name != "idle" else ""] for name, style in STATES.items()}
-_KEYS = frozenset("srpf.?")
 
 
 class GraphPanel(PanelCommands, anywidget.AnyWidget):
@@ -105,8 +104,6 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
                 self.send({"kind": "view", "view": self.view})
         elif kind == "open":
             self._open(str(content.get("element")))
-        elif kind == "key" and content.get("key") in _KEYS:
-            self._tell("key", content["key"])
         elif kind == "view":
             self._view_on_page(content.get("view"))
 

@@ -13,8 +13,7 @@ only ipywidgets and draws anew. Both are ipywidgets (put them into boxes) and be
   element wins, and at most 20 messages a second go to the page. `flush()` sends what is still waiting.
 - The traits `selected` (str) and `breakpoints` (list) hold element ids ("n3") of the picture, because they travel to
   the page. Python code uses `selected_id` / `select(id)` and `breakpoint_ids` / `set_breakpoints(ids)`.
-- Keys of the stepper (`s r p . f ?`) typed anywhere inside the nearest box with the CSS class `ab-stepper` (give it
-  with `box.add_class("ab-stepper")`), but not in text fields, reach the functions given to `on_key`.
+- In the picture, arrows, Home, Enter, `b`, `+`, `-` and `0` are taken; all other keys go on to what is around it.
 - Text that comes from users or models goes through `escaping.esc(value, into="html")` before it meets HTML, SVG or DOT,
   payloads through `escaping.preview(value)` first.
 """
@@ -80,9 +79,6 @@ class Panel(Protocol):
 
     def on_breakpoints(self, fn: Callable[[tuple[str, ...]], object]) -> Unsubscribe:
         """Call `fn(executor_ids)` when the person sets or clears a breakpoint in the picture."""
-
-    def on_key(self, fn: Callable[[str], object]) -> Unsubscribe:
-        """Call `fn(key)` for the stepper's keys."""
 
     def set_expanded(self, group_ids: Sequence[str]) -> None:
         """Open these groups and sub-workflows, fold all others."""

@@ -28,7 +28,7 @@ class PanelCommands:
     def _connect(self, model: PanelModel, *, interval_s: float) -> None:
         self.model = model
         self._pacer = Pacer(self._send_gathered, interval_s=interval_s)
-        self._listeners: dict[str, list[Callable[[Any], object]]] = {"select": [], "breakpoints": [], "key": []}
+        self._listeners: dict[str, list[Callable[[Any], object]]] = {"select": [], "breakpoints": []}
 
     def _send_changes(self) -> None:
         raise NotImplementedError
@@ -115,10 +115,6 @@ class PanelCommands:
     def on_breakpoints(self, fn: Callable[[tuple[str, ...]], object]) -> Unsubscribe:
         """Call `fn(executor_ids)` when the person sets or clears a breakpoint in the picture."""
         return self._listen("breakpoints", fn)
-
-    def on_key(self, fn: Callable[[str], object]) -> Unsubscribe:
-        """Call `fn(key)` for the stepper's keys `s r p . f ?`."""
-        return self._listen("key", fn)
 
     def set_expanded(self, group_ids: Sequence[str]) -> None:
         """Open these groups and sub-workflows, fold all others."""

@@ -224,12 +224,11 @@ def test_what_the_page_cannot_know_is_not_believed(live: GraphPanel):
     told: list[object] = []
     live.on_select(told.append)
     live.on_breakpoints(told.append)
-    live.on_key(told.append)
     live.set_state({"selected": "<script>"})
     live.set_state({"breakpoints": ["n99", "e0", "x"]})
     for content in (
         {},
-        {"kind": "key", "key": "rm -rf"},
+        {"kind": "rm -rf"},
         {"kind": "open", "element": "n0"},
         {"kind": "view", "view": 3},
     ):
@@ -237,14 +236,6 @@ def test_what_the_page_cannot_know_is_not_believed(live: GraphPanel):
     live._from_page(live, "text", [])
     assert told == []
     assert (live.selected, live.selected_id, live.breakpoints) == ("", None, [])
-
-
-def test_keys_of_the_stepper_are_passed_on(live: GraphPanel):
-    told: list[str] = []
-    live.on_key(told.append)
-    for key in "srpf.?x":
-        from_page(live, kind="key", key=key)
-    assert told == ["s", "r", "p", "f", ".", "?"]
 
 
 def test_a_page_that_comes_late_gets_all_states(live: GraphPanel, sent: list[dict[str, object]]):

@@ -2,8 +2,6 @@
 // Text meets the page as text nodes only; the SVG is checked before it is adopted.
 
 const SVG = "http://www.w3.org/2000/svg";
-const STEPPER_KEYS = "srpf.?";
-const modified = (event) => event.ctrlKey || event.metaKey || event.altKey;
 const DIRECTIONS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 
 // Parses SVG text as XML and drops whatever could act, whoever made the picture.
@@ -193,7 +191,7 @@ class Graph {
   }
 
   onkey(event) {
-    if (modified(event)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { key } = event;
     const id = this.focused;
     if (DIRECTIONS[key]) this.focus(this.next(id, DIRECTIONS[key]));
@@ -203,8 +201,11 @@ class Graph {
       this.set("selected", id);
     } else if (key === "b" && id) this.stop(id);
     else if ("+=-0".includes(key)) this.onview(key);
-    else if (key === "Escape") (this.el.closest(".ab-stepper") ?? this.el).querySelector("button:enabled")?.focus();
-    else return;
+    else {
+      // Out of the graph; a stepper around it hears all keys that are left over, and goes on to its own controls.
+      if (key === "Escape") this.el.querySelector("button").focus();
+      return;
+    }
     event.preventDefault();
     event.stopPropagation();
   }
@@ -282,24 +283,9 @@ function render({ model, el }) {
     graph.zoom(event.deltaY < 0 ? 1.1 : 1 / 1.1, [event.clientX - box.left, event.clientY - box.top]);
   }, { passive: false });
 
-  // The stepper's keys, wherever the focus is in its box.
-  const onkey = (event) => {
-    const field = event.target.closest?.("input,textarea,select,[contenteditable=true]");
-    if (field || modified(event) || !STEPPER_KEYS.includes(event.key)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    model.send({ kind: "key", key: event.key });
-  };
-  let box = el;
-  requestAnimationFrame(() => {
-    box = el.closest(".ab-stepper") ?? el;
-    box.dataset.lmSuppressShortcuts = "true";
-    box.addEventListener("keydown", onkey);
-  });
   model.send({ kind: "ready", stamp: model.get("stamp") });
   return () => {
     for (const [name, fn] of Object.entries(listen)) model.off(name, fn);
-    box.removeEventListener("keydown", onkey);
   };
 }
 
