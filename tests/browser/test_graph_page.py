@@ -138,9 +138,10 @@ def test_the_graph_needs_no_mouse(graph: Any) -> None:
 def test_keys_that_the_graph_does_not_take_go_on_to_what_is_around_it(graph: Any) -> None:
     from playwright.sync_api import expect
 
-    heard = (
-        "window.heard = []; document.querySelector('.widget-vbox').onkeydown = event => window.heard.push(event.key)"
-    )
+    heard = """() => {
+        window.heard = [];
+        document.querySelector('.widget-vbox').onkeydown = (event) => window.heard.push(event.key);
+    }"""
     graph.page.evaluate(heard)
     node(graph, "plan").focus()
     for key in ["s", "ArrowRight", "x", "b", "?", "Escape"]:
