@@ -32,6 +32,10 @@ class Activity:
     def __init__(self, nodes: Sequence[str], edges: Iterable[tuple[str, str]] = ()) -> None:
         self.nodes = tuple(nodes)
         self.edges = tuple(dict.fromkeys(edges))
+        self._known: frozenset[Element] = frozenset((*self.nodes, *self.edges))
+        self._targets: dict[str, list[str]] = {}
+        for source, target in self.edges:
+            self._targets.setdefault(source, []).append(target)
         self.visits: Counter[str] = Counter()
         self.forget()
 
@@ -67,7 +71,7 @@ class Activity:
         elif kind == "graph_routed" and isinstance(event.data, Mapping):
             # Somebody chose among the targets. Those that get something in another way are done, which is stronger.
             chosen = event.data.get("targets") or ()
-            self._not_taken.update(t for s, t in self.edges if s == event.data.get("from") and t not in chosen)
+            self._not_taken.update(t for t in self._targets.get(event.data.get("from") or "", ()) if t not in chosen)
 
     def rest(self, planned: Iterable[PlannedDelivery], waiting: Iterable[str]) -> None:
         """The superstep is over: what waits for the next one, and who waits for a person."""
@@ -85,26 +89,24 @@ class Activity:
     @property
     def running(self) -> tuple[str, ...]:
         """Executors at work now, in builder order."""
-        return tuple(node for node in self.nodes if self._running[node] > 0)
+        return tuple(node for node in self.nodes if self._running.get(node, 0) > 0)
 
     def moment(self) -> dict[Element, str]:
         """States of all elements that are not idle."""
-        elements: tuple[Element, ...] = (*self.nodes, *self.edges)
-        states = {element: strongest(self._true_of(element)) for element in elements}
-        return {element: state for element, state in states.items() if state != "idle"}
-
-    def _true_of(self, element: Element) -> list[str]:
-        kinds: tuple[tuple[str, Any], ...] = (
+        true: dict[Element, list[str]] = {}
+        kinds: tuple[tuple[str, Iterable[Any]], ...] = (
             ("failed", self._failed),
             ("waiting", self._waiting),
             ("queued", self._queued),
             ("done", self._done),
             ("skipped", self._not_taken),
+            ("running", (name for name, count in self._running.items() if count > 0)),
         )
-        true = [name for name, members in kinds if element in members]
-        if isinstance(element, str) and self._running[element] > 0:
-            true.append("running")
-        return true
+        for state, members in kinds:
+            for element in members:
+                if element in self._known:
+                    true.setdefault(element, []).append(state)
+        return {element: strongest(states) for element, states in true.items()}
 
     def whole(self, moment: Moment) -> dict[Element, str]:
         """A moment with its idle elements, as a picture needs it that showed another one before."""
@@ -113,4 +115,4 @@ class Activity:
 
     def badges(self) -> dict[str, str]:
         """How often the executors were called that were called more than once."""
-        return {node: f"x{count}" for node in self.nodes if (count := self.visits[node]) > 1}
+        return {node: f"x{count}" for node in self.nodes if (count := self.visits.get(node, 0)) > 1}

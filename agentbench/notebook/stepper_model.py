@@ -75,10 +75,16 @@ class _Goal:
 
 @dataclass(slots=True)
 class Past:
-    """What is remembered of a checkpoint: the picture of its moment, and the run's superstep."""
+    """What is remembered of a checkpoint: the picture of its moment, and what it is called."""
 
     info: CheckpointInfo
-    moment: Moment = field(default_factory=dict)
+    moment: Moment
+    label: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Name it once: the line of checkpoints is read at each drawing."""
+        said = {"answer": ", answered", "fork": ", forked", "update": ", edited"}.get(self.info.source, "")
+        self.label = f"superstep {self.info.iteration}{said}"
 
 
 class StepperModel:
@@ -96,6 +102,7 @@ class StepperModel:
         self.facts = RunFacts(run_id="")
         self.reports: list[StepReport] = []
         self.tokens = 0
+        self.elapsed_s = 0.0
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES)
         self.log_total = 0
         self.past: list[Past] = []
@@ -272,6 +279,7 @@ class StepperModel:
 
     def _on_step_ended(self, told: StepEnded) -> Instruction | None:
         self.reports.append(told.report)
+        self.elapsed_s += told.report.duration_s or 0.0
         self._learn(told.facts)
         self.note_down(lines_of_report(told.report))
         if self.status is StepperStatus.CLOSED or self._goal is None:
@@ -404,9 +412,11 @@ class StepperModel:
             self.activity.rest(facts.planned, waiting)
         else:
             self.activity.wait_for(waiting)
-        known = {past.info.checkpoint_id: past for past in self.past[self._kept :]}
         # A superstep that takes up an answer saves twice: first what stood before it.
-        line = [known.get(info.checkpoint_id) or Past(info, self._last_rest) for info in facts.checkpoints]
+        line = self.past[self._kept :]
+        if line and line[-1].info not in facts.checkpoints[len(line) - 1 : len(line)]:
+            line = []  # the run was put back to an earlier checkpoint
+        line += [Past(info, self._last_rest) for info in facts.checkpoints[len(line) :]]
         if at_rest:
             self._last_rest = self.activity.moment()
             if line:

@@ -10,7 +10,7 @@ each with `view`, the id of the view that speaks. To the page: `view`, `side`, `
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal, Protocol
@@ -146,7 +146,7 @@ class RequestForms:
 class _Sent:
     """What the pages know already."""
 
-    stops: tuple[tuple[str, str], ...] | None = None
+    stops: tuple[tuple[str, str], ...] = ()
     log_total: int = 0
     side: object = None
 
@@ -247,8 +247,11 @@ class StepperPage:
             "position": scrubber.position,
             "scrubbing": scrubber.enabled,
         }
-        if whole or scrubber.stops != self._sent.stops:
-            message["stops"] = scrubber.stops
+        if whole:
+            message["stops"], message["stopsFrom"] = scrubber.stops, 0
+        elif scrubber.stops != self._sent.stops:
+            same = _common(self._sent.stops, scrubber.stops)
+            message["stops"], message["stopsFrom"] = scrubber.stops[same:], same
             self._sent.stops = scrubber.stops
         return message
 
@@ -374,6 +377,13 @@ def _path_of(message: Message) -> list[int] | None:
     if isinstance(path, list) and all(isinstance(place, int) for place in path):
         return path
     return None
+
+
+def _common(before: Sequence[object], after: Sequence[object]) -> int:
+    """How many items both begin with; a line that only grew is compared at once."""
+    if after[: len(before)] == before:
+        return len(before)
+    return next(i for i, item in enumerate(before) if i >= len(after) or item != after[i])
 
 
 def _plain_level(level: Level) -> Message:

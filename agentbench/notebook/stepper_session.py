@@ -267,10 +267,8 @@ class StepperSession:
 
     async def _take_step(self) -> Instruction | None:
         handle = self._require_handle()
-        before = len(handle.events)
-        error = await self._watched_step(handle)
+        events, error = await self._watched_step(handle)
         facts = await self._facts()
-        events = handle.events[before:]
         if error is not None and facts.status not in ("FAILED", "CANCELLED"):
             self.error = error
             return self.ask(StepFailed(error, facts))
@@ -286,29 +284,32 @@ class StepperSession:
         self._on_event("step", report)
         return self.ask(StepEnded(report, facts, reached))
 
-    async def _watched_step(self, handle: WorkflowRun) -> BaseException | None:
-        """Take a superstep and tell of its events while it lasts; its error, if it raised one."""
-        seen = len(handle.events)
+    async def _watched_step(self, handle: WorkflowRun) -> tuple[list[WorkflowEvent[Any]], BaseException | None]:
+        """Take a superstep and tell of its events while it lasts.
+
+        Returns:
+            Its events, and its error if it raised one.
+        """
+        seen = before = len(handle.events)
         task = asyncio.ensure_future(handle.step())
         try:
             while not task.done():
                 await asyncio.wait((task,), timeout=_LOOK_S)
-                seen = self._tell_events(handle, seen)
+                events = handle.events
+                self._tell_events(events[seen:])
+                seen = len(events)
         except asyncio.CancelledError:
             task.cancel()
             await asyncio.wait((task,))
-            self._tell_events(handle, seen)
+            self._tell_events(handle.events[seen:])
             raise
-        if task.cancelled():
-            return asyncio.CancelledError()
-        return task.exception()
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        return events[before:], error
 
-    def _tell_events(self, handle: WorkflowRun, seen: int) -> int:
-        events = handle.events
-        for event in events[seen:]:
+    def _tell_events(self, events: list[WorkflowEvent[Any]]) -> None:
+        for event in events:
             self.ask(EventSeen(event))
             self._tell(event)
-        return len(events)
 
     def _tell(self, event: WorkflowEvent[Any]) -> None:
         self._on_event("event", event)

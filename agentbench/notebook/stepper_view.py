@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.activity import Element
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.redaction import line_preview
@@ -165,9 +164,8 @@ def view_of(model: StepperModel, *, times: bool = True) -> StepperView:
 def _header(model: StepperModel, *, times: bool) -> Header:
     facts = model.facts
     figures = []
-    seconds = sum(report.duration_s or 0.0 for report in model.reports)
-    if times and seconds:
-        figures.append(_duration(seconds))
+    if times and model.elapsed_s:
+        figures.append(_duration(model.elapsed_s))
     if model.tokens:
         figures.append(counted(model.tokens, "token"))
     return Header(
@@ -224,15 +222,10 @@ def _button(model: StepperModel, name: str, label: str, hint: str) -> Button:
 
 
 def _scrubber(model: StepperModel) -> Scrubber:
-    stops = tuple((_stop_label(past.info), past.info.checkpoint_id) for past in model.past)
+    stops = tuple((past.label, past.info.checkpoint_id) for past in model.past)
     position = f"{0 if model.shown is None else model.shown + 1}/{len(stops)}"
     enabled = len(stops) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED)
     return Scrubber(stops, model.shown, position, enabled)
-
-
-def _stop_label(info: CheckpointInfo) -> str:
-    said = {"answer": ", answered", "fork": ", forked", "update": ", edited"}.get(info.source, "")
-    return f"superstep {info.iteration}{said}"
 
 
 # --- banner -----------------------------------------------------------------------------------------------------------

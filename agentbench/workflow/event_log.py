@@ -204,6 +204,10 @@ class ObservedEventLog(EventLog):
         self._run_began = self._step_began = clock.perf_ns()
         self.superstep = 0
 
+    def events(self, since: int = 0) -> list[WorkflowEvent[Any]]:
+        """Every event kept so far, or those since a `position`; views read them often, so it is one copy."""
+        return self._records[since:]
+
     def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
         """Add a finished event and stamp it."""
         self._stamp(event, delivery)

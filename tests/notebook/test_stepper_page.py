@@ -185,11 +185,27 @@ def test_what_is_no_message_at_all_is_passed_over(panel: Stepper) -> None:
     assert panel.status == "ready"
 
 
-def test_the_line_of_checkpoints_is_sent_only_when_it_has_grown(panel: Stepper, wire: Wire) -> None:
-    panel.step()
-    wire.last("top", "view", lambda m: len(m.get("stops") or ()) == 1)
-    say(panel, "tab", name="messages")
-    assert "stops" not in wire.last("top", "view", lambda m: wire.sent[-1][1]["kind"] != "nothing" and "stops" not in m)
+def stops_seen(wire: Wire) -> list[tuple[str, str]]:
+    """The line of checkpoints as a page puts it together."""
+    line: list[tuple[str, str]] = []
+    for part, message in list(wire.sent):
+        if part == "top" and "stops" in message and "view" not in message:
+            line = [*line[: message["stopsFrom"]], *message["stops"]]
+    return line
+
+
+def test_of_the_line_of_checkpoints_only_what_is_new_is_sent(panel: Stepper, wire: Wire) -> None:
+    for _ in range(2):
+        panel.step()
+        settled(panel)
+    sent = [m for part, m in wire.sent if part == "top" and m.get("stops")]
+    assert [(m["stopsFrom"], len(m["stops"])) for m in sent] == [(0, 1), (1, 1)]
+    panel.back()
+    panel.step(2)
+    settled(panel)
+    assert [checkpoint_id for _, checkpoint_id in stops_seen(wire)] == [i.checkpoint_id for i in panel.checkpoints]
+    settled(panel)
+    assert not any("stops" in m for part, m in wire.sent[-3:] if part == "top")
 
 
 def test_going_to_a_checkpoint_shows_it(panel: Stepper, wire: Wire) -> None:

@@ -171,7 +171,7 @@ function makeTop(say, el) {
         made.title = hint;
         made.setAttribute("aria-disabled", String(!on));
       }
-      if (view.stops) stops = view.stops;
+      if (view.stops) stops = [...stops.slice(0, view.stopsFrom), ...view.stops];
       const count = stops.length;
       shownAt = view.index ?? 0;
       const many = count > 500;
