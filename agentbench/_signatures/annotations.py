@@ -5,9 +5,8 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import FrameType
-from typing import Annotated, Any, ForwardRef, Literal, Optional, Union, get_args
+from typing import Annotated, Any, ForwardRef, Literal, NamedTuple, Optional, Union, get_args
 
 from agentbench._signatures.callables import Callee
 from agentbench._signatures.forms import TypeLike, is_union, origin_of, union_of
@@ -29,8 +28,7 @@ class UnknownNameError(Exception):
         super().__init__(name)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """Where the names in a callable's annotations are looked up.
 
     Attributes:

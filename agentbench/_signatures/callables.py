@@ -6,14 +6,12 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any
 
 from agentbench._signatures.forms import TypeLike
 
 
-@dataclass(frozen=True, slots=True)
 class Callee:
     """What there is to know about a callable before anyone calls it.
 
@@ -24,10 +22,19 @@ class Callee:
         function: The Python function inside, or None where there is none, as in a builtin.
     """
 
-    name: str
-    parameters: tuple[str, ...]
-    other_parameters: tuple[str, ...]
-    function: FunctionType | None
+    __slots__ = ("function", "name", "other_parameters", "parameters")
+
+    def __init__(
+        self,
+        name: str,
+        parameters: tuple[str, ...],
+        other_parameters: tuple[str, ...],
+        function: FunctionType | None,
+    ) -> None:
+        self.name = name
+        self.parameters = parameters
+        self.other_parameters = other_parameters
+        self.function = function
 
     @property
     def annotations(self) -> Mapping[str, TypeLike]:

@@ -9,7 +9,6 @@ error is raised.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from agentbench._signatures.callables import take_apart
 from agentbench._signatures.forms import TypeLike
@@ -19,12 +18,14 @@ from agentbench._signatures.signature import ExplicitTypes, HandlerSignature
 _Read = Callable[[Reading], HandlerSignature]
 
 
-@dataclass(frozen=True, slots=True)
 class PendingSignature:
     """A signature that names types which did not exist when the handler was decorated."""
 
-    _read: _Read
-    _reading: Reading
+    __slots__ = ("_read", "_reading")
+
+    def __init__(self, read: _Read, reading: Reading) -> None:
+        self._read = read
+        self._reading = reading
 
     def resolve(self, owner: type) -> HandlerSignature:
         """Look the names up again and return the signature.
@@ -145,4 +146,4 @@ def _signature(message_type: TypeLike, context: ContextTypes, *, takes_context: 
 
 def _response_signature(request_type: TypeLike, response_type: TypeLike, context: ContextTypes) -> HandlerSignature:
     signature = _signature(response_type, context)
-    return replace(signature, request_type=request_type, response_type=response_type)
+    return signature._replace(request_type=request_type, response_type=response_type)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
 from agentbench._signatures.annotations import Scope, UnknownNameError, holds_text, scope_of
 from agentbench._signatures.callables import Callee
 from agentbench._signatures.forms import NoneType, TypeLike, flatten_union, is_type_form, origin_of, unwrap
 from agentbench._signatures.signature import NOT_GIVEN, ExplicitTypes, is_given
-from agentbench._signatures.wording import Complaint
+
+if TYPE_CHECKING:
+    from agentbench._signatures.wording import Complaint
 
 
 class ContextTypes(NamedTuple):
@@ -59,6 +61,8 @@ class Reading:
 
     @property
     def _complaint(self) -> Complaint:
+        from agentbench._signatures.wording import Complaint  # noqa: PLC0415 - only mistakes need words
+
         return Complaint(self._decorator, self.callee.name, self._context_type.__name__)
 
     @property

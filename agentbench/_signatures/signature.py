@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from agentbench._signatures.forms import TypeLike
 
@@ -20,8 +19,7 @@ NOT_GIVEN: Final = _NotGiven.NOT_GIVEN
 """Stands for "no type was passed". `None`, the default of the decorators' keywords, means the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExplicitTypes:
+class ExplicitTypes(NamedTuple):
     """Types passed to a decorator: each a type, a union or text that names one; `type(None)` is written out."""
 
     input: TypeLike = NOT_GIVEN
@@ -36,12 +34,10 @@ class ExplicitTypes:
 
     def has_any(self) -> bool:
         """Whether any type was passed, which makes the mode explicit."""
-        given = (self.input, self.output, self.workflow_output, self.request, self.response)
-        return any(map(is_given, given))
+        return any(map(is_given, self))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandlerSignature:
+class HandlerSignature(NamedTuple):
     """What one handler takes and gives.
 
     Attributes:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentbench._signatures.forms import TypeLike, is_type_form
 from agentbench._signatures.naming import type_name
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(NamedTuple):
     """Writes the errors about one callable.
 
     Attributes:

@@ -12,6 +12,7 @@ from agentbench.checkpoints.storage import head_of
 from agentbench.exceptions import CheckpointNotFoundError, GraphMismatchError, WorkflowCheckpointException
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.graph import signature_differences
+from agentbench.workflow.run_kwargs import RUN_KWARGS
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 # Reserved keys of shared state.
 EXECUTOR_STATE = "_executor_state"
-RUN_KWARGS = "_workflow_run_kwargs"
 FAN_IN_BUFFERS = "_fan_in_buffers"
 
 

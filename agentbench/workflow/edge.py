@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -84,6 +83,8 @@ class JsonForm:
 
     def to_json(self) -> str:
         """Return `to_dict()` as JSON text."""
+        import json  # noqa: PLC0415 - a run needs no JSON
+
         return json.dumps(self.to_dict())
 
     @classmethod
@@ -93,6 +94,8 @@ class JsonForm:
         Raises:
             ValueError: The text is not JSON, or not a JSON object.
         """
+        import json  # noqa: PLC0415 - as above
+
         data = json.loads(text)
         if not isinstance(data, dict):
             msg = (

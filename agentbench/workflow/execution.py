@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentbench._clock import runtime_defaults
-from agentbench.workflow import checkpointing
-from agentbench.workflow.checkpointing import RUN_KWARGS, CheckpointWriter
 from agentbench.workflow.event_log import EventLog, ObservedEventLog
 from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
 from agentbench.workflow.instrumentation import instrument
 from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage
 from agentbench.workflow.options import RunOptions
 from agentbench.workflow.requests import check_answers
-from agentbench.workflow.run_kwargs import stored_form
+from agentbench.workflow.run_kwargs import RUN_KWARGS, stored_form
 from agentbench.workflow.runner import not_converged
 
 if TYPE_CHECKING:
@@ -34,9 +32,10 @@ class _Absent:
 
 ABSENT: Any = _Absent()
 
+_NO_KWARGS: Mapping[str, Any] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInput:
+
+class RunInput(NamedTuple):
     """What starts or continues a run.
 
     Attributes:
@@ -52,7 +51,7 @@ class RunInput:
     responses: Mapping[str, Any] | None = None
     checkpoint_id: str | None = None
     storage: CheckpointStorage | None = None
-    kwargs: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    kwargs: Mapping[str, Mapping[str, Any] | None] = _NO_KWARGS
     fresh: bool = True
 
     @property
@@ -228,6 +227,8 @@ class Execution:
         if storage is None:
             runner.writer = None
             return
+        from agentbench.workflow.checkpointing import CheckpointWriter  # noqa: PLC0415 - most runs save nothing
+
         runner.writer = CheckpointWriter(
             workflow,
             storage,
@@ -251,6 +252,8 @@ class Execution:
         checkpoint_id = self._given.checkpoint_id
         if checkpoint_id is None or self._restored:
             return
+        from agentbench.workflow import checkpointing  # noqa: PLC0415 - as in _open()
+
         workflow = self.workflow
         storage = self._given.storage or workflow.runner.context.storage
         if storage is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any, ClassVar, overload
 
 from agentbench._signatures import NOT_GIVEN, ExplicitTypes, read_function
@@ -49,7 +48,7 @@ class FunctionExecutor(Executor):
         self._function = func
         call = _caller(func, takes_context=signature.takes_context, send_result=send_result)
         if send_result and not signature.takes_context:
-            signature = replace(signature, can_send=True)
+            signature = signature._replace(can_send=True)
         self._handlers = HandlerTable([HandlerSpec(_name_of(func), call, signature)], _name_of(func))
         self._responses = ResponseTable([], _name_of(func))
 

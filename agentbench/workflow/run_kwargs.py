@@ -10,6 +10,9 @@ logger = logging.getLogger("agentbench")
 
 RunKwargsKind = Literal["function_invocation_kwargs", "client_kwargs"]
 
+#: Reserved key of shared state under which they travel.
+RUN_KWARGS = "_workflow_run_kwargs"
+
 #: Key of arguments that apply to every node.
 GLOBAL = "__global__"
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from agentbench._clock import IdSource, runtime_defaults
 from agentbench._signatures import is_instance_of, type_name
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.workflow.event_log import EventLog
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflow.message import MessageType, WorkflowMessage, internal_source
 
 if TYPE_CHECKING:
+    from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.delivery import Delivery
     from agentbench.workflow.state import State
@@ -310,6 +310,8 @@ class InProcRunnerContext:
         Raises:
             WorkflowCheckpointException: there is no storage, or it refused.
         """
+        from agentbench.checkpoints.checkpoint import WorkflowCheckpoint  # noqa: PLC0415 - most runs save none
+
         checkpoint = WorkflowCheckpoint(
             workflow_name,
             graph_signature_hash,

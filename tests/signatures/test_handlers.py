@@ -4,7 +4,6 @@
 import functools
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
 from types import GenericAlias
 from typing import Annotated, Any, Literal, NoReturn, Optional, TypeVar, Union
 
@@ -624,7 +623,7 @@ def test_none_and_not_given_both_mean_that_no_type_was_passed():
 def test_signatures_are_values():
     signature = handler(with_message(int))
     assert signature == handler(with_message(int))
-    assert replace(signature, can_send=True) != signature
+    assert signature._replace(can_send=True) != signature
     with pytest.raises(AttributeError):
         signature.can_send = True
     assert pickle.loads(pickle.dumps(signature)) == signature

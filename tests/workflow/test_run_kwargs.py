@@ -5,13 +5,12 @@ import pytest
 
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.checkpointing import RUN_KWARGS
 from agentbench.workflow.context import WorkflowContext
 from agentbench.workflow.executor import Executor
 from agentbench.workflow.function_executor import FunctionExecutor
 from agentbench.workflow.handlers import handler, response_handler
 from agentbench.workflow.options import RunOptions
-from agentbench.workflow.run_kwargs import GLOBAL, RunKwargsKind, kwargs_for, stored_form
+from agentbench.workflow.run_kwargs import GLOBAL, RUN_KWARGS, RunKwargsKind, kwargs_for, stored_form
 
 TOOLS: RunKwargsKind = "function_invocation_kwargs"
 CLIENT: RunKwargsKind = "client_kwargs"
