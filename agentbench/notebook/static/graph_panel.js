@@ -28,18 +28,23 @@ function make(tag, attributes, parent) {
   return made;
 }
 
+// In command mode JupyterLab's own keys cut and add cells; it leaves elements alone that say so themselves.
+function keepKeys(element) {
+  element.dataset.lmSuppressShortcuts = "";
+  return element;
+}
+
 class Graph {
   constructor(model, el) {
     this.model = model;
     el.classList.add("ab_panel");
-    el.dataset.lmSuppressShortcuts = "true"; // JupyterLab's own keys would act on the cell
     const tools = document.createElement("div");
     tools.className = "ab_tools";
     const buttons = { Fit: ["Fit the graph (0)", "0"], "\u2212": ["Zoom out (-)", "-"], "+": ["Zoom in (+)", "+"] };
     for (const [textContent, [title, key]] of Object.entries(buttons)) {
       const onclick = () => this.onview(key);
       const facts = { type: "button", textContent, title, ariaLabel: title, onclick };
-      tools.append(Object.assign(document.createElement("button"), facts));
+      tools.append(keepKeys(Object.assign(document.createElement("button"), facts)));
     }
     tools.append((this.note = document.createElement("span")));
     this.port = document.createElement("div");
@@ -69,7 +74,7 @@ class Graph {
       if (!part.dataset.box) continue;
       const [left, top, right, bottom] = (part.box = part.dataset.box.split(" ").map(Number));
       part.at = [(left + right) / 2, (top + bottom) / 2];
-      part.setAttribute("role", "button");
+      keepKeys(part).setAttribute("role", "button");
       part.setAttribute("tabindex", "-1");
     }
     this.port.append(svg);
