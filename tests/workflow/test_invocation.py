@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agentbench.exceptions import ExecutorTimeoutError
+from agentbench.workflow import invocation
 from agentbench.workflow.builder import WorkflowBuilder
 from agentbench.workflow.context import WorkflowContext
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
@@ -473,6 +474,21 @@ async def test_policies_change_nothing_for_a_handler_that_succeeds(policy, obser
         ("output", ("shown", "x")),
         ("executor_completed", [("shown", "x")]),
     ]
+
+
+async def test_an_async_handler_without_limits_is_called_without_detours(monkeypatch):
+    async def forbidden(*args):
+        raise AssertionError("the long way")
+
+    monkeypatch.setattr(invocation, "_run", forbidden)
+
+    async def act(message, ctx):
+        await ctx.send_message(message)
+
+    assert (await flow(node(act)).run("x")).outputs == [("shown", "x")]
+    for policy in ({"timeout": PLENTY}, {"retries": 1}, {"max_concurrency": 1}):
+        with pytest.raises(AssertionError, match="the long way"):
+            await flow(node(act, **policy)).run("x")
 
 
 @pytest.mark.parametrize("exit_type", [KeyboardInterrupt, SystemExit])
