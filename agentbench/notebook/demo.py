@@ -53,7 +53,8 @@ class Trend:
 class Report:
     """Output: a few lines of text and the table behind them."""
 
-    text: str
+    title: str
+    text: str = field(repr=False)
     table: pd.DataFrame = field(repr=False)
 
 
@@ -123,11 +124,12 @@ async def report(trends: list[Trend], ctx: WorkflowContext[Report]) -> None:
     """Join the measures to one table and say in words what it shows."""
     table = pd.DataFrame({f"{trend.name} ({trend.unit})": trend.by_year for trend in trends})
     first, last = min(table.index), max(table.index)
-    lines = [f"The median car of {first} and that of {last}"]
+    title = f"The median car of {first} and that of {last}"
+    lines = []
     for trend in trends:
         before, after = trend.by_year[first], trend.by_year[last]
         lines.append(f"{trend.name}: {before} and {after} {trend.unit} ({after / before - 1:+.0%})")
-    await ctx.send_message(Report("\n".join(lines), table))
+    await ctx.send_message(Report(title, "\n".join(lines), table))
 
 
 class Publish(Executor):
@@ -136,7 +138,7 @@ class Publish(Executor):
     @handler
     async def ask(self, draft: Report, ctx: WorkflowContext) -> None:
         """Put the question; the answer comes later."""
-        await ctx.request_info(Question("Publish this report?", draft.text, draft), Approval)
+        await ctx.request_info(Question("Publish this report?", f"{draft.title}\n{draft.text}", draft), Approval)
 
     @response_handler
     async def decide(self, question: Question, answer: Approval, ctx: WorkflowContext[Never, Report]) -> None:
