@@ -1,0 +1,79 @@
+"""The first thing that a newcomer does: open the first notebook, run it, step, look, answer."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+# Half a page down, and from the end to the beginning.
+FURTHER = """
+(notebook) => {
+  const atEnd = notebook.scrollTop + notebook.clientHeight >= notebook.scrollHeight - 2;
+  notebook.scrollTo(0, atEnd ? 0 : notebook.scrollTop + notebook.clientHeight / 2);
+}
+"""
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(lab: Any, open_notebook: Any, request: pytest.FixtureRequest) -> Any:
+    """The first notebook as it is shipped, open and run, the stepper in view."""
+    pytest.importorskip("vega_datasets")
+    for path in NOTEBOOKS.iterdir():
+        shutil.copy(path, lab.folder)
+    shown = open_notebook("01_first_workflow", dark=request.param == "dark")
+    shown.run_all(finished=False)
+    scroll_to(shown, shown.button("Step"))
+    return shown
+
+
+def scroll_to(shown: Any, what: Any) -> None:
+    """Scroll through the notebook until something is in sight: cells that are not are not on the page either."""
+    notebook = shown.panel.locator(".jp-WindowedPanel-outer").first
+    for _ in range(400):
+        if what.count() and what.first.is_visible():
+            what.first.scroll_into_view_if_needed()
+            return
+        notebook.evaluate(FURTHER)
+        shown.page.wait_for_timeout(50)
+    pytest.fail(f"{what} is not in the notebook")
+
+
+def expect(what: Any) -> Any:
+    from playwright.sync_api import expect as expect_
+
+    expect_.set_options(timeout=30_000)
+    return expect_(what)
+
+
+def node(shown: Any, name: str) -> Any:
+    return shown.panel.locator(f".ab_panel .ab_node[aria-label^='{name}']").first
+
+
+def test_a_newcomer_steps_and_answers(page: Any, request: pytest.FixtureRequest) -> None:
+    panel = page.panel.locator(".abs-frame")
+    theme = request.node.callspec.params["page"]
+    header, log = page.panel.locator(".abs-header"), page.panel.locator(".abs-last")
+    expect(header).to_contain_text("superstep 1")
+    expect(node(page, "convert")).to_have_attribute("aria-label", "convert, done")
+    expect(node(page, "repair")).to_have_attribute("aria-label", "repair, skipped")
+
+    page.button("Step").click()
+    expect(header).to_contain_text("superstep 2")
+    expect(log).to_have_text("superstep 2: consumption got 1 message, weight got 1 message, power got 1 message")
+    for name in ("consumption", "weight", "power"):
+        expect(node(page, name)).to_have_attribute("aria-label", f"{name}, done")
+    expect(node(page, "report")).to_have_attribute("aria-label", "report, queued")
+    page.shot(f"first-{theme}-stepped", panel)
+
+    page.button("Run").click()
+    expect(header).to_contain_text("waiting for a person")
+    expect(page.panel.get_by_text("Publish this report?").last).to_be_visible()
+    page.shot(f"first-{theme}-asked", panel)
+    page.button("Approve").last.click()
+    expect(header).to_contain_text("done")
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("The median car of 1976")
+    page.shot(f"first-{theme}-answered", panel)
