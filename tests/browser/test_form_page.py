@@ -58,6 +58,7 @@ CONTRAST = """
 def expect(what: Any) -> Any:
     from playwright.sync_api import expect as real
 
+    real.set_options(timeout=60_000)  # several things may run on this machine
     return real(what)
 
 

@@ -1,6 +1,5 @@
-// A form on the page. Every text is written with textContent; everything typed leaves by message and is kept in no trait.
+// A form on the page. Texts are written with textContent; what is typed leaves by message and is kept in no trait.
 const TYPING_PAUSE_MS = 300;
-let made = 0;
 
 function node(tag, attributes = {}, text) {
   const el = document.createElement(tag);
@@ -12,7 +11,7 @@ function node(tag, attributes = {}, text) {
   return el;
 }
 
-// One field: `raw()` is what is typed (undefined while untouched), `write(raw)` puts it there.
+// One field: `raw()` is what is typed (nothing while untouched), `write(raw)` puts it there.
 function makeField(spec, id, heard) {
   const box = node("div", { class: "abf-field", hidden: spec.hiddenAtFirst });
   const group = spec.control === "radio" || spec.control === "toggle";
@@ -141,8 +140,8 @@ function makeField(spec, id, heard) {
   };
 }
 
-function makeForm(content, say) {
-  const id = `abf-${++made}-${Math.random().toString(36).slice(2, 8)}`;
+function makeForm(content, say, view) {
+  const id = `abf-${view}`;
   const root = node("section", { class: "abf", "aria-labelledby": `${id}-title` });
   const cutNote = {};
   const part = (name, el) => {
@@ -170,8 +169,7 @@ function makeForm(content, say) {
   content.fields.forEach((spec, at) => {
     const heard = (settled) => {
       clearTimeout(timer);
-      const tell = () => say({ kind: "edit", raw: raws() });
-      if (settled) tell(); else timer = setTimeout(tell, TYPING_PAUSE_MS);
+      timer = setTimeout(() => say({ kind: "edit", raw: raws() }), settled ? 0 : TYPING_PAUSE_MS);
     };
     const field = makeField(spec, `${id}-f${at}`, heard);
     fields.set(spec.path, field);
@@ -180,7 +178,7 @@ function makeForm(content, say) {
 
   const buttons = node("div", { class: "abf-actions", role: "group", "aria-label": "Answer" });
   const lock = (locked) => {
-    for (const el of root.querySelectorAll(".abf-actions button")) el.disabled = locked;
+    for (const el of buttons.children) el.disabled = locked;
   };
   const press = (action) => {
     if (action.reveals && fields.get(action.reveals)?.reveal()) { fields.get(action.reveals).focus(); return; }
@@ -256,7 +254,7 @@ function render({ model, el }) {
   el.append(waiting);
   const hear = (message) => {
     if (message.kind === "form" && message.view === view && !form) {
-      form = makeForm(message.content, say);
+      form = makeForm(message.content, say, view);
       waiting.replaceWith(form.root);
       form.drafts(message.drafts);
       form.status(message.status);
@@ -266,7 +264,10 @@ function render({ model, el }) {
     if (!form) return;
     if (message.kind === "drafts" && message.from !== view) form.drafts(message.drafts);
     if (message.kind === "status") form.status(message);
-    if (message.kind === "focus" && message.view === view) form.focus(message.path);
+    if (message.kind === "focus" && message.view === view) {
+      const at = document.activeElement; // who has gone on stays there
+      if (form.root.contains(at) || at.contains(form.root)) form.focus(message.path);
+    }
     if (message.kind === "full" && message.view === view) form.full(message.part, message.text);
   };
   model.on("msg:custom", hear);
