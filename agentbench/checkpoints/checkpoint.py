@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeAlias
 
 from agentbench._clock import iso_utc, runtime_defaults
+from agentbench._display import Displayable, drawn_by
 from agentbench.exceptions import WorkflowCheckpointException
 
 CheckpointID: TypeAlias = str
@@ -20,8 +21,9 @@ def _now() -> str:
     return iso_utc(runtime_defaults().clock.time_ns())
 
 
+@drawn_by("agentbench.notebook.views:checkpoint_bundle")
 @dataclass(slots=True, repr=False)
-class WorkflowCheckpoint:
+class WorkflowCheckpoint(Displayable):
     """All that a workflow needs to go on after a superstep, in this process or in another one.
 
     It belongs to a workflow's definition, not to an instance of it: any workflow with the same graph can go on from it.

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentbench._copying import isolate_or_same, register_frozen
+from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 
 
+@drawn_by("agentbench.notebook.views:checkpoint_info_bundle")
 @dataclass(frozen=True, slots=True)
-class CheckpointInfo:
+class CheckpointInfo(Displayable):
     """A checkpoint as lists, events and pictures show it. Equal to another one if both name the same checkpoint.
 
     Attributes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from agentbench._display import Displayable, drawn_by
 from agentbench._signatures import type_from_dict, type_to_dict
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ def _stamp(name: str, doc: str) -> property:
     return property(read, doc=doc)
 
 
-class WorkflowEvent(Generic[DataT]):
+@drawn_by("agentbench.notebook.views:event_bundle")
+class WorkflowEvent(Generic[DataT], Displayable):
     """One event of a run.
 
     `type` is a plain string, equal to the matching `WorkflowEventType`. Fields that a type does not use are

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agentbench._display import Displayable, drawn_by
 from agentbench.workflow.boundary import PauseReason
 from agentbench.workflow.events import SuperstepCompletionInfo, WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
 from agentbench.workflow.message import WorkflowMessage
@@ -39,8 +40,9 @@ def planned(plan: Plan) -> list[PlannedDelivery]:
     return [PlannedDelivery(", ".join(d.sources), d.executor_id, d.data, d.order, d.sources) for d in plan.deliveries]
 
 
+@drawn_by("agentbench.notebook.views:report_bundle")
 @dataclass(frozen=True)
-class StepReport:
+class StepReport(Displayable):
     """One superstep, read from its events.
 
     Attributes:
