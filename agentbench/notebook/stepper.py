@@ -60,15 +60,21 @@ Loop = Literal["engine", "kernel"]
 _UNNAMED = re.compile(r"^Workflow(Builder)?-[0-9a-f-]{36}$")
 
 
-def stepper(
+def stepper(  # noqa: PLR0913 - published signature
     workflow: Any,
-    input: Any = None,  # noqa: A002 - the published name
+    input: Any = None,  # noqa: A002 - likewise
     *,
     storage: CheckpointStorage | None = None,
     checkpoint: CheckpointInfo | str | None = None,
     layout: Layout = "auto",
     height: int = 420,
-    **more: Any,
+    loop: Loop | None = None,
+    name: str | None = None,
+    max_supersteps: int = 1000,
+    autosave: bool = True,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+    options: RunOptions | None = None,
 ) -> Stepper:
     """Make a stepper for a run of a workflow; nothing is executed yet.
 
@@ -80,16 +86,20 @@ def stepper(
         layout: `auto` stacks on narrow pages, `wide` never, `stacked` always; `graph` leaves out the tabs, `minimal`
             shows header and controls only.
         height: Of graph and tabs, in pixels.
-        **more: `loop`: `engine`, or `kernel` for workflows that hold objects bound to the notebook's loop; nothing
-            moves then while a cell runs. `name`: what the header says; a new stepper of the same name closes the old
-            one. `max_supersteps` (1000): after so many a run pauses. `autosave` (True): `arun` ends with a static
-            picture. `clock`, `ids`: sources of times and ids of this run. `options`: `RunOptions` of the run.
+        loop: `engine`, or `kernel` for workflows that hold objects bound to the notebook's loop; nothing moves then
+            while a cell runs. By default what `configure(loop=)` says.
+        name: What the header says. A new stepper of the same name closes the old one.
+        max_supersteps: After so many a run pauses.
+        autosave: Whether `arun` ends with a static picture, for notebooks that are read without a kernel.
+        clock: Source of times of this run.
+        ids: Source of ids of this run.
+        options: Further options of the run, in place of `clock` and `ids`.
 
     Raises:
         ValueError: Neither `input` nor `checkpoint` is given.
         GraphMismatchError: The checkpoint belongs to another graph; `differences` says how they differ.
         WorkflowCheckpointException: The checkpoint cannot be loaded.
-        TypeError: An argument is unknown, or `workflow` is none.
+        TypeError: `workflow` is none.
 
     Example:
         ```python
@@ -97,7 +107,21 @@ def stepper(
         panel.step()
         ```
     """
-    return Stepper(workflow, input, storage=storage, checkpoint=checkpoint, layout=layout, height=height, **more)
+    return Stepper(
+        workflow,
+        input,
+        storage=storage,
+        checkpoint=checkpoint,
+        layout=layout,
+        height=height,
+        loop=loop,
+        name=name,
+        max_supersteps=max_supersteps,
+        autosave=autosave,
+        clock=clock,
+        ids=ids,
+        options=options,
+    )
 
 
 class Stepper:

@@ -566,9 +566,7 @@ def test_unknown_layouts_loops_and_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="layout='tall'"):
         stepper(counting(), 1, layout="tall")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="loop='other'"):
-        stepper(counting(), 1, loop="other")
-    with pytest.raises(TypeError, match="colour"):
-        stepper(counting(), 1, colour="red")
+        stepper(counting(), 1, loop="other")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="expected a workflow"):
         stepper("no workflow", 1)
 
@@ -600,6 +598,17 @@ def test_a_whole_run_leaves_asyncio_as_it_was_and_loads_no_nest_package() -> Non
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["done ['X']", "True True _asyncio", "[]"]
+
+
+def test_a_workflow_makes_its_own_stepper() -> None:
+    panel = counting().stepper(2, name="own")
+    assert isinstance(panel, Stepper)
+    assert (panel.name, panel.run()) == ("own", "done")
+
+
+def test_a_run_can_be_had_as_tables(panel: Stepper) -> None:
+    panel.run()
+    assert list(panel.frames().checkpoints()["superstep"]) == [0, 1, 2]
 
 
 def test_importing_the_module_does_not_hide_the_function_of_its_name() -> None:
