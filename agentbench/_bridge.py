@@ -208,7 +208,7 @@ def _as_coroutine(awaitable: Awaitable[T]) -> Coroutine[Any, Any, T]:
 
 def _check_awaitable(value: object) -> None:
     if not inspect.isawaitable(value):
-        msg = f"{value!r} cannot be awaited. Pass a coroutine, as in submit(workflow.run('x'))."
+        msg = f"{value!r} cannot be awaited. Pass a coroutine, such as workflow.run('x')."
         raise TypeError(msg)
 
 

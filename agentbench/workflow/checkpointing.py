@@ -158,7 +158,11 @@ async def _export(workflow: Workflow, bus: InProcRunnerContext) -> dict[str, Any
 
 
 async def _saved_by(executor: Executor) -> dict[str, Any]:
-    own: Any = await executor.on_checkpoint_save()
+    try:
+        own: Any = await executor.on_checkpoint_save()
+    except Exception as error:
+        msg = f"on_checkpoint_save of executor {executor.id!r} raised {type(error).__name__}: {error}."
+        raise WorkflowCheckpointException(msg, error) from error
     if not isinstance(own, dict) or not all(isinstance(key, str) for key in own):
         msg = (
             f"on_checkpoint_save of executor {executor.id!r} returned {own!r}; "
@@ -189,10 +193,7 @@ async def restore(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> None:
         GraphMismatchError: the checkpoint belongs to another graph.
         WorkflowCheckpointException: an executor is unknown or refuses its state.
     """
-    if checkpoint.graph_signature_hash != workflow.graph_signature_hash:
-        stored = checkpoint.metadata.get("graph_signature")
-        differences = signature_differences(stored, workflow.graph_signature) if isinstance(stored, dict) else []
-        raise GraphMismatchError(_mismatch(workflow, checkpoint, differences), differences=differences)
+    require_same_graph(workflow, checkpoint)
     state = dict(checkpoint.state)
     own = state.pop(EXECUTOR_STATE, {})
     buffers = state.pop(FAN_IN_BUFFERS, {})
@@ -203,6 +204,14 @@ async def restore(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> None:
     bus.set_buffers(buffers)
     await bus.apply_checkpoint(checkpoint)
     workflow.runner.iteration = checkpoint.iteration_count
+
+
+def require_same_graph(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> None:
+    """Raise GraphMismatchError if the checkpoint belongs to another graph."""
+    if checkpoint.graph_signature_hash != workflow.graph_signature_hash:
+        stored = checkpoint.metadata.get("graph_signature")
+        differences = signature_differences(stored, workflow.graph_signature) if isinstance(stored, dict) else []
+        raise GraphMismatchError(_mismatch(workflow, checkpoint, differences), differences=differences)
 
 
 def _mismatch(workflow: Workflow, checkpoint: WorkflowCheckpoint, differences: Sequence[Mapping[str, Any]]) -> str:

@@ -18,6 +18,7 @@ from agentbench.workflow.run_kwargs import RUN_KWARGS, stored_form
 from agentbench.workflow.runner import not_converged
 
 if TYPE_CHECKING:
+    from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.tracing import RunTracer
     from agentbench.workflow.workflow import Workflow
@@ -242,8 +243,11 @@ class Execution:
         if not self._given.starts_fresh:
             runner.writer.previous_id = self._previous_id
 
-    async def prepare(self) -> None:
+    async def prepare(self, checkpoint: WorkflowCheckpoint | None = None) -> None:
         """Restore the checkpoint that this run starts from, if any; once, here or when the run begins.
+
+        Args:
+            checkpoint: the one with that id, if it was loaded already.
 
         Raises:
             ValueError: there is no storage.
@@ -259,7 +263,8 @@ class Execution:
         if storage is None:
             msg = "checkpoint_id needs a storage: pass checkpoint_storage= to run() or to WorkflowBuilder."
             raise ValueError(msg)
-        checkpoint = await checkpointing.load(storage, checkpoint_id)
+        if checkpoint is None:
+            checkpoint = await checkpointing.load(storage, checkpoint_id)
         await checkpointing.restore(workflow, checkpoint)
         workflow.runner.drop_plan()
         workflow.unconverged = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.workflow import Workflow
 
-Predicate = Callable[[StepReport, list[PlannedDelivery]], "PauseReason | str | None"]
+Predicate = Callable[[StepReport, list[PlannedDelivery]], "PauseReason | str | bool | None"]
 
 _OVER = (WorkflowRunState.FAILED, WorkflowRunState.CANCELLED)
+_IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
 
 
 @drawn_by("agentbench.notebook.views:run_bundle")
@@ -292,11 +294,11 @@ class WorkflowRun(Displayable):
     def _ask_breakpoints(self, report: StepReport, plan: list[PlannedDelivery]) -> PauseReason | None:
         for predicate in list(self._breakpoints):
             try:
-                answer = predicate(report, plan)
+                reason = _as_reason(predicate(report, plan))
             except Exception as error:  # noqa: BLE001 - user code; its error pauses the run instead of ending it
                 return PauseReason(f"a breakpoint raised {type(error).__name__}: {error}", "error", error)
-            if answer is not None:
-                return answer if isinstance(answer, PauseReason) else PauseReason(answer)
+            if reason is not None:
+                return reason
         return None
 
     def _report(self, reason: PauseReason | None) -> StepReport:
@@ -333,11 +335,20 @@ class WorkflowRun(Displayable):
     # ---- breakpoints, pause and stop -------------------------------------------------------------
 
     def pause_when(self, predicate: Predicate) -> Callable[[], None]:
-        """Ask `predicate(report, plan)` after each boundary; a `PauseReason` or text pauses the drivers.
+        """Ask `predicate(report, plan)` after each boundary; a `PauseReason`, text or True pauses the drivers.
+
+        None and False go on. What else it returns or raises pauses too, with the error on `pause_reason`.
 
         Returns:
             A function that removes the breakpoint.
+
+        Raises:
+            TypeError: the predicate cannot be called.
         """
+        given: object = predicate
+        if not callable(given):
+            msg = f"The breakpoint is {given!r}, which cannot be called. Pass a function of (report, plan)."
+            raise TypeError(msg)
         self._breakpoints.append(predicate)
 
         def remove() -> None:
@@ -380,6 +391,9 @@ class WorkflowRun(Displayable):
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._steps.cancel(), self._loop))
         else:
             await self._steps.cancel()
+        self._inbox, self._answers = [], {}
+        if self.status in _IDLE and not self._read_only:
+            self.workflow.runner.disown()  # answers that were queued after the end are not given after all
         self.workflow.release(self)
 
     async def __aenter__(self) -> WorkflowRun:
@@ -411,10 +425,12 @@ class WorkflowRun(Displayable):
             raise WorkflowCheckpointException(msg)
         self.workflow.acquire(self)
         checkpoint_id = info if isinstance(info, str) else info.checkpoint_id
+        checkpoint = await checkpointing.load(self._storage, checkpoint_id)
+        checkpointing.require_same_graph(self.workflow, checkpoint)  # before anything of this run is given up
         self.workflow.runner.disown()
         self._execution.break_off()
         self._execute(RunInput(checkpoint_id=checkpoint_id, storage=self._storage))
-        await self._execution.prepare()
+        await self._execution.prepare(checkpoint)
         self._inbox, self._answers, self._pause_reason = [], {}, None
         self._superstep = self.workflow.runner.iteration
         kept = self._log.checkpoints
@@ -491,10 +507,17 @@ def _is_current(loop: asyncio.AbstractEventLoop) -> bool:
         return False
 
 
-def _events_of(events: list[WorkflowEvent[Any]], superstep: int) -> list[WorkflowEvent[Any]]:
-    """Events of the last superstep with this number, and what closes the run after it."""
-    start = 0
-    for place, event in enumerate(events):
-        if event.type == "started" or (event.type == "superstep_started" and event.iteration == superstep):
-            start = place
-    return events[start:]
+def _as_reason(answer: object) -> PauseReason | None:
+    """What a breakpoint's predicate meant by its answer."""
+    if answer is None or answer is False:
+        return None
+    if isinstance(answer, PauseReason):
+        return answer
+    if answer is True:
+        return PauseReason("a breakpoint was reached")
+    if isinstance(answer, str):
+        return PauseReason(answer)
+    if inspect.iscoroutine(answer):
+        answer.close()  # or it is reported as never awaited, beside the error
+    msg = f"it returned {answer!r}; expected a PauseReason, text, a bool or None, from a plain function"
+    raise TypeError(msg)

@@ -85,6 +85,8 @@ class Runner:
         self._plan_error: Exception | None = None
         self._told: dict[str, Any] = {}
         self._in_flight: Sequence[Delivery] = ()
+        # What the superstep that runs has taken from the queue.
+        self._taken: Mapping[str, Sequence[WorkflowMessage]] = {}
         self._tasks: dict[Delivery, asyncio.Future[list[WorkflowMessage]]] = {}
         # Raised when a run is abandoned: what still unwinds of it must not touch the next one.
         self._epoch = 0
@@ -155,7 +157,7 @@ class Runner:
             outcome = await self._reach_boundary(plan.deliveries)
         except BaseException:
             if epoch == self._epoch:
-                self._roll_back({})
+                self._roll_back()
             raise
         if self.context.messages or self.hook is not None:
             await self._save("input", outcome, plan.deliveries, began)
@@ -168,14 +170,13 @@ class Runner:
         self.iteration = iteration = self.iteration + 1
         log.superstep_started(iteration)
         began = self.clock.perf_ns() if self.writer is not None else 0
-        messages: dict[str, list[WorkflowMessage]] = {}
         epoch = self._epoch
         try:
             plan = self._plan
             if plan is None:
                 plan = await self.plan()
                 self._still(epoch)
-            messages = context.take_messages()
+            self._taken = context.take_messages()
             error, self._plan, self._plan_error = self._plan_error, None, None
             if error is not None:
                 raise error
@@ -189,13 +190,16 @@ class Runner:
             if self.hook is None and self.writer is None and not log.observed:
                 self.state.commit()
                 context.keep_requests()
+                self._taken = {}
                 log.superstep_completed(iteration, None)
                 return
             outcome = await self._reach_boundary(plan.deliveries)
+            self._still(epoch)
+            self._taken = {}
         except BaseException:
             if epoch == self._epoch:
                 self.iteration = iteration - 1
-                self._roll_back(messages)
+                self._roll_back()
             raise
         saved = await self._save("step", outcome, plan.deliveries, began)
         log.superstep_completed(iteration, self._completion(saved, plan.deliveries))
@@ -393,14 +397,15 @@ class Runner:
         if outcome.error is not None:
             raise outcome.error
 
-    def _roll_back(self, messages: Mapping[str, Sequence[WorkflowMessage]]) -> None:
-        """A superstep broke off: nothing of it stays. Questions whose answers it was to handle are open again."""
+    def _roll_back(self) -> None:
+        """A superstep broke off: nothing of it stays. Questions whose answers were not handled are open again."""
         context = self.context
         self.state.discard()
-        context.take_messages()
+        unhandled = [*self._taken.values(), *context.take_messages().values()]
+        self._taken = {}
         context.withdraw_requests()
         context.writers = {}
-        for queued in messages.values():
+        for queued in unhandled:
             for message in queued:
                 request = message.original_request_info_event
                 if request is not None:
@@ -415,7 +420,7 @@ class Runner:
                 delivery.context._abandon()  # noqa: SLF001 - the engine's side of the context
         self._in_flight = ()
         self.drop_plan()
-        self._roll_back({})
+        self._roll_back()
 
     # ---- the reference's entry points ------------------------------------------------------------
 

@@ -93,7 +93,7 @@ class Workflow(Displayable):
         self._signature: dict[str, Any] | None = None
         self._hash: str | None = None
         self._active: weakref.ref[Execution | WorkflowRun] | None = None
-        context = runner_context if runner_context is not None else InProcRunnerContext(checkpoint_storage)
+        context = runner_context if runner_context is not None else InProcRunnerContext(_bare(checkpoint_storage))
         context.strict_context = settings.strict_context
         context.report_drops = settings.report_drops
         if output_from is not None or intermediate_output_from is not None:
@@ -472,8 +472,21 @@ def _check_combination(message: Any, responses: object, checkpoint_id: object) -
 
 
 def _bare(storage: Any) -> Any:
-    """The storage inside a `CheckpointManager`, or the storage itself."""
-    return getattr(storage, "storage", storage)
+    """The storage inside a `CheckpointManager`, or the storage itself.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if storage is None or hasattr(storage, "save"):
+        return storage
+    inner = getattr(storage, "storage", None)
+    if hasattr(inner, "save"):
+        return inner
+    msg = (
+        f"checkpoint_storage is {storage!r}; expected a CheckpointStorage, such as InMemoryCheckpointStorage(), "
+        "or a CheckpointManager."
+    )
+    raise TypeError(msg)
 
 
 def _executor_dict(executor: Executor) -> dict[str, Any]:

@@ -504,3 +504,142 @@ async def test_an_abandoned_watch_leaves_the_handle_able_to_go_on():
         if event.type == "superstep_started":
             break
     assert (await run.result()).outputs == ["x>e0>e1!"]
+
+
+async def test_an_answer_that_was_planned_but_not_delivered_is_open_again_after_cancel() -> None:
+    workflow = chain(Ask("ask"))
+    run = workflow.start("q")
+    await run.result()
+    request = run.pending_requests[0]
+    await run.send_response(request.request_id, "first")
+    assert [p.message for p in await run.plan()] == ["first"]
+    await run.cancel()
+
+    assert [e.request_id for e in run.pending_requests] == [request.request_id]
+    assert (await workflow.run(responses={request.request_id: "second"})).get_final_state() is WorkflowRunState.IDLE
+
+
+class AskAndPass(Ask):
+    @handler
+    async def on_number(self, number: int, ctx: WorkflowContext[str]) -> None:
+        await ctx.request_info("r", str)
+        await ctx.send_message("on")
+
+
+async def test_an_answer_is_open_again_when_the_superstep_is_cancelled_while_a_condition_thinks() -> None:
+    thinking, never = asyncio.Event(), asyncio.Event()
+
+    async def think(text: str) -> bool:
+        thinking.set()
+        await never.wait()
+        return True
+
+    ask, show = AskAndPass("ask"), Show("show")
+    workflow = WorkflowBuilder(start_executor=ask).add_edge(ask, show, condition=think).build()
+    run = workflow.start(1)
+    await run.step()
+    request_id = run.pending_requests[0].request_id
+    await run.send_response(request_id, "a")
+    stepping = asyncio.ensure_future(run.step())
+    await thinking.wait()
+    stepping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stepping
+
+    assert list(workflow.runner.context.requests) == [request_id]
+
+
+async def test_an_answer_in_the_hands_of_an_abandoned_stream_is_open_again() -> None:
+    class Slow(Ask):
+        @response_handler
+        async def on_word(self, request: str, answer: str, ctx: WorkflowContext[str, str]) -> None:
+            await asyncio.Event().wait()
+
+    workflow = chain(Slow("ask"))
+    request_id = (await workflow.run("q")).get_request_info_events()[0].request_id
+    stream = workflow.run(responses={request_id: "a"}, stream=True)
+    async for event in stream:
+        if event.type == "executor_invoked":
+            break
+    del stream
+    gc.collect()
+
+    assert list(workflow.runner.context.requests) == [request_id]
+
+
+@pytest.mark.parametrize("answer", [None, False])
+async def test_a_breakpoint_that_says_no_lets_the_run_go_on(answer: Any) -> None:
+    run = three().start("x")
+    run.pause_when(lambda report, plan: answer)
+    await run.result()
+    assert (run.status, run.pause_reason) == (WorkflowRunState.IDLE, None)
+
+
+async def test_a_breakpoint_that_says_yes_pauses() -> None:
+    run = three().start("x")
+    run.pause_when(lambda report, plan: report.superstep == 1)
+    await run.result()
+    assert (run.superstep, str(run.pause_reason)) == (1, "a breakpoint was reached")
+
+
+async def test_a_breakpoint_with_an_answer_of_another_kind_pauses_and_says_what_was_expected() -> None:
+    async def predicate(report: Any, plan: Any) -> None:
+        """Not a plain function."""
+
+    for wrong in (predicate, lambda report, plan: 5):
+        run = three().start("x")
+        run.pause_when(wrong)  # type: ignore[arg-type]
+        await run.result()
+        assert run.pause_reason is not None
+        assert run.pause_reason.kind == "error"
+        assert "expected a PauseReason, text, a bool or None" in str(run.pause_reason)
+    with pytest.raises(TypeError, match="cannot be called"):
+        run.pause_when(5)  # type: ignore[arg-type]
+
+
+async def test_a_restore_that_cannot_be_done_leaves_the_run_as_it_was() -> None:
+    storage = InMemoryCheckpointStorage()
+    await chain(Show("other"), name="other", checkpoint_storage=storage).run("x")
+    foreign = (await storage.list_checkpoint_ids(workflow_name="other"))[0]
+    run = three(checkpoint_storage=storage).start("x")
+    await run.step()
+
+    for checkpoint_id, error in (("unknown", WorkflowCheckpointException), (foreign, GraphMismatchError)):
+        with pytest.raises(error):
+            await run.restore_checkpoint(checkpoint_id)
+    assert (await run.result()).outputs == ["x>e0>e1!"]
+
+
+@pytest.mark.parametrize("wrong", [5, "folder", object()])
+async def test_what_is_no_storage_is_refused_at_once(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="expected a CheckpointStorage"):
+        three(checkpoint_storage=wrong)
+    with pytest.raises(TypeError, match="expected a CheckpointStorage"):
+        await three().run("x", checkpoint_storage=wrong)
+    with pytest.raises(TypeError, match="expected a CheckpointStorage"):
+        three().start("x", checkpoint_storage=wrong)
+
+
+async def test_a_storage_with_an_attribute_named_storage_is_not_taken_for_a_manager() -> None:
+    class Wrapped(InMemoryCheckpointStorage):
+        storage = "a folder, say"
+
+    storage = Wrapped()
+    await three().run("x", checkpoint_storage=storage)
+    assert len(await storage.list_checkpoints(workflow_name="three")) == 3
+
+
+async def test_a_manager_is_as_good_as_its_storage_when_building() -> None:
+    manager = CheckpointManager.create_in_memory()
+    await three(checkpoint_storage=manager).run("x")
+    assert len(await manager.storage.list_checkpoints(workflow_name="three")) == 3
+
+
+async def test_a_checkpoint_hook_that_raises_is_named_in_the_warning() -> None:
+    class Bad(Show):
+        async def on_checkpoint_save(self) -> dict[str, Any]:
+            raise ValueError("boom")
+
+    result = await chain(Bad("bad"), checkpoint_storage=InMemoryCheckpointStorage()).run("x")
+    warnings = [e.data for e in result if e.type == "warning"]
+    assert "on_checkpoint_save of executor 'bad' raised ValueError: boom. The run goes on" in warnings[0]
