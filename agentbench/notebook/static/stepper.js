@@ -92,6 +92,7 @@ function makeTop(say, el) {
   const details = node("details", {});
   const trace = node("pre", { tabindex: "0", "aria-label": "Details" });
   details.append(node("summary", {}, "details"), trace);
+  details.addEventListener("toggle", () => { trace.scrollTop = trace.scrollHeight; }); // the person's own code comes last
   banner.append(text, actions, details);
 
   const help = node("div", { class: "abs-help", hidden: true });
