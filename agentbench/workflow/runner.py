@@ -194,7 +194,6 @@ class Runner:
                 log.superstep_completed(iteration, None)
                 return
             outcome = await self._reach_boundary(plan.deliveries)
-            self._still(epoch)
             self._taken = {}
         except BaseException:
             if epoch == self._epoch:
@@ -310,7 +309,9 @@ class Runner:
         if self.hook is None:
             self._commit()
             return None
+        epoch = self._epoch
         outcome = await self.hook.at_boundary(self.view(deliveries))
+        self._still(epoch)
         self.apply(outcome)
         return outcome
 

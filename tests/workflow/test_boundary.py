@@ -206,3 +206,42 @@ async def test_a_stop_with_finish_cancels_what_runs_and_still_reaches_the_bounda
 def test_the_signature_of_a_hook_enters_the_graph_signature():
     assert hooked(Hook(), Pass("a")).graph_signature["boundary"] == {"kind": "test"}
     assert "boundary" not in chain(Pass("a")).graph_signature
+
+
+async def test_a_hook_that_outlives_its_abandoned_run_changes_nothing_of_the_next() -> None:
+    reached, ended = asyncio.Event(), asyncio.Event()
+
+    class Stubborn:
+        failure_policy = "cancel"
+        reachability = True
+
+        def signature(self) -> None:
+            """Stays out of the graph's signature."""
+
+        async def at_boundary(self, view: Any) -> BoundaryOutcome:
+            if reached.is_set():
+                return BoundaryOutcome()
+            reached.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                ended.set()
+            return BoundaryOutcome(state_updates={"late": True}, outputs=[("only", "late")])
+
+        async def on_responses(self, answers: Any, view: Any) -> BoundaryOutcome:
+            return BoundaryOutcome()
+
+    hook: Any = Stubborn()
+    workflow = WorkflowBuilder(start_executor=Show("only")).boundary_hook(hook).build()
+    stream = workflow.run("x", stream=True)
+    async for event in stream:
+        if event.type == "executor_completed":
+            break
+    await reached.wait()
+    del stream
+    result = await workflow.run("y")
+    await ended.wait()
+    await asyncio.sleep(0)
+
+    assert result.outputs == ["y!"]
+    assert workflow.state.export_state() == {}
