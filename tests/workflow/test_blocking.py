@@ -161,6 +161,25 @@ async def test_no_task_is_left_of_a_call_that_is_over():
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+async def test_a_plain_function_may_look_whether_its_run_shall_stop():
+    entered = threading.Event()
+
+    def act(message, ctx):
+        assert not ctx.stop_requested
+        entered.set()
+        while not ctx.stop_requested:
+            pass
+        ctx.yield_output("stopped in time")
+
+    run = flow(plain(act)).start("x")
+    driver = asyncio.ensure_future(run.result())
+    await in_thread(entered)
+    run.stop_after_superstep()
+    result = await driver
+    assert result.outputs == ["stopped in time"]
+    assert result.final_state is WorkflowRunState.CANCELLED
+
+
 # ---- a cancelled run leaves its thread behind ------------------------------------------------------
 
 

@@ -334,6 +334,32 @@ async def test_a_context_is_of_no_use_after_its_handler_has_ended(member, fails)
     assert workflow.runner.context.requests == {}
 
 
+async def test_a_context_is_of_no_use_after_its_handler_was_cancelled():
+    kept: list[Any] = []
+    entered = asyncio.Event()
+
+    @executor
+    async def split(text: str, ctx: WorkflowContext[str]) -> None:
+        await ctx.send_message(text)
+
+    async def cancelled(ctx):
+        kept.append(ctx)
+        entered.set()
+        await asyncio.Event().wait()
+
+    async def fails(ctx):
+        await entered.wait()
+        raise KeyError("k")
+
+    targets = [node(cancelled, "cancelled"), node(fails, "fails")]
+    workflow = WorkflowBuilder(start_executor=split).add_fan_out_edges(split, targets).build()
+    with pytest.raises(KeyError):
+        await workflow.run("x")
+    with pytest.raises(RuntimeError, match="'cancelled' had ended"):
+        kept[0].set_state("late", 1)
+    assert not workflow.state.has_pending
+
+
 # ---- shared state --------------------------------------------------------------------------------
 
 

@@ -281,6 +281,34 @@ async def test_the_handlers_of_a_dropped_stream_reach_nothing_any_more():
     assert workflow.state.export_state() == {}
 
 
+async def test_a_handler_that_ignores_its_cancellation_does_not_let_the_next_message_in():
+    calls: list[str] = []
+    entered = asyncio.Event()
+
+    async def twice(text, ctx):
+        await ctx.send_message(text + "1")
+
+    @executor
+    async def stubborn(text: str, ctx: WorkflowContext[Any]) -> None:
+        calls.append(text)
+        entered.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    first = First(twice)
+    stream = WorkflowBuilder(start_executor=first).add_edge(first, stubborn).build().run("x", stream=True)
+    async for event in stream:
+        if event.source_id == "stubborn":
+            break
+    await entered.wait()
+    del stream
+    gc.collect()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert calls == ["x1"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
 async def test_cancelling_the_reader_cancels_the_run():
     ended: list[str] = []
     workflow = flow(endless(ended))
