@@ -286,8 +286,12 @@ def test_a_context_made_by_hand_needs_a_source():
 
     with pytest.raises(ValueError, match="at least one sender"):
         WorkflowContext(Handles("e"), [], State(), InProcRunnerContext())
-    ctx: Any = WorkflowContext(Handles("e"), ["a"], State(), InProcRunnerContext())
-    assert (ctx.executor_id, ctx.get_source_executor_id()) == ("e", "a")
+    state, bus = State(), InProcRunnerContext()
+    ctx: Any = WorkflowContext(Handles("e"), ["a"], state, bus)
+    assert (ctx.executor_id, ctx.get_source_executor_id(), ctx.get_sent_messages()) == ("e", "a", [])
+    ctx.set_state("k", 1)
+    assert ctx.state is state
+    assert state.get("k") == 1
     assert not hasattr(ctx, "send_message")
 
 

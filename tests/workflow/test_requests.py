@@ -162,6 +162,12 @@ async def test_a_request_that_nobody_can_handle_is_logged_and_its_answer_goes_no
     assert open_ids(workflow) == []
 
 
+async def test_a_request_that_somebody_can_handle_is_not_logged(caplog):
+    with caplog.at_level(logging.WARNING, logger="agentbench"):
+        await review().run("a")
+    assert caplog.records == []
+
+
 # ---- answering -----------------------------------------------------------------------------------
 
 
