@@ -37,7 +37,8 @@ async def fork_checkpoint(
         checkpoint_id: The original.
         workflow_name: The chain that the fork joins; by default that of the original.
         state_updates: New values for keys of the state; the other keys stay.
-        messages: Replaces the waiting messages, all of them: lists by the id of the sending executor.
+        messages: Replaces the waiting messages, all of them: lists of `WorkflowMessage`s by the id of the sending
+            executor.
         with_history: Copy what led to the original to the other chain first, so that this chain stands alone; the fork
             then follows the copy of the original. Nothing to do on the original's own chain.
         metadata: Added to that of the fork. `seq`, `source`, `forked_from` and `sizes` are always the fork's own.
@@ -46,8 +47,13 @@ async def fork_checkpoint(
         The fork, ready to be loaded or resumed from.
 
     Raises:
+        TypeError: `messages` holds something other than lists.
         WorkflowCheckpointException: The original is unknown, or the fork cannot be saved; nothing was saved then.
     """
+    for source, sent in (messages or {}).items():
+        if isinstance(sent, (str, bytes)) or not isinstance(sent, Sequence):
+            msg = f"messages of {source!r} are {sent!r}; expected a list of WorkflowMessages."
+            raise TypeError(msg)
     original = isolate_or_same(await storage.load(checkpoint_id))
     chain = original.workflow_name if workflow_name is None else workflow_name
     seq = next_seq(await head_of(storage, chain))

@@ -83,6 +83,6 @@ def require_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor
     elif callable(obj) and hasattr(obj, "__name__"):
         hint = f"Make it a node with @executor, or FunctionExecutor({obj.__name__})."
     else:
-        hint = "Agents become nodes through the agent layer: import agentbench.orchestrations, or use AgentExecutor."
+        hint = "Derive its class from Executor, or teach the builder this kind with register_executor_adapter()."
     msg = f"{obj!r} is a {type(obj).__name__}, not a node. Expected an Executor, or something with an adapter. {hint}"
     raise TypeError(msg)

@@ -63,8 +63,6 @@ class CheckpointWriter:
         self._seq: int | None = None
         #: Id of the checkpoint that the next one follows.
         self.previous_id: str | None = None
-        #: Set on the first checkpoint after a fork.
-        self.forked_from: str | None = None
 
     async def save(
         self,
@@ -80,26 +78,26 @@ class CheckpointWriter:
         Raises:
             WorkflowCheckpointException: the save failed and the run is strict.
         """
-        bus = self._workflow.runner.context
+        log = self._workflow.runner.context.log  # this run's: the storage may outlive it
         try:
             checkpoint = await self._compose(iteration, source, writers, duration_s, metadata)
             await self._storage.save(checkpoint)
         except Exception as error:
             if self._strict:
                 raise _as_checkpoint_error(error, f"The checkpoint of superstep {iteration} was not saved") from error
-            bus.log.append(
+            log.append(
                 WorkflowEvent.warning(
                     f"The checkpoint of superstep {iteration} was not saved: {error} The run goes on without it; "
                     "strict_checkpoints=True makes this an error."
                 )
             )
             return None
-        self.previous_id, self.forked_from = checkpoint.checkpoint_id, None
+        self.previous_id = checkpoint.checkpoint_id
         self._seq = checkpoint.metadata["seq"]
         info = CheckpointInfo.of(checkpoint)
-        bus.log.checkpoints.append(info)
-        if bus.log.observed:
-            bus.log.append(WorkflowEvent("checkpoint_saved", info))
+        log.checkpoints.append(info)
+        if log.observed:
+            log.append(WorkflowEvent("checkpoint_saved", info))
         return info
 
     async def _compose(
@@ -122,8 +120,6 @@ class CheckpointWriter:
             "sizes": {"messages": sum(map(len, bus.messages.values())), "requests": len(bus.requests)},
             "graph_signature": workflow.graph_signature,
         }
-        if self.forked_from is not None:
-            facts["forked_from"] = self.forked_from
         if duration_s is not None:
             facts["duration_s"] = duration_s
         return WorkflowCheckpoint(

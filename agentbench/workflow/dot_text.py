@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import hashlib
 
-from agentbench.workflow.drawn_graph import DrawnEdge, DrawnGraph, DrawnNode, NodePath, NodeState, unique_names
+from agentbench.workflow.drawn_graph import (
+    DrawnEdge,
+    DrawnGraph,
+    DrawnNode,
+    NodePath,
+    NodeState,
+    spelled_out,
+    unique_names,
+)
 
 __all__ = ["dot_text"]
 
@@ -29,7 +37,7 @@ def dot_text(graph: DrawnGraph) -> str:
 def _write(graph: DrawnGraph, names: dict[NodePath, str], lines: list[str], indent: str) -> None:
     lines.extend([f'{indent}"{names[node.path]}" [{_node_attributes(node)}];' for node in graph.nodes])
     for frame in graph.frames:
-        digits = hashlib.sha256("/".join(frame.path).encode()).hexdigest()[:8]
+        digits = hashlib.sha256("/".join(frame.path).encode(errors="surrogatepass")).hexdigest()[:8]
         lines.append(f"{indent}subgraph cluster_{digits} {{")
         lines.append(f"{indent}  label={_quoted(f'sub-workflow: {frame.path[-1]}')};")
         lines.append(f"{indent}  style=dashed;")
@@ -69,5 +77,5 @@ def _quoted(text: str) -> str:
 
 def _escaped(text: str) -> str:
     """Escape what ends a quoted DOT text, and what a label would take for an escape of its own."""
-    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    text = spelled_out(text).replace("\\", "\\\\").replace('"', '\\"')
     return text.replace("\r\n", "\\n").replace("\r", "\\n").replace("\n", "\\n")

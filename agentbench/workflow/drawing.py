@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,9 @@ from agentbench.workflow.mermaid_text import mermaid_text
 if TYPE_CHECKING:
     from agentbench.workflow.workflow import Workflow
 
-__all__ = ["RunOverlay", "WorkflowViz"]
+__all__ = ["RunOverlay", "WorkflowViz", "require_folder"]
 
+_READ = ("executors", "edge_groups", "start_executor_ids")
 _FORMATS = ("svg", "png", "pdf", "dot")
 _SUFFIXES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".dot": "dot", ".gv": "dot"}
 
@@ -28,9 +30,19 @@ class WorkflowViz:
         workflow: What to draw, sub-workflows included.
         overlay: A run to mark in the drawing: its result, its events, a `RunOverlay`, or a mapping with some of the
             keys `executed`, `failed` and `pending`, each a set of executor ids.
+
+    Raises:
+        TypeError: What is to be drawn is no workflow.
     """
 
     def __init__(self, workflow: Workflow, *, overlay: Any = None) -> None:
+        if isinstance(workflow, type) or not all(hasattr(workflow, name) for name in _READ):
+            is_builder = callable(getattr(workflow, "build", None))
+            msg = (
+                f"WorkflowViz draws a workflow, and got {reprlib.repr(workflow)} of type {type(workflow).__name__}. "
+                f"Pass {'what its build() returns' if is_builder else 'a Workflow, such as WorkflowBuilder.build() makes'}."
+            )
+            raise TypeError(msg)
         self._workflow = workflow
         self._overlay = RunOverlay.of({} if overlay is None else overlay)
 
@@ -68,12 +80,15 @@ class WorkflowViz:
 
         Raises:
             ValueError: An unknown format, or one that the extension of the file contradicts.
+            FileNotFoundError: There is no such folder to write into.
             MissingExtraError: A format that has to be rendered, and the notebook layer's packages are not installed.
         """
         if format not in _FORMATS:
             msg = f"The format {format!r} is not known. Use one of {', '.join(map(repr, _FORMATS))}."
             raise ValueError(msg)
         path = None if filename is None else _with_suffix(Path(filename), format)
+        if path is not None:
+            require_folder(path)
         text = self.to_digraph(include_internal_executors)
         data: bytes = text.encode()
         if format != "dot":
@@ -99,6 +114,19 @@ class WorkflowViz:
 
     def __repr__(self) -> str:
         return f"WorkflowViz({self._workflow.name!r})"
+
+
+def require_folder(path: Path) -> None:
+    """Raise `FileNotFoundError` if a file cannot be written because its folder is not there."""
+    folder = path.parent
+    if folder.is_dir():
+        return
+    problem = "is a file, not a folder" if folder.exists() else "does not exist"
+    msg = (
+        f"{path.name!r} cannot be written: {str(folder)!r} {problem}. "
+        "Name a folder that is there, or make it first, as with Path.mkdir(parents=True)."
+    )
+    raise FileNotFoundError(msg)
 
 
 def _with_suffix(path: Path, file_format: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -16,7 +17,7 @@ from agentbench.workflow.edges import (
 )
 from agentbench.workflow.graph import find_sub_workflow
 
-__all__ = ["DrawnEdge", "DrawnGraph", "DrawnNode", "NodePath", "NodeState", "RunOverlay", "draw_graph", "unique_names"]
+__all__ = ["DrawnEdge", "DrawnGraph", "DrawnNode", "NodePath", "NodeState", "RunOverlay", "draw_graph", "spelled_out", "unique_names"]
 
 NodePath = tuple[str, ...]
 """Ids from the outermost workflow inwards; the last one is the node's own."""
@@ -166,6 +167,26 @@ def unique_names(nodes: Iterable[DrawnNode], name_of: Callable[[NodePath], str])
     return names
 
 
+def spelled_out(text: str) -> str:
+    r"""Write control, bidirectional and invisible characters as `\u202e`, so that a label reads as what it is.
+
+    Line ends and tabs stay: what they become is up to the language of the drawing.
+    """
+    return _UNSAFE.sub(_spelled, text)
+
+
+# What the notebook layer does not pass on either; a test compares the two.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def _spelled(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
 class _Reader:
     def __init__(self, overlay: RunOverlay, *, include_internal: bool) -> None:
         self._overlay = overlay
@@ -210,7 +231,7 @@ class _Reader:
 def fan_in_name(group: FanInEdgeGroup) -> str:
     """Return the id under which a fan-in is drawn; it depends on what the group joins, not on its random id."""
     key = "|".join([group.target_id, *sorted(group.source_executor_ids)])
-    return f"fan_in::{group.target_id}::{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+    return f"fan_in::{group.target_id}::{hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:8]}"
 
 
 def _labels(group: EdgeGroup) -> dict[str, str]:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 
-from agentbench.workflow.drawn_graph import DrawnEdge, DrawnGraph, DrawnNode, NodePath, NodeState, unique_names
+from agentbench.workflow.drawn_graph import (
+    DrawnEdge,
+    DrawnGraph,
+    DrawnNode,
+    NodePath,
+    NodeState,
+    spelled_out,
+    unique_names,
+)
 
 __all__ = ["mermaid_text"]
 
@@ -75,6 +83,7 @@ def _sanitised(path: NodePath) -> str:
 
 def _escaped(text: str) -> str:
     """Write what would end a quoted label, or be read as markup, as character codes."""
+    text = spelled_out(text)
     for character, code in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("`", "#96;")):
         text = text.replace(character, code)
     return " ".join(text.splitlines())

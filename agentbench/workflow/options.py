@@ -54,6 +54,27 @@ class RunOptions:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     keep_events: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuse a limit that is none."""
+        require_limit("max_iterations", self.max_iterations)
+
+
+def require_limit(name: str, limit: object, *, least: int = 0) -> None:
+    """Check a count that may be left open.
+
+    Raises:
+        TypeError: it is neither an int nor None.
+        ValueError: it is below `least`.
+    """
+    if limit is None:
+        return
+    if not isinstance(limit, int) or isinstance(limit, bool):
+        msg = f"{name} is {limit!r}, a {type(limit).__name__}; expected a whole number, {least} or more."
+        raise TypeError(msg)
+    if limit < least:
+        msg = f"{name} is {limit!r}; expected {least} or more."
+        raise ValueError(msg)
+
 
 @dataclass(frozen=True, slots=True)
 class ExecutorPolicy:
@@ -74,15 +95,16 @@ class ExecutorPolicy:
 
     def __post_init__(self) -> None:
         """Refuse limits that can never be met."""
-        if self.timeout is not None and self.timeout <= 0:
-            msg = f"timeout is {self.timeout!r}; expected seconds above 0, or None for no limit."
-            raise ValueError(msg)
-        if self.retries < 0:
-            msg = f"retries is {self.retries!r}; expected 0 or more."
-            raise ValueError(msg)
-        if self.max_concurrency is not None and self.max_concurrency < 1:
-            msg = f"max_concurrency is {self.max_concurrency!r}; expected 1 or more, or None for no limit."
-            raise ValueError(msg)
+        seconds: object = self.timeout
+        if seconds is not None:
+            if not isinstance(seconds, (int, float)):
+                msg = f"timeout is {seconds!r}, a {type(seconds).__name__}; expected seconds, or None for no limit."
+                raise TypeError(msg)
+            if not seconds > 0:
+                msg = f"timeout is {seconds!r}; expected seconds above 0, or None for no limit."
+                raise ValueError(msg)
+        require_limit("retries", self.retries)
+        require_limit("max_concurrency", self.max_concurrency, least=1)
 
 
 #: The policy of executors that have none; there is one, so that asking for it is an identity test.

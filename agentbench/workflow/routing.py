@@ -237,14 +237,12 @@ class FanInEdgeRunner(EdgeRunner):
         target = self.target
         if message.target_id is not None and message.target_id != target.id:
             return TARGET_MISMATCH
-        if self.mode is None:  # the declared types left it open: the first message that fits decides
-            self.mode = self._mode_for(message.data)
-            if self.mode is None:
-                return TYPE_MISMATCH
-        if self.mode == "independent":
+        # Where the declared types left it open each message decides for itself, so that tables can be shared.
+        mode = self.mode or self._mode_for(message.data)
+        if mode == "independent":
             delivery = _delivery(target, message)
             return TYPE_MISMATCH if delivery is None else [delivery]
-        if not self._accepts_item(message.data):
+        if mode is None or not self._accepts_item(message.data):
             return TYPE_MISMATCH
         waiting = buffers.setdefault(self.key, {})
         waiting.setdefault(message.source_id, []).append(message)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
@@ -14,6 +13,8 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
 from agentbench.workflow import checkpointing
 from agentbench.workflow.boundary import PauseReason
+from agentbench.workflow.branching import on_chain, queued_messages
+from agentbench.workflow.breakpoints import Breakpoints, Predicate
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflow.execution import ABSENT, Execution, RunInput, new_log
 from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.workflow import Workflow
 
-Predicate = Callable[[StepReport, list[PlannedDelivery]], "PauseReason | str | bool | None"]
 
 _OVER = (WorkflowRunState.FAILED, WorkflowRunState.CANCELLED)
 _IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
@@ -61,7 +61,7 @@ class WorkflowRun(Displayable):
         self._inbox: list[WorkflowMessage] = []
         self._answers: dict[str, Any] = {}
         self._mark = 0
-        self._breakpoints: list[Predicate] = []
+        self._breakpoints = Breakpoints()
         self._pause_asked = False
         self._pause_reason: PauseReason | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -285,21 +285,11 @@ class WorkflowRun(Displayable):
             await self._flush()
             reason = runner.pause or (PauseReason("paused by the user", "user") if self._pause_asked else None)
             if reason is None and self._breakpoints:
-                reason = self._ask_breakpoints(self._report(None), await self.plan())
+                reason = self._breakpoints.ask(self._report(None), await self.plan())
         self._pause_asked, self._pause_reason = False, reason
         report = self._report(reason)
         self._mark = self._log.position
         return report
-
-    def _ask_breakpoints(self, report: StepReport, plan: list[PlannedDelivery]) -> PauseReason | None:
-        for predicate in list(self._breakpoints):
-            try:
-                reason = _as_reason(predicate(report, plan))
-            except Exception as error:  # noqa: BLE001 - user code; its error pauses the run instead of ending it
-                return PauseReason(f"a breakpoint raised {type(error).__name__}: {error}", "error", error)
-            if reason is not None:
-                return reason
-        return None
 
     def _report(self, reason: PauseReason | None) -> StepReport:
         events = self._log.events(self._mark)
@@ -345,17 +335,7 @@ class WorkflowRun(Displayable):
         Raises:
             TypeError: the predicate cannot be called.
         """
-        given: object = predicate
-        if not callable(given):
-            msg = f"The breakpoint is {given!r}, which cannot be called. Pass a function of (report, plan)."
-            raise TypeError(msg)
-        self._breakpoints.append(predicate)
-
-        def remove() -> None:
-            if predicate in self._breakpoints:
-                self._breakpoints.remove(predicate)
-
-        return remove
+        return self._breakpoints.add(predicate)
 
     def pause(self) -> None:
         """Pause at the next boundary. From any thread."""
@@ -449,7 +429,7 @@ class WorkflowRun(Displayable):
         info: CheckpointInfo | str | None = None,
         *,
         state_updates: Mapping[str, Any] | None = None,
-        messages: Mapping[str, Any] | None = None,
+        messages: Mapping[str, Sequence[Any]] | None = None,
         message: Any = ABSENT,
         chain: str | None = None,
         workflow: Workflow | None = None,
@@ -459,7 +439,8 @@ class WorkflowRun(Displayable):
         Args:
             info: where to branch off; default: the last checkpoint.
             state_updates: replaces these keys of shared state.
-            messages: replaces the queued messages, by source id.
+            messages: replaces the queued messages: a list by the id of the executor that sent them; values, or
+                `WorkflowMessage`s where more than the value matters.
             message: further input for the start executors.
             chain: key of the new branch's checkpoints; default: the same.
             workflow: instance for the new run; default: this one, which makes this handle read-only.
@@ -467,37 +448,33 @@ class WorkflowRun(Displayable):
         Raises:
             WorkflowCheckpointException: there is no checkpoint to fork from.
             RuntimeError: a superstep is being executed.
+            ValueError: messages name a source that the graph has not.
+            TypeError: messages are not lists.
         """
         self._check_still("fork")
         origin = info if info is not None else self.last_checkpoint
         if origin is None or self._storage is None:
             msg = "There is no checkpoint to fork from. Pass checkpoint_storage= to start(), or step once."
             raise WorkflowCheckpointException(msg)
+        target = workflow or self.workflow
         copied = await fork_checkpoint(
             self._storage,
             origin if isinstance(origin, str) else origin.checkpoint_id,
             workflow_name=chain,
             state_updates=state_updates,
-            messages=messages,
+            messages=None if messages is None else queued_messages(messages, target),
         )
-        target = workflow or self.workflow
         if target is self.workflow:
             self.workflow.runner.disown()
             self._execution.break_off()
             self._read_only = True
             self.workflow.release(self)
         given = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
-        return WorkflowRun(target, given, _on_chain(self._options, chain))
+        return WorkflowRun(target, given, on_chain(self._options, chain))
 
     def __repr__(self) -> str:
         pause = f", paused: {self._pause_reason}" if self._pause_reason is not None else ""
         return f"WorkflowRun({self.workflow.name!r}, {self.run_id}, superstep {self.superstep}, {self.status}{pause})"
-
-
-def _on_chain(options: RunOptions, chain: str | None) -> RunOptions:
-    from dataclasses import replace  # noqa: PLC0415 - only forks need it
-
-    return options if chain is None else replace(options, chain=chain)
 
 
 def _is_current(loop: asyncio.AbstractEventLoop) -> bool:
@@ -505,19 +482,3 @@ def _is_current(loop: asyncio.AbstractEventLoop) -> bool:
         return asyncio.get_running_loop() is loop
     except RuntimeError:
         return False
-
-
-def _as_reason(answer: object) -> PauseReason | None:
-    """What a breakpoint's predicate meant by its answer."""
-    if answer is None or answer is False:
-        return None
-    if isinstance(answer, PauseReason):
-        return answer
-    if answer is True:
-        return PauseReason("a breakpoint was reached")
-    if isinstance(answer, str):
-        return PauseReason(answer)
-    if inspect.iscoroutine(answer):
-        answer.close()  # or it is reported as never awaited, beside the error
-    msg = f"it returned {answer!r}; expected a PauseReason, text, a bool or None, from a plain function"
-    raise TypeError(msg)

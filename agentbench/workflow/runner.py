@@ -161,6 +161,7 @@ class Runner:
             raise
         if self.context.messages or self.hook is not None:
             await self._save("input", outcome, plan.deliveries, began)
+            self._still(epoch)
         self._finish(outcome)
 
     async def superstep(self) -> None:
@@ -201,6 +202,7 @@ class Runner:
                 self._roll_back()
             raise
         saved = await self._save("step", outcome, plan.deliveries, began)
+        self._still(epoch)
         log.superstep_completed(iteration, self._completion(saved, plan.deliveries))
         self._finish(outcome)
 

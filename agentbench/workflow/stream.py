@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Generator
 from typing import Any
 
+from agentbench.exceptions import WorkflowRunnerException
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.execution import Execution
 from agentbench.workflow.result import WorkflowRunResult
@@ -15,12 +16,13 @@ from agentbench.workflow.result import WorkflowRunResult
 class LiveSteps:
     """Runs one superstep of an execution at a time as a task and hands out events as they come."""
 
-    __slots__ = ("_execution", "_interrupted", "_task")
+    __slots__ = ("_execution", "_interrupted", "_reading", "_task")
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
         self._task: asyncio.Task[bool] | None = None
         self._interrupted = False
+        self._reading = False
 
     @property
     def running(self) -> bool:
@@ -34,8 +36,12 @@ class LiveSteps:
             may_start: begin the next superstep when the last one is over.
 
         Raises:
+            WorkflowRunnerException: somebody else waits for the next events.
             Exception: what ended the run, after the last of its events was handed out.
         """
+        if self._reading:
+            msg = "This run is being driven already: one reader at a time. Await the other one first."
+            raise WorkflowRunnerException(msg)
         log = self._execution.log
         while True:
             events = log.take()
@@ -52,11 +58,14 @@ class LiveSteps:
                     task.result()
                 may_start = False
                 continue
+            self._reading = True
             try:
                 await log.changed()
             except asyncio.CancelledError:
                 await self.cancel()
                 raise
+            finally:
+                self._reading = False
 
     def interrupt(self) -> None:
         """Break off the superstep; whoever reads sees the run end as cancelled, without an exception."""

@@ -285,7 +285,7 @@ class Workflow(Displayable):
         """
         _check_combination(message, responses, checkpoint_id)
         self._check_free()
-        options = options or _DEFAULT_OPTIONS
+        options = _checked(options)
         given = RunInput(
             message=ABSENT if message is None else message,
             responses=responses,
@@ -367,7 +367,7 @@ class Workflow(Displayable):
             responses=responses,
             storage=_bare(checkpoint_storage),
         )
-        return WorkflowRun(self, given, options or _DEFAULT_OPTIONS)
+        return WorkflowRun(self, given, _checked(options))
 
     def stepper(self, input: Any = None, **settings: Any) -> Any:  # noqa: A002 - as in start()
         """The notebook panel that steps this workflow; see `agentbench.notebook.stepper`.
@@ -469,6 +469,15 @@ def _check_combination(message: Any, responses: object, checkpoint_id: object) -
     if message is None and responses is None and checkpoint_id is None:
         msg = "run() needs a message, responses= or checkpoint_id=. None is no message; any other value is."
         raise ValueError(msg)
+
+
+def _checked(options: object) -> RunOptions:
+    if options is None:
+        return _DEFAULT_OPTIONS
+    if not isinstance(options, RunOptions):
+        msg = f"options is {options!r}; expected RunOptions(...), such as RunOptions(max_iterations=500)."
+        raise TypeError(msg)
+    return options
 
 
 def _bare(storage: Any) -> Any:

@@ -62,7 +62,7 @@ def test_without_an_adapter_there_is_no_executor():
 @pytest.mark.parametrize(
     ("thing", "hint"),
     [
-        (Robot("a"), "agent layer"),
+        (Robot("a"), "register_executor_adapter"),
         ("writer", "id of an added one"),
         (RobotExecutor, "pass an instance, such as RobotExecutor"),
         (len, r"FunctionExecutor\(len\)"),

@@ -643,3 +643,43 @@ async def test_a_checkpoint_hook_that_raises_is_named_in_the_warning() -> None:
     result = await chain(Bad("bad"), checkpoint_storage=InMemoryCheckpointStorage()).run("x")
     warnings = [e.data for e in result if e.type == "warning"]
     assert "on_checkpoint_save of executor 'bad' raised ValueError: boom. The run goes on" in warnings[0]
+
+
+async def test_a_fork_takes_values_as_messages_and_refuses_what_nobody_could_send():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    fork = await run.fork(run.checkpoints[0], messages={"e0": ["other"]}, workflow=three(checkpoint_storage=storage))
+    assert (await fork.result()).outputs == ["other>e1!"]
+    count = len(await storage.list_checkpoint_ids(workflow_name="three"))
+    with pytest.raises(ValueError, match="'nobody', which sends to nobody"):
+        await run.fork(run.checkpoints[0], messages={"nobody": ["x"]}, workflow=three())
+    with pytest.raises(TypeError, match="expected a list"):
+        await run.fork(run.checkpoints[0], messages={"e0": "text"}, workflow=three())
+    assert len(await storage.list_checkpoint_ids(workflow_name="three")) == count
+
+
+async def test_a_handle_and_a_stream_have_one_reader_at_a_time():
+    wait = Wait("w")
+    workflow = chain(wait)
+    run = workflow.start("x")
+    stepping = asyncio.ensure_future(run.step())
+    await wait.entered.wait()
+    with pytest.raises(WorkflowRunnerException, match="one reader at a time"):
+        await run.step()
+    wait.gate.set()
+    assert (await stepping).outputs == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: RunOptions(max_iterations="x"), TypeError),  # type: ignore[arg-type]
+        (lambda: RunOptions(max_iterations=-1), ValueError),
+        (lambda: chain(Show("s")).run("x", options={"chain": "x"}), TypeError),  # type: ignore[call-overload]
+        (lambda: chain(Show("s")).start("x", options={"chain": "x"}), TypeError),  # type: ignore[arg-type]
+    ],
+)
+def test_options_that_are_none_are_refused_at_once(make: Any, error: type[Exception]):
+    with pytest.raises(error, match="expected"):
+        make()

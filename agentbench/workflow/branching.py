@@ -1,0 +1,32 @@
+"""What a branch of a run differs in: the messages that wait, and the chain that its checkpoints join."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage
+from agentbench.workflow.options import RunOptions
+
+if TYPE_CHECKING:
+    from agentbench.workflow.workflow import Workflow
+
+
+def queued_messages(messages: Mapping[str, Sequence[Any]], workflow: Workflow) -> dict[str, list[WorkflowMessage]]:
+    """Values as messages of their source; nothing is queued that could not be delivered."""
+    sources = {s for group in workflow.edge_groups for s in group.source_executor_ids} | {WORKFLOW_SOURCE}
+    queued = {}
+    for source, values in messages.items():
+        if source not in sources:
+            msg = f"messages name the source {source!r}, which sends to nobody here; expected one of {sorted(sources)}."
+            raise ValueError(msg)
+        if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+            msg = f"messages of {source!r} are {values!r}; expected a list, such as [{values!r}]."
+            raise TypeError(msg)
+        queued[source] = [v if isinstance(v, WorkflowMessage) else WorkflowMessage(v, source) for v in values]
+    return queued
+
+
+def on_chain(options: RunOptions, chain: str | None) -> RunOptions:
+    return options if chain is None else replace(options, chain=chain)
