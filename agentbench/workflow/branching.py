@@ -29,4 +29,5 @@ def queued_messages(messages: Mapping[str, Sequence[Any]], workflow: Workflow) -
 
 
 def on_chain(options: RunOptions, chain: str | None) -> RunOptions:
+    """The same options for another chain; for None the same chain."""
     return options if chain is None else replace(options, chain=chain)
