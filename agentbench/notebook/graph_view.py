@@ -19,6 +19,7 @@ from agentbench.notebook.rendering.svg import Dress, dress_svg
 from agentbench.notebook.shape import GraphShape, path_lengths, read_shape
 from agentbench.notebook.shape_text import shape_mermaid, shape_text
 from agentbench.notebook.states import strongest
+from agentbench.workflow.drawing import require_folder
 
 __all__ = ["GraphView", "checked_direction", "detail_for", "draw"]
 
@@ -140,6 +141,7 @@ class GraphView:
 
         Raises:
             ValueError: For another suffix.
+            FileNotFoundError: There is no such folder to write into.
             RendererUnavailable: The chosen renderer is not installed.
             RenderFailed: It failed, or none that is there writes this format.
         """
@@ -148,6 +150,7 @@ class GraphView:
         if suffix not in _SUFFIXES:
             msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(sorted(_SUFFIXES))}."
             raise ValueError(msg)
+        require_folder(path)
         if suffix in (".png", ".pdf"):
             data = self.png() if suffix == ".png" else render_dot(self.dot, "pdf", renderer=self.renderer).data
             path.write_bytes(data)

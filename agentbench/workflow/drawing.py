@@ -38,9 +38,10 @@ class WorkflowViz:
     def __init__(self, workflow: Workflow, *, overlay: Any = None) -> None:
         if isinstance(workflow, type) or not all(hasattr(workflow, name) for name in _READ):
             is_builder = callable(getattr(workflow, "build", None))
+            expected = "what its build() returns" if is_builder else "a Workflow, such as WorkflowBuilder.build() makes"
             msg = (
                 f"WorkflowViz draws a workflow, and got {reprlib.repr(workflow)} of type {type(workflow).__name__}. "
-                f"Pass {'what its build() returns' if is_builder else 'a Workflow, such as WorkflowBuilder.build() makes'}."
+                f"Pass {expected}."
             )
             raise TypeError(msg)
         self._workflow = workflow

@@ -17,7 +17,17 @@ from agentbench.workflow.edges import (
 )
 from agentbench.workflow.graph import find_sub_workflow
 
-__all__ = ["DrawnEdge", "DrawnGraph", "DrawnNode", "NodePath", "NodeState", "RunOverlay", "draw_graph", "spelled_out", "unique_names"]
+__all__ = [
+    "DrawnEdge",
+    "DrawnGraph",
+    "DrawnNode",
+    "NodePath",
+    "NodeState",
+    "RunOverlay",
+    "draw_graph",
+    "spelled_out",
+    "unique_names",
+]
 
 NodePath = tuple[str, ...]
 """Ids from the outermost workflow inwards; the last one is the node's own."""
@@ -231,7 +241,7 @@ class _Reader:
 def fan_in_name(group: FanInEdgeGroup) -> str:
     """Return the id under which a fan-in is drawn; it depends on what the group joins, not on its random id."""
     key = "|".join([group.target_id, *sorted(group.source_executor_ids)])
-    return f"fan_in::{group.target_id}::{hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:8]}"
+    return f"fan_in::{group.target_id}::{hashlib.sha256(key.encode(errors='surrogatepass')).hexdigest()[:8]}"
 
 
 def _labels(group: EdgeGroup) -> dict[str, str]:

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.exceptions import MissingExtraError
+from agentbench.notebook.escaping import esc
 from agentbench.workflow.builder import WorkflowBuilder
 from agentbench.workflow.context import WorkflowContext
 from agentbench.workflow.drawing import RunOverlay, WorkflowViz
+from agentbench.workflow.drawn_graph import spelled_out
 from agentbench.workflow.edges import (
     FanInEdgeGroup,
     FanOutEdgeGroup,
@@ -22,6 +24,7 @@ from agentbench.workflow.edges import (
     SwitchCaseEdgeGroupDefault,
 )
 from agentbench.workflow.function_executor import executor
+from agentbench.workflow.workflow import Workflow
 
 Case, Default = SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 
@@ -154,6 +157,36 @@ def test_words_that_mean_something_to_mermaid_are_no_ids(word):
 def test_quotes_and_markup_are_written_as_codes_in_mermaid():
     text = mermaid(['say "hi" <b>#1</b>\nnow'])
     assert '["say #quot;hi#quot; #lt;b#gt;#35;1#lt;/b#gt; now (Start)"];' in text
+
+
+# ---------------------------------------------------------------------------------------------- unprintable characters
+
+
+def test_control_and_bidirectional_characters_are_spelled_out():
+    ids = ["nul\0", "esc\x1b[31m", "over\u202eride", "tag\U000e0041", "half\ud800"]
+    chart, text = mermaid(ids), dot(ids)
+    for shown in (r"nul\u0000", r"esc\u001b[31m", r"over\u202eride", r"tag\U000e0041", r"half\ud800"):
+        assert f'["{shown}' in chart
+        in_dot = shown.replace("\\", "\\\\")  # a label reads two backslashes as one
+        assert f'"{in_dot}" [' in text
+        assert f'label="{in_dot}' in text
+    assert not set("\0\x1b\u202e\U000e0041\ud800") & set(chart + text)
+
+
+def test_frames_joins_and_conditions_spell_them_out_too():
+    def chosen(data, targets):
+        return targets
+
+    inner = graph(["x", "y\ud800", "t"], FanInEdgeGroup(["x", "y\ud800"], "t"), starts=["x", "y\ud800"])
+    group = FanOutEdgeGroup("a", ["we\ud800", "b"], chosen, selection_func_name="by\u202etag")
+    for text in (dot(["a", "we\ud800", "b"], group, inner={"we\ud800": inner}), mermaid(["a", "we\ud800", "b"], group)):
+        assert r"u202etag" in text
+        assert text.encode().isascii()
+
+
+def test_what_is_spelled_out_is_what_the_notebook_layer_does_not_pass_on():
+    for code in {*range(0x3000), *range(0xD700, 0x10000), *range(0xE0000, 0xE1001)} - {ord("\r")}:
+        assert spelled_out(chr(code)) == esc(chr(code), into="text")
 
 
 # ------------------------------------------------------------------------------------------------------ internal edges
@@ -311,6 +344,29 @@ def test_an_extension_that_contradicts_the_format_is_refused(tmp_path):
         with pytest.raises(ValueError, match="says 'png'"):
             save(tmp_path / "graph.PNG")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_is_rendered(tmp_path, monkeypatch):
+    monkeypatch.setattr("agentbench.workflow.drawing.call_view", lambda *_: pytest.fail("it was rendered"))
+    viz = WorkflowViz(graph(["a"]))
+    with pytest.raises(
+        FileNotFoundError, match=r"'a\.svg' cannot be written: .*nowhere' does not exist\. Name a folder"
+    ):
+        viz.save_svg(tmp_path / "nowhere" / "a.svg")
+    (tmp_path / "taken").touch()
+    with pytest.raises(FileNotFoundError, match="taken' is a file, not a folder"):
+        viz.save_png(tmp_path / "taken" / "a.png")
+
+
+@pytest.mark.parametrize("thing", [5, None, "flow", Workflow])
+def test_what_is_no_workflow_is_refused_by_its_type(thing):
+    with pytest.raises(TypeError, match=rf"got .* of type {type(thing).__name__}\. Pass a Workflow"):
+        WorkflowViz(thing)
+
+
+def test_a_builder_in_place_of_its_workflow_is_told_to_build():
+    with pytest.raises(TypeError, match=r"of type WorkflowBuilder\. Pass what its build\(\) returns\."):
+        WorkflowViz(WorkflowBuilder(begin))
 
 
 def test_pictures_come_from_the_renderer_of_the_notebook_layer(tmp_path, monkeypatch):
