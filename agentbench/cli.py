@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.parse
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -121,7 +122,10 @@ def _lab(given: argparse.Namespace) -> int:
     notebook = _find_notebook(given.notebook)
     if importlib.util.find_spec("jupyterlab") is None:
         raise MissingExtraError("notebook", "jupyterlab", purpose="open a notebook")
-    command = [sys.executable, "-m", "jupyterlab", str(notebook), "--ServerApp.ip=127.0.0.1"]
+    command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
+    # A file as an argument would open in the browser, but the addresses that JupyterLab prints would not name it.
+    command.append(f"--ServerApp.root_dir={notebook.parent}")
+    command.append(f"--LabApp.default_url=/lab/tree/{urllib.parse.quote(notebook.name)}")
     # What is done here is nobody's business: JupyterLab would fetch news and look for updates.
     command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     if given.no_browser:
@@ -165,7 +169,7 @@ def _demo(given: argparse.Namespace) -> int:
     from agentbench.notebook import checkpoints_frame, draw  # noqa: PLC0415 - not there without the extra
     from agentbench.notebook.demo import Years, build_workflow  # noqa: PLC0415 - likewise
 
-    given.output.mkdir(parents=True, exist_ok=True)
+    _make_folder(given.output)
     workflow, storage = build_workflow(), InMemoryCheckpointStorage()
     options = RunOptions(ids=CountingIds())
     run = workflow.start(Years(1970, 1982), checkpoint_storage=storage, options=options)
@@ -187,6 +191,17 @@ def _demo(given: argparse.Namespace) -> int:
     print(f"  {table}  {len(checkpoints)} checkpoints")
     print("To step through it: agentbench lab")
     return 0
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder of `--output`, or say what is in the way."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        is_file = isinstance(error, FileExistsError)
+        problem = "it is a file; expected a folder, or a name that is free" if is_file else error.strerror
+        msg = f"Nothing can be written to {str(folder)!r}: {problem}. Name another folder with --output DIR."
+        raise type(error)(msg) from error
 
 
 def _ask(question: str, details: str, answer: str | None) -> bool:
