@@ -8,6 +8,7 @@ twin that editors and type checkers read, in step.
 """
 
 import importlib as _importlib
+import sys as _sys
 
 __version__ = "0.1.0"
 
@@ -161,10 +162,37 @@ def __getattr__(name: str) -> object:
     elif name in _SUBMODULES:
         value = _importlib.import_module(f"agentbench.{name}")
     else:
-        message = f"module 'agentbench' has no attribute {name!r}"
-        raise AttributeError(message)
+        raise _missing(name, importing=_sys._getframe(1).f_code.co_name == "_handle_fromlist")  # noqa: SLF001 - documented
     globals()[name] = value
     return value
+
+
+def _missing(name: str, *, importing: bool) -> Exception:
+    """Say where a name is, or which one may have been meant.
+
+    `from agentbench import NAME` replaces an `AttributeError` by a message of its own, so it gets an `ImportError`.
+    """
+    message = f"module 'agentbench' has no attribute {name!r}"
+    if name.startswith("_") or (importing and _is_inner_module(name)):
+        return AttributeError(message)
+    elsewhere = _importlib.import_module("agentbench.notebook")._MODULE_OF  # noqa: SLF001 - the other lazy table
+    if name in elsewhere:
+        hint = f"It is in the notebook layer: from agentbench.notebook import {name}"
+    else:
+        known = [*__all__, *_SUBMODULES, *elsewhere]
+        close = _importlib.import_module("difflib").get_close_matches(name, known, n=1)
+        if not close:
+            return AttributeError(message)
+        home = "agentbench.notebook" if close[0] in elsewhere and close[0] not in __all__ else "agentbench"
+        hint = f"Did you mean {close[0]!r}? from {home} import {close[0]}"
+    if importing:
+        return ImportError(f"cannot import name {name!r} from 'agentbench'. {hint}", name="agentbench", path=__file__)
+    return AttributeError(f"{message}. {hint}", name=name)  # with its `obj`, too, Python would add a second guess
+
+
+def _is_inner_module(name: str) -> bool:
+    finder = _importlib.import_module("importlib.machinery").PathFinder
+    return finder.find_spec(f"agentbench.{name}", __path__) is not None
 
 
 def __dir__() -> list[str]:

@@ -93,6 +93,37 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         exec("from agentbench import no_such_name")
 
 
+def told(code: str, error: type[Exception]) -> str:
+    with pytest.raises(error) as caught:
+        exec(code)
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["draw", "events_frame", "timeline"])
+def test_a_name_of_the_notebook_layer_is_told_with_its_door(name: str) -> None:
+    hint = f"It is in the notebook layer: from agentbench.notebook import {name}"
+    assert told(f"agentbench.{name}", AttributeError) == f"module 'agentbench' has no attribute '{name}'. {hint}"
+    assert (
+        told(f"from agentbench import {name}", ImportError) == f"cannot import name '{name}' from 'agentbench'. {hint}"
+    )
+    assert not hasattr(agentbench, name)
+
+
+def test_a_mistyped_name_is_told_with_the_nearest() -> None:
+    near = "Did you mean 'WorkflowBuilder'? from agentbench import WorkflowBuilder"
+    assert told("agentbench.WorkflowBuildr", AttributeError).endswith(f"'WorkflowBuildr'. {near}")
+    assert told("from agentbench import WorkflowBuildr", ImportError).endswith(f"'agentbench'. {near}")
+    assert told("agentbench.event_frame", AttributeError).endswith("from agentbench.notebook import events_frame")
+    assert told("agentbench.xyzzy", AttributeError) == "module 'agentbench' has no attribute 'xyzzy'"
+
+
+def test_looking_for_a_near_name_loads_nothing_heavy_and_inner_modules_need_no_search() -> None:
+    assert not loaded_by("import agentbench\nassert not hasattr(agentbench, 'draw')") & HEAVY
+    assert "difflib" not in loaded_by("from agentbench import checkpoints, workflow, _bridge")
+    assert "difflib" in loaded_by("import agentbench\nassert not hasattr(agentbench, 'Workflo')")
+
+
 def test_a_name_is_looked_up_once() -> None:
     first = agentbench.WorkflowException
     assert vars(agentbench)["WorkflowException"] is first
