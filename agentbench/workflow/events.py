@@ -66,6 +66,10 @@ class WorkflowEventSource(_TextEnum):
     EXECUTOR = "EXECUTOR"
 
 
+# Bound here because members of enums are looked up slowly before Python 3.12, and each event has one.
+_FRAMEWORK, _EXECUTOR = WorkflowEventSource.FRAMEWORK, WorkflowEventSource.EXECUTOR
+
+
 class WorkflowRunState(_TextEnum):
     """States of a run; a `status` event reports each change."""
 
@@ -186,7 +190,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
     ) -> None:
         self.type = type.value if isinstance(type, Enum) else type
         self.data = data
-        self.origin = WorkflowEventSource.EXECUTOR if origin is None else origin
+        self.origin = _EXECUTOR if origin is None else origin
         self.state = state
         self.details = details
         self.executor_id = executor_id
@@ -200,7 +204,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     @classmethod
     def _of_framework(cls, type: str, data: Any = None, **fields: Any) -> WorkflowEvent[Any]:  # noqa: A002
-        return WorkflowEvent(type, data, origin=WorkflowEventSource.FRAMEWORK, **fields)
+        return WorkflowEvent(type, data, origin=_FRAMEWORK, **fields)
 
     @classmethod
     def started(cls, data: Any = None) -> WorkflowEvent[Any]:

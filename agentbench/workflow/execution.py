@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -113,14 +113,15 @@ class Execution:
             if not self._options.keep_events:
                 self.log.forget_brief()
 
-    async def advance(self) -> bool:
+    def advance(self) -> Coroutine[Any, Any, bool]:
         """One superstep (of a fresh run first the start executors'); False when the run is over.
 
         Raises:
             Exception: what a handler raised, as is, and the engine's own errors.
         """
-        if not self.log.observed:
-            return await self._advance()
+        return self._watched() if self.log.observed else self._advance()
+
+    async def _watched(self) -> bool:
         from agentbench.workflow.capture import watched_output  # noqa: PLC0415 - only observed runs listen
 
         with watched_output():

@@ -6,8 +6,9 @@ are plain functions of messages, buffers and those verdicts. Tables are built on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from agentbench._copying import isolate_or_same
@@ -49,6 +50,9 @@ TYPE_MISMATCH = EdgeGroupDeliveryStatus.DROPPED_TYPE_MISMATCH
 TARGET_MISMATCH = EdgeGroupDeliveryStatus.DROPPED_TARGET_MISMATCH
 CONDITION_FALSE = EdgeGroupDeliveryStatus.DROPPED_CONDITION_FALSE
 BUFFERED = EdgeGroupDeliveryStatus.BUFFERED
+
+# Bound here because a member of an enum is looked up slowly before Python 3.12, and this is asked for each message.
+_STANDARD = MessageType.STANDARD
 
 #: Reason of a drop that no edge group had a part in.
 NO_EDGE = "no outgoing edge"
@@ -120,7 +124,7 @@ class EdgeRunner:
 
 def find_handler(target: Executor, message: WorkflowMessage) -> HandlerSpec | None:
     """The handler of `target` for this message, be it an ordinary one or an answer."""
-    if message.type is MessageType.STANDARD:
+    if message.type is _STANDARD:
         return target.find_handler(message.data)
     request = message.original_request_info_event
     # A boundary hook sends over the internal edge too; without a request the message is an ordinary one.
@@ -132,6 +136,14 @@ def _delivery(target: Executor, message: WorkflowMessage) -> Delivery | None:
     if spec is None:
         return None
     return Delivery(target, spec, message.data, (message.source_id,), (message,), message.original_request_info_event)
+
+
+def _deliveries(targets: Iterable[Executor], message: WorkflowMessage) -> list[Delivery]:
+    """A delivery for every target that can take the message; they share what is the same for all."""
+    data, sources, messages = message.data, (message.source_id,), (message,)
+    request = message.original_request_info_event
+    specs = [(target, find_handler(target, message)) for target in targets]
+    return [Delivery(target, spec, data, sources, messages, request) for target, spec in specs if spec is not None]
 
 
 class SingleEdgeRunner(EdgeRunner):
@@ -186,16 +198,15 @@ class FanOutEdgeRunner(EdgeRunner):
 
     def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
         """A delivery for every selected target that can take the message."""
-        wanted: Sequence[str] = list(self.targets) if verdict is None else verdict.targets
+        targets = self.targets
+        wanted: Collection[str] = targets if verdict is None else verdict.targets
         if message.target_id is not None:
-            if message.target_id not in self.targets or message.target_id not in wanted:
+            if message.target_id not in targets or message.target_id not in wanted:
                 return TARGET_MISMATCH
             wanted = (message.target_id,)
         if not wanted:
             return CONDITION_FALSE
-        targets = self.targets
-        deliveries = [d for d in (_delivery(targets[i], message) for i in wanted) if d is not None]
-        return deliveries or TYPE_MISMATCH
+        return _deliveries(map(targets.__getitem__, wanted), message) or TYPE_MISMATCH
 
 
 class SwitchEdgeRunner(FanOutEdgeRunner):
@@ -244,7 +255,9 @@ class FanInEdgeRunner(EdgeRunner):
             return TYPE_MISMATCH if delivery is None else [delivery]
         if mode is None or not self._accepts_item(message.data):
             return TYPE_MISMATCH
-        waiting = buffers.setdefault(self.key, {})
+        waiting = buffers.get(self.key)
+        if waiting is None:
+            waiting = buffers[self.key] = {}
         waiting.setdefault(message.source_id, []).append(message)
         if len(waiting) < len(self.sources):
             return BUFFERED
@@ -398,16 +411,15 @@ class Router:
     ) -> Plan:
         """Plan a superstep: edge groups as built, then messages as sent. Changes nothing it is given."""
         plan = Plan()
-        working: Buffers | None = None
         for _, _, runner, sent in self._entries(messages):
             lane: list[list[Delivery]] = []
-            if working is None and runner.__class__ is FanInEdgeRunner:
-                working = plan.buffers = copy_buffers(buffers)
+            if plan.buffers is None and runner.__class__ is FanInEdgeRunner:
+                buffers = plan.buffers = copy_buffers(buffers)
             for message in sent:
                 verdict = verdicts.get((runner.index, id(message))) if runner.asks else None
                 if verdict is not None:
                     plan.verdicts.append((message.source_id, verdict))
-                routed = runner.route(message, verdict, working if working is not None else buffers)
+                routed = runner.route(message, verdict, buffers)
                 if traced:
                     status = routed if isinstance(routed, EdgeGroupDeliveryStatus) else DELIVERED
                     plan.outcomes.append((runner, message, status))
@@ -417,8 +429,9 @@ class Router:
                     plan.drops.append(Drop(message, str(routed), list(runner.targets)))
             if lane:
                 plan.lanes.append(lane)
-        for source in messages.keys() - self._routes.keys():
-            plan.drops += [Drop(message, NO_EDGE, ()) for message in messages[source]]
+        if not messages.keys() <= self._routes.keys():
+            nowhere = [sent for source, sent in messages.items() if source not in self._routes]
+            plan.drops += [Drop(message, NO_EDGE, ()) for sent in nowhere for message in sent]
         _number(plan, copies=self._copies)
         return plan
 
@@ -431,12 +444,8 @@ class Router:
             for source, sent in messages.items()
             for runner in self._routes.get(source, ())
         ]
-        entries.sort(key=_place)
+        entries.sort(key=itemgetter(0, 1))
         return entries
-
-
-def _place(entry: tuple[int, int, EdgeRunner, Sequence[WorkflowMessage]]) -> tuple[int, int]:
-    return entry[0], entry[1]
 
 
 def _number(plan: Plan, *, copies: bool) -> None:

@@ -211,17 +211,18 @@ class Runner:
         if epoch != self._epoch:
             raise asyncio.CancelledError
 
-    async def _deliver(self, plan: Plan) -> Sequence[WorkflowMessage]:
+    def _deliver(self, plan: Plan) -> Sends:
         """Run the deliveries of a plan; returns what they sent, in plan order."""
         self._in_flight = deliveries = plan.deliveries
-        if len(deliveries) == 1 and self.hook is None:
-            delivery = deliveries[0]
-            delivery.superstep = self.iteration
-            return await invoke(delivery, self.state, self.context)
-        if not deliveries:
-            return ()
         for delivery in deliveries:
             delivery.superstep = self.iteration
+        if len(deliveries) == 1 and self.hook is None:
+            return invoke(deliveries[0], self.state, self.context)  # a lone delivery needs no task and no frame
+        return self._deliver_all(plan, deliveries)
+
+    async def _deliver_all(self, plan: Plan, deliveries: Sequence[Delivery]) -> list[WorkflowMessage]:
+        if not deliveries:
+            return []
         one = self._to_its_end if self.hook is not None and self.hook.failure_policy == "finish" else self._or_fail
         if all(len(lane) == 1 for lane in plan.lanes):  # no lane has a sequence, so each delivery is one
             return _joined(await run_all(one, deliveries))
