@@ -34,6 +34,8 @@ def outcomes(folder: Path, code: str, **environment: str) -> tuple[dict[str, int
 def test_async_tests_run_to_their_end_with_their_fixtures(tmp_path: Path) -> None:
     code = """
 import asyncio
+import pytest
+
 @pytest.fixture
 def number():
     return 3
@@ -100,6 +102,8 @@ def test_two():
 
 
 BROWSER_TEST = """
+import pytest
+
 @pytest.mark.browser
 def test_clicking(chromium):
     assert False, "there is no such browser"
