@@ -15,7 +15,7 @@ from agentbench.workflow.delivery import Delivery
 from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflow.handlers import HandlerSpec
 from agentbench.workflow.message import WorkflowMessage
-from agentbench.workflow.options import NO_POLICY, ExecutorPolicy
+from agentbench.workflow.options import NO_POLICY
 
 if TYPE_CHECKING:
     from agentbench.workflow.context import WorkflowContextBase
@@ -39,13 +39,15 @@ async def invoke(delivery: Delivery, state: State, bus: InProcRunnerContext) -> 
     executor, log = delivery.executor, bus.log
     ctx: WorkflowContextBase = (spec.context if bus.strict_context else spec.free_context)(delivery, state, bus)
     delivery.context = ctx
-    around = bus.around
-    if around is None:
-        log.invoked(delivery)
     try:
-        if around is not None:
-            ctx = await around(delivery, _announced(spec, delivery, ctx))
-        elif spec.is_async and delivery.request is None and executor.policy is NO_POLICY and not executor.serialize:
+        if (
+            spec.is_async
+            and delivery.request is None
+            and executor.policy is NO_POLICY
+            and not executor.serialize
+            and bus.around is None
+        ):
+            log.invoked(delivery)
             await spec.function(executor, delivery.data, ctx)
         else:
             ctx = await _run(spec, delivery, ctx)
@@ -82,30 +84,31 @@ def _no_handler(delivery: Delivery) -> NoReturn:
     raise RuntimeError(msg)
 
 
-async def _announced(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
-    """As `_run`, for what watches the call: the invocation belongs to its span."""
-    ctx._bus.log.invoked(delivery)  # noqa: SLF001 - the engine's side of the context
-    return await _run(spec, delivery, ctx)
-
-
 async def _run(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
-    """All attempts under the executor's limits; returns the context of the one that succeeded."""
+    """All attempts, once it is this delivery's turn; returns the context of the one that succeeded."""
     executor = delivery.executor
-    policy = executor.policy
-    limit = 1 if executor.serialize else policy.max_concurrency
+    limit = 1 if executor.serialize else executor.policy.max_concurrency
     if limit is None:
-        return await _attempts(spec, delivery, ctx, policy)
+        return await _watched(spec, delivery, ctx)
     gates = ctx._bus.gates  # noqa: SLF001 - the engine's side of the context
     gate = gates.get(executor.id)
     if gate is None:
         gate = gates[executor.id] = asyncio.Semaphore(limit)
     async with gate:
-        return await _attempts(spec, delivery, ctx, policy)
+        return await _watched(spec, delivery, ctx)
 
 
-async def _attempts(
-    spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase, policy: ExecutorPolicy
-) -> WorkflowContextBase:
+async def _watched(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
+    around = ctx._bus.around  # noqa: SLF001 - the engine's side of the context
+    if around is None:
+        return await _attempts(spec, delivery, ctx)
+    watched: WorkflowContextBase = await around(delivery, _attempts(spec, delivery, ctx))
+    return watched
+
+
+async def _attempts(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
+    policy = delivery.executor.policy
+    ctx._bus.log.invoked(delivery)  # noqa: SLF001 - the engine's side of the context
     for attempt in range(1, policy.retries + 2):
         if policy.retries:
             ctx._hold_back()  # noqa: SLF001 - the engine's side of the context

@@ -432,6 +432,16 @@ async def test_the_limit_of_one_executor_is_not_that_of_another():
     assert (limited.most, free.most) == (1, 2)
 
 
+@pytest.mark.parametrize("observe", [False, True])
+async def test_a_handler_is_invoked_when_its_turn_has_come(observe):
+    result = await crowded(Crowd("crowd", max_concurrency=1)).run("x", options=RunOptions(observe=observe))
+    assert [e.type for e in result if e.executor_id == "crowd"] == [
+        "executor_invoked",
+        "output",
+        "executor_completed",
+    ] * 5
+
+
 async def test_those_who_wait_for_their_turn_are_cancelled_with_the_run():
     entered = asyncio.Event()
 
@@ -445,13 +455,14 @@ async def test_those_who_wait_for_their_turn_are_cancelled_with_the_run():
             await asyncio.Event().wait()
 
     stuck = Stuck("stuck")
-    workflow = crowded(stuck)
-    driver = asyncio.ensure_future(workflow.run("x"))
+    run = crowded(stuck).start("x")
+    driver = asyncio.ensure_future(run.result())
     await entered.wait()
     driver.cancel()
     with pytest.raises(asyncio.CancelledError):
         await driver
     assert stuck.order == [0]
+    assert [e.type for e in run.events if e.executor_id == "stuck"] == ["executor_invoked"]
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
