@@ -334,29 +334,50 @@ class Drop:
         self.targets = targets
 
 
-class Plan:
-    """The deliveries of one superstep.
+class PlanNotes:
+    """What there is to tell about a plan.
 
     Attributes:
-        deliveries: all of them, in plan order.
-        lanes: what runs side by side; a lane is a sequence of batches, a batch runs side by side too.
-        buffers: fan-in buffers after this superstep, None when they do not change.
         drops: messages that an edge group did not take.
         verdicts: what conditions and selection functions said, with the source that sent.
         outcomes: what became of each message at each edge group, for tracing.
     """
 
-    __slots__ = ("buffers", "deliveries", "drops", "lanes", "outcomes", "verdicts")
+    __slots__ = ("drops", "outcomes", "verdicts")
 
     def __init__(self) -> None:
-        self.deliveries: list[Delivery] = []
-        self.lanes: list[list[list[Delivery]]] = []
-        self.buffers: Buffers | None = None
         self.drops: list[Drop] = []
         self.verdicts: list[tuple[str, Verdict]] = []
         self.outcomes: list[tuple[EdgeRunner, WorkflowMessage, EdgeGroupDeliveryStatus]] = []
 
 
+class Plan:
+    """The deliveries of one superstep.
+
+    Attributes:
+        deliveries: all of them, in plan order.
+        lanes: what runs side by side, where some of it has to wait: a lane is a sequence of batches, a batch runs side
+            by side too. None when all deliveries do.
+        buffers: fan-in buffers after this superstep, None when they do not change.
+        notes: what there is to tell, None when that is nothing.
+    """
+
+    __slots__ = ("buffers", "deliveries", "lanes", "notes")
+
+    def __init__(self, deliveries: list[Delivery]) -> None:
+        self.deliveries = deliveries
+        self.lanes: Lanes | None = None
+        self.buffers: Buffers | None = None
+        self.notes: PlanNotes | None = None
+
+    def noting(self) -> PlanNotes:
+        """The notes, made at the first one."""
+        if self.notes is None:
+            self.notes = PlanNotes()
+        return self.notes
+
+
+Lanes = list[list[list[Delivery]]]
 Messages = Mapping[str, Sequence[WorkflowMessage]]
 Verdicts = Mapping[tuple[int, int], Verdict | None]
 
@@ -410,7 +431,7 @@ class Router:
         self, messages: Messages, buffers: Buffers, verdicts: Verdicts = _NO_VERDICTS, *, traced: bool = False
     ) -> Plan:
         """Plan a superstep: edge groups as built, then messages as sent. Changes nothing it is given."""
-        plan = Plan()
+        plan, lanes = Plan([]), []
         for _, _, runner, sent in self._entries(messages):
             lane: list[list[Delivery]] = []
             if plan.buffers is None and runner.__class__ is FanInEdgeRunner:
@@ -418,21 +439,21 @@ class Router:
             for message in sent:
                 verdict = verdicts.get((runner.index, id(message))) if runner.asks else None
                 if verdict is not None:
-                    plan.verdicts.append((message.source_id, verdict))
+                    plan.noting().verdicts.append((message.source_id, verdict))
                 routed = runner.route(message, verdict, buffers)
                 if traced:
                     status = routed if isinstance(routed, EdgeGroupDeliveryStatus) else DELIVERED
-                    plan.outcomes.append((runner, message, status))
+                    plan.noting().outcomes.append((runner, message, status))
                 if routed.__class__ is list:
                     lane.append(routed)
                 elif routed is not BUFFERED:
-                    plan.drops.append(Drop(message, str(routed), list(runner.targets)))
+                    plan.noting().drops.append(Drop(message, str(routed), list(runner.targets)))
             if lane:
-                plan.lanes.append(lane)
+                lanes.append(lane)
         if not messages.keys() <= self._routes.keys():
             nowhere = [sent for source, sent in messages.items() if source not in self._routes]
-            plan.drops += [Drop(message, NO_EDGE, ()) for sent in nowhere for message in sent]
-        _number(plan, copies=self._copies)
+            plan.noting().drops += [Drop(message, NO_EDGE, ()) for sent in nowhere for message in sent]
+        _fill(plan, lanes, copies=self._copies)
         return plan
 
     def _entries(self, messages: Messages) -> list[tuple[int, int, EdgeRunner, Sequence[WorkflowMessage]]]:
@@ -448,13 +469,15 @@ class Router:
         return entries
 
 
-def _number(plan: Plan, *, copies: bool) -> None:
+def _fill(plan: Plan, lanes: Lanes, *, copies: bool) -> None:
     """List the deliveries in order and give each its place."""
-    if len(plan.lanes) == 1 and len(plan.lanes[0]) == 1:
-        plan.deliveries = plan.lanes[0][0]
+    if len(lanes) == 1 and len(lanes[0]) == 1:
+        plan.deliveries = lanes[0][0]
     else:
-        plan.deliveries = [d for lane in plan.lanes for batch in lane for d in batch]
+        plan.deliveries = [d for lane in lanes for batch in lane for d in batch]
     if len(plan.deliveries) > 1:
+        if any(len(lane) > 1 for lane in lanes):
+            plan.lanes = lanes
         counts: dict[str, int] = {}
         for order, delivery in enumerate(plan.deliveries):
             delivery.order = order

@@ -16,7 +16,7 @@ from agentbench.workflow.events import SuperstepCompletionInfo, WorkflowEvent
 from agentbench.workflow.invocation import invoke
 from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage, internal_source
 from agentbench.workflow.options import RunOptions
-from agentbench.workflow.routing import Plan, Router
+from agentbench.workflow.routing import Plan, PlanNotes, Router
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
@@ -130,7 +130,7 @@ class Runner:
                 else:
                     self._plan = self.router.plan(messages, buffers, traced=traced)
             except Exception as error:  # noqa: BLE001 - kept for the superstep, whose failure it is
-                self._plan, self._plan_error = Plan(), error
+                self._plan, self._plan_error = Plan([]), error
         return self._plan
 
     def drop_plan(self) -> None:
@@ -144,11 +144,9 @@ class Runner:
         self.iteration = 0
         self.drop_plan()
         began = self.clock.perf_ns() if self.writer is not None else 0
-        plan = Plan()
-        plan.deliveries = [Delivery(e, e.find_handler(data), data, (WORKFLOW_SOURCE,)) for e in starts]
+        plan = Plan([Delivery(e, e.find_handler(data), data, (WORKFLOW_SOURCE,)) for e in starts])
         for order, delivery in enumerate(plan.deliveries):
             delivery.order = order
-        plan.lanes = [[[delivery]] for delivery in plan.deliveries]
         epoch = self._epoch
         try:
             sent = await self._deliver(plan)
@@ -181,8 +179,8 @@ class Runner:
             error, self._plan, self._plan_error = self._plan_error, None, None
             if error is not None:
                 raise error
-            if plan.verdicts or plan.drops or plan.outcomes:
-                self._report(plan)
+            if plan.notes is not None:
+                self._report(plan.notes)
             sent = await self._deliver(plan)
             self._still(epoch)
             context.post(sent)
@@ -224,7 +222,7 @@ class Runner:
         if not deliveries:
             return []
         one = self._to_its_end if self.hook is not None and self.hook.failure_policy == "finish" else self._or_fail
-        if all(len(lane) == 1 for lane in plan.lanes):  # no lane has a sequence, so each delivery is one
+        if plan.lanes is None:
             return _joined(await run_all(one, deliveries))
         return _joined(await run_all(partial(_lane, one), plan.lanes))
 
@@ -264,19 +262,19 @@ class Runner:
             if delivery.handler is not None and delivery.handler.is_async:
                 task.cancel()
 
-    def _report(self, plan: Plan) -> None:
+    def _report(self, notes: PlanNotes) -> None:
         """Tell of warnings, and to observers of routing and dropped messages."""
         log = self.context.log
         if self.context.tracer is not None:
-            self.context.tracer.routed(plan)
-        for source, verdict in plan.verdicts:
+            self.context.tracer.routed(notes)
+        for source, verdict in notes.verdicts:
             for text in verdict.warnings:
                 log.append(WorkflowEvent.warning(text))
             if log.observed:
                 facts = {"from": source, "condition": verdict.condition, "result": verdict.result}
                 log.append(WorkflowEvent("graph_routed", {**facts, "targets": list(verdict.targets)}))
         if log.observed or self.context.report_drops:
-            for drop in plan.drops:
+            for drop in notes.drops:
                 message = drop.message
                 log.append(
                     WorkflowEvent(

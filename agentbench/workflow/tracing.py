@@ -13,7 +13,7 @@ from opentelemetry.trace import Link, Span, SpanContext, SpanKind, StatusCode, T
 from agentbench.observability import get_tracer
 from agentbench.workflow.delivery import Delivery
 from agentbench.workflow.message import WorkflowMessage
-from agentbench.workflow.routing import EdgeGroupDeliveryStatus, EdgeRunner, Plan
+from agentbench.workflow.routing import EdgeGroupDeliveryStatus, EdgeRunner, PlanNotes
 
 if TYPE_CHECKING:
     from agentbench.workflow.workflow import Workflow
@@ -133,9 +133,9 @@ class RunTracer:
             envelope.trace_contexts = [carrier]
             envelope.source_span_ids = [_hex(span)]
 
-    def routed(self, plan: Plan) -> None:
+    def routed(self, notes: PlanNotes) -> None:
         """Make a span for each message at each edge group."""
-        for runner, message, status in plan.outcomes:
+        for runner, message, status in notes.outcomes:
             self._edge_group(runner, message, status)
 
     def _edge_group(self, runner: EdgeRunner, message: WorkflowMessage, status: EdgeGroupDeliveryStatus) -> None:
