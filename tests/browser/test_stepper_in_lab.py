@@ -228,7 +228,9 @@ def test_a_panel_comes_back_after_a_reload(lab: Any, open_notebook: Any) -> None
     page = shown(lab, open_notebook, "reload", SHOW)
     page.button("Step").click()
     expect(header(page)).to_contain_text("superstep 0")
-    page.page.keyboard.press("Control+s")
+    # What is reloaded is what was saved: the answer of the server says that it was.
+    with page.page.expect_response(lambda r: "/api/contents/" in r.url and r.request.method == "PUT"):
+        page.page.keyboard.press("Control+s")
     page.page.reload()
     expect(header(page)).to_contain_text("superstep 0")
     page.button("Step").click()
