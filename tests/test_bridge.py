@@ -131,7 +131,8 @@ def test_ctrl_c_ends_a_waiting_script_and_its_work() -> None:
 
         async def work():
             try:
-                os.kill(os.getpid(), signal.SIGINT)
+                # Not at once: the caller has to wait already, as it does when a person presses the keys.
+                asyncio.get_running_loop().call_later(0.5, os.kill, os.getpid(), signal.SIGINT)
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
                 print("work cancelled", flush=True)
