@@ -1,0 +1,1 @@
+"""Values as tagged JSON and back, without pickle. Its public names are found in `agentbench`."""

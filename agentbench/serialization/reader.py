@@ -1,0 +1,60 @@
+"""Tagged JSON text back to values. Nothing that the text names is imported or called."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.serialization.registry import type_of_tag
+from agentbench.serialization.standard_types import STANDARD_DECODERS
+from agentbench.serialization.writer import TAG
+
+
+class JsonReader:
+    """Reads what `JsonWriter` wrote.
+
+    A subclass that stores some values elsewhere gives `decoders` of its own tags.
+    """
+
+    def __init__(self) -> None:
+        self.decoders: dict[str, Callable[[Any], Any]] = dict(STANDARD_DECODERS)
+        self._load = json.JSONDecoder(object_hook=self._revive).decode
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text stands for.
+
+        Raises:
+            WorkflowCheckpointException: The text is no JSON, is nested too deeply, or holds something that cannot be
+                made here.
+        """
+        try:
+            return self._load(text)
+        except WorkflowCheckpointException:
+            raise
+        except RecursionError as error:
+            message = "The stored text is nested more deeply than this Python reads. It was not written by the library."
+            raise WorkflowCheckpointException(message, error) from error
+        except ValueError as error:
+            message = f"The stored text is no JSON: {error}. It is damaged, or was not written by the library."
+            raise WorkflowCheckpointException(message, error) from error
+
+    def _revive(self, found: dict[str, Any]) -> Any:
+        tag = found.get(TAG)
+        if tag is None:
+            return found
+        decode = self.decoders.get(tag) if isinstance(tag, str) else None
+        if decode is None:
+            kind = type_of_tag(tag) if isinstance(tag, str) else None
+            if kind is None:
+                message = f"The stored text holds a value of the unknown kind {tag!r}. Expected a kind of this version."
+                raise WorkflowCheckpointException(message)
+            decode = self.decoders[tag] = kind.decode
+        try:
+            return decode(found["v"])
+        except WorkflowCheckpointException:
+            raise
+        except Exception as error:
+            message = f"A stored value of the kind {tag!r} cannot be read: {type(error).__name__}: {error}."
+            raise WorkflowCheckpointException(message, error) from error

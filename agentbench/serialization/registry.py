@@ -1,0 +1,92 @@
+"""Which classes can be stored: those registered here, by class for writing and by tag or name for reading.
+
+Reading never imports what a text names. Only the library's own tags lead to modules, by the fixed tables below, so that
+a checkpoint can be read before the part of the library that wrote it was imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, TypeVar
+
+from agentbench._copying import register_frozen
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StateType:
+    """How instances of a class are stored.
+
+    Attributes:
+        cls: The class; subclasses are not meant.
+        tag: Its name in JSON, unique.
+        encode: Turns an instance into something simpler, which is written in its turn.
+        decode: Turns what came back into an instance. Whatever it raises becomes an error that names the checkpoint.
+    """
+
+    cls: type
+    tag: str
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
+
+
+_BY_CLASS: dict[type, StateType] = {}
+_BY_TAG: dict[str, StateType] = {}
+
+# Modules that register their types when they are imported.
+_MODULE_OF_TAG: Final[Mapping[str, str]] = {
+    "workflow_message": "agentbench.workflow.state_types",
+    "workflow_event": "agentbench.workflow.state_types",
+    "checkpoint_info": "agentbench.checkpoints.info",
+    "ndarray": "agentbench.notebook.array_types",
+    "numpy_scalar": "agentbench.notebook.array_types",
+    "dataframe": "agentbench.notebook.array_types",
+    "series": "agentbench.notebook.array_types",
+    "pandas_index": "agentbench.notebook.array_types",
+    "pandas_timestamp": "agentbench.notebook.array_types",
+}
+_MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
+    "agentbench": "agentbench.workflow.state_types",
+    "numpy": "agentbench.notebook.array_types",
+    "pandas": "agentbench.notebook.array_types",
+}
+
+
+def register_type(
+    cls: type[T], tag: str, encode: Callable[[T], Any], decode: Callable[[Any], T], *, frozen: bool = False
+) -> None:
+    """Store instances of a class under a tag of the library's own.
+
+    Args:
+        cls: The class, exactly.
+        tag: Unique; a later registration of the same tag replaces the earlier one.
+        encode: See `StateType`.
+        decode: See `StateType`.
+        frozen: Instances do not change once they are saved, so that they are told apart by identity.
+    """
+    _BY_CLASS[cls] = _BY_TAG[tag] = StateType(cls, tag, encode, decode)
+    if frozen:
+        register_frozen(cls)
+
+
+def type_of_class(cls: type) -> StateType | None:
+    """Find how instances of exactly this class are stored."""
+    found = _BY_CLASS.get(cls)
+    if found is None:
+        module = _MODULE_OF_PACKAGE.get(cls.__module__.partition(".")[0])
+        if module is not None:
+            import_module(module)
+            found = _BY_CLASS.get(cls)
+    return found
+
+
+def type_of_tag(tag: str) -> StateType | None:
+    """Find what a tag stands for."""
+    found = _BY_TAG.get(tag)
+    if found is None and tag in _MODULE_OF_TAG:
+        import_module(_MODULE_OF_TAG[tag])
+        found = _BY_TAG.get(tag)
+    return found

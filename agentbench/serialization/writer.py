@@ -1,0 +1,140 @@
+"""Values to tagged JSON text.
+
+What JSON has is written as it is. Everything else becomes an object `{"__t__": <tag>, "v": <value>}`; a dictionary of a
+user that has such a key itself is written as a list of pairs, so that data never passes for a tag.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from agentbench.serialization.registry import type_of_class
+from agentbench.serialization.standard_types import standard_type
+
+TAG: Final = "__t__"
+
+#: What the C encoder writes as it should be. Subclasses are told apart: an enum of texts is no text.
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+#: Longer numbers take quadratic time as decimals, and Python refuses them from 4300 digits on.
+_LARGEST_BITS: Final = 4096
+
+_encode_plain: Callable[[Any], str] = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+).encode
+_quote_ascii: Callable[[str], str] = json.encoder.encode_basestring_ascii
+_quote_any: Callable[[str], str] = json.encoder.encode_basestring
+
+
+class JsonWriter:
+    """Writes values as tagged JSON on one line.
+
+    A subclass that stores some values elsewhere overrides `write_text`, `write_list` or `write_dict`.
+    """
+
+    def __init__(self) -> None:
+        self._methods: dict[type, Callable[[Any], str]] = {
+            str: self.write_text,
+            int: write_int,
+            float: write_float,
+            bool: _write_bool,
+            type(None): _write_none,
+            list: self.write_list,
+            dict: self.write_dict,
+        }
+
+    def write(self, value: Any) -> str:
+        """Return the JSON text of a value.
+
+        Raises:
+            UnstorableValueError: It, or something in it, has no stored form.
+            RecursionError: It is nested too deeply, or contains itself.
+        """
+        method = self._methods.get(type(value))
+        return self._write_other(value) if method is None else method(value)
+
+    def write_text(self, value: str) -> str:
+        """Write a text."""
+        return quote(value)
+
+    def write_list(self, value: list[Any]) -> str:
+        """Write a list."""
+        return self.write_items(value)
+
+    def write_dict(self, value: dict[Any, Any]) -> str:
+        """Write a dictionary."""
+        if not has_plain_keys(value):
+            return self.tagged("dict", self.write_items(list(map(list, value.items()))))
+        if _PLAIN.issuperset(map(type, value.values())) and (text := _plain_text(value)) is not None:
+            return text
+        return "{" + ",".join([f"{quote(key)}:{self.write(item)}" for key, item in value.items()]) + "}"
+
+    def write_items(self, items: Iterable[Any]) -> str:
+        """Write a JSON array, whatever `write_list` does."""
+        items = items if isinstance(items, list) else list(items)
+        if _PLAIN.issuperset(map(type, items)) and (text := _plain_text(items)) is not None:
+            return text
+        return "[" + ",".join([self.write(item) for item in items]) + "]"
+
+    def tagged(self, tag: str, text: str) -> str:
+        """Return the JSON of a tagged value, whose inner value is JSON already."""
+        return f'{{"{TAG}":{quote(tag)},"v":{text}}}'
+
+    def _write_other(self, value: Any) -> str:
+        cls = type(value)
+        kind = type_of_class(cls) or standard_type(cls, value)
+        tag, encode = quote(kind.tag), kind.encode
+
+        def write_tagged(instance: Any) -> str:
+            return f'{{"{TAG}":{tag},"v":{self.write(encode(instance))}}}'
+
+        self._methods[cls] = write_tagged
+        return write_tagged(value)
+
+
+def quote(text: str) -> str:
+    """Return a text as a JSON string; lone surrogates, which UTF-8 lacks, are escaped."""
+    if text.isascii():
+        return _quote_ascii(text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _quote_ascii(text)
+    return _quote_any(text)
+
+
+def has_plain_keys(value: dict[Any, Any]) -> bool:
+    """Tell whether a dictionary can be a JSON object: text keys, none of which would pass for a tag."""
+    return TAG not in value and set(map(type, value)) <= {str}
+
+
+def write_int(value: int) -> str:
+    """Write a whole number of any size."""
+    if value.bit_length() > _LARGEST_BITS:
+        return f'{{"{TAG}":"int","v":"{value:x}"}}'
+    return int.__repr__(value)
+
+
+def write_float(value: float) -> str:
+    """Write a number; JSON lacks those that are not finite."""
+    text = float.__repr__(value)
+    return f'{{"{TAG}":"float","v":"{text}"}}' if text in {"nan", "inf", "-inf"} else text
+
+
+def _write_bool(value: bool) -> str:  # noqa: FBT001
+    return "true" if value else "false"
+
+
+def _write_none(value: None) -> str:
+    return "null"
+
+
+def _plain_text(value: Any) -> str | None:
+    """Return flat values by the C encoder; None where it cannot write one of them."""
+    try:
+        text = _encode_plain(value)
+        text.isascii() or text.encode()
+    except ValueError:  # not finite, too long a number, a lone surrogate (a UnicodeEncodeError)
+        return None
+    return text
