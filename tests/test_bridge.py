@@ -129,6 +129,9 @@ def test_ctrl_c_ends_a_waiting_script_and_its_work() -> None:
         import asyncio, os, signal
         from agentbench._bridge import run_sync
 
+        # A suite that runs in the background of a shell inherits that it ignores the signal.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
         async def work():
             try:
                 # Not at once: the caller has to wait already, as it does when a person presses the keys.
