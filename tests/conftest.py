@@ -10,12 +10,15 @@ import os
 import socket
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import hypothesis
 import pytest
 
 from agentbench import _clock
+from tests.servers.postgres import PostgresServer
+from tests.servers.process import MissingServerError
+from tests.servers.redis import RedisServer
 
 HERE = Path(__file__).parent
 
@@ -77,6 +80,58 @@ def chromium() -> str:
     if not os.access(CHROMIUM, os.X_OK):
         pytest.skip(f"there is no Chromium at {CHROMIUM}; set CHROMIUM to its path")
     return CHROMIUM
+
+
+# Likewise the tests that need a server: it is started when the first one asks for it, and stopped with the session.
+REQUIRE_SERVERS = os.environ.get("AGENTBENCH_REQUIRE_SERVERS") == "1"
+
+
+def _skip_without_server(error: MissingServerError) -> NoReturn:
+    if REQUIRE_SERVERS:
+        pytest.fail(f"AGENTBENCH_REQUIRE_SERVERS is set, but: {error}")
+    pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A running PostgreSQL; a test that stops it starts it again."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    try:
+        server = PostgresServer()
+    except MissingServerError as error:
+        _skip_without_server(error)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> str:
+    """The URL of an empty database."""
+    return postgres_server.create_database()
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """A running Redis; a test that stops it starts it again."""
+    try:
+        server = RedisServer()
+    except MissingServerError as error:
+        _skip_without_server(error)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """The URL of an empty Redis."""
+    redis_server.clear()
+    return redis_server.url
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from tests.servers.postgres import PostgresServer
+from tests.servers.process import MissingServerError, ServerProcess, answers, find_program, free_port
+from tests.servers.redis import RedisServer
+
+ECHO = """
+import socket, sys
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
+    while True:
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(connection.recv(4))
+"""
+TESTS_THAT_ARE_KILLED = f"""
+import os, sys
+from tests.servers.process import ServerProcess, answers
+server = ServerProcess("echo")
+server.start([sys.executable, "-c", {ECHO!r}, str(server.port)], lambda: answers(server.port, b"PING", b"PING"))
+print(server.port, server.folder, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_redis_keeps_its_data_while_it_is_stopped(redis_server: RedisServer, redis_url: str):
+    assert answers(redis_server.port, b"SET a b\r\n", b"+OK")
+    redis_server.stop()
+    assert not answers(redis_server.port, b"PING\r\n", b"+PONG")
+    redis_server.start()
+    assert answers(redis_server.port, b"GET a\r\n", b"$1\r\nb")
+
+
+def test_redis_is_empty_again_for_each_test(redis_server: RedisServer, redis_url: str):
+    assert answers(redis_server.port, b"DBSIZE\r\n", b":0\r\n")
+
+
+def test_postgres_keeps_its_data_while_it_is_stopped(postgres_server: PostgresServer, postgres_url: str):
+    import psycopg
+
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE kept (number int)")
+    postgres_server.stop()
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(postgres_url)
+    postgres_server.start()
+    with psycopg.connect(postgres_url) as connection:
+        assert connection.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+
+
+def test_a_server_ends_with_the_tests_even_if_those_are_killed():
+    with subprocess.Popen(
+        [sys.executable, "-c", TESTS_THAT_ARE_KILLED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as tests:
+        assert tests.stdout is not None
+        port, folder = tests.stdout.readline().split()
+        with socket.create_connection(("127.0.0.1", int(port))) as connection:
+            os.kill(tests.pid, signal.SIGKILL)
+            connection.settimeout(60)
+            assert connection.recv(1) == b""  # the system closes what a process that has ended held open
+    shutil.rmtree(folder)
+
+
+def test_a_server_that_does_not_start_tells_why():
+    server = ServerProcess("broken")
+    try:
+        with pytest.raises(RuntimeError, match=r"broken did not start:\n.*no such option"):
+            server.start([sys.executable, "-c", "import sys; sys.exit('no such option')"], lambda: False)
+    finally:
+        server.remove()
+    assert not server.folder.exists()
+
+
+def test_a_program_that_is_nowhere_is_named():
+    with pytest.raises(MissingServerError, match="no-such-server is not installed"):
+        find_program("no-such-server", "/usr/lib/no-such-server/*/bin/no-such-server")
+
+
+def test_nothing_answers_on_a_free_port():
+    assert not answers(free_port(), b"PING", b"PING")
