@@ -27,6 +27,7 @@ _NAMES_OF = {
     "agentbench.checkpoints.checkpoint": ("CheckpointID", "WorkflowCheckpoint"),
     "agentbench.checkpoints.fork": ("fork_checkpoint",),
     "agentbench.checkpoints.info": ("CheckpointInfo",),
+    "agentbench.checkpoints.manager": ("CheckpointManager",),
     "agentbench.checkpoints.memory": ("InMemoryCheckpointStorage",),
     "agentbench.checkpoints.storage": (
         "CheckpointStorage",
@@ -128,7 +129,7 @@ _NAMES_OF = {
     "agentbench.workflow.executor": ("Executor", "RequestInfoMixin"),
     "agentbench.workflow.function_executor": ("FunctionExecutor", "executor"),
     "agentbench.workflow.handlers": ("handler", "response_handler"),
-    "agentbench.workflow.in_process": ("CheckpointManager", "InProcessExecution"),
+    "agentbench.workflow.in_process": ("InProcessExecution",),
     "agentbench.workflow.message": ("MessageType", "WorkflowMessage"),
     "agentbench.workflow.options": ("ExecutorPolicy", "RunOptions"),
     "agentbench.workflow.report": ("PlannedDelivery", "StepReport"),

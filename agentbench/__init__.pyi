@@ -17,6 +17,7 @@ from agentbench.checkpoints.checkpoint import CheckpointID as CheckpointID
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint as WorkflowCheckpoint
 from agentbench.checkpoints.fork import fork_checkpoint as fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo as CheckpointInfo
+from agentbench.checkpoints.manager import CheckpointManager as CheckpointManager
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage as InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage as CheckpointStorage
 from agentbench.checkpoints.storage import SupportsChainNames as SupportsChainNames
@@ -119,7 +120,6 @@ from agentbench.workflow.function_executor import FunctionExecutor as FunctionEx
 from agentbench.workflow.function_executor import executor as executor
 from agentbench.workflow.handlers import handler as handler
 from agentbench.workflow.handlers import response_handler as response_handler
-from agentbench.workflow.in_process import CheckpointManager as CheckpointManager
 from agentbench.workflow.in_process import InProcessExecution as InProcessExecution
 from agentbench.workflow.message import MessageType as MessageType
 from agentbench.workflow.message import WorkflowMessage as WorkflowMessage

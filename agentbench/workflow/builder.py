@@ -42,6 +42,7 @@ from agentbench.workflow.workflow import Workflow
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.boundary import BoundaryHook
 
@@ -91,7 +92,7 @@ class WorkflowBuilder:
         description: str | None = None,
         *,
         start_executor: Any = None,
-        checkpoint_storage: CheckpointStorage | None = None,
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         output_from: Any = OMITTED,
         intermediate_output_from: Any = OMITTED,
         output_executors: Any = OMITTED,
@@ -289,7 +290,7 @@ class WorkflowBuilder:
         self._limit = limit
         return self
 
-    def checkpoint_storage(self, storage: CheckpointStorage) -> Self:
+    def checkpoint_storage(self, storage: CheckpointStorage | CheckpointManager) -> Self:
         """Set where runs save their checkpoints unless they are told otherwise."""
         self._storage = storage
         return self

@@ -4,34 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.workflow.run import WorkflowRun
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
+    from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.workflow import Workflow
-
-
-class CheckpointManager:
-    """A checkpoint storage in the hand of whoever starts runs.
-
-    A bare storage is accepted wherever a manager is.
-
-    Attributes:
-        storage: the storage behind it.
-    """
-
-    def __init__(self, storage: CheckpointStorage) -> None:
-        self.storage = storage
-
-    @classmethod
-    def create_in_memory(cls) -> CheckpointManager:
-        """A manager whose checkpoints live as long as the process."""
-        return cls(InMemoryCheckpointStorage())
-
-    def __repr__(self) -> str:
-        return f"CheckpointManager({self.storage!r})"
 
 
 class InProcessExecution:
@@ -44,7 +23,7 @@ class InProcessExecution:
         checkpoint_manager: CheckpointManager | CheckpointStorage | None = None,
     ) -> WorkflowRun:
         """A handle on a new run; nothing runs until it is driven."""
-        return workflow.start(input, checkpoint_storage=_storage(checkpoint_manager))
+        return workflow.start(input, checkpoint_storage=checkpoint_manager)
 
     @staticmethod
     async def run(
@@ -53,7 +32,7 @@ class InProcessExecution:
         checkpoint_manager: CheckpointManager | CheckpointStorage | None = None,
     ) -> WorkflowRun:
         """A handle on a run that has been driven until it is idle."""
-        handle = workflow.start(input, checkpoint_storage=_storage(checkpoint_manager))
+        handle = workflow.start(input, checkpoint_storage=checkpoint_manager)
         await handle.result()
         return handle
 
@@ -69,14 +48,10 @@ class InProcessExecution:
             GraphMismatchError: the checkpoint belongs to another graph.
             WorkflowCheckpointException: it cannot be loaded.
         """
-        handle = workflow.start(resume_from=checkpoint_info, checkpoint_storage=_storage(checkpoint_manager))
+        handle = workflow.start(resume_from=checkpoint_info, checkpoint_storage=checkpoint_manager)
         try:
             await handle.plan()
         except BaseException:
             await handle.cancel()
             raise
         return handle
-
-
-def _storage(manager: CheckpointManager | CheckpointStorage | None) -> CheckpointStorage | None:
-    return manager.storage if isinstance(manager, CheckpointManager) else manager

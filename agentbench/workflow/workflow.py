@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._signatures import flatten_union
+from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import ValidationTypeEnum, WorkflowBusyError, WorkflowValidationError
 from agentbench.observability import is_tracing
 from agentbench.workflow.event_log import EventLog
@@ -24,6 +25,7 @@ from agentbench.workflow.stream import WorkflowStream
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
+    from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.boundary import BoundaryHook
     from agentbench.workflow.edges import EdgeGroup
@@ -72,7 +74,7 @@ class Workflow(Displayable):
         settings: WorkflowSettings = _PLAIN,
         start_executors: Sequence[str] = (),
         boundary_hook: BoundaryHook | None = None,
-        checkpoint_storage: CheckpointStorage | None = None,
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
     ) -> None:
         self.name = name
         self.description = description
@@ -93,7 +95,9 @@ class Workflow(Displayable):
         self._signature: dict[str, Any] | None = None
         self._hash: str | None = None
         self._active: weakref.ref[Execution | WorkflowRun] | None = None
-        context = runner_context if runner_context is not None else InProcRunnerContext(_bare(checkpoint_storage))
+        context = (
+            runner_context if runner_context is not None else InProcRunnerContext(bare_storage(checkpoint_storage))
+        )
         context.strict_context = settings.strict_context
         context.report_drops = settings.report_drops
         if output_from is not None or intermediate_output_from is not None:
@@ -230,7 +234,7 @@ class Workflow(Displayable):
         stream: Literal[False] = False,
         responses: Mapping[str, Any] | None = None,
         checkpoint_id: str | None = None,
-        checkpoint_storage: CheckpointStorage | None = None,
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         include_status_events: bool = False,
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
@@ -244,7 +248,7 @@ class Workflow(Displayable):
         stream: Literal[True],
         responses: Mapping[str, Any] | None = None,
         checkpoint_id: str | None = None,
-        checkpoint_storage: CheckpointStorage | None = None,
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         include_status_events: bool = False,
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
@@ -257,7 +261,7 @@ class Workflow(Displayable):
         stream: bool = False,
         responses: Mapping[str, Any] | None = None,
         checkpoint_id: str | None = None,
-        checkpoint_storage: CheckpointStorage | None = None,
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         include_status_events: bool = False,
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
@@ -290,7 +294,7 @@ class Workflow(Displayable):
             message=ABSENT if message is None else message,
             responses=responses,
             checkpoint_id=checkpoint_id,
-            storage=_bare(checkpoint_storage),
+            storage=bare_storage(checkpoint_storage),
             kwargs={"function_invocation_kwargs": function_invocation_kwargs, "client_kwargs": client_kwargs},
         )
         observe = options.observe if options.observe is not None else runtime_defaults().observe
@@ -335,7 +339,7 @@ class Workflow(Displayable):
         self,
         input: Any = None,  # noqa: A002 - the published name
         *,
-        checkpoint_storage: CheckpointStorage | None = None,
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         resume_from: CheckpointInfo | str | None = None,
         responses: Mapping[str, Any] | None = None,
         options: RunOptions | None = None,
@@ -365,7 +369,7 @@ class Workflow(Displayable):
             message=ABSENT if input is None else input,
             checkpoint_id=checkpoint_id,
             responses=responses,
-            storage=_bare(checkpoint_storage),
+            storage=bare_storage(checkpoint_storage),
         )
         return WorkflowRun(self, given, _checked(options))
 
@@ -478,24 +482,6 @@ def _checked(options: object) -> RunOptions:
         msg = f"options is {options!r}; expected RunOptions(...), such as RunOptions(max_iterations=500)."
         raise TypeError(msg)
     return options
-
-
-def _bare(storage: Any) -> Any:
-    """The storage inside a `CheckpointManager`, or the storage itself.
-
-    Raises:
-        TypeError: it is neither.
-    """
-    if storage is None or hasattr(storage, "save"):
-        return storage
-    inner = getattr(storage, "storage", None)
-    if hasattr(inner, "save"):
-        return inner
-    msg = (
-        f"checkpoint_storage is {storage!r}; expected a CheckpointStorage, such as InMemoryCheckpointStorage(), "
-        "or a CheckpointManager."
-    )
-    raise TypeError(msg)
 
 
 def _executor_dict(executor: Executor) -> dict[str, Any]:

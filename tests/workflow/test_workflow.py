@@ -16,7 +16,7 @@ from agentbench.workflow.events import WorkflowRunState
 from agentbench.workflow.executor import Executor
 from agentbench.workflow.function_executor import FunctionExecutor
 from agentbench.workflow.handlers import handler
-from agentbench.workflow.in_process import CheckpointManager
+from agentbench.checkpoints.manager import CheckpointManager
 from agentbench.workflow.options import RunOptions
 from agentbench.workflow.result import WorkflowRunResult
 from agentbench.workflow.stream import WorkflowStream
