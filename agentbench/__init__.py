@@ -92,6 +92,8 @@ _NAMES_OF = {
         "ToolException",
         "ToolExecutionException",
         "TypeCompatibilityError",
+        "UnknownStoredTypeError",
+        "UnstorableValueError",
         "UnsupportedSchema",
         "UserInputRequiredException",
         "ValidationTypeEnum",

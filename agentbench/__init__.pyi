@@ -79,6 +79,8 @@ from agentbench.exceptions import ThreadBusyError as ThreadBusyError
 from agentbench.exceptions import ToolException as ToolException
 from agentbench.exceptions import ToolExecutionException as ToolExecutionException
 from agentbench.exceptions import TypeCompatibilityError as TypeCompatibilityError
+from agentbench.exceptions import UnknownStoredTypeError as UnknownStoredTypeError
+from agentbench.exceptions import UnstorableValueError as UnstorableValueError
 from agentbench.exceptions import UnsupportedSchema as UnsupportedSchema
 from agentbench.exceptions import UserInputRequiredException as UserInputRequiredException
 from agentbench.exceptions import ValidationTypeEnum as ValidationTypeEnum

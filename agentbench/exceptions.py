@@ -24,7 +24,8 @@ AgentFrameworkException                          the root; also called AgentBenc
       WorkflowBusyError                          also a RuntimeError
       WorkflowConvergenceException
       WorkflowCheckpointException
-        CheckpointNotFoundError  GraphMismatchError
+        CheckpointNotFoundError  GraphMismatchError  UnknownStoredTypeError
+        UnstorableValueError                   also a TypeError
     WorkflowValidationError
       EdgeDuplicationError  TypeCompatibilityError  GraphConnectivityError
     GraphError                                   state graphs
@@ -378,6 +379,46 @@ class CheckpointNotFoundError(WorkflowCheckpointException):
             message
             or f"There is no checkpoint {checkpoint_id!r} in this storage. Expected one of the ids that "
             "list_checkpoint_ids(workflow_name=...) gives; its chain may have been pruned, or this is another storage."
+        )
+
+
+class UnstorableValueError(WorkflowCheckpointException, TypeError):
+    """A value has no stored form, so that what holds it cannot be saved.
+
+    Args:
+        value_type: The class of the value.
+        reason: Why it cannot be stored and what to do, as one or more sentences.
+        path: Where the value was found: `state['notes'][3].payload`; empty while that is not known.
+
+    Attributes:
+        value_type: As given.
+        reason: As given.
+        path: As given.
+    """
+
+    def __init__(self, value_type: type, reason: str, *, path: str = "") -> None:
+        self.value_type, self.reason, self.path = value_type, reason, path
+        what = f"{value_type.__module__}.{value_type.__qualname__}"
+        super().__init__(f"{path or 'A value'} cannot be stored: it is a {what}. {reason}")
+
+
+class UnknownStoredTypeError(WorkflowCheckpointException):
+    """A stored value is of a class that this process does not know.
+
+    Args:
+        type_name: The name of the class, as it was stored.
+        problem: Why the class that is known by this name will not do, if there is one.
+
+    Attributes:
+        type_name: As given.
+    """
+
+    def __init__(self, type_name: str, problem: str | None = None) -> None:
+        self.type_name = type_name
+        super().__init__(
+            f"A stored value is of the class {type_name!r}, "
+            + (problem or "which is not known here. Import the module that defines it first")
+            + ", or give the class to register_state_type(), then load again. Loading imports nothing by itself."
         )
 
 

@@ -53,6 +53,8 @@ BASES: dict[str, tuple[type, ...]] = {
     "WorkflowCheckpointException": (x.WorkflowRunnerException,),
     "CheckpointNotFoundError": (x.WorkflowCheckpointException,),
     "GraphMismatchError": (x.WorkflowCheckpointException,),
+    "UnknownStoredTypeError": (x.WorkflowCheckpointException,),
+    "UnstorableValueError": (x.WorkflowCheckpointException, TypeError),
     "WorkflowValidationError": (x.WorkflowException,),
     "EdgeDuplicationError": (x.WorkflowValidationError,),
     "TypeCompatibilityError": (x.WorkflowValidationError,),
@@ -104,6 +106,11 @@ SPECIAL: dict[str, tuple[AgentFrameworkException, dict[str, Any]]] = {
     "GraphMismatchError": (
         x.GraphMismatchError("m", differences=[{"path": "executors.a", "before": 1, "after": None}]),
         {"differences": [{"path": "executors.a", "before": 1, "after": None}]},
+    ),
+    "UnknownStoredTypeError": (x.UnknownStoredTypeError("shop.Order"), {"type_name": "shop.Order"}),
+    "UnstorableValueError": (
+        x.UnstorableValueError(complex, "Store its parts.", path="state['z']"),
+        {"value_type": complex, "reason": "Store its parts.", "path": "state['z']"},
     ),
     "WorkflowValidationError": (
         x.WorkflowValidationError("m", ValidationTypeEnum.OUTPUT_VALIDATION),
@@ -384,6 +391,8 @@ def test_a_compile_error_counts_as_a_validation_error() -> None:
         (x.RenderFailed("dot", "syntax error", dot_line="a -> ;", fallback="builtin"), ["syntax", "a -> ;", "builtin"]),
         (x.WidgetsUnavailable("the form is printed as text"), ["printed as text", "pip install"]),
         (x.CheckpointNotFoundError("cp-9"), ["'cp-9'", "list_checkpoint_ids"]),
+        (x.UnknownStoredTypeError("shop.Order"), ["'shop.Order'", "Import the module"]),
+        (x.UnstorableValueError(complex, "Store its parts.", path="state['z']"), ["state['z']", "complex", "parts."]),
         (x.ExecutorTimeoutError("slow", 1.5), ["'slow'", "1.5 s"]),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",

@@ -42,6 +42,8 @@ class JsonWriter:
             type(None): _write_none,
             list: self.write_list,
             dict: self.write_dict,
+            set: self.write_set,
+            frozenset: self.write_set,
         }
 
     def write(self, value: Any) -> str:
@@ -69,6 +71,10 @@ class JsonWriter:
         if _PLAIN.issuperset(map(type, value.values())) and (text := _plain_text(value)) is not None:
             return text
         return "{" + ",".join([f"{quote(key)}:{self.write(item)}" for key, item in value.items()]) + "}"
+
+    def write_set(self, value: set[Any] | frozenset[Any]) -> str:
+        """Write a set, its members in the order of what is written for them: the same members give the same text."""
+        return self.tagged(type(value).__name__, "[" + ",".join(sorted([self.write(item) for item in value])) + "]")
 
     def write_items(self, items: Iterable[Any]) -> str:
         """Write a JSON array, whatever `write_list` does."""
@@ -122,7 +128,7 @@ def write_float(value: float) -> str:
     return f'{{"{TAG}":"float","v":"{text}"}}' if text in {"nan", "inf", "-inf"} else text
 
 
-def _write_bool(value: bool) -> str:  # noqa: FBT001
+def _write_bool(value: bool) -> str:
     return "true" if value else "false"
 
 

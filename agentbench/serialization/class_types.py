@@ -1,0 +1,258 @@
+"""How instances of users' classes are stored: dataclasses, named tuples, enums and pydantic models.
+
+Fields are stored by name. Reading runs no constructor and no validator, and sets nothing but what the class declares.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import Enum, Flag
+from functools import cached_property
+from typing import Any, Final
+
+from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
+from agentbench.serialization.class_names import find_class, stored_type
+from agentbench.serialization.registry import StateType
+
+_HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, not written in C
+
+
+def class_type(cls: type) -> StateType | None:
+    """Find how instances of exactly this class are stored, if it is of one of the kinds of this module.
+
+    Raises:
+        UnstorableValueError: It is, but could not be found again by its name, or holds more than its fields.
+    """
+    if issubclass(cls, Enum):
+        return _enum_type(cls)
+    if is_named_tuple(cls):
+        return _named_tuple_type(cls)
+    if is_model(cls):
+        return _model_type(cls)
+    return _dataclass_type(cls) if is_dataclass(cls) else None
+
+
+# ------------------------------------------------------------------------------------------------------- enum members
+
+
+def _enum_type(cls: type[Enum]) -> StateType:
+    name = stored_type(cls)
+    if issubclass(cls, Flag):
+        return StateType(cls, "flag", lambda member: [name, member._value_], read_flag)
+
+    def encode(member: Enum) -> list[Any]:
+        if cls.__members__.get(member._name_) is not member:
+            raise UnstorableValueError(cls, f"{member!r} is none of its members.")
+        return [name, member._name_]
+
+    return StateType(cls, "enum", encode, read_enum)
+
+
+def read_enum(found: Any) -> Enum:
+    """Read a member of an enum."""
+    name, member = found
+    cls = find_class(name)
+    if not issubclass(cls, Enum):
+        raise UnknownStoredTypeError(str(name), "which is no enum here. Load the module that defined it")
+    found_member: Enum = cls.__members__[member]
+    return found_member
+
+
+def read_flag(found: Any) -> Flag:
+    """Read a flag, possibly made of several members."""
+    name, value = found
+    cls = find_class(name)
+    if not issubclass(cls, Flag) or not isinstance(value, int):
+        raise UnknownStoredTypeError(str(name), "which is no flag here. Load the module that defined it")
+    flag: Flag = cls(value)
+    return flag
+
+
+# ------------------------------------------------------------------------------------------------------- named tuples
+
+
+def is_named_tuple(cls: Any) -> bool:
+    """Tell whether this is a class of named tuples."""
+    names = getattr(cls, "_fields", None)
+    return issubclass(cls, tuple) and isinstance(names, tuple) and all(type(name) is str for name in names)
+
+
+def _named_tuple_type(cls: Any) -> StateType:
+    name = stored_type(cls)
+    names = cls._fields
+
+    def encode(instance: Any) -> list[Any]:
+        if len(instance) != len(names) or getattr(instance, "__dict__", None):
+            raise UnstorableValueError(cls, "It holds more than its fields. Give it to register_state_type().")
+        return [name, dict(zip(names, instance, strict=True))]
+
+    return StateType(cls, "namedtuple", encode, read_named_tuple)
+
+
+def read_named_tuple(found: Any) -> Any:
+    """Read a named tuple."""
+    name, values = found
+    cls = find_class(name)
+    if not is_named_tuple(cls):
+        raise UnknownStoredTypeError(str(name), "which is no named tuple here. Load the module that defined it")
+    _refuse_unknown(cls, values, cls._fields)
+    defaults = cls._field_defaults
+    return tuple.__new__(cls, [values[key] if key in values else _required(cls, defaults, key) for key in cls._fields])
+
+
+def _required(cls: type, defaults: Mapping[str, Any], key: str) -> Any:
+    if key not in defaults:
+        raise _lacking(cls, key)
+    return defaults[key]
+
+
+# -------------------------------------------------------------------------------------------------------- dataclasses
+
+
+def _dataclass_type(cls: Any) -> StateType:
+    if any(not base.__flags__ & _HEAP_TYPE for base in cls.__mro__[:-1]):
+        raise UnstorableValueError(cls, "It holds more than its fields. Give it to register_state_type() with encode.")
+    name = stored_type(cls)
+    names = tuple(field.name for field in fields(cls))
+    derived = {name for base in cls.__mro__ for name, found in vars(base).items() if isinstance(found, cached_property)}
+    expected = {*names, *derived, "__orig_class__"}
+
+    def encode(instance: Any) -> list[Any]:
+        attributes = getattr(instance, "__dict__", None)
+        if attributes is not None and not attributes.keys() <= expected:
+            raise _holds_more(cls, attributes.keys() - expected)
+        try:
+            return [name, {key: getattr(instance, key) for key in names}]
+        except AttributeError:
+            return [name, {key: getattr(instance, key) for key in names if hasattr(instance, key)}]
+
+    return StateType(cls, "dataclass", encode, read_dataclass)
+
+
+def read_dataclass(found: Any) -> Any:
+    """Read an instance of a dataclass."""
+    name, values = found
+    cls = find_class(name)
+    known: tuple[Field[Any], ...] | None = fields(cls) if is_dataclass(cls) else None
+    if known is None:
+        raise UnknownStoredTypeError(str(name), "which is no dataclass here. Load the module that defined it")
+    instance = object.__new__(cls)
+    for field in known:
+        key = field.name
+        if key in values:
+            object.__setattr__(instance, key, values[key])
+        else:
+            _set_default(cls, instance, field)
+    if len(values) > len(known) or not values.keys() <= {field.name for field in known}:
+        _refuse_unknown(cls, values, [field.name for field in known])
+    return instance
+
+
+def _set_default(cls: type, instance: Any, field: Field[Any]) -> None:
+    if field.default is not MISSING:
+        object.__setattr__(instance, field.name, field.default)
+    elif field.default_factory is not MISSING:
+        object.__setattr__(instance, field.name, field.default_factory())
+    elif field.init:
+        raise _lacking(cls, field.name)
+
+
+# --------------------------------------------------------------------------------------------------------- pydantic
+
+
+def is_model(cls: type) -> bool:
+    """Tell whether this is a class of pydantic models. Where pydantic is not loaded there is none."""
+    base = vars(sys.modules.get("pydantic.main", sys)).get("BaseModel")
+    return base is not None and issubclass(cls, base)
+
+
+def _model_type(cls: Any) -> StateType:
+    name = stored_type(cls)
+    names = tuple(cls.__pydantic_fields__)
+    derived = {name for base in cls.__mro__ for name, found in vars(base).items() if isinstance(found, cached_property)}
+    expected = {*names, *derived}
+
+    def encode(model: Any) -> list[Any]:
+        attributes = model.__dict__
+        if not attributes.keys() <= expected:
+            raise _holds_more(cls, attributes.keys() - expected)
+        values = {key: attributes[key] for key in names if key in attributes}
+        private = {key: item for key, item in (model.__pydantic_private__ or {}).items() if not _is_undefined(item)}
+        return [name, values, sorted(model.__pydantic_fields_set__), model.__pydantic_extra__, private]
+
+    return StateType(cls, "model", encode, read_model)
+
+
+def read_model(found: Any) -> Any:
+    """Read a pydantic model, exactly as it was."""
+    name, values, fields_set, extra, private = found
+    cls = find_class(name)
+    if not is_model(cls):
+        raise UnknownStoredTypeError(str(name), "which is no pydantic model here. Load the module that defined it")
+    known, hidden = cls.__pydantic_fields__, cls.__private_attributes__
+    _refuse_unknown(cls, values, known)
+    _refuse_unknown(cls, private, hidden)
+    model = cls.__new__(cls)
+    object.__setattr__(model, "__dict__", _with_defaults(cls, known, values))
+    object.__setattr__(
+        model, "__pydantic_fields_set__", {key for key in fields_set if key in known or key in (extra or ())}
+    )
+    object.__setattr__(model, "__pydantic_extra__", extra if isinstance(extra, dict) else None)
+    unset = {key: attribute.get_default() for key, attribute in hidden.items() if key not in private}
+    all_private = {**private, **{key: item for key, item in unset.items() if not _is_undefined(item)}}
+    object.__setattr__(model, "__pydantic_private__", all_private if hidden else None)
+    return model
+
+
+def _with_defaults(cls: type, known: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    complete: dict[str, Any] = {}
+    for key, field in known.items():
+        if key in values:
+            complete[key] = values[key]
+        elif field.is_required():
+            raise _lacking(cls, key)
+        else:
+            complete[key] = field.get_default(call_default_factory=True, validated_data=complete)
+    return complete
+
+
+def _is_undefined(value: object) -> bool:
+    return type(value).__name__ == "PydanticUndefinedType"
+
+
+# ------------------------------------------------------------------------------------------------------------- errors
+
+
+def _refuse_unknown(cls: type, values: Any, known: Any) -> None:
+    if not isinstance(values, dict):
+        message = f"the fields of a {cls.__qualname__} are no dictionary"
+        raise TypeError(message)
+    unknown = sorted(repr(key) for key in values if key not in known)
+    if unknown:
+        raise _unlike(cls, f"which has no fields {', '.join(unknown)} here. Load the version that has them")
+
+
+def _lacking(cls: type, key: str) -> UnknownStoredTypeError:
+    return _unlike(cls, f"whose field {key!r} has no default here and was not stored. Give the field a default")
+
+
+def _unlike(cls: type, problem: str) -> UnknownStoredTypeError:
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    return UnknownStoredTypeError(name, problem)
+
+
+def _holds_more(cls: type, names: Any) -> UnstorableValueError:
+    listed = ", ".join(map(repr, sorted(names)))
+    reason = f"It holds {listed} besides its fields. Declare fields for that, or give it to register_state_type()."
+    return UnstorableValueError(cls, reason)
+
+
+CLASS_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "dataclass": read_dataclass,
+    "enum": read_enum,
+    "flag": read_flag,
+    "model": read_model,
+    "namedtuple": read_named_tuple,
+}

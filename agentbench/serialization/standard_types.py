@@ -1,0 +1,198 @@
+"""How values of Python's own types are stored, besides what JSON has, and which other classes can be stored at all."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode, b64encode
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from agentbench._signatures.forms import is_type_form
+from agentbench.exceptions import UnstorableValueError
+from agentbench.serialization.class_names import find_type, stored_type
+from agentbench.serialization.class_types import CLASS_DECODERS, class_type
+from agentbench.serialization.registry import StateType
+
+_FACTORIES: Final[Mapping[str, type]] = {
+    cls.__name__: cls for cls in (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple)
+}
+_ZONE_KEY: Final = re.compile(r"[\w+-]+(/[\w+-]+)*", re.ASCII)
+
+
+def standard_type(cls: type, value: Any) -> StateType:
+    """Find how instances of exactly this class are stored.
+
+    Args:
+        cls: The class.
+        value: An instance of it.
+
+    Raises:
+        UnstorableValueError: They cannot be.
+    """
+    found = _TYPES.get(cls) or class_type(cls)
+    if found is not None:
+        return found
+    if is_type_form(value):
+        return StateType(cls, "type", stored_type, find_type)
+    raise UnstorableValueError(cls, _reason(cls))
+
+
+def _reason(cls: type) -> str:
+    if cls.__name__ in {"lock", "RLock", "generator", "coroutine", "Task", "Future", "socket", "TextIOWrapper"}:
+        return "Keep such things on the executor instead, and make them anew in on_checkpoint_restore."
+    base = next((base for base in (str, int, float, list, dict, tuple, set, bytes) if issubclass(cls, base)), None)
+    if base is not None:
+        return f"It would come back as a plain {base.__name__}: convert it, or give its class to register_state_type()."
+    return "Make it a dataclass or a pydantic model, or give it to register_state_type() with encode and decode."
+
+
+# ---------------------------------------------------------------------------------------------------- bytes and numbers
+
+
+def _write_bytes(value: bytes | bytearray) -> str:
+    return b64encode(value).decode()
+
+
+def _read_bytes(text: str) -> bytes:
+    return b64decode(text, validate=True)
+
+
+def _read_int(text: str) -> int:
+    return int(text, 16)
+
+
+def _read_float(text: str) -> float:
+    if text not in {"nan", "inf", "-inf"}:
+        message = f"{text!r} is none of nan, inf, -inf"
+        raise ValueError(message)
+    return float(text)
+
+
+# -------------------------------------------------------------------------------------------------------- date and time
+
+
+def _write_datetime(value: datetime) -> Any:
+    if value.tzinfo is timezone.utc and not value.fold:
+        return value.isoformat()
+    return _with_zone(value)
+
+
+def _with_zone(value: Any) -> Any:
+    if value.tzinfo is None and not value.fold:
+        return value.isoformat()
+    return [value.replace(tzinfo=None).isoformat(), value.tzinfo, value.fold]
+
+
+def _reader_with_zone(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
+    def read(found: Any) -> Any:
+        if isinstance(found, str):
+            return parse(found)
+        text, zone, fold = found
+        return parse(text).replace(tzinfo=zone, fold=fold)
+
+    return read
+
+
+def _write_zone(value: ZoneInfo) -> str:
+    if value.key is None:
+        raise UnstorableValueError(ZoneInfo, "It was read from a file and has no key. Use ZoneInfo(key).")
+    return value.key
+
+
+def _read_zone(key: str) -> ZoneInfo:
+    if not _ZONE_KEY.fullmatch(key):
+        message = f"{key!r} is no name of a time zone"
+        raise ValueError(message)
+    return ZoneInfo(key)
+
+
+# ---------------------------------------------------------------------------------------------------------- containers
+
+
+def _pairs(value: Mapping[Any, Any]) -> list[Any]:
+    return list(map(list, value.items()))
+
+
+def _write_defaultdict(value: defaultdict[Any, Any]) -> list[Any]:
+    factory: Any = value.default_factory
+    if factory is None:
+        return [None, _pairs(value)]
+    name = getattr(factory, "__name__", None)
+    if name is None or _FACTORIES.get(name) is not factory:
+        reason = f"Its default_factory is {factory!r}; only built-in types such as list and int can be stored."
+        raise UnstorableValueError(defaultdict, reason)
+    return [name, _pairs(value)]
+
+
+def _read_defaultdict(found: Any) -> defaultdict[Any, Any]:
+    name, pairs = found
+    return defaultdict(None if name is None else _FACTORIES[name], pairs)
+
+
+def _read_counter(pairs: Any) -> Counter[Any]:
+    counter: Counter[Any] = Counter()
+    dict.update(counter, pairs)
+    return counter
+
+
+def _write_pattern(value: re.Pattern[Any]) -> list[Any]:
+    return [value.pattern, value.flags]
+
+
+def _read_pattern(found: Any) -> re.Pattern[Any]:
+    pattern, flags = found
+    if not isinstance(pattern, (str, bytes)):
+        message = "a regular expression is text or bytes"
+        raise TypeError(message)
+    return re.compile(pattern, flags & ~re.DEBUG)  # which prints
+
+
+def _star(make: Callable[..., Any]) -> Callable[[Any], Any]:
+    return lambda found: make(*found)
+
+
+_STANDARD: Final[tuple[StateType, ...]] = (
+    StateType(tuple, "tuple", list, tuple),
+    StateType(OrderedDict, "OrderedDict", _pairs, OrderedDict),
+    StateType(defaultdict, "defaultdict", _write_defaultdict, _read_defaultdict),
+    StateType(deque, "deque", lambda value: [list(value), value.maxlen], _star(deque)),
+    StateType(Counter, "Counter", _pairs, _read_counter),
+    StateType(bytes, "bytes", _write_bytes, _read_bytes),
+    StateType(bytearray, "bytearray", _write_bytes, lambda text: bytearray(_read_bytes(text))),
+    StateType(complex, "complex", lambda value: [value.real, value.imag], _star(complex)),
+    StateType(range, "range", lambda value: [value.start, value.stop, value.step], _star(range)),
+    StateType(slice, "slice", lambda value: [value.start, value.stop, value.step], _star(slice)),
+    StateType(date, "date", date.isoformat, date.fromisoformat),
+    StateType(time, "time", _with_zone, _reader_with_zone(time.fromisoformat)),
+    StateType(datetime, "datetime", _write_datetime, _reader_with_zone(datetime.fromisoformat)),
+    StateType(timedelta, "timedelta", lambda value: [value.days, value.seconds, value.microseconds], _star(timedelta)),
+    StateType(timezone, "timezone", lambda value: list(value.__getinitargs__()), _star(timezone)),
+    StateType(ZoneInfo, "ZoneInfo", _write_zone, _read_zone),
+    StateType(UUID, "UUID", str, UUID),
+    StateType(Decimal, "Decimal", str, Decimal),
+    StateType(Fraction, "Fraction", lambda value: [value.numerator, value.denominator], _star(Fraction)),
+    StateType(type(Path()), "path", lambda value: value.as_posix(), Path),
+    StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), PurePosixPath),
+    StateType(PureWindowsPath, "windows_path", lambda value: value.as_posix(), PureWindowsPath),
+    StateType(re.Pattern, "pattern", _write_pattern, _read_pattern),
+)
+_TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
+
+#: What turns the inner value of a tag of this module, or of one that the writer knows itself, into an instance.
+STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    **{kind.tag: kind.decode for kind in _STANDARD},
+    **CLASS_DECODERS,
+    "dict": dict,
+    "float": _read_float,
+    "frozenset": frozenset,
+    "int": _read_int,
+    "set": set,
+    "type": find_type,
+}
