@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeAlias
 
@@ -21,9 +21,32 @@ def _now() -> str:
     return iso_utc(runtime_defaults().clock.time_ns())
 
 
+class _ReadLater(Displayable):
+    """A checkpoint whose larger fields are read when one of them is first asked for: until then their slots are empty.
+
+    `_read` takes the name of the field and returns it, perhaps together with others.
+    """
+
+    __slots__ = ("_read",)
+
+    _read: Callable[[str], Mapping[str, Any]] | None
+
+    def __getattr__(self, name: str) -> Any:
+        read = None if name == "_read" else getattr(self, "_read", None)
+        if read is None or name not in _FIELDS:
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message)
+        for each, value in read(name).items():
+            setattr(self, each, value)
+        return object.__getattribute__(self, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, name) for name in _FIELDS)
+
+
 @drawn_by("agentbench.notebook.views:checkpoint_bundle")
 @dataclass(slots=True, repr=False)
-class WorkflowCheckpoint(Displayable):
+class WorkflowCheckpoint(_ReadLater):
     """All that a workflow needs to go on after a superstep, in this process or in another one.
 
     It belongs to a workflow's definition, not to an instance of it: any workflow with the same graph can go on from it.
@@ -63,6 +86,47 @@ class WorkflowCheckpoint(Displayable):
             f"requests={len(self.pending_request_info_events)})"
         )
 
+    @classmethod
+    def read_later(cls, known: Mapping[str, Any], read: Callable[[str], Mapping[str, Any]]) -> WorkflowCheckpoint:
+        """Build a checkpoint whose larger fields are read when they are first asked for.
+
+        Args:
+            known: Values by field name.
+            read: Returns the field of a name that is not among them, perhaps together with others; whatever it raises
+                is raised where the field is asked for.
+        """
+        checkpoint = object.__new__(cls)
+        for name, value in known.items():
+            setattr(checkpoint, name, value)
+        object.__setattr__(checkpoint, "_read", read)  # a slot of the base, which mypy overlooks
+        return checkpoint
+
+    def to_json(self) -> str:
+        """Return the checkpoint as JSON text on one line, which `from_json` reads back in any process.
+
+        Raises:
+            UnstorableValueError: Something in it has no stored form; `register_state_type` gives it one.
+        """
+        from agentbench.serialization.writer import JsonWriter  # noqa: PLC0415 - most checkpoints stay in memory
+
+        return JsonWriter().write(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> WorkflowCheckpoint:
+        """Build a checkpoint from what `to_json` returned.
+
+        Raises:
+            WorkflowCheckpointException: The text is damaged, is no checkpoint, or holds instances of classes that are
+                not known in this process: import their modules first.
+        """
+        from agentbench.serialization.reader import JsonReader  # noqa: PLC0415 - as above
+
+        data = JsonReader().read(text)
+        if not isinstance(data, dict):
+            message = f"The text holds a {type(data).__name__}, expected a checkpoint as to_json() writes it."
+            raise WorkflowCheckpointException(message)
+        return cls.from_dict(data)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, in their order; the values are the checkpoint's own, not copies."""
         return {name: getattr(self, name) for name in _FIELDS}
@@ -73,7 +137,8 @@ class WorkflowCheckpoint(Displayable):
 
         Args:
             data: Values by field name. `workflow_name` and `graph_signature_hash` must be there, every other field has
-                a default. The values are kept, not copied.
+                a default. The values are kept, not copied; messages and request events may be there in the form of
+                their own `to_dict()`, as a storage of one's own writes them.
 
         Raises:
             WorkflowCheckpointException: A field is missing, or one is not known.
@@ -86,7 +151,35 @@ class WorkflowCheckpoint(Displayable):
                 f"Expected what to_dict() returns: {', '.join(_FIELDS)}."
             )
             raise WorkflowCheckpointException(message)
-        return cls(**data)
+        return cls(**{**data, **_rebuilt(data)})
+
+
+def _rebuilt(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Messages and events that came as dictionaries, as objects; without the engine's types, found by name."""
+    rebuilt: dict[str, Any] = {}
+    messages, requests = data.get("messages"), data.get("pending_request_info_events")
+    if isinstance(messages, dict) and any(isinstance(m, dict) for sent in messages.values() for m in sent):
+        rebuilt["messages"] = {
+            source: [_of_type("workflow_message", m) for m in sent] for source, sent in messages.items()
+        }
+    if isinstance(requests, dict) and any(isinstance(event, dict) for event in requests.values()):
+        rebuilt["pending_request_info_events"] = {
+            key: _of_type("workflow_event", event) for key, event in requests.items()
+        }
+    return rebuilt
+
+
+def _of_type(tag: str, value: Any) -> Any:
+    from agentbench.serialization.registry import type_of_tag  # noqa: PLC0415 - as above
+
+    if not isinstance(value, dict):
+        return value
+    kind: Any = type_of_tag(tag)
+    try:
+        return kind.cls.from_dict(value)
+    except (KeyError, TypeError, ValueError) as error:
+        message = f"No {kind.cls.__name__} can be read from {value!r}: {type(error).__name__}: {error}."
+        raise WorkflowCheckpointException(message, error) from error
 
 
 def _listed(keys: list[Any]) -> str:

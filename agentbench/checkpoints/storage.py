@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from typing import Protocol, runtime_checkable
 
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.guarded import awaitable, load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import seq_of
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
@@ -23,7 +24,8 @@ from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, Wo
 class CheckpointStorage(Protocol):
     """What every storage does. A class with these six methods is one; `agentbench.testing.storage_suite` checks it.
 
-    What is saved and what is loaded must be copies: a run changes its state while it goes on.
+    What is saved and what is loaded must be copies: a run changes its state while it goes on. A class that sees to it
+    says so by `keeps_copies = True`; of others the engine copies what it gives and gets.
     """
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
@@ -199,9 +201,7 @@ def select_infos(
         CheckpointNotFoundError: There is no checkpoint `before` among them.
         ValueError: `limit` is negative.
     """
-    if limit is not None and limit < 0:
-        message = f"limit is {limit}; expected 0 or more, or None for all."
-        raise ValueError(message)
+    require_limit(limit)
     if before is not None:
         ids = [info.checkpoint_id for info in infos]
         if before not in ids:
@@ -210,6 +210,17 @@ def select_infos(
     if run_id is not None:
         infos = [info for info in infos if info.run_id == run_id]
     return list(infos if limit is None else infos[max(0, len(infos) - limit) :])
+
+
+def require_limit(limit: int | None) -> None:
+    """Refuse to list fewer than no checkpoints.
+
+    Raises:
+        ValueError: `limit` is negative.
+    """
+    if limit is not None and limit < 0:
+        message = f"limit is {limit}; expected 0 or more, or None for all."
+        raise ValueError(message)
 
 
 async def head_of(storage: CheckpointStorage, workflow_name: str) -> CheckpointInfo | None:
@@ -222,7 +233,7 @@ async def head_of(storage: CheckpointStorage, workflow_name: str) -> CheckpointI
     if isinstance(storage, SupportsCheckpointInfos):
         newest = await storage.list_infos(workflow_name=workflow_name, limit=1)
         return newest[-1] if newest else None
-    latest = await storage.get_latest(workflow_name=workflow_name)
+    latest = await awaitable(storage.get_latest(workflow_name=workflow_name), storage, "get_latest")
     return None if latest is None else CheckpointInfo.of(latest)
 
 
@@ -239,7 +250,7 @@ async def lineage(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> li
     Raises:
         WorkflowCheckpointException: The id is unknown.
     """
-    path = [CheckpointInfo.of(await storage.load(checkpoint_id))]
+    path = [CheckpointInfo.of(await load_checkpoint(storage, checkpoint_id))]
     known: dict[CheckpointID, CheckpointInfo] = {}
     listed: set[str] = set()
     passed = {checkpoint_id}
@@ -258,7 +269,7 @@ async def lineage(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> li
 
 async def _find_info(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> CheckpointInfo | None:
     try:
-        return CheckpointInfo.of(await storage.load(checkpoint_id))
+        return CheckpointInfo.of(await load_checkpoint(storage, checkpoint_id))
     except WorkflowCheckpointException:
         return None
 

@@ -1,0 +1,332 @@
+"""A checkpoint storage over a backend: everything that storages on disk and on servers have in common.
+
+Checkpoints are cut where they are saved, so that what is kept is what they were at that moment; whatever blocks happens
+on a thread of the storage's own, one thing after another.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError, StorageBackend
+from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.parts import ChainMemory, PartTexts
+from agentbench.checkpoints.records import content_of, to_checkpoint, to_info, to_record
+from agentbench.checkpoints.storage import require_keep, require_limit, select_infos
+from agentbench.checkpoints.worker import Worker
+from agentbench.exceptions import (
+    AgentFrameworkException,
+    CheckpointNotFoundError,
+    WorkflowCheckpointException,
+)
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+#: Chains whose memory is kept; the longest unused is forgotten, which costs one checkpoint in full.
+_MOST_CHAINS: Final = 64
+#: Others may sweep a chain between a look and a save; not that often, though.
+_ATTEMPTS: Final = 8
+#: With `keep_last`, unneeded parts are removed after so many checkpoints at the earliest.
+_SWEEP_EVERY: Final = 16
+
+
+class PartedStorage:
+    """A `CheckpointStorage` with all capabilities.
+
+    It may be used from several threads and event loops, and several processes may use the same place.
+
+    Args:
+        backend: Where records and parts go.
+        keep_last: How many checkpoints of each chain to keep; older ones are removed as new ones are saved. `None`
+            keeps all.
+
+    Raises:
+        ValueError: `keep_last` is less than 1.
+    """
+
+    def __init__(self, backend: StorageBackend, *, keep_last: int | None = None) -> None:
+        if keep_last is not None:
+            require_keep(keep_last)
+        self._backend = backend
+        self._keep_last = keep_last
+        self._worker = Worker("agentbench-checkpoints")
+        self._lock = threading.Lock()
+        self._memories: OrderedDict[str, ChainMemory] = OrderedDict()
+        self._unswept: dict[str, int] = {}
+
+    # ------------------------------------------------------------------------------------------------- six methods
+
+    async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
+        """Keep a checkpoint and return its id; one of the same id is replaced.
+
+        Raises:
+            WorkflowCheckpointException: It holds something that has no stored form, or the place cannot keep it;
+                nothing was changed.
+        """
+        return await self._save(checkpoint, None)
+
+    async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
+        """Return a checkpoint.
+
+        Raises:
+            CheckpointNotFoundError: The id is unknown.
+            WorkflowCheckpointException: What was kept is damaged, or holds instances of classes that are not known in
+                this process.
+        """
+        with self._explained(f"Checkpoint {checkpoint_id!r} was not loaded from"):
+            return await self._worker.run(self._load, checkpoint_id)
+
+    async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
+        """Return the checkpoints of a chain, oldest first.
+
+        Their messages, state, requests and metadata are read when they are first asked for, and raise then what `load`
+        would have raised. One whose head cannot be read is left out with a warning in the log.
+        """
+        records = await self._heads(workflow_name)
+        return [each for record in records if (each := _readable(self._later, record)) is not None]
+
+    async def list_checkpoint_ids(self, *, workflow_name: str) -> list[CheckpointID]:
+        """Return the ids of the checkpoints of a chain, oldest first."""
+        return await self._run(
+            f"The ids of chain {workflow_name!r} were not read from", self._backend.ids, workflow_name
+        )
+
+    async def delete(self, checkpoint_id: CheckpointID) -> bool:
+        """Forget a checkpoint together with what only it needs, and tell whether there was one."""
+        return await self._run(f"Checkpoint {checkpoint_id!r} was not deleted from", self._delete, checkpoint_id)
+
+    async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
+        """Return the newest checkpoint of a chain, if there is one.
+
+        Raises:
+            WorkflowCheckpointException: It cannot be read, as with `load`.
+        """
+        return await self._run(f"The latest of chain {workflow_name!r} was not read from", self._latest, workflow_name)
+
+    # ------------------------------------------------------------------------------------------------ capabilities
+
+    async def list_infos(
+        self,
+        *,
+        workflow_name: str | None = None,
+        run_id: str | None = None,
+        before: CheckpointID | None = None,
+        limit: int | None = None,
+    ) -> list[CheckpointInfo]:
+        """List checkpoints without their content, oldest first, chains one after another sorted by name.
+
+        Args:
+            workflow_name: The chain; `None` for all chains.
+            run_id: Only what this run wrote.
+            before: Only what comes before the checkpoint with this id.
+            limit: At most so many, the newest ones.
+
+        Raises:
+            CheckpointNotFoundError: There is no checkpoint `before` among them.
+            ValueError: `limit` is negative.
+        """
+        require_limit(limit)
+        if workflow_name is not None:
+            return _infos(await self._heads(workflow_name, run_id=run_id, before=before, limit=limit))
+        infos: list[CheckpointInfo] = []
+        for name in await self.list_workflow_names():
+            infos.extend(_infos(await self._heads(name)))
+        return select_infos(infos, run_id=run_id, before=before, limit=limit)
+
+    async def list_workflow_names(self, prefix: str = "") -> list[str]:
+        """List the chains that there are, sorted; only those whose names begin with `prefix`."""
+        return await self._run("The chains were not read from", self._backend.chains, prefix)
+
+    async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
+        """Keep a checkpoint only if the newest one of its chain has the expected sequence number (0: no chain yet).
+
+        Raises:
+            WorkflowBusyError: It has another one; nothing was saved.
+            WorkflowCheckpointException: As with `save`.
+        """
+        return await self._save(checkpoint, expected_seq)
+
+    async def prune(self, *, workflow_name: str, keep: int) -> int:
+        """Remove all but the `keep` newest checkpoints of a chain together with what only they need.
+
+        Returns:
+            How many were removed.
+
+        Raises:
+            ValueError: `keep` is less than 1.
+        """
+        require_keep(keep)
+        return await self._run(f"Chain {workflow_name!r} was not pruned in", self._prune, workflow_name, keep)
+
+    async def delete_chain(self, workflow_name: str) -> int:
+        """Remove all checkpoints of a chain, and return how many were removed."""
+        delete = self._backend.delete_chain
+        return await self._run(f"Chain {workflow_name!r} was not deleted from", delete, workflow_name)
+
+    def close(self) -> None:
+        """Let go of files and connections once what was begun is done. The storage opens them again when it is used."""
+        self._worker.submit(self._backend.close).result()
+        self._worker.close()
+
+    # ------------------------------------------------------------------------------------------------------ saving
+
+    async def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
+        with self._explained(f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to"):
+            checkpoint.messages, checkpoint.metadata  # noqa: B018 - one from a list is read now, not under the lock
+            for attempt in range(1, _ATTEMPTS + 1):
+                if checkpoint.workflow_name not in self._memories:
+                    generation = await self._worker.run(self._backend.generation, checkpoint.workflow_name)
+                    self._remember(checkpoint.workflow_name, ChainMemory(generation))
+                try:
+                    await self._worker.wait(self._cut_and_put(checkpoint, expected_seq))
+                    break
+                except StalePartsError:
+                    if attempt == _ATTEMPTS:
+                        raise
+        return checkpoint.checkpoint_id
+
+    def _cut_and_put(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> Future[None]:
+        """Cut and hand over in one go: the next one is cut on the understanding that this one is kept first."""
+        chain = checkpoint.workflow_name
+        with self._lock:
+            memory = self._memories.get(chain)
+            if memory is None:
+                failed: Future[None] = Future()
+                failed.set_exception(StalePartsError())
+                return failed
+            record, parts = to_record(checkpoint, memory)
+            return self._worker.submit(self._put, memory, record, parts, expected_seq)
+
+    def _put(self, memory: ChainMemory, record: CheckpointRecord, parts: PartTexts, expected_seq: int | None) -> None:
+        try:
+            if memory.spoilt:
+                raise StalePartsError
+            self._backend.put(record, parts, generation=memory.generation, expected_seq=expected_seq)
+        except BaseException:
+            memory.spoilt = True
+            self._forget(record.workflow_name, memory)
+            raise
+        if self._keep_last is not None:
+            self._trim(record.workflow_name, self._keep_last)
+
+    def _trim(self, chain: str, keep: int) -> None:
+        try:
+            old = self._backend.ids(chain)[:-keep]
+            unswept = self._unswept.get(chain, 0) + len(old)
+            sweep = unswept >= max(keep, _SWEEP_EVERY)
+            if old:
+                self._backend.delete(chain, old, sweep=sweep)
+                self._unswept[chain] = 0 if sweep else unswept
+        except Exception as error:  # noqa: BLE001 - the checkpoint is safe; what is too much is removed another time
+            _log.warning("Old checkpoints of chain %r were not removed from %r: %s", chain, self, error)
+
+    def _remember(self, chain: str, memory: ChainMemory) -> None:
+        with self._lock:
+            self._memories[chain] = memory
+            while len(self._memories) > _MOST_CHAINS:
+                self._memories.popitem(last=False)
+
+    def _forget(self, chain: str, memory: ChainMemory) -> None:
+        with self._lock:
+            if self._memories.get(chain) is memory:
+                del self._memories[chain]
+
+    # ----------------------------------------------------------------------------------------------------- reading
+
+    def _load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
+        record = self._backend.get(checkpoint_id)
+        if record is None:
+            raise CheckpointNotFoundError(checkpoint_id)
+        return self._whole(record)
+
+    def _latest(self, workflow_name: str) -> WorkflowCheckpoint | None:
+        record = self._backend.latest(workflow_name)
+        return None if record is None else self._whole(record)
+
+    def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
+        fetch = partial(self._backend.parts, record.workflow_name)
+        checkpoint = to_checkpoint(record, partial(content_of, record, fetch), fetch)
+        checkpoint.messages, checkpoint.metadata  # noqa: B018 - asked for, and so read
+        return checkpoint
+
+    def _later(self, record: CheckpointRecord) -> WorkflowCheckpoint:
+        """A checkpoint that is read on demand, by whatever thread asks: the storage's own does it meanwhile."""
+        chain, checkpoint_id = record.workflow_name, record.checkpoint_id
+
+        def read_content() -> Mapping[str, Any]:
+            with self._explained(f"Checkpoint {checkpoint_id!r} was not loaded from"):
+                found = self._worker.submit(self._load, checkpoint_id).result()
+            return {
+                "messages": found.messages,
+                "state": found.state,
+                "pending_request_info_events": found.pending_request_info_events,
+            }
+
+        def fetch(names: Collection[str]) -> PartTexts:
+            with self._explained(f"Checkpoint {checkpoint_id!r} was not loaded from"):
+                return self._worker.submit(self._backend.parts, chain, names).result()
+
+        return to_checkpoint(record, read_content, fetch)
+
+    async def _heads(self, workflow_name: str, **limits: Any) -> list[CheckpointRecord]:
+        read = partial(self._backend.heads, workflow_name, **limits)
+        return await self._run(f"Chain {workflow_name!r} was not listed from", read)
+
+    # ---------------------------------------------------------------------------------------------------- deleting
+
+    def _delete(self, checkpoint_id: CheckpointID) -> bool:
+        record = self._backend.get(checkpoint_id)
+        return record is not None and self._backend.delete(record.workflow_name, [checkpoint_id], sweep=True) > 0
+
+    def _prune(self, workflow_name: str, keep: int) -> int:
+        old = self._backend.ids(workflow_name)[:-keep]
+        return self._backend.delete(workflow_name, old, sweep=True) if old else 0
+
+    # ------------------------------------------------------------------------------------------------------ errors
+
+    async def _run(self, failure: str, function: Callable[..., T], *args: Any) -> T:
+        with self._explained(failure):
+            return await self._worker.run(function, *args)
+
+    @contextmanager
+    def _explained(self, failure: str) -> Iterator[None]:
+        """Make every foreign error one that says what was not done, and where."""
+        try:
+            yield
+        except AgentFrameworkException:
+            raise
+        except StalePartsError as error:
+            message = (
+                f"{failure} {self!r}: others removed checkpoints of the chain again and again meanwhile. Try again."
+            )
+            raise WorkflowCheckpointException(message, error) from error
+        except RecursionError as error:
+            message = f"{failure} {self!r}: it is nested too deeply, or contains itself."
+            raise WorkflowCheckpointException(message, error) from error
+        except Exception as error:
+            message = (
+                f"{failure} {self!r}: {type(error).__name__}: {error}. What was saved before is as it was; mend the "
+                "cause and try again."
+            )
+            raise WorkflowCheckpointException(message, error) from error
+
+
+def _readable(read: Callable[[CheckpointRecord], T], record: CheckpointRecord) -> T | None:
+    try:
+        return read(record)
+    except WorkflowCheckpointException as error:
+        _log.warning("Left out of a list: %s", error)
+        return None
+
+
+def _infos(records: list[CheckpointRecord]) -> list[CheckpointInfo]:
+    return [info for record in records if (info := _readable(to_info, record)) is not None]

@@ -1,0 +1,376 @@
+"""Checkpoints cut into texts that a chain keeps once, and put together again.
+
+A checkpoint becomes a record and parts. A part is a text under an id that is made from it, so equal ones are the same
+part, whoever wrote them and when: that is what the checkpoints of a chain share. Three rules say what is a part.
+
+- A text longer than `LONG` characters is one.
+- Lists and dictionaries with more than `RUN` entries are cut into runs of `RUN`. A run is a part, `RUN` of them are
+  listed in a part of their own, and so on upwards.
+- The entries behind the last full run are parts if they are longer than `SHORT` characters, so that the same ones need
+  not be written again while a run fills.
+
+The cuts depend on the value alone, not on its history. Appending to a list of n entries writes the new entries twice
+at most and O(log n) ids; a change in the middle writes its run and the lists above it; forks and replays write nothing
+that is there.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from operator import is_
+from typing import Any, Final, TypeAlias
+
+from agentbench._copying import is_atomic, isolate
+from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.serialization.reader import JsonReader
+from agentbench.serialization.writer import JsonWriter, has_plain_keys, quote
+
+RUN: Final = 16
+LONG: Final = 1024
+SHORT: Final = 64
+
+#: Lists shorter than this are written where they are, whatever their entries: a part costs more than it saves.
+_FEW: Final = 4
+#: A chain that goes on for ever keeps no more identities in memory than this; a text written twice is no harm.
+_MOST_KNOWN: Final = 50_000
+
+PartTexts: TypeAlias = Mapping[str, str]
+Fetch: TypeAlias = Callable[[Collection[str]], PartTexts]
+
+_PART, _RUNS = "part", "part.runs"
+_PART_MARK = '{"__t__":"part'
+_REFERENCE = re.compile(r'"([pr][A-Za-z0-9_-]{27})"')
+
+
+# ------------------------------------------------------------------------------------------------------------------ ids
+
+
+def part_id(text: str) -> str:
+    """Return the id of a part: `r` if it may refer to other parts, else `p`, then 160 bits of its hash."""
+    digest = blake2b(text.encode(), digest_size=20).digest()
+    return ("p" if _REFERENCE.search(text) is None else "r") + urlsafe_b64encode(digest)[:27].decode()
+
+
+def verify_part(wanted: str, text: str) -> bool:
+    """Tell whether a text is what was once kept under an id."""
+    try:
+        return part_id(text) == wanted
+    except UnicodeEncodeError:
+        return False
+
+
+class PartReference(str):
+    """The id of a part where a value refers to it."""
+
+    __slots__ = ()
+
+
+# -------------------------------------------------------------------------------------------------------------- cutting
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A value cut into parts.
+
+    Attributes:
+        text: JSON of the value with references to its parts.
+        parts: The parts that are not known to be kept already.
+    """
+
+    text: str
+    parts: PartTexts
+
+
+class ChainMemory:
+    """What a writer remembers of the chain it writes to, so that what did not change is neither encoded nor sent again.
+
+    Immutable entries of lists are recognised by identity, as are instances of classes that are frozen once saved;
+    everything else is encoded and hashed each time. The memory is of no use any more when something that was cut with
+    it has not been kept.
+
+    Args:
+        generation: What the storage says of the chain now; the memory is only good as long as it says so.
+
+    Attributes:
+        generation: As given.
+        spoilt: Whether something was cut with it that has not been kept.
+    """
+
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
+        self.spoilt = False
+        self._known: set[str] = set()
+        self._runs: dict[int, _Runs] = {}
+        self._texts: dict[int, tuple[str, str]] = {}
+        self._settled: tuple[Any, PartReference] | None = None
+
+    def cut(self, value: Any) -> Cut:
+        """Cut a value, and take for granted from now on that its parts are kept.
+
+        Raises:
+            UnstorableValueError: It holds something that has no stored form.
+            RecursionError: It is nested too deeply, or contains itself.
+        """
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        writer = _PartWriter(self._known, self._runs, self._texts)
+        self._runs = {}  # half written, should the value turn out to be unstorable
+        text = writer.write(value)
+        self._known.update(writer.parts)
+        self._runs, self._texts = writer.runs, writer.texts
+        return Cut(text, writer.parts)
+
+    def settle(self, value: Any) -> tuple[PartReference, PartTexts]:
+        """Make a value a part of its own; meant for one that stays equal along the chain.
+
+        Returns:
+            Where it is, and the parts that are not known to be kept already.
+
+        Raises:
+            UnstorableValueError: It holds something that has no stored form.
+        """
+        if self._settled is not None and self._settled[0] == value:
+            return self._settled[1], {}
+        text = JsonWriter().write(value)
+        reference = PartReference(part_id(text))
+        self._known.add(reference)
+        self._settled = isolate(value), reference
+        return reference, {reference: text}
+
+
+class _Runs:
+    """A list of immutable entries as it was last written."""
+
+    __slots__ = ("entries", "levels", "tail")
+
+    def __init__(self) -> None:
+        self.entries: list[Any] = []
+        #: Ids of all runs, of all lists of `RUN` runs, and so on.
+        self.levels: list[list[str]] = [[]]
+        #: JSON of the entries behind the last full run.
+        self.tail: list[str] = []
+
+    def cut_back(self, length: int) -> None:
+        """Keep only the full runs of the first `length` entries."""
+        kept = length // RUN
+        del self.entries[kept * RUN :]
+        self.tail.clear()
+        for level in self.levels:
+            del level[kept:]
+            kept //= RUN
+
+
+class _PartWriter(JsonWriter):
+    """Writes one value, and keeps aside what becomes a part."""
+
+    def __init__(self, known: set[str], runs: dict[int, _Runs], texts: dict[int, tuple[str, str]]) -> None:
+        super().__init__()
+        self._methods[PartReference] = _reference
+        self.parts: dict[str, str] = {}
+        self.runs: dict[int, _Runs] = {}
+        self.texts: dict[int, tuple[str, str]] = {}
+        self._known = known
+        self._runs_before = runs
+        self._texts_before = texts
+
+    def write_text(self, value: str) -> str:
+        if len(value) <= LONG:
+            return quote(value)
+        seen = self._texts_before.get(id(value))
+        if seen is None or seen[0] is not value:
+            seen = (value, self._part(quote(value)))
+        self.texts[id(value)] = seen
+        return seen[1]
+
+    def write_list(self, value: list[Any]) -> str:
+        length = len(value)
+        if length < _FEW:
+            return self.write_items(value)
+        runs = self._runs_of(value)
+        if runs is None:
+            runs = _Runs()
+            self._append(runs, [self.write(item) for item in value])
+        return self._written(runs)
+
+    def write_dict(self, value: dict[Any, Any]) -> str:
+        if len(value) <= RUN:
+            return super().write_dict(value)
+        runs = _Runs()
+        if has_plain_keys(value):
+            self._append(runs, [f"[{quote(key)},{self.write(item)}]" for key, item in value.items()])
+        else:
+            self._append(runs, [f"[{self.write(key)},{self.write(item)}]" for key, item in value.items()])
+        return self.tagged("dict", self._written(runs))
+
+    def _runs_of(self, value: list[Any]) -> _Runs | None:
+        """The runs of a list of immutable entries, with only the new ones written; None for any other list."""
+        first = id(value[0])
+        runs = self._runs_before.get(first)
+        if runs is None or first in self.runs:  # a second list of this checkpoint that begins alike
+            runs = _Runs()
+        same = _common_length(runs.entries, value)
+        new = value[same:]
+        if not all(map(is_atomic, new)):
+            return None
+        if same < len(runs.entries):
+            runs.cut_back(same)
+            new = value[len(runs.entries) :]
+        write = self.write
+        self._append(runs, [write(item) for item in new])
+        runs.entries.extend(new)
+        self.runs[first] = runs
+        return runs
+
+    def _append(self, runs: _Runs, texts: list[str]) -> None:
+        tail = runs.tail
+        tail.extend(texts)
+        full = len(tail) - len(tail) % RUN
+        for at in range(0, full, RUN):
+            run = [text if len(text) <= LONG else self._part(text) for text in tail[at : at + RUN]]
+            runs.levels[0].append(self._kept(f"[{','.join(run)}]"))
+        if full:
+            del tail[:full]
+            self._raise_levels(runs.levels)
+
+    def _raise_levels(self, levels: list[list[str]]) -> None:
+        for height, level in enumerate(levels):  # grows while it is walked through
+            above = levels[height + 1] if height + 1 < len(levels) else []
+            for at in range(len(above) * RUN, len(level) - RUN + 1, RUN):
+                above.append(self._kept('["' + '","'.join(level[at : at + RUN]) + '"]'))
+            if above and height + 1 == len(levels):
+                levels.append(above)
+
+    def _written(self, runs: _Runs) -> str:
+        tail = "[" + ",".join([text if len(text) <= SHORT else self._part(text) for text in runs.tail]) + "]"
+        levels = runs.levels
+        if not levels[0]:
+            return tail
+        rest = []
+        for height, level in enumerate(levels):
+            taken = len(levels[height + 1]) * RUN if height + 1 < len(levels) else 0
+            rest.append("[" + ",".join([f'"{each}"' for each in level[taken:]]) + "]")
+        return self.tagged(_RUNS, f"[{tail},{','.join(rest)}]")
+
+    def _part(self, text: str) -> str:
+        return text if text.startswith(_PART_MARK) else _reference(self._kept(text))
+
+    def _kept(self, text: str) -> str:
+        name = part_id(text)
+        if name not in self._known:
+            self.parts[name] = text
+        return name
+
+
+def _reference(name: str) -> str:
+    return f'{_PART_MARK}","v":"{name}"}}'
+
+
+def _common_length(former: list[Any], value: list[Any]) -> int:
+    if len(former) <= len(value) and all(map(is_, former, value)):
+        return len(former)
+    for at, (before, now) in enumerate(zip(former, value)):  # noqa: B905 - one is longer
+        if before is not now:
+            return at
+    return min(len(former), len(value))
+
+
+# -------------------------------------------------------------------------------------------------------------- joining
+
+
+def join_parts(text: str, fetch: Fetch) -> Any:
+    """Put a value together again.
+
+    Args:
+        text: What `Cut.text` was.
+        fetch: Returns parts by id; called once per level of reference, not once per part.
+
+    Raises:
+        WorkflowCheckpointException: A part is missing or damaged, or something cannot be read here.
+    """
+    return _PartReader(_all_parts(text, fetch)).read(text)
+
+
+def join_part(name: str, fetch: Fetch) -> Any:
+    """Read a value that `ChainMemory.settle` made a part.
+
+    Raises:
+        WorkflowCheckpointException: As `join_parts`.
+    """
+    return join_parts(_reference(name), fetch)
+
+
+def live_parts(contents: Iterable[str], fetch: Fetch) -> set[str]:
+    """Find the parts that texts need, directly or through other parts.
+
+    Texts of users that look like an id count too: at worst a part is kept for nothing.
+
+    Args:
+        contents: The contents of records.
+        fetch: Returns parts by id; those that are not there may be left out.
+    """
+    live: set[str] = set()
+    for content in contents:
+        live.update(_REFERENCE.findall(content))
+    fresh = {name for name in live if name[0] == "r"}
+    while fresh:
+        found = {name for text in fetch(fresh).values() for name in _REFERENCE.findall(text)}
+        fresh = {name for name in found - live if name[0] == "r"}
+        live |= found
+    return live
+
+
+def _all_parts(text: str, fetch: Fetch) -> PartTexts:
+    texts: dict[str, str] = {}
+    wanted = set(_REFERENCE.findall(text))
+    while wanted:
+        found = fetch(wanted)
+        texts.update(found)
+        wanted = {
+            name
+            for each in wanted
+            if each[0] == "r" and each in found
+            for name in _REFERENCE.findall(found[each])
+            if name not in texts
+        }
+    return texts
+
+
+class _PartReader(JsonReader):
+    """Reads a value whose parts are at hand."""
+
+    def __init__(self, texts: PartTexts) -> None:
+        super().__init__()
+        self._texts = texts
+        self.decoders[_PART] = self._read_part
+        self.decoders[_RUNS] = self._read_runs
+
+    def _read_part(self, name: Any) -> Any:
+        text = self._texts.get(name) if isinstance(name, str) else None
+        if text is None:
+            message = f"Its part {name!r} is missing: removed, or lost, from the storage."
+            raise WorkflowCheckpointException(message)
+        if not verify_part(name, text):
+            message = f"Its part {name!r} is damaged: what is stored under this id is not what was saved."
+            raise WorkflowCheckpointException(message)
+        return self.read(text)
+
+    def _read_runs(self, found: Any) -> list[Any]:
+        tail, *levels = found
+        entries: list[Any] = []
+        for height in range(len(levels) - 1, -1, -1):
+            for name in levels[height]:
+                self._add_runs(name, height, entries)
+        entries.extend(tail)
+        return entries
+
+    def _add_runs(self, name: Any, height: int, entries: list[Any]) -> None:
+        content = self._read_part(name)
+        if height == 0:
+            entries.extend(content)
+        else:
+            for below in content:
+                self._add_runs(below, height - 1, entries)

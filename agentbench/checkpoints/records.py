@@ -1,0 +1,192 @@
+"""Checkpoints as records and parts, and back: which fields go where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from agentbench.checkpoints import metadata as keys
+from agentbench.checkpoints.backend import CheckpointRecord
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.parts import ChainMemory, Fetch, PartTexts, join_part, join_parts
+from agentbench.checkpoints.storage import checkpoint_order
+from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.serialization.reader import JsonReader
+from agentbench.serialization.writer import JsonWriter
+
+#: Format of heads and contents. A storage that finds a higher one was written by a later version.
+FORMAT: Final = 1
+
+Head: TypeAlias = dict[str, Any]
+_CONTENT = ("messages", "state", "pending_request_info_events")
+
+
+def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[CheckpointRecord, PartTexts]:
+    """Cut a checkpoint.
+
+    Args:
+        checkpoint: Not changed.
+        memory: Of its chain.
+
+    Returns:
+        The record, and the parts that have to be kept with it.
+
+    Raises:
+        UnstorableValueError: It holds something that has no stored form.
+        RecursionError: It is nested too deeply, or contains itself.
+    """
+    content = {name: getattr(checkpoint, name) for name in _CONTENT}
+    found, signature = checkpoint.metadata, None
+    parts: PartTexts = {}
+    if keys.GRAPH_SIGNATURE in found:
+        found = {key: value for key, value in found.items() if key != keys.GRAPH_SIGNATURE}
+        signature, parts = memory.settle(checkpoint.metadata[keys.GRAPH_SIGNATURE])
+        content[keys.GRAPH_SIGNATURE] = signature
+    cut = memory.cut(content)
+    parts = {**parts, **cut.parts}
+    seq, timestamp = checkpoint_order(checkpoint)
+    head = {
+        "format": FORMAT,
+        "version": checkpoint.version,
+        "timestamp": checkpoint.timestamp,
+        "graph": checkpoint.graph_signature_hash,
+        "previous": checkpoint.previous_checkpoint_id,
+        "iteration": checkpoint.iteration_count,
+        "messages": sum(map(len, checkpoint.messages.values())),
+        "requests": len(checkpoint.pending_request_info_events),
+        "bytes": len(cut.text) + sum(map(len, parts.values())),
+        "signature": signature and str(signature),
+        "metadata": found,
+    }
+    run_id = found.get(keys.RUN_ID)
+    record = CheckpointRecord(
+        checkpoint.checkpoint_id,
+        checkpoint.workflow_name,
+        seq,
+        timestamp,
+        run_id if isinstance(run_id, str) else None,
+        JsonWriter().write(head),
+        cut.text,
+    )
+    return record, parts
+
+
+def to_info(record: CheckpointRecord) -> CheckpointInfo:
+    """Describe a record; its content is not needed.
+
+    Raises:
+        WorkflowCheckpointException: The head is damaged, or of a later format.
+    """
+    head = read_head(record)
+    found = head["metadata"]
+    return CheckpointInfo(
+        record.workflow_name,
+        record.checkpoint_id,
+        head["iteration"],
+        head["timestamp"],
+        previous_checkpoint_id=head["previous"],
+        seq=record.seq,
+        source=found.get(keys.SOURCE, "step"),
+        run_id=record.run_id,
+        graph_signature_hash=head["graph"],
+        n_messages=head["messages"],
+        n_requests=head["requests"],
+        size_bytes=head["bytes"],
+        writers=tuple(found.get(keys.WRITERS) or ()),
+        forked_from=found.get(keys.FORKED_FROM),
+        metadata=found,
+    )
+
+
+def to_checkpoint(
+    record: CheckpointRecord, read_content: Callable[[], Mapping[str, Any]], fetch: Fetch
+) -> WorkflowCheckpoint:
+    """Build a checkpoint whose larger fields are read when they are first asked for.
+
+    Args:
+        record: Its content is not needed.
+        read_content: Returns what `content_of` does.
+        fetch: Returns parts of the chain by id.
+
+    Raises:
+        WorkflowCheckpointException: The head is damaged, or of a later format.
+    """
+    head = read_head(record)
+
+    def read(name: str) -> Mapping[str, Any]:
+        if name != "metadata":
+            return read_content()
+        found = dict(head["metadata"])
+        if head["signature"] is not None:
+            found[keys.GRAPH_SIGNATURE] = join_part(head["signature"], fetch)
+        return {"metadata": found}
+
+    known = {
+        "workflow_name": record.workflow_name,
+        "graph_signature_hash": head["graph"],
+        "checkpoint_id": record.checkpoint_id,
+        "previous_checkpoint_id": head["previous"],
+        "timestamp": head["timestamp"],
+        "iteration_count": head["iteration"],
+        "version": head["version"],
+    }
+    return WorkflowCheckpoint.read_later(known, read)
+
+
+def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
+    """Read what the head of a record leaves out.
+
+    Returns:
+        The fields of the checkpoint by name.
+
+    Raises:
+        WorkflowCheckpointException: It is damaged, or cannot be read here; the message names the checkpoint.
+    """
+    try:
+        content = join_parts(record.content, fetch)
+    except WorkflowCheckpointException as error:
+        raise damaged(record.checkpoint_id, str(error), error) from error
+    if not isinstance(content, dict) or not all(isinstance(content.get(name), dict) for name in _CONTENT):
+        raise damaged(record.checkpoint_id, f"Its content lacks one of {', '.join(_CONTENT)}.")
+    return {name: content[name] for name in _CONTENT}
+
+
+def read_head(record: CheckpointRecord) -> Head:
+    """Read the head of a record.
+
+    Raises:
+        WorkflowCheckpointException: It is damaged, or of a later format; the message names the checkpoint.
+    """
+    try:
+        head = JsonReader().read(record.head)
+    except WorkflowCheckpointException as error:
+        raise damaged(record.checkpoint_id, str(error), error) from error
+    if not isinstance(head, dict) or type(head.get("format")) is not int:
+        raise damaged(record.checkpoint_id, "Its head is not one that this library wrote.")
+    if head["format"] > FORMAT:
+        reason = f"It has format {head['format']}, this version reads up to {FORMAT}: a newer version wrote it."
+        raise damaged(record.checkpoint_id, reason)
+    wrong = [name for name, kind in _HEAD_FIELDS.items() if not isinstance(head.get(name), kind)]
+    if wrong:
+        raise damaged(record.checkpoint_id, f"Its head has no usable {', '.join(wrong)}.")
+    return head
+
+
+def damaged(checkpoint_id: str, reason: str, error: BaseException | None = None) -> WorkflowCheckpointException:
+    """Make the error for a checkpoint that is there but cannot be read."""
+    return WorkflowCheckpointException(f"Checkpoint {checkpoint_id!r} cannot be read. {reason}", error)
+
+
+_HEAD_FIELDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "version": str,
+    "timestamp": str,
+    "graph": str,
+    "previous": (str, type(None)),
+    "iteration": int,
+    "messages": int,
+    "requests": int,
+    "bytes": int,
+    "signature": (str, type(None)),
+    "metadata": dict,
+}
