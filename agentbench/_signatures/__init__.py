@@ -7,7 +7,7 @@ from agentbench._signatures.handlers import PendingSignature, read_function, rea
 from agentbench._signatures.matching import check_for, decided_by_class, is_instance_of
 from agentbench._signatures.naming import qualified_name, type_name
 from agentbench._signatures.signature import NOT_GIVEN, ExplicitTypes, HandlerSignature
-from agentbench._signatures.type_codec import type_from_dict, type_to_dict
+from agentbench._signatures.type_codec import find_loaded_type, type_from_dict, type_to_dict
 
 __all__ = [
     "NOT_GIVEN",
@@ -18,6 +18,7 @@ __all__ = [
     "check_for",
     "coerce_answer",
     "decided_by_class",
+    "find_loaded_type",
     "flatten_union",
     "is_instance_of",
     "is_type_compatible",

@@ -23,6 +23,8 @@ from agentbench._signatures.naming import leaf_address
 TypeData = Any
 """JSON-able: text for a named type, else a dictionary; inside `args` also lists (parameters of a callable)."""
 
+_Find = Callable[[str], TypeLike]
+
 _ELLIPSIS = "..."
 _RENAMED: Mapping[str, TypeLike] = {"typing.Never": NoReturn}
 _SCALARS = (str, int, bool, NoneType)
@@ -51,20 +53,43 @@ def type_to_dict(type_: TypeLike) -> TypeData:
     return address if args is None else {"origin": address, "args": [type_to_dict(arg) for arg in args]}
 
 
-def type_from_dict(data: TypeData) -> TypeLike:
+def find_loaded_type(address: str) -> TypeLike:
+    """Return the type of a qualified name, `"module.qualname"` or `"module:qualname"`, in a loaded module.
+
+    Raises:
+        TypeError: There is none.
+    """
+    for module_name, path in _splits(address):
+        found = _look_up(module_name, path)
+        if found is not None and is_type_form(found):
+            return found
+    if address in _RENAMED:
+        return _RENAMED[address]
+    message = (
+        f"Type {address!r} is not known here. Expected a type in a module that is loaded, and not one defined inside a "
+        "function. Import its module first, then decode again."
+    )
+    raise TypeError(message)
+
+
+def type_from_dict(data: TypeData, find: _Find = find_loaded_type) -> TypeLike:
     """Return the type that `type_to_dict` described; `"module:qualname"` is understood, too.
+
+    Args:
+        data: The description.
+        find: Returns the type of a name, or raises TypeError.
 
     Raises:
         TypeError: A name is not that of a type in a loaded module, or the description is malformed.
     """
     if isinstance(data, str):
-        return Ellipsis if data == _ELLIPSIS else _find_type(data)
+        return Ellipsis if data == _ELLIPSIS else find(data)
     if isinstance(data, list):
-        return [type_from_dict(item) for item in data]
+        return [type_from_dict(item, find) for item in data]
     if isinstance(data, Mapping):
         for key, (kind, build) in _BUILDERS.items():
             if isinstance(data.get(key), kind):
-                return build(data)
+                return build(data, find)
     raise _malformed(data)
 
 
@@ -87,12 +112,12 @@ def _literal_to_data(value: object) -> object:
     raise TypeError(message)
 
 
-def _literal_from_data(data: TypeData) -> object:
+def _literal_from_data(data: TypeData, find: _Find) -> object:
     if not isinstance(data, Mapping):
         return data
     if isinstance(data.get("hex"), str):
         return _bytes_from_hex(data)
-    cls = _find_type(str(data.get("enum")))
+    cls = find(str(data.get("enum")))
     if isinstance(cls, type) and issubclass(cls, enum.Enum) and data.get("name") in cls.__members__:
         return cls.__members__[str(data["name"])]
     raise _malformed(data)
@@ -109,39 +134,25 @@ def _malformed(data: object) -> TypeError:
     return TypeError(f"{data!r} does not describe a type, or a value of a Literal. Expected what type_to_dict returns.")
 
 
-def _build_union(data: Mapping[str, TypeData]) -> TypeLike:
-    return union_of(tuple(type_from_dict(member) for member in data["union"]))
+def _build_union(data: Mapping[str, TypeData], find: _Find) -> TypeLike:
+    return union_of(tuple(type_from_dict(member, find) for member in data["union"]))
 
 
-def _build_literal(data: Mapping[str, TypeData]) -> TypeLike:
-    return operator.getitem(Literal, tuple(map(_literal_from_data, data["literal"])))
+def _build_literal(data: Mapping[str, TypeData], find: _Find) -> TypeLike:
+    return operator.getitem(Literal, tuple(_literal_from_data(value, find) for value in data["literal"]))
 
 
-def _build_generic(data: Mapping[str, TypeData]) -> TypeLike:
-    origin = _find_type(str(data["origin"]))
-    args = tuple(type_from_dict(arg) for arg in data.get("args", ()))
+def _build_generic(data: Mapping[str, TypeData], find: _Find) -> TypeLike:
+    origin = find(str(data["origin"]))
+    args = tuple(type_from_dict(arg, find) for arg in data.get("args", ()))
     return origin[args[0] if len(args) == 1 else args]
 
 
-_BUILDERS: Mapping[str, tuple[type, Callable[[Mapping[str, TypeData]], TypeLike]]] = {
+_BUILDERS: Mapping[str, tuple[type, Callable[[Mapping[str, TypeData], _Find], TypeLike]]] = {
     "union": (list, _build_union),
     "literal": (list, _build_literal),
     "origin": (str, _build_generic),
 }
-
-
-def _find_type(address: str) -> TypeLike:
-    for module_name, path in _splits(address):
-        found = _look_up(module_name, path)
-        if found is not None and is_type_form(found):
-            return found
-    if address in _RENAMED:
-        return _RENAMED[address]
-    message = (
-        f"Type {address!r} is not known here. Expected a type in a module that is loaded, and not one defined inside a "
-        "function. Import its module first, then decode again."
-    )
-    raise TypeError(message)
 
 
 def _splits(address: str) -> list[tuple[str, str]]:

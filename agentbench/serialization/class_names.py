@@ -5,17 +5,44 @@ A name is looked up among the registered classes and in the modules that are loa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, Final
 
-from agentbench._signatures import type_from_dict, type_to_dict
+from agentbench._signatures import find_loaded_type, type_from_dict, type_to_dict
 from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
 
 _REGISTERED: Final[dict[str, type]] = {}
 
+#: The library's own data classes and where they are. Should one of them move, its former name stays here.
+_OF_LIBRARY: Final[Mapping[str, str]] = {
+    f"{module}.{name}": module
+    for module, names in {
+        "agentbench.checkpoints.checkpoint": ("WorkflowCheckpoint",),
+        "agentbench.checkpoints.info": ("CheckpointInfo",),
+        "agentbench.workflow.approval": ("Approval",),
+        "agentbench.workflow.events": (
+            "SuperstepCompletionInfo",
+            "WorkflowErrorDetails",
+            "WorkflowEvent",
+            "WorkflowEventSource",
+            "WorkflowEventType",
+            "WorkflowRunState",
+        ),
+        "agentbench.workflow.message": ("MessageType", "WorkflowMessage"),
+    }.items()
+    for name in names
+}
 
-def register_class(cls: type, name: str | None = None) -> None:
-    """Make a class known by its qualified name, or by another one; a later class of the same name replaces it."""
-    _REGISTERED[name or f"{cls.__module__}.{cls.__qualname__}"] = cls
+
+def class_name(cls: type) -> str:
+    """Return the qualified name of a class, by which it is known."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def register_class(cls: type) -> None:
+    """Make a class known by its qualified name; a later class of the same name replaces it."""
+    _REGISTERED[class_name(cls)] = cls
 
 
 def stored_type(type_: Any) -> Any:
@@ -26,13 +53,12 @@ def stored_type(type_: Any) -> Any:
     """
     try:
         data = type_to_dict(type_)
-        if not (isinstance(data, str) and data in _REGISTERED):
-            type_from_dict(data)
+        type_from_dict(data, _find)
     except TypeError as error:
         cls = type_ if isinstance(type_, type) else type(type_)
         reason = (
-            "No other process could find the class again by its name. Define it at the top level of a module or "
-            "notebook, or give it to register_state_type()."
+            "No process could find the class again by its name. Define it at the top level of a module or notebook, "
+            "or give it to register_state_type()."
         )
         raise UnstorableValueError(cls, reason) from error
     return data
@@ -44,10 +70,8 @@ def find_type(data: Any) -> Any:
     Raises:
         UnknownStoredTypeError: It is not known here.
     """
-    if isinstance(data, str) and data in _REGISTERED:
-        return _REGISTERED[data]
     try:
-        return type_from_dict(data)
+        return type_from_dict(data, _find)
     except Exception as error:
         raise UnknownStoredTypeError(data if isinstance(data, str) else repr(data)) from error
 
@@ -62,3 +86,11 @@ def find_class(data: Any) -> Any:
     if not isinstance(found, type):
         raise UnknownStoredTypeError(repr(data), "which is no class here. Load the module that defined it")
     return found
+
+
+def _find(name: str) -> Any:
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    if name in _OF_LIBRARY:
+        import_module(_OF_LIBRARY[name])
+    return find_loaded_type(name)

@@ -40,7 +40,6 @@ _BY_TAG: dict[str, StateType] = {}
 _MODULE_OF_TAG: Final[Mapping[str, str]] = {
     "workflow_message": "agentbench.workflow.state_types",
     "workflow_event": "agentbench.workflow.state_types",
-    "checkpoint_info": "agentbench.checkpoints.info",
     "ndarray": "agentbench.notebook.array_types",
     "numpy_scalar": "agentbench.notebook.array_types",
     "dataframe": "agentbench.notebook.array_types",

@@ -154,6 +154,18 @@ class EventStamps:
         pairs = ((name, getattr(self, name)) for name in EventStamps.__slots__)
         return {name: value for name, value in pairs if value is not None}
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> EventStamps:
+        """Read what `to_dict` returned.
+
+        Raises:
+            KeyError: One of the four that every stamped event has is missing.
+        """
+        stamps = cls(data["seq"], data["run_id"], data["superstep"], data["time_ns"])
+        for name in EventStamps.__slots__:
+            setattr(stamps, name, data.get(name))
+        return stamps
+
 
 def _stamp(name: str, doc: str) -> property:
     def read(self: WorkflowEvent[Any]) -> Any:
