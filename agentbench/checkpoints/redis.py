@@ -1,0 +1,64 @@
+"""Checkpoints kept in a Redis server.
+
+A checkpoint lasts as long as the server keeps its data. Let it write an append-only file (`appendonly yes`), and do not
+let it evict keys that never expire (`maxmemory-policy noeviction`, the default, or a `volatile-` one).
+
+All keys begin with the prefix in braces, so that in a cluster they lie on one node; different prefixes spread over
+several nodes. Names and ids are UTF-8. These are the keys of the prefix `agentbench`:
+
+- `{agentbench}:chains`, sorted set: the names of the chains.
+- `{agentbench}:index`, hash: by checkpoint id its chain and its entry in the chain's order.
+- `{agentbench}:generation`, string: a counter, raised when a chain is gone together with all of its parts.
+- `{agentbench}:order:NAME`, sorted set: the order of a chain. An entry is sequence number, time, number of the saving
+  and id, written so that the order of the bytes is the order of the checkpoints. All scores are 0: they are
+  floating-point numbers, exact up to 2**53 only, and sequence numbers are of any size.
+- `{agentbench}:heads:NAME`, hash: by checkpoint id its run and what a list shows.
+- `{agentbench}:contents:NAME`, hash: by checkpoint id what else it holds, with references to parts.
+- `{agentbench}:parts:NAME`, hash: by part id the texts that the checkpoints of a chain share.
+- `{agentbench}:meta:NAME`, hash: `version` counts the savings, `generation` is raised when parts were removed.
+
+Whatever writes is a script that runs in the server as one step, and needs one round trip. Which parts nothing needs any
+more is worked out here; they are removed only if nobody has saved to the chain meanwhile.
+"""
+
+from __future__ import annotations
+
+from agentbench.checkpoints.parted import PartedStorage
+from agentbench.checkpoints.redis_backend import RedisBackend
+from agentbench.checkpoints.redis_client import RedisClient
+
+
+class RedisCheckpointStorage(PartedStorage):
+    """Keeps checkpoints in a Redis server (5.0 or newer), for several processes and machines at once.
+
+    Nothing is sent before the first use. A server that went away is used again when it is back. What it lost by a
+    restart (it may write to disk only now and then) is not taken for kept: the next checkpoint is saved in full.
+
+    Args:
+        url_or_client: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` with TLS, `unix://path`; or a
+            `redis.Redis` or `redis.RedisCluster`, which is used as it is and not closed; or a `redis.asyncio.Redis`,
+            whose connection settings are taken over.
+        prefix: What its keys begin with. Storages with different prefixes do not see each other.
+        keep_last: How many checkpoints of each chain to keep; `None` keeps all.
+
+    Raises:
+        MissingExtraError: The package redis is not installed.
+        ValueError: The URL is not one of a Redis server, the prefix is empty or holds a brace, or `keep_last` is less
+            than 1.
+        TypeError: `url_or_client` is neither a URL nor a client.
+
+    Example:
+        >>> storage = RedisCheckpointStorage("redis://localhost:6379/0")
+        >>> storage
+        RedisCheckpointStorage('redis://localhost:6379/0', prefix='agentbench')
+    """
+
+    def __init__(
+        self, url_or_client: str | RedisClient, *, prefix: str = "agentbench", keep_last: int | None = None
+    ) -> None:
+        backend = RedisBackend(url_or_client, prefix=prefix)
+        super().__init__(backend, keep_last=keep_last)
+        self._shown = f"RedisCheckpointStorage({backend.place!r}, prefix={prefix!r})"
+
+    def __repr__(self) -> str:
+        return self._shown

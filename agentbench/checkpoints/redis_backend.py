@@ -1,0 +1,254 @@
+"""Records and parts in Redis."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from agentbench._extras import require
+from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
+from agentbench.checkpoints.parts import live_parts
+from agentbench.checkpoints.redis_client import RedisClient, connect
+from agentbench.checkpoints.redis_scripts import (
+    CONTENTS,
+    DROP,
+    GENERATION,
+    GET,
+    HEADS,
+    LATEST,
+    PUT,
+    REMOVE,
+    SWEEP,
+    Script,
+)
+from agentbench.checkpoints.storage import require_head
+from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
+
+#: Whoever saves to a chain without a pause may get in the way so many times; its parts then wait for the next sweep.
+_SWEEP_ATTEMPTS: Final = 50
+
+
+class RedisBackend:
+    """Keeps records and parts under the keys that `checkpoints/redis.py` describes.
+
+    Args:
+        url_or_client: As for `RedisCheckpointStorage`.
+        prefix: Likewise.
+
+    Raises:
+        MissingExtraError: The package redis is not installed.
+        ValueError: The URL is not one of a Redis server, or the prefix is empty or holds a brace.
+        TypeError: `url_or_client` is neither a URL nor a client.
+    """
+
+    def __init__(self, url_or_client: str | RedisClient, *, prefix: str) -> None:
+        if not prefix or "{" in prefix or "}" in prefix:
+            message = f"prefix is {prefix!r}; expected some text without braces, such as 'agentbench'."
+            raise ValueError(message)
+        self._connected = connect(url_or_client)
+        self._client = self._connected.client
+        self._errors = require("redis.exceptions", extra="redis", purpose="keep checkpoints in Redis")
+        self._prefix = prefix
+        self._root = _encoded(f"{{{prefix}}}:")
+
+    def __repr__(self) -> str:
+        return f"RedisBackend({self._connected.place!r}, prefix={self._prefix!r})"
+
+    @property
+    def place(self) -> str:
+        """Where it connects to, without user and password."""
+        return self._connected.place
+
+    # -------------------------------------------------------------------------------------------------------- writing
+
+    def generation(self, workflow_name: str) -> int:
+        """See `StorageBackend`. A restarted server has another one: it may have lost what came last."""
+        run, _, counter = self._run(GENERATION, workflow_name).decode().partition(":")
+        return int(run, 16) << 64 | int(counter)
+
+    def put(
+        self, record: CheckpointRecord, parts: Mapping[str, str], *, generation: int, expected_seq: int | None = None
+    ) -> None:
+        """See `StorageBackend`."""
+        answer: bytes = self._run(
+            PUT,
+            record.workflow_name,
+            record.checkpoint_id,
+            secrets.token_hex(8),
+            f"{generation >> 64:016x}:{generation & (1 << 64) - 1}",
+            "" if expected_seq is None else _sortable(expected_seq),
+            _sortable(record.seq) + _without_nul(record.timestamp),
+            _run_line(record.run_id) + record.head,
+            record.content,
+            *(text for part in parts.items() for text in part),
+        )
+        if answer == b"stale":
+            raise StalePartsError
+        if answer.startswith(b"head"):
+            require_head(record.workflow_name, int(answer[4:], 16), expected_seq or 0)
+
+    def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
+        """See `StorageBackend`."""
+        wanted = list(dict.fromkeys(ids))
+        if not sweep:
+            return int(self._run(REMOVE, workflow_name, *wanted)) if wanted else 0
+        unused = {name.decode() for name in self._send("HKEYS", self._key("parts", workflow_name))}
+        since = "-1"
+        for _ in range(_SWEEP_ATTEMPTS):
+            state, since, *contents = self._run(CONTENTS, workflow_name, since, *wanted)
+            unused -= live_parts(map(_decoded_loosely, contents), lambda ids: self.parts(workflow_name, ids))
+            removed = int(self._run(SWEEP, workflow_name, state, str(len(wanted)), *wanted, *unused))
+            if removed >= 0:
+                return removed
+        return self.delete(workflow_name, wanted, sweep=False)
+
+    def delete_chain(self, workflow_name: str) -> int:
+        """See `StorageBackend`."""
+        return int(self._run(DROP, workflow_name))
+
+    # -------------------------------------------------------------------------------------------------------- reading
+
+    def get(self, checkpoint_id: str) -> CheckpointRecord | None:
+        """See `StorageBackend`."""
+        found = self._run(GET, checkpoint_id)
+        return None if found is None else _record(_decoded(found[0]), *found[1:])
+
+    def latest(self, workflow_name: str) -> CheckpointRecord | None:
+        """See `StorageBackend`."""
+        found = self._run(LATEST, workflow_name)
+        return None if found is None else _record(_decoded(found[0]), *found[1:])
+
+    def heads(
+        self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
+    ) -> list[CheckpointRecord]:
+        """See `StorageBackend`. A record without a readable head is listed with an empty one."""
+        found = self._run(
+            HEADS,
+            workflow_name,
+            "" if before is None else f"={before}",
+            "inf" if limit is None else str(limit),
+            "" if run_id is None else _run_line(run_id),
+        )
+        if found is None:
+            raise CheckpointNotFoundError(str(before))
+        return [_record(workflow_name, found[at], found[at + 1]) for at in range(len(found) - 2, -1, -2)]
+
+    def ids(self, workflow_name: str) -> list[str]:
+        """See `StorageBackend`."""
+        entries: list[bytes] = self._send("ZRANGE", self._key("order", workflow_name), 0, -1)
+        return [_read_entry(workflow_name, entry)[2] for entry in entries]
+
+    def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
+        """See `StorageBackend`."""
+        wanted = list(ids)
+        found = self._send("HMGET", self._key("parts", workflow_name), *wanted) if wanted else []
+        return {name: _decoded_loosely(text) for name, text in zip(wanted, found, strict=True) if text is not None}
+
+    def chains(self, prefix: str = "") -> list[str]:
+        """See `StorageBackend`."""
+        begins = _encoded(prefix)  # a byte 255 comes after all text
+        names = self._send("ZRANGEBYLEX", self._root + b"chains", b"[" + begins, b"(" + begins + b"\xff")
+        return list(map(_decoded, names))
+
+    def close(self) -> None:
+        """See `StorageBackend`. A client that was handed in stays open."""
+        self._connected.close()
+
+    # -------------------------------------------------------------------------------------------------------- commands
+
+    def _key(self, kind: str, workflow_name: str) -> bytes:
+        return self._root + _encoded(f"{kind}:{workflow_name}")
+
+    def _run(self, script: Script, *arguments: str | bytes) -> Any:
+        """Run a script by its name, and send it only where the server does not know it."""
+        given = (1, self._root, *arguments)
+        try:
+            try:
+                return self._send("EVALSHA", script.sha, *given)
+            except self._errors.NoScriptError:
+                return self._send("EVAL", script.text, *given)
+        except self._errors.ResponseError as error:
+            if "DAMAGED" not in str(error):
+                raise
+            message = (
+                f"What Redis keeps with the prefix {self._prefix!r} is damaged, or was written by something else "
+                f"({error}). Other checkpoints are not concerned. Expected keys that only agentbench writes."
+            )
+            raise WorkflowCheckpointException(message, error) from error
+
+    def _send(self, command: str, *arguments: str | bytes | int) -> Any:
+        """Send texts as they are, and get bytes whatever the client is set to decode."""
+        sent = [_encoded(each) if isinstance(each, str) else each for each in arguments]
+        return self._client.execute_command(command, *sent, NEVER_DECODE=True)
+
+
+# ----------------------------------------------------------------------------------------------------- texts and bytes
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _decoded_loosely(data: bytes) -> str:
+    """For texts with a check of their own, which a replaced character does not pass."""
+    try:
+        return _decoded(data)
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace")
+
+
+def _decoded_or_empty(data: bytes | None) -> str:
+    try:
+        return _decoded(data or b"")
+    except UnicodeDecodeError:
+        return ""
+
+
+def _sortable(seq: int) -> str:
+    """A number of any size as text whose order is that of the numbers."""
+    digits = f"{seq:x}"
+    return f"{len(digits):04x}{digits}"
+
+
+def _without_nul(text: str) -> str:
+    """Texts without NUL, whose order is that of the given ones."""
+    return text.replace("\1", "\1\2").replace("\0", "\1\1")
+
+
+def _with_nul(text: str) -> str:
+    return text.replace("\1\1", "\0").replace("\1\2", "\1")
+
+
+def _run_line(run_id: str | None) -> str:
+    return json.dumps(run_id) + "\n"
+
+
+# -------------------------------------------------------------------------------------------------------------- records
+
+
+def _read_entry(chain: str, entry: bytes) -> tuple[int, str, str]:
+    """Return sequence number, timestamp and id."""
+    try:
+        end = 4 + int(entry[:4], 16)
+        timestamp, _, rest = entry[end:].partition(b"\0")
+        return int(entry[4:end], 16), _with_nul(_decoded(timestamp)), _decoded(rest[16:])
+    except ValueError as error:
+        message = f"The chain {chain!r} holds in Redis what is no entry of agentbench: {entry!r}. Expected none."
+        raise WorkflowCheckpointException(message, error) from error
+
+
+def _record(chain: str, entry: bytes, head: bytes | None, content: bytes | None = None) -> CheckpointRecord:
+    """Build a record. Where something is missing or no text, head or content is empty, and so is known as damaged."""
+    seq, timestamp, checkpoint_id = _read_entry(chain, entry)
+    run_line, _, text = _decoded_or_empty(head).partition("\n")
+    try:
+        run_id = json.loads(run_line)
+    except ValueError:
+        run_id, text = None, ""
+    return CheckpointRecord(checkpoint_id, chain, seq, timestamp, run_id, text, _decoded_or_empty(content))

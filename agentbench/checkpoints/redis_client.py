@@ -1,0 +1,124 @@
+"""From what a user has, a URL or a client of whatever kind, to a Redis client that blocks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from agentbench._extras import require
+
+#: For clients made here, unless the URL says otherwise (`?socket_timeout=...`).
+_TIMEOUTS: Final = {"socket_connect_timeout": 5.0, "socket_timeout": 30.0}
+_RETRIES: Final = 3
+#: Settings of an asyncio client that mean the same to a blocking one.
+_SHARED_SETTINGS: Final = frozenset(
+    {
+        *("host", "port", "path", "db", "username", "password", "credential_provider", "client_name", "protocol"),
+        *("socket_timeout", "socket_connect_timeout", "socket_keepalive", "health_check_interval"),
+    }
+)
+
+
+class RedisClient(Protocol):
+    """What is needed of a client: `redis.Redis`, `redis.RedisCluster` and, once translated, `redis.asyncio.Redis`."""
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        """Send a command and return the reply."""
+        ...
+
+
+@dataclass(frozen=True)
+class Connected:
+    """A blocking client.
+
+    Attributes:
+        client: It.
+        place: Where it connects to, without user and password, as it may be shown.
+        is_own: Whether it was made here, and is closed here too.
+    """
+
+    client: RedisClient
+    place: str
+    is_own: bool
+
+    def close(self) -> None:
+        """Close the connections of a client made here; its next command opens one again."""
+        if self.is_own:
+            self.client.connection_pool.disconnect()  # type: ignore[attr-defined]  # all that are made here have one
+
+
+def connect(url_or_client: str | RedisClient) -> Connected:
+    """Make a blocking client, or take the one that is given. Nothing is sent yet.
+
+    Raises:
+        MissingExtraError: The package redis is not installed.
+        ValueError: The URL is not one of a Redis server.
+        TypeError: It is neither a URL nor a client, or a kind of asyncio client whose settings cannot be taken over.
+    """
+    redis = require("redis", extra="redis", purpose="keep checkpoints in Redis")
+    if isinstance(url_or_client, str):
+        client = _client_for(redis, url_or_client)
+        return Connected(client, _place_of(client), is_own=True)
+    if isinstance(url_or_client, require("redis.asyncio", extra="redis", purpose="keep checkpoints in Redis").Redis):
+        client = _blocking_twin(redis, url_or_client)
+        return Connected(client, _place_of(client), is_own=True)
+    command = getattr(url_or_client, "execute_command", None)
+    if isinstance(url_or_client, type) or not callable(command) or inspect.iscoroutinefunction(command):
+        kind = url_or_client if isinstance(url_or_client, type) else type(url_or_client)
+        message = (
+            f"url_or_client is of {kind.__module__}.{kind.__qualname__}; expected a URL such as "
+            "'redis://localhost:6379/0', a redis.Redis, a redis.asyncio.Redis or a redis.RedisCluster."
+        )
+        raise TypeError(message)
+    return Connected(url_or_client, _place_of(url_or_client), is_own=False)
+
+
+def _client_for(redis: Any, url: str) -> Any:
+    try:
+        return redis.Redis.from_url(url, retry=_retry(), **_TIMEOUTS)
+    except ValueError:
+        pass  # its text may quote a piece of the password
+    message = (
+        "This is no URL of a Redis server. Expected redis://[[user]:password@]host[:port][/database], rediss://... "
+        "or unix://path, with whatever is special in user and password percent-encoded (urllib.parse.quote)."
+    )
+    raise ValueError(message)
+
+
+def _blocking_twin(redis: Any, client: Any) -> Any:
+    """A blocking client with the connection settings of an asyncio client."""
+    pool = client.connection_pool
+    given: Mapping[str, Any] = pool.connection_kwargs
+    settings = {key: value for key, value in given.items() if key in _SHARED_SETTINGS or key.startswith("ssl_")}
+    asynchronous = require("redis.asyncio.connection", extra="redis", purpose="keep checkpoints in Redis")
+    if "path" in settings:
+        kind = redis.UnixDomainSocketConnection
+    elif "host" in settings:
+        kind = (
+            redis.SSLConnection if issubclass(pool.connection_class, asynchronous.SSLConnection) else redis.Connection
+        )
+    else:
+        message = (
+            f"The client's {type(pool).__qualname__} names no server of its own; expected a redis.asyncio.Redis made "
+            "from a host or a URL. Give a blocking client (redis.Redis) instead."
+        )
+        raise TypeError(message)
+    return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=kind, retry=_retry(), **settings))
+
+
+def _retry() -> Any:
+    """Connect anew a few times, for a server that was restarted; give up within half a second when it stays away."""
+    backoff = require("redis.backoff", extra="redis", purpose="keep checkpoints in Redis")
+    retry = require("redis.retry", extra="redis", purpose="keep checkpoints in Redis")
+    return retry.Retry(backoff.ExponentialBackoff(cap=0.2, base=0.02), _RETRIES)
+
+
+def _place_of(client: Any) -> str:
+    settings = getattr(getattr(client, "connection_pool", None), "connection_kwargs", {})
+    if "path" in settings:
+        return f"unix://{settings['path']}?db={settings.get('db') or 0}"
+    if "host" in settings:
+        return f"redis://{settings['host']}:{settings.get('port', 6379)}/{settings.get('db') or 0}"
+    return type(client).__qualname__
