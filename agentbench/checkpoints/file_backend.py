@@ -1,0 +1,403 @@
+"""Checkpoints in a folder: a manifest each, a pack of parts per chain, a log of what there is."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
+from agentbench.checkpoints.file_index import FolderIndex
+from agentbench.checkpoints.file_lock import FolderLock
+from agentbench.checkpoints.file_names import manifest_name, pack_name
+from agentbench.checkpoints.manifest import (
+    LARGEST_MANIFEST,
+    ManifestEntry,
+    UnreadableManifestError,
+    read_manifest,
+    write_manifest,
+)
+from agentbench.checkpoints.pack import PartsPack, new_generation
+from agentbench.checkpoints.parts import live_parts
+from agentbench.checkpoints.private_file import is_temporary, sync_folder, write_private
+from agentbench.checkpoints.storage import require_head
+from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
+
+_log = logging.getLogger(__name__)
+
+_INDEX, _LOCK = ".agentbench.index", ".agentbench.lock"
+_OPEN_PACKS = 32
+_WORTH_KEEPING = 32
+"""After how many manifests that had to be read the log is written anew, for the next one who asks."""
+
+
+class FileBackend:
+    """Keeps records as files of a folder; any number of processes of one machine may use it at the same time.
+
+    Writing takes the lock of the folder and costs the same whatever is there already. Reading takes no lock.
+
+    Args:
+        folder: Made now, with its parents, if it is not there.
+        fsync: Whether what is saved must have reached the disk when `put` returns.
+
+    Raises:
+        WorkflowCheckpointException: There is no such folder, and it cannot be made.
+    """
+
+    def __init__(self, folder: str, *, fsync: bool = False) -> None:
+        self.folder = folder
+        self._fsync = fsync
+        self._lock = FolderLock(os.path.join(folder, _LOCK))
+        self._index = FolderIndex(folder, os.path.join(folder, _INDEX))
+        self._packs: OrderedDict[str, PartsPack] = OrderedDict()
+        self._drawn: dict[str, int] = {}
+        self._heads: dict[str, tuple[ManifestEntry, str]] = {}
+        self._is_tidy = False
+        try:
+            os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            self._require_folder()
+        except OSError as error:
+            reason = f"cannot be made ({error.strerror})"
+            raise self._no_folder(reason) from error
+
+    def __repr__(self) -> str:
+        return f"FileBackend({self.folder!r})"
+
+    # --------------------------------------------------------------------------------------------------------- writing
+
+    def generation(self, workflow_name: str) -> int:
+        """Return the generation of the chain's pack; for a chain without a pack, the one that its pack will have."""
+        pack = self._pack(workflow_name)
+        pack.follow()
+        if pack.generation is not None:
+            return pack.generation
+        if not pack.is_there:
+            return self._drawn.setdefault(workflow_name, new_generation())
+        with self._writing():
+            pack.follow()
+            return pack.mend()
+
+    def put(
+        self, record: CheckpointRecord, parts: Mapping[str, str], *, generation: int, expected_seq: int | None = None
+    ) -> None:
+        """See `StorageBackend.put`."""
+        name = manifest_name(record.checkpoint_id)
+        with self._writing():
+            self._index.follow()
+            pack = self._pack(record.workflow_name)
+            pack.follow()
+            if pack.generation != generation and not self._begin(pack, record.workflow_name, generation):
+                raise StalePartsError
+            if expected_seq is not None:
+                require_head(record.workflow_name, self._head_seq(record.workflow_name), expected_seq)
+            self._refuse_another(name, record.checkpoint_id)
+            saved = self._index.next_saved(time.time_ns())
+            manifest = write_manifest(record, saved)
+            if len(manifest) > LARGEST_MANIFEST:
+                message = (
+                    f"Checkpoint {record.checkpoint_id!r} takes {len(manifest):,} bytes in one piece; expected at most "
+                    f"{LARGEST_MANIFEST:,}. Keep less in its state."
+                )
+                raise WorkflowCheckpointException(message)
+            pack.append(parts)
+            status = write_private(os.path.join(self.folder, name), manifest, fsync=self._fsync)
+            entry = ManifestEntry(
+                name,
+                status.st_size,
+                status.st_mtime_ns,
+                record.workflow_name,
+                record.seq,
+                record.timestamp,
+                record.run_id,
+                saved,
+            )
+            self._index.add(entry)
+            self._heads[name] = (entry, record.head)
+
+    def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
+        """See `StorageBackend.delete`."""
+        names = [manifest_name(each) for each in ids]
+        with self._writing():
+            self._index.follow()
+            removed = self._unlink(workflow_name, names)
+            if sweep:
+                self._sweep(workflow_name)
+            return removed
+
+    def delete_chain(self, workflow_name: str) -> int:
+        """See `StorageBackend.delete_chain`."""
+        with self._writing():
+            self._index.scan()
+            removed = self._unlink(workflow_name, [entry.name for entry in self._index.chain(workflow_name)])
+            self._drawn.pop(workflow_name, None)
+            self._pack(workflow_name).remove()
+            return removed
+
+    def _begin(self, pack: PartsPack, workflow_name: str, generation: int) -> bool:
+        """Start the pack of a chain that has none, if the writer knew that there was none."""
+        if pack.is_there or self._drawn.get(workflow_name) != generation:
+            return False
+        pack.start_over(generation)
+        del self._drawn[workflow_name]
+        return True
+
+    def _head_seq(self, workflow_name: str) -> int:
+        """The newest number of a chain; one look at the disk tells whether the newest file is still there."""
+        entries = self._index.chain(workflow_name)
+        if entries and not os.path.lexists(os.path.join(self.folder, entries[-1].name)):
+            self._index.scan()
+            entries = self._index.chain(workflow_name)
+        return entries[-1].seq if entries else 0
+
+    def _refuse_another(self, name: str, checkpoint_id: str) -> None:
+        """Refuse to replace a file that holds another checkpoint: ids may differ where names of files do not."""
+        path = os.path.join(self.folder, name)
+        if self._index.find(name) is not None or not os.path.lexists(path):
+            return
+        if os.path.isdir(path):
+            message = (
+                f"Checkpoint {checkpoint_id!r} cannot be saved: {path!r} is a folder. Remove it, or use another id."
+            )
+            raise WorkflowCheckpointException(message)
+        try:
+            read_manifest(path)
+        except UnreadableManifestError as error:
+            if error.holds is not None:
+                message = (
+                    f"Checkpoint {checkpoint_id!r} cannot be saved: {path!r} holds the checkpoint {error.holds!r}. "
+                    "Expected ids that differ by more than upper and lower case, which the file system may not tell "
+                    "apart; remove the file if it is a stray copy."
+                )
+                raise WorkflowCheckpointException(message) from error
+
+    def _unlink(self, workflow_name: str, names: Iterable[str]) -> int:
+        gone = []
+        try:
+            for name in names:
+                entry = self._index.look_up(name)
+                if entry is None or entry.workflow_name != workflow_name:
+                    continue
+                with suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self.folder, name))
+                    gone.append(name)
+        finally:
+            if gone:
+                self._index.remove(gone)
+                for name in gone:
+                    self._heads.pop(name, None)
+        if gone and self._fsync:
+            sync_folder(self.folder)
+        return len(gone)
+
+    def _sweep(self, workflow_name: str) -> None:
+        """Write the pack anew with what the chain still needs; with everything while that cannot be known."""
+        pack = self._pack(workflow_name)
+        pack.follow()
+        self._drawn.pop(workflow_name, None)
+        if not pack.is_there:
+            return
+        self._index.scan()
+        contents: list[str] = []
+        for entry in self._index.chain(workflow_name):
+            try:
+                record = read_manifest(os.path.join(self.folder, entry.name))[1]
+            except UnreadableManifestError as error:
+                self._index.problems[entry.name] = error
+                continue
+            if record is not None:
+                contents.append(record.content)
+        if all(problem.is_lost for problem in self._index.problems.values()):
+            pack.start_over(new_generation(), live_parts(contents, pack.fetch))
+        else:
+            pack.start_over(new_generation())
+
+    # --------------------------------------------------------------------------------------------------------- reading
+
+    def get(self, checkpoint_id: str) -> CheckpointRecord | None:
+        """See `StorageBackend.get`."""
+        path = os.path.join(self.folder, manifest_name(checkpoint_id))
+        try:
+            record = read_manifest(path)[1]
+        except FileNotFoundError:
+            self._require_folder()
+            return None
+        if record is None:
+            raise _pickled(path)
+        return record
+
+    def latest(self, workflow_name: str) -> CheckpointRecord | None:
+        """See `StorageBackend.latest`. Files that were changed by hand are noticed when lists are asked for."""
+        self._scan(only_names=True)
+        while entries := self._index.chain(workflow_name):
+            path = os.path.join(self.folder, entries[-1].name)
+            found, record = None, None
+            with suppress(FileNotFoundError, UnreadableManifestError):  # looked at again below
+                found, record = read_manifest(path)
+            if found == entries[-1]:
+                if record is None:
+                    raise _pickled(path)
+                break
+            self._index.look_again(entries[-1].name)
+        else:
+            record = None
+        if self._index.problems:
+            _warn(list(self._index.problems.values()))
+        return record
+
+    def heads(
+        self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
+    ) -> list[CheckpointRecord]:
+        """See `StorageBackend.heads`. What cannot be read is left out with a warning in the log."""
+        self._scan()
+        problems = list(self._index.problems.values())
+        entries = self._index.chain(workflow_name)
+        if before is not None:
+            entries = entries[: _place(entries, before)]
+        if run_id is not None:
+            entries = [entry for entry in entries if entry.run_id == run_id]
+        if limit is not None:
+            entries = entries[max(0, len(entries) - limit) :]
+        records = []
+        for entry in entries:
+            try:
+                record = self._head(entry)
+            except UnreadableManifestError as error:
+                problems.append(error)
+                continue
+            if record is None:  # changed since the listing, or the log was wrong
+                self._index.look_again(entry.name)
+                return self.heads(workflow_name, run_id=run_id, before=before, limit=limit)
+            records.append(record)
+        if problems:
+            _warn(problems)
+        return records
+
+    def ids(self, workflow_name: str) -> list[str]:
+        """See `StorageBackend.ids`."""
+        self._scan()
+        return [entry.checkpoint_id for entry in self._index.chain(workflow_name)]
+
+    def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
+        """See `StorageBackend.parts`."""
+        return self._pack(workflow_name).fetch(ids)
+
+    def chains(self, prefix: str = "") -> list[str]:
+        """See `StorageBackend.chains`."""
+        self._scan()
+        return sorted(name for name in self._index.chains() if name.startswith(prefix))
+
+    def close(self) -> None:
+        """See `StorageBackend.close`."""
+        for pack in self._packs.values():
+            pack.close()
+        self._packs.clear()
+        self._index.close()
+        self._lock.close()
+
+    def _head(self, entry: ManifestEntry) -> CheckpointRecord | None:
+        """Return a record without content, or `None` where the file is another one by now."""
+        kept = self._heads.get(entry.name)
+        if kept is None or kept[0] != entry:
+            path = os.path.join(self.folder, entry.name)
+            if entry.is_reference:
+                raise _pickled(path)
+            try:
+                found, record = read_manifest(path)
+            except FileNotFoundError:
+                return None
+            if found != entry or record is None:
+                return None
+            kept = self._heads[entry.name] = (entry, record.head)
+        return CheckpointRecord(
+            entry.checkpoint_id, entry.workflow_name, entry.seq, entry.timestamp, entry.run_id, kept[1]
+        )
+
+    # --------------------------------------------------------------------------------------------------------- folder
+
+    def _scan(self, *, only_names: bool = False) -> None:
+        try:
+            n_read = self._index.scan(only_names=only_names)
+        except OSError:
+            self._require_folder()
+            raise
+        if n_read < _WORTH_KEEPING:
+            return
+        with suppress(OSError):  # a folder may be there for reading only
+            if self._lock.attempt():
+                try:
+                    self._index.follow()
+                    self._index.rewrite()
+                finally:
+                    self._lock.release()
+
+    def _pack(self, workflow_name: str) -> PartsPack:
+        pack = self._packs.get(workflow_name)
+        if pack is None:
+            path = os.path.join(self.folder, pack_name(workflow_name))
+            pack = self._packs[workflow_name] = PartsPack(path, workflow_name, fsync=self._fsync)
+            if len(self._packs) > _OPEN_PACKS:
+                self._packs.popitem(last=False)[1].close()
+        else:
+            self._packs.move_to_end(workflow_name)
+        return pack
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            self._lock.acquire()
+        except OSError as error:
+            self._require_folder()
+            reason = f"cannot be written to ({error.strerror})"
+            raise self._no_folder(reason) from error
+        try:
+            if not self._is_tidy:
+                self._tidy()
+            yield
+        finally:
+            self._lock.release()
+
+    def _tidy(self) -> None:
+        """Remove what killed processes left half written: nobody else is writing now."""
+        for name in os.listdir(self.folder):
+            if is_temporary(name):
+                with suppress(OSError):
+                    os.unlink(os.path.join(self.folder, name))
+        self._is_tidy = True
+
+    def _require_folder(self) -> None:
+        if not os.path.isdir(self.folder):
+            reason = "is gone, or is no folder"
+            raise self._no_folder(reason)
+
+    def _no_folder(self, reason: str) -> WorkflowCheckpointException:
+        message = (
+            f"The folder of checkpoints {self.folder!r} {reason}. Expected a folder that this process may write to; "
+            "make it, or give another path."
+        )
+        return WorkflowCheckpointException(message)
+
+
+def _place(entries: Sequence[ManifestEntry], checkpoint_id: str) -> int:
+    for at, entry in enumerate(entries):
+        if entry.checkpoint_id == checkpoint_id:
+            return at
+    raise CheckpointNotFoundError(checkpoint_id)
+
+
+def _pickled(path: str) -> UnreadableManifestError:
+    reason = (
+        "it is in the pickled format, and unpickling can run any code. If you trust the folder, open it with "
+        'FileCheckpointStorage(path, codec="pickle")'
+    )
+    return UnreadableManifestError(path, reason, is_lost=False)
+
+
+def _warn(problems: Sequence[UnreadableManifestError]) -> None:
+    shown = " ".join(str(problem) for problem in problems[:3])
+    more = f" And {len(problems) - 3} more." if len(problems) > 3 else ""
+    _log.warning("Left out of a list: %s%s", shown, more)

@@ -1,0 +1,193 @@
+"""The file of one checkpoint: a small JSON document that names its parts, with a sum over all of it.
+
+The head and the content are texts of the codec's, kept and given back as they are. So the document has four lines, and
+is never read as a whole: only the first line is, which is this module's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from agentbench.checkpoints.backend import CheckpointRecord
+from agentbench.checkpoints.file_names import SUFFIX
+from agentbench.checkpoints.private_file import read_private
+from agentbench.exceptions import WorkflowCheckpointException
+
+LARGEST_MANIFEST = 64 << 20
+
+_START = b'{"agentbench_checkpoint":'
+_OPEN = _START + b'1,"sum":"'
+_SUM_SIZE = 16
+_HEAD, _CONTENT = b'"head":', b'"content":'
+
+
+class ManifestEntry(NamedTuple):
+    """What is known of a manifest without its texts.
+
+    Attributes:
+        name: Of the file.
+        size: In bytes.
+        mtime_ns: When the file was last changed.
+        workflow_name: The chain.
+        seq: First sort key.
+        timestamp: Second one.
+        run_id: The run that wrote it.
+        saved: Third sort key: nanoseconds, rising in the folder.
+        is_reference: Whether it is a whole checkpoint in the pickled format.
+    """
+
+    name: str
+    size: int
+    mtime_ns: int
+    workflow_name: str
+    seq: int
+    timestamp: str
+    run_id: str | None
+    saved: int
+    is_reference: bool = False
+
+    @property
+    def checkpoint_id(self) -> str:
+        """The id, which the file is named after."""
+        return self.name.removesuffix(SUFFIX)
+
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """Sort key along a chain."""
+        return self.seq, self.timestamp, self.saved
+
+
+class UnreadableManifestError(WorkflowCheckpointException):
+    """A file that should hold a checkpoint does not, or not one that can be read here.
+
+    Args:
+        path: The file.
+        reason: What is wrong with it, as a clause about "it", and what to do about it.
+
+    Attributes:
+        path: As given.
+        reason: As given.
+        is_lost: Whether nothing can be read from it by anybody.
+        holds: Id of the other checkpoint that it holds, if it holds one.
+    """
+
+    def __init__(self, path: str, reason: str, *, is_lost: bool = True, holds: str | None = None) -> None:
+        self.path, self.reason, self.is_lost, self.holds = path, reason, is_lost, holds
+        checkpoint_id = os.path.basename(path).removesuffix(SUFFIX)
+        super().__init__(f"Checkpoint {checkpoint_id!r} cannot be read from {path!r}: {reason}.")
+
+
+def write_manifest(record: CheckpointRecord, saved: int) -> bytes:
+    """Return the content of a manifest.
+
+    Args:
+        record: With content.
+        saved: See `ManifestEntry`.
+    """
+    fields = {
+        "checkpoint_id": record.checkpoint_id,
+        "workflow_name": record.workflow_name,
+        "seq": record.seq,
+        "timestamp": record.timestamp,
+        "run_id": record.run_id,
+        "saved": saved,
+    }
+    rest = f'{json.dumps(fields)[1:-1]},\n"head":{record.head},\n"content":{record.content}}}\n'.encode()
+    return b'%b%b",%b' % (_OPEN, _sum_of(rest), rest)
+
+
+def read_manifest(path: str) -> tuple[ManifestEntry, CheckpointRecord | None]:
+    """Read the manifest of a checkpoint.
+
+    Args:
+        path: The file; its name says which checkpoint it must hold.
+
+    Returns:
+        What a folder knows of it, and the record; no record for a checkpoint in the pickled format.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        UnreadableManifestError: It is damaged, of another checkpoint, or of a version that is not known here.
+    """
+    try:
+        data, status = read_private(path, LARGEST_MANIFEST)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        reason = f"{error.strerror or error}; expected a plain file that may be read"
+        raise UnreadableManifestError(path, reason, is_lost=False) from error
+    name = os.path.basename(path)
+    known = (name, status.st_size, status.st_mtime_ns)
+    if not data.startswith(_START):
+        return _read_reference(path, data, known), None
+    fields, head, content = _split(path, data)
+    try:
+        chain, seq, timestamp, run_id, saved = (
+            fields[key] for key in ("workflow_name", "seq", "timestamp", "run_id", "saved")
+        )
+        if not _are_fields(chain, seq, timestamp, run_id) or type(saved) is not int:
+            raise UnreadableManifestError(path, "its fields are of other types than was expected")
+        if fields["checkpoint_id"] + SUFFIX != name:
+            raise _misnamed(path, fields["checkpoint_id"])
+    except (KeyError, TypeError) as error:
+        raise UnreadableManifestError(path, "fields are missing in its first line") from error
+    entry = ManifestEntry(*known, chain, seq, timestamp, run_id, saved)
+    return entry, CheckpointRecord(entry.checkpoint_id, chain, seq, timestamp, run_id, head, content)
+
+
+def _split(path: str, data: bytes) -> tuple[Any, str, str]:
+    """Check the sum, then part the lines."""
+    body = len(_OPEN) + 2 * _SUM_SIZE + 2
+    if not data.startswith(_OPEN):
+        version = data[len(_START) : len(_START) + 20].partition(b",")[0].decode("ascii", "replace")
+        reason = f"it is of version {version}, expected 1; a newer version of agentbench may read it"
+        raise UnreadableManifestError(path, reason, is_lost=False)
+    rest = data[body:]
+    if data[len(_OPEN) : body - 2] != _sum_of(rest):
+        reason = "it was changed or damaged after it was saved (its sum is wrong); restore it from a copy, or delete it"
+        raise UnreadableManifestError(path, reason)
+    try:
+        first, head, content, _ = rest.split(b"\n")
+        fields = json.loads(b"{" + first[:-1] + b"}")
+        return fields, head[len(_HEAD) : -1].decode(), content[len(_CONTENT) : -1].decode()
+    except (ValueError, RecursionError) as error:
+        raise UnreadableManifestError(path, "its lines are not those of a checkpoint") from error
+
+
+def _read_reference(path: str, data: bytes, known: tuple[str, int, int]) -> ManifestEntry:
+    """Find the fields of a whole checkpoint in the pickled format, without unpickling anything."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = "it is no JSON, or cut off; restore it from a copy, or delete it"
+        raise UnreadableManifestError(path, reason) from error
+    if not isinstance(found, dict) or not {"checkpoint_id", "workflow_name", "state"} <= found.keys():
+        raise UnreadableManifestError(path, "it is JSON, but no checkpoint")
+    metadata = found.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    seq, run_id = metadata.get("seq"), metadata.get("run_id")
+    seq = seq if type(seq) is int and seq > 0 else 0
+    run_id = run_id if isinstance(run_id, str) else None
+    chain, timestamp = found["workflow_name"], found.get("timestamp", "")
+    if not _are_fields(chain, seq, timestamp, run_id):
+        raise UnreadableManifestError(path, "its fields are of other types than was expected")
+    if found["checkpoint_id"] != known[0].removesuffix(SUFFIX):
+        raise _misnamed(path, found["checkpoint_id"])
+    return ManifestEntry(*known, chain, seq, timestamp, run_id, known[2], is_reference=True)
+
+
+def _misnamed(path: str, checkpoint_id: Any) -> UnreadableManifestError:
+    reason = f"it holds the checkpoint {checkpoint_id!r}; expected a file that is named after its checkpoint"
+    return UnreadableManifestError(path, reason, holds=str(checkpoint_id))
+
+
+def _are_fields(workflow_name: Any, seq: Any, timestamp: Any, run_id: Any) -> bool:
+    texts = isinstance(workflow_name, str) and isinstance(timestamp, str) and isinstance(run_id, (str, type(None)))
+    return texts and type(seq) is int and seq >= 0
+
+
+def _sum_of(rest: bytes) -> bytes:
+    return blake2b(rest, digest_size=_SUM_SIZE).hexdigest().encode()

@@ -1,0 +1,163 @@
+"""Files that only their owner may read, never reached through a link, replaced in one step."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import stat
+import sys
+from contextlib import suppress
+
+MODE = 0o600
+_FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NONBLOCK"))
+"""Not blocking, because opening a planted pipe would wait for its other end."""
+_CHUNK = 1 << 30
+_TOKEN = os.urandom(6).hex()
+_NUMBERS = itertools.count()
+_TEMPORARY = re.compile(r"\.[0-9a-f]{12}-[0-9]+-[0-9]+\.tmp")
+
+
+def open_private(path: str, flags: int) -> int:
+    """Open a plain file and return its descriptor; a new one is for its owner only, whatever the umask.
+
+    Args:
+        path: Of the file itself, not of a link to it.
+        flags: As for `os.open`.
+
+    Raises:
+        OSError: It cannot be opened, or it is a link, a folder, a pipe or a device.
+    """
+    if sys.platform == "win32" and os.path.islink(path):
+        raise _not_plain(path)
+    descriptor = os.open(path, flags | _FLAGS, MODE)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _not_plain(path)
+        if flags & os.O_CREAT and hasattr(os, "fchmod"):
+            os.fchmod(descriptor, MODE)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_private(path: str, limit: int) -> tuple[bytes, os.stat_result]:
+    """Read a whole plain file.
+
+    Args:
+        path: Of the file itself, not of a link to it.
+        limit: The most bytes that are read.
+
+    Returns:
+        The content, and what the file was like when it was read.
+
+    Raises:
+        OSError: It cannot be read, is not a plain file, or is larger than the limit.
+    """
+    descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise _not_plain(path)
+        if status.st_size > limit:
+            message = f"it has {status.st_size:,} bytes, expected at most {limit:,}"
+            raise OSError(message)
+        data = os.read(descriptor, status.st_size + 1)
+        while len(data) < status.st_size and (more := os.read(descriptor, _CHUNK)):
+            data += more
+        return data, status
+    finally:
+        os.close(descriptor)
+
+
+def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_result:
+    """Put a whole file in its place in one step: readers see the old one or the new one.
+
+    Args:
+        path: Where to; a file or a link of that name is replaced, a link is not followed.
+        data: The content.
+        fsync: Whether the content must have reached the disk before the file takes its place, and its name after it.
+
+    Returns:
+        What the new file is like.
+
+    Raises:
+        OSError: It cannot be written; what was there before is unchanged.
+    """
+    folder = os.path.dirname(path)
+    temporary = os.path.join(folder, f".{_TOKEN}-{os.getpid()}-{next(_NUMBERS)}.tmp")
+    descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        try:
+            write_all(descriptor, data)
+            if fsync:
+                os.fsync(descriptor)
+            status = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    if fsync:
+        sync_folder(folder)
+    return status
+
+
+def is_temporary(name: str) -> bool:
+    """Tell whether `write_private` names a file so while it is being written."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of the data, in as many steps as it takes.
+
+    Raises:
+        OSError: It cannot be written; some of it may have been.
+    """
+    written = os.write(descriptor, data)
+    while written < len(data):
+        data = data[written:]
+        written = os.write(descriptor, data)
+
+
+def read_at(descriptor: int, offset: int, length: int) -> bytes:
+    """Read from a place in a file; less than `length` where the file ends.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    pieces: list[bytes] = []
+    while length > 0:
+        if sys.platform == "win32":
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            piece = os.read(descriptor, min(length, _CHUNK))
+        else:
+            piece = os.pread(descriptor, min(length, _CHUNK), offset)
+        if not piece:
+            break
+        pieces.append(piece)
+        offset += len(piece)
+        length -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def sync_folder(folder: str) -> None:
+    """Make new, renamed and removed names of a folder survive a power cut.
+
+    Raises:
+        OSError: The disk failed.
+    """
+    if sys.platform == "win32":  # folders cannot be opened there, and names are journalled
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _not_plain(path: str) -> OSError:
+    return OSError(f"{os.path.basename(path)!r} is not a plain file")
