@@ -1,17 +1,17 @@
-"""Checkpoints cut into texts that a chain keeps once, and put together again.
+"""Values cut into texts that a chain of checkpoints keeps once, and put together again.
 
-A checkpoint becomes a record and parts. A part is a text under an id that is made from it, so equal ones are the same
-part, whoever wrote them and when: that is what the checkpoints of a chain share. Three rules say what is a part.
+A part is a text under an id that is made from it, so equal texts are the same part, whoever wrote them and when: that
+is what the checkpoints of a chain share. Three rules say what becomes a part.
 
 - A text longer than `LONG` characters is one.
 - Lists and dictionaries with more than `RUN` entries are cut into runs of `RUN`. A run is a part, `RUN` of them are
-  listed in a part of their own, and so on upwards.
-- The entries behind the last full run are parts if they are longer than `SHORT` characters, so that the same ones need
-  not be written again while a run fills.
+  listed in a part, and so on upwards; what is left over on each level is listed in one more part, the spine.
+- The entries behind the last full run are parts if they are longer than `SHORT` characters, so that they need not be
+  written again while a run fills.
 
 The cuts depend on the value alone, not on its history. Appending to a list of n entries writes the new entries twice
-at most and O(log n) ids; a change in the middle writes its run and the lists above it; forks and replays write nothing
-that is there.
+at most and a few ids; a change in the middle writes its run and the lists above it; forks and replays write nothing
+that is there already.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import groupby
 from operator import is_
 from typing import Any, Final, TypeAlias
 
@@ -42,8 +43,9 @@ PartTexts: TypeAlias = Mapping[str, str]
 Fetch: TypeAlias = Callable[[Collection[str]], PartTexts]
 
 _PART, _RUNS = "part", "part.runs"
-_PART_MARK = '{"__t__":"part'
-_REFERENCE = re.compile(r'"([pr][A-Za-z0-9_-]{27})"')
+_PART_MARK = '{"__t__":"part","v":"'
+_ID_LENGTH: Final = 28
+_IDS = re.compile(r'"((?:[pr][A-Za-z0-9_-]{27})+)"')
 
 
 # ------------------------------------------------------------------------------------------------------------------ ids
@@ -52,7 +54,7 @@ _REFERENCE = re.compile(r'"([pr][A-Za-z0-9_-]{27})"')
 def part_id(text: str) -> str:
     """Return the id of a part: `r` if it may refer to other parts, else `p`, then 160 bits of its hash."""
     digest = blake2b(text.encode(), digest_size=20).digest()
-    return ("p" if _REFERENCE.search(text) is None else "r") + urlsafe_b64encode(digest)[:27].decode()
+    return ("p" if _IDS.search(text) is None else "r") + urlsafe_b64encode(digest)[:27].decode()
 
 
 def verify_part(wanted: str, text: str) -> bool:
@@ -61,6 +63,14 @@ def verify_part(wanted: str, text: str) -> bool:
         return part_id(text) == wanted
     except UnicodeEncodeError:
         return False
+
+
+def _ids_in(text: str) -> set[str]:
+    return {name for ids in _IDS.findall(text) for name in _split_ids(ids)}
+
+
+def _split_ids(ids: str) -> list[str]:
+    return [ids[at : at + _ID_LENGTH] for at in range(0, len(ids), _ID_LENGTH)]
 
 
 class PartReference(str):
@@ -103,9 +113,7 @@ class ChainMemory:
     def __init__(self, generation: int) -> None:
         self.generation = generation
         self.spoilt = False
-        self._known: set[str] = set()
-        self._runs: dict[int, _Runs] = {}
-        self._texts: dict[int, tuple[str, str]] = {}
+        self._writer = _PartWriter()
         self._settled: tuple[Any, PartReference] | None = None
 
     def cut(self, value: Any) -> Cut:
@@ -115,14 +123,7 @@ class ChainMemory:
             UnstorableValueError: It holds something that has no stored form.
             RecursionError: It is nested too deeply, or contains itself.
         """
-        if len(self._known) > _MOST_KNOWN:
-            self._known.clear()
-        writer = _PartWriter(self._known, self._runs, self._texts)
-        self._runs = {}  # half written, should the value turn out to be unstorable
-        text = writer.write(value)
-        self._known.update(writer.parts)
-        self._runs, self._texts = writer.runs, writer.texts
-        return Cut(text, writer.parts)
+        return Cut(*self._writer.cut(value))
 
     def settle(self, value: Any) -> tuple[PartReference, PartTexts]:
         """Make a value a part of its own; meant for one that stays equal along the chain.
@@ -137,45 +138,66 @@ class ChainMemory:
             return self._settled[1], {}
         text = JsonWriter().write(value)
         reference = PartReference(part_id(text))
-        self._known.add(reference)
         self._settled = isolate(value), reference
-        return reference, {reference: text}
+        return reference, {str(reference): text}
 
 
 class _Runs:
-    """A list of immutable entries as it was last written."""
+    """A list as it was last written."""
 
-    __slots__ = ("entries", "levels", "tail")
+    __slots__ = ("entries", "levels", "spine", "tail", "written_tail")
 
     def __init__(self) -> None:
+        #: The entries themselves, if they are immutable.
         self.entries: list[Any] = []
         #: Ids of all runs, of all lists of `RUN` runs, and so on.
         self.levels: list[list[str]] = [[]]
-        #: JSON of the entries behind the last full run.
+        #: Where the levels are listed; None until asked for.
+        self.spine: str | None = None
+        #: JSON of the entries behind the last full run; and the same with ids in the place of parts.
         self.tail: list[str] = []
+        self.written_tail: list[str] = []
 
     def cut_back(self, length: int) -> None:
         """Keep only the full runs of the first `length` entries."""
         kept = length // RUN
         del self.entries[kept * RUN :]
         self.tail.clear()
+        self.written_tail.clear()
+        self.spine = None
         for level in self.levels:
             del level[kept:]
             kept //= RUN
 
 
 class _PartWriter(JsonWriter):
-    """Writes one value, and keeps aside what becomes a part."""
+    """Writes one value after another, and keeps aside what becomes a part."""
 
-    def __init__(self, known: set[str], runs: dict[int, _Runs], texts: dict[int, tuple[str, str]]) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self._methods[PartReference] = _reference
-        self.parts: dict[str, str] = {}
-        self.runs: dict[int, _Runs] = {}
-        self.texts: dict[int, tuple[str, str]] = {}
-        self._known = known
-        self._runs_before = runs
-        self._texts_before = texts
+        self._known: set[str] = set()
+        self._parts: dict[str, str] = {}
+        self._runs: dict[int, _Runs] = {}
+        self._runs_before: dict[int, _Runs] = {}
+        self._texts: dict[int, tuple[str, str]] = {}
+        self._texts_before: dict[int, tuple[str, str]] = {}
+
+    def cut(self, value: Any) -> tuple[str, PartTexts]:
+        """Return the JSON of a value and the parts that were not known before."""
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        self._parts = {}
+        # Taken away first: half written, should the value turn out to be unstorable.
+        self._runs_before, self._runs = self._runs, {}
+        self._texts_before, self._texts = self._texts, {}
+        try:
+            text = self.write(value)
+        except BaseException:
+            self._runs, self._texts = {}, {}
+            raise
+        self._known.update(self._parts)
+        return text, self._parts
 
     def write_text(self, value: str) -> str:
         if len(value) <= LONG:
@@ -183,7 +205,7 @@ class _PartWriter(JsonWriter):
         seen = self._texts_before.get(id(value))
         if seen is None or seen[0] is not value:
             seen = (value, self._part(quote(value)))
-        self.texts[id(value)] = seen
+        self._texts[id(value)] = seen
         return seen[1]
 
     def write_list(self, value: list[Any]) -> str:
@@ -210,7 +232,7 @@ class _PartWriter(JsonWriter):
         """The runs of a list of immutable entries, with only the new ones written; None for any other list."""
         first = id(value[0])
         runs = self._runs_before.get(first)
-        if runs is None or first in self.runs:  # a second list of this checkpoint that begins alike
+        if runs is None or first in self._runs:  # a second list of this checkpoint that begins alike
             runs = _Runs()
         same = _common_length(runs.entries, value)
         new = value[same:]
@@ -222,38 +244,50 @@ class _PartWriter(JsonWriter):
         write = self.write
         self._append(runs, [write(item) for item in new])
         runs.entries.extend(new)
-        self.runs[first] = runs
+        self._runs[first] = runs
         return runs
 
     def _append(self, runs: _Runs, texts: list[str]) -> None:
         tail = runs.tail
+        if len(tail) + len(texts) < RUN:
+            tail.extend(texts)
+            runs.written_tail.extend([text if len(text) <= SHORT else self._kept(text) for text in texts])
+            return
         tail.extend(texts)
-        full = len(tail) - len(tail) % RUN
-        for at in range(0, full, RUN):
+        for at in range(0, len(tail) - RUN + 1, RUN):
             run = [text if len(text) <= LONG else self._part(text) for text in tail[at : at + RUN]]
             runs.levels[0].append(self._kept(f"[{','.join(run)}]"))
-        if full:
-            del tail[:full]
-            self._raise_levels(runs.levels)
+        del tail[: len(tail) - len(tail) % RUN]
+        runs.written_tail = [text if len(text) <= SHORT else self._kept(text) for text in tail]
+        runs.spine = None
+        self._raise_levels(runs.levels)
 
     def _raise_levels(self, levels: list[list[str]]) -> None:
         for height, level in enumerate(levels):  # grows while it is walked through
             above = levels[height + 1] if height + 1 < len(levels) else []
             for at in range(len(above) * RUN, len(level) - RUN + 1, RUN):
-                above.append(self._kept('["' + '","'.join(level[at : at + RUN]) + '"]'))
+                above.append(self._kept(f'"{"".join(level[at : at + RUN])}"'))
             if above and height + 1 == len(levels):
                 levels.append(above)
 
     def _written(self, runs: _Runs) -> str:
-        tail = "[" + ",".join([text if len(text) <= SHORT else self._part(text) for text in runs.tail]) + "]"
+        """The spine, then the entries behind it: ids of parts in a row as one text, others in arrays of their own."""
         levels = runs.levels
-        if not levels[0]:
-            return tail
-        rest = []
-        for height, level in enumerate(levels):
-            taken = len(levels[height + 1]) * RUN if height + 1 < len(levels) else 0
-            rest.append("[" + ",".join([f'"{each}"' for each in level[taken:]]) + "]")
-        return self.tagged(_RUNS, f"[{tail},{','.join(rest)}]")
+        if runs.spine is None and levels[0]:
+            rest = []
+            for height, level in enumerate(levels):
+                taken = len(levels[height + 1]) * RUN if height + 1 < len(levels) else 0
+                rest.append(f'"{"".join(level[taken:])}"')
+            runs.spine = self._kept(f"[{','.join(rest)}]")
+        groups = []
+        for are_parts, group in groupby(zip(runs.tail, runs.written_tail, strict=True), _is_part):
+            forms = [form for _, form in group]
+            groups.append(f'"{"".join(forms)}"' if are_parts else f"[{','.join(forms)}]")
+        if runs.spine is None:
+            if not groups or (len(groups) == 1 and groups[0][0] == "["):
+                return groups[0] if groups else "[]"
+            return self.tagged(_RUNS, f"[null,{','.join(groups)}]")
+        return self.tagged(_RUNS, f'["{runs.spine}"{"".join([f",{group}" for group in groups])}]')
 
     def _part(self, text: str) -> str:
         return text if text.startswith(_PART_MARK) else _reference(self._kept(text))
@@ -261,12 +295,16 @@ class _PartWriter(JsonWriter):
     def _kept(self, text: str) -> str:
         name = part_id(text)
         if name not in self._known:
-            self.parts[name] = text
+            self._parts[name] = text
         return name
 
 
 def _reference(name: str) -> str:
-    return f'{_PART_MARK}","v":"{name}"}}'
+    return f'{_PART_MARK}{name}"}}'
+
+
+def _is_part(entry: tuple[str, str]) -> bool:
+    return entry[0] is not entry[1]
 
 
 def _common_length(former: list[Any], value: list[Any]) -> int:
@@ -314,10 +352,10 @@ def live_parts(contents: Iterable[str], fetch: Fetch) -> set[str]:
     """
     live: set[str] = set()
     for content in contents:
-        live.update(_REFERENCE.findall(content))
+        live |= _ids_in(content)
     fresh = {name for name in live if name[0] == "r"}
     while fresh:
-        found = {name for text in fetch(fresh).values() for name in _REFERENCE.findall(text)}
+        found = {name for text in fetch(fresh).values() for name in _ids_in(text)}
         fresh = {name for name in found - live if name[0] == "r"}
         live |= found
     return live
@@ -325,7 +363,7 @@ def live_parts(contents: Iterable[str], fetch: Fetch) -> set[str]:
 
 def _all_parts(text: str, fetch: Fetch) -> PartTexts:
     texts: dict[str, str] = {}
-    wanted = set(_REFERENCE.findall(text))
+    wanted = _ids_in(text)
     while wanted:
         found = fetch(wanted)
         texts.update(found)
@@ -333,7 +371,7 @@ def _all_parts(text: str, fetch: Fetch) -> PartTexts:
             name
             for each in wanted
             if each[0] == "r" and each in found
-            for name in _REFERENCE.findall(found[each])
+            for name in _ids_in(found[each])
             if name not in texts
         }
     return texts
@@ -359,18 +397,20 @@ class _PartReader(JsonReader):
         return self.read(text)
 
     def _read_runs(self, found: Any) -> list[Any]:
-        tail, *levels = found
+        spine, *groups = found
         entries: list[Any] = []
-        for height in range(len(levels) - 1, -1, -1):
-            for name in levels[height]:
-                self._add_runs(name, height, entries)
-        entries.extend(tail)
+        if spine is not None:
+            levels = self._read_part(spine)
+            for height in range(len(levels) - 1, -1, -1):
+                self._add_runs(levels[height], height, entries)
+        for group in groups:
+            entries.extend(map(self._read_part, _split_ids(group)) if isinstance(group, str) else group)
         return entries
 
-    def _add_runs(self, name: Any, height: int, entries: list[Any]) -> None:
-        content = self._read_part(name)
-        if height == 0:
-            entries.extend(content)
-        else:
-            for below in content:
-                self._add_runs(below, height - 1, entries)
+    def _add_runs(self, ids: str, height: int, entries: list[Any]) -> None:
+        for name in _split_ids(ids):
+            content = self._read_part(name)
+            if height == 0:
+                entries.extend(content)
+            else:
+                self._add_runs(content, height - 1, entries)
