@@ -170,10 +170,13 @@ def read_head(record: CheckpointRecord) -> Head:
     if head["format"] > FORMAT:
         reason = f"It has format {head['format']}, this version reads up to {FORMAT}: a newer version wrote it."
         raise damaged(record.checkpoint_id, reason)
-    wrong = [name for name, kind in _HEAD_FIELDS.items() if not isinstance(head.get(name), kind)]
-    if wrong:
-        raise damaged(record.checkpoint_id, f"Its head has no usable {', '.join(wrong)}.")
+    if tuple(map(type, map(head.get, _HEAD_FIELDS))) not in _HEAD_TYPES:
+        raise damaged(record.checkpoint_id, f"Its head has no usable {', '.join(_unusable(head))}.")
     return head
+
+
+def _unusable(head: Head) -> list[str]:
+    return [name for name, *kinds in zip(_HEAD_FIELDS, *_HEAD_TYPES, strict=True) if type(head.get(name)) not in kinds]
 
 
 def damaged(checkpoint_id: str, reason: str, error: BaseException | None = None) -> WorkflowCheckpointException:
@@ -181,15 +184,20 @@ def damaged(checkpoint_id: str, reason: str, error: BaseException | None = None)
     return WorkflowCheckpointException(f"Checkpoint {checkpoint_id!r} cannot be read. {reason}", error)
 
 
-_HEAD_FIELDS: Final[Mapping[str, type | tuple[type, ...]]] = {
-    "version": str,
-    "timestamp": str,
-    "graph": str,
-    "previous": (str, type(None)),
-    "iteration": int,
-    "messages": int,
-    "requests": int,
-    "bytes": int,
-    "signature": (str, type(None)),
-    "metadata": dict,
-}
+_HEAD_FIELDS: Final = (
+    "version",
+    "timestamp",
+    "graph",
+    "iteration",
+    "messages",
+    "requests",
+    "bytes",
+    "metadata",
+    "previous",
+    "signature",
+)
+_HEAD_TYPES: Final = frozenset(
+    (str, str, str, int, int, int, int, dict, previous, signature)
+    for previous in (str, type(None))
+    for signature in (str, type(None))
+)
