@@ -13,6 +13,7 @@ from agentbench._signatures import find_loaded_type, type_from_dict, type_to_dic
 from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
 
 _REGISTERED: Final[dict[str, type]] = {}
+_NAMES: Final[dict[type, str]] = {}
 
 #: The library's own data classes and where they are. Should one of them move, its former name stays here.
 _OF_LIBRARY: Final[Mapping[str, str]] = {
@@ -40,9 +41,25 @@ def class_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def register_class(cls: type) -> None:
-    """Make a class known by its qualified name; a later class of the same name replaces it."""
-    _REGISTERED[class_name(cls)] = cls
+def register_class(cls: type, name: str | None = None) -> None:
+    """Make a class known by its qualified name, or by a name that outlives a move of the class.
+
+    A later class of the same qualified name replaces it, as when a notebook's cell is run again.
+
+    Raises:
+        ValueError: Another class has that name.
+    """
+    if name is not None:
+        refuse_other(cls, name, _REGISTERED.get(name))
+        _NAMES[cls] = name
+    _REGISTERED[name or class_name(cls)] = cls
+
+
+def refuse_other(cls: type, name: str, taken_by: type | None) -> None:
+    """Raise ValueError if a name was given to a class of another qualified name."""
+    if taken_by is not None and class_name(taken_by) != class_name(cls):
+        message = f"{name!r} is the identifier of {class_name(taken_by)} already. Give {class_name(cls)} another one."
+        raise ValueError(message)
 
 
 def stored_type(type_: Any) -> Any:
@@ -51,6 +68,8 @@ def stored_type(type_: Any) -> Any:
     Raises:
         UnstorableValueError: It could not be found again by what would be written.
     """
+    if isinstance(type_, type) and type_ in _NAMES:
+        return _NAMES[type_]
     try:
         data = type_to_dict(type_)
         type_from_dict(data, _find)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum, Flag
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
@@ -19,6 +19,7 @@ from agentbench.serialization.registry import StateType
 _HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, not written in C
 
 
+@lru_cache(maxsize=1024)  # bounded for the classes of notebook cells that are run again
 def class_type(cls: type) -> StateType | None:
     """Find how instances of exactly this class are stored, if it is of one of the kinds of this module.
 
@@ -179,31 +180,46 @@ def _model_type(cls: Any) -> StateType:
         if not attributes.keys() <= expected:
             raise _holds_more(cls, attributes.keys() - expected)
         values = {key: attributes[key] for key in names if key in attributes}
-        private = {key: item for key, item in (model.__pydantic_private__ or {}).items() if not _is_undefined(item)}
-        return [name, values, sorted(model.__pydantic_fields_set__), model.__pydantic_extra__, private]
+        rest: dict[str, Any] = {}
+        if model.__pydantic_fields_set__ != values.keys():
+            rest["set"] = sorted(model.__pydantic_fields_set__)
+        if model.__pydantic_extra__ is not None:
+            rest["extra"] = model.__pydantic_extra__
+        if model.__pydantic_private__:
+            rest["private"] = _without_undefined(model.__pydantic_private__)
+        return [name, values, rest] if rest else [name, values]
 
     return StateType(cls, "model", encode, read_model)
 
 
 def read_model(found: Any) -> Any:
     """Read a pydantic model, exactly as it was."""
-    name, values, fields_set, extra, private = found
+    name, values, *rests = found
+    rest = rests[0] if rests else {}
     cls = find_class(name)
     if not is_model(cls):
         raise UnknownStoredTypeError(str(name), "which is no pydantic model here. Load the module that defined it")
-    known, hidden = cls.__pydantic_fields__, cls.__private_attributes__
+    known, extra, private = cls.__pydantic_fields__, rest.get("extra"), rest.get("private", {})
     _refuse_unknown(cls, values, known)
-    _refuse_unknown(cls, private, hidden)
+    _refuse_unknown(cls, private, cls.__private_attributes__)
+    if extra is not None:
+        _refuse_unknown(cls, extra, extra if cls.model_config.get("extra") == "allow" else ())
     model = cls.__new__(cls)
     object.__setattr__(model, "__dict__", _with_defaults(cls, known, values))
-    object.__setattr__(
-        model, "__pydantic_fields_set__", {key for key in fields_set if key in known or key in (extra or ())}
-    )
-    object.__setattr__(model, "__pydantic_extra__", extra if isinstance(extra, dict) else None)
-    unset = {key: attribute.get_default() for key, attribute in hidden.items() if key not in private}
-    all_private = {**private, **{key: item for key, item in unset.items() if not _is_undefined(item)}}
-    object.__setattr__(model, "__pydantic_private__", all_private if hidden else None)
+    object.__setattr__(model, "__pydantic_fields_set__", set(rest.get("set", values)))
+    object.__setattr__(model, "__pydantic_extra__", extra)
+    object.__setattr__(model, "__pydantic_private__", _all_private(cls, private))
     return model
+
+
+def _all_private(cls: Any, private: dict[str, Any]) -> dict[str, Any] | None:
+    declared = cls.__private_attributes__
+    unset = {key: attribute.get_default() for key, attribute in declared.items() if key not in private}
+    return {**private, **_without_undefined(unset)} if declared else None
+
+
+def _without_undefined(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in values.items() if type(item).__name__ != "PydanticUndefinedType"}
 
 
 def _with_defaults(cls: type, known: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
@@ -216,10 +232,6 @@ def _with_defaults(cls: type, known: Mapping[str, Any], values: dict[str, Any]) 
         else:
             complete[key] = field.get_default(call_default_factory=True, validated_data=complete)
     return complete
-
-
-def _is_undefined(value: object) -> bool:
-    return type(value).__name__ == "PydanticUndefinedType"
 
 
 # ------------------------------------------------------------------------------------------------------------- errors

@@ -20,7 +20,7 @@ class JsonReader:
 
     def __init__(self) -> None:
         self.decoders: dict[str, Callable[[Any], Any]] = dict(STANDARD_DECODERS)
-        self._load = json.JSONDecoder(object_hook=self._revive).decode
+        self._load = json.JSONDecoder(object_hook=self._revive, parse_constant=_refuse).decode
 
     def read(self, text: str) -> Any:
         """Return the value that a text stands for.
@@ -58,3 +58,8 @@ class JsonReader:
         except Exception as error:
             message = f"A stored value of the kind {tag!r} cannot be read: {type(error).__name__}: {error}."
             raise WorkflowCheckpointException(message, error) from error
+
+
+def _refuse(constant: str) -> Any:
+    message = f"{constant} is no JSON"
+    raise ValueError(message)

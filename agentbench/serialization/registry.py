@@ -66,9 +66,16 @@ def register_type(
         decode: See `StateType`.
         frozen: Instances do not change once they are saved, so that they are told apart by identity.
     """
-    _BY_CLASS[cls] = _BY_TAG[tag] = StateType(cls, tag, encode, decode)
+    kind = StateType(cls, tag, encode, decode)
+    _BY_TAG[tag] = kind
+    store_as(kind, frozen=frozen)
+
+
+def store_as(kind: StateType, *, frozen: bool = False) -> None:
+    """Store instances of a class like this, whatever was said of them before; its tag must be known already."""
+    _BY_CLASS[kind.cls] = kind
     if frozen:
-        register_frozen(cls)
+        register_frozen(kind.cls)
 
 
 def type_of_class(cls: type) -> StateType | None:

@@ -19,6 +19,7 @@ from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.class_names import find_type, stored_type
 from agentbench.serialization.class_types import CLASS_DECODERS, class_type
 from agentbench.serialization.registry import StateType
+from agentbench.serialization.state_types import read_registered
 
 _FACTORIES: Final[Mapping[str, type]] = {
     cls.__name__: cls for cls in (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple)
@@ -193,6 +194,7 @@ STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "float": _read_float,
     "frozenset": frozenset,
     "int": _read_int,
+    "registered": read_registered,
     "set": set,
     "type": find_type,
 }

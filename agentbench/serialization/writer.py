@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.registry import type_of_class
 from agentbench.serialization.standard_types import standard_type
 
@@ -73,7 +74,7 @@ class JsonWriter:
         return "{" + ",".join([f"{quote(key)}:{self.write(item)}" for key, item in value.items()]) + "}"
 
     def write_set(self, value: set[Any] | frozenset[Any]) -> str:
-        """Write a set, its members in the order of what is written for them: the same members give the same text."""
+        """Write a set in the order of what is written for its members: equal sets give the same text."""
         return self.tagged(type(value).__name__, "[" + ",".join(sorted([self.write(item) for item in value])) + "]")
 
     def write_items(self, items: Iterable[Any]) -> str:
@@ -90,10 +91,17 @@ class JsonWriter:
     def _write_other(self, value: Any) -> str:
         cls = type(value)
         kind = type_of_class(cls) or standard_type(cls, value)
-        tag, encode = quote(kind.tag), kind.encode
+        head, encode, write = f'{{"{TAG}":{quote(kind.tag)},"v":', kind.encode, self.write
 
         def write_tagged(instance: Any) -> str:
-            return f'{{"{TAG}":{tag},"v":{self.write(encode(instance))}}}'
+            try:
+                simpler = encode(instance)
+            except (UnstorableValueError, RecursionError):
+                raise
+            except Exception as error:
+                reason = f"Its stored form could not be made: {type(error).__name__}: {error}."
+                raise UnstorableValueError(cls, reason) from error
+            return head + write(simpler) + "}"
 
         self._methods[cls] = write_tagged
         return write_tagged(value)

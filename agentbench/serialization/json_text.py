@@ -1,0 +1,31 @@
+"""Any storable value as one line of JSON, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentbench.exceptions import UnstorableValueError
+from agentbench.serialization.reader import JsonReader
+from agentbench.serialization.search import explain_unstorable
+from agentbench.serialization.writer import JsonWriter
+
+
+def to_json(value: Any) -> str:
+    """Return a value as tagged JSON; equal values of equal types give the same text in every process.
+
+    Raises:
+        UnstorableValueError: Something in it has no stored form; the error names it and its path.
+    """
+    try:
+        return JsonWriter().write(value)
+    except (UnstorableValueError, RecursionError) as error:
+        raise explain_unstorable(value) from error
+
+
+def from_json(text: str) -> Any:
+    """Return the value that `to_json` wrote. Nothing that the text names is imported or called.
+
+    Raises:
+        WorkflowCheckpointException: The text is damaged, or holds something that is not known here.
+    """
+    return JsonReader().read(text)

@@ -1,0 +1,174 @@
+"""Classes of users that were given a stored form by `register_state_type`."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar, overload
+
+from agentbench.exceptions import UnknownStoredTypeError
+from agentbench.serialization.class_names import class_name, refuse_other, register_class
+from agentbench.serialization.class_types import class_type
+from agentbench.serialization.registry import StateType, store_as
+
+C = TypeVar("C", bound=type)
+
+_log = logging.getLogger("agentbench")
+
+_BY_NAME: Final[dict[str, StateType]] = {}
+#: Each class under every name that a `"type"` field may give it; the latest of several classes stands last.
+_BY_IDENTIFIER: Final[dict[str, dict[str, StateType]]] = {}
+
+
+@overload
+def register_state_type(
+    cls: C,
+    *,
+    identifier: str | None = None,
+    encode: Callable[[Any], Any] | None = None,
+    decode: Callable[[Any], Any] | None = None,
+    frozen: bool = False,
+) -> C: ...
+
+
+@overload
+def register_state_type(
+    cls: None = None,
+    *,
+    identifier: str | None = None,
+    encode: Callable[[Any], Any] | None = None,
+    decode: Callable[[Any], Any] | None = None,
+    frozen: bool = False,
+) -> Callable[[C], C]: ...
+
+
+def register_state_type(
+    cls: Any = None,
+    *,
+    identifier: str | None = None,
+    encode: Callable[[Any], Any] | None = None,
+    decode: Callable[[Any], Any] | None = None,
+    frozen: bool = False,
+) -> Any:
+    """Let instances of a class be saved in checkpoints and sessions, and read in every process that has called this.
+
+    Dataclasses, pydantic models, named tuples and enums at the top level of an imported module need no registration.
+    Give it those that are defined inside a function, and other classes: they need `to_dict()` and the class method
+    `from_dict(data)`, or `encode` and `decode`. Subclasses are not meant. Works as a decorator, with and without
+    arguments.
+
+    Args:
+        cls: The class.
+        identifier: Name to store it by; by default its qualified name.
+        encode: Turns an instance into something simpler that can be stored.
+        decode: Turns that into an instance.
+        frozen: Instances do not change once they are saved: checkpoints then need not look into them again.
+
+    Returns:
+        The class.
+
+    Raises:
+        TypeError: The class is of no kind that can be stored without `encode` and `decode`, or only one is given.
+        ValueError: Another class is stored by this identifier.
+
+    Example:
+        ```python
+        @register_state_type
+        class SearchHistory:
+            def __init__(self, queries):
+                self.queries = queries
+
+            def to_dict(self):
+                return {"type": "search_history", "queries": self.queries}
+
+            @classmethod
+            def from_dict(cls, data):
+                return cls(data["queries"])
+        ```
+    """
+    if cls is None:
+        return lambda decorated: register_state_type(
+            decorated, identifier=identifier, encode=encode, decode=decode, frozen=frozen
+        )
+    if not isinstance(cls, type):
+        message = f"register_state_type() was given {cls!r}. Expected a class."
+        raise TypeError(message)
+    if (encode is None) != (decode is None):
+        message = f"{cls.__qualname__} was given only one of encode and decode. Give both, or neither."
+        raise TypeError(message)
+    kind = _kind_of(cls, identifier, encode, decode)
+    store_as(kind, frozen=frozen)
+    for name in _identifiers_of(cls, identifier):
+        _note_identifier(name, kind)
+    return cls
+
+
+def type_of_identifier(identifier: str, name: str | None = None) -> StateType | None:
+    """Find a registered class by what a `"type"` field says.
+
+    Args:
+        identifier: The text of the field.
+        name: Qualified name of the class, to choose among several; else the one registered last.
+    """
+    found = _BY_IDENTIFIER.get(identifier)
+    if not found:
+        return None
+    return found.get(name or "") or next(reversed(found.values()))
+
+
+def read_registered(found: Any) -> Any:
+    """Read an instance of a registered class."""
+    name, content = found
+    kind = _BY_NAME.get(name)
+    if kind is None:
+        raise UnknownStoredTypeError(str(name))
+    return kind.decode(content)
+
+
+def _kind_of(
+    cls: Any, identifier: str | None, encode: Callable[[Any], Any] | None, decode: Callable[[Any], Any] | None
+) -> StateType:
+    if encode is None or decode is None:
+        register_class(cls, identifier)
+        kind = class_type.__wrapped__(cls)
+        if kind is not None:
+            return kind
+        encode, decode = getattr(cls, "to_dict", None), getattr(cls, "from_dict", None)
+    if not callable(encode) or not callable(decode):
+        message = (
+            f"{class_name(cls)} has no form to be stored in. Make it a dataclass or a pydantic model, give it "
+            "to_dict() and from_dict(), or pass encode and decode."
+        )
+        raise TypeError(message)
+    return _named(cls, identifier or class_name(cls), encode, decode)
+
+
+def _named(cls: type, name: str, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> StateType:
+    refuse_other(cls, name, _BY_NAME[name].cls if name in _BY_NAME else None)
+    _BY_NAME[name] = StateType(cls, name, encode, decode)
+    return StateType(cls, "registered", lambda instance: [name, encode(instance)], decode)
+
+
+def _identifiers_of(cls: Any, identifier: str | None) -> Iterator[str]:
+    if identifier is not None:
+        yield identifier
+    given = getattr(cls, "_get_type_identifier", None)
+    if callable(given):
+        yield str(given())
+    for attribute in ("type", "TYPE"):
+        value = getattr(cls, attribute, None)
+        if isinstance(value, str):
+            yield value
+    yield cls.__name__.lower()
+    yield re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+
+
+def _note_identifier(identifier: str, kind: StateType) -> None:
+    known = _BY_IDENTIFIER.setdefault(identifier, {})
+    name = class_name(kind.cls)
+    others = [other for other in known if other != name]
+    if others:
+        _log.warning("Type %r now means %s; it was %s before.", identifier, name, others[-1])
+    known.pop(name, None)
+    known[name] = kind
