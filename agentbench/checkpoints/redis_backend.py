@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from agentbench._extras import require
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
@@ -28,6 +30,12 @@ from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointExc
 
 #: Whoever saves to a chain without a pause may get in the way so many times; its parts then wait for the next sweep.
 _SWEEP_ATTEMPTS: Final = 50
+#: How answers begin that say so: of the scripts, and of Redis itself.
+_FOREIGN: Final = ("DAMAGED", "WRONGTYPE")
+
+#: Sequence number, timestamp, id.
+_Entry: TypeAlias = tuple[int, str, str]
+_log = logging.getLogger(__name__)
 
 
 class RedisBackend:
@@ -112,13 +120,11 @@ class RedisBackend:
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         """See `StorageBackend`."""
-        found = self._run(GET, checkpoint_id)
-        return None if found is None else _record(_decoded(found[0]), *found[1:])
+        return _whole(self._run(GET, checkpoint_id))
 
     def latest(self, workflow_name: str) -> CheckpointRecord | None:
         """See `StorageBackend`."""
-        found = self._run(LATEST, workflow_name)
-        return None if found is None else _record(_decoded(found[0]), *found[1:])
+        return _whole(self._run(LATEST, workflow_name))
 
     def heads(
         self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
@@ -133,12 +139,16 @@ class RedisBackend:
         )
         if found is None:
             raise CheckpointNotFoundError(str(before))
-        return [_record(workflow_name, found[at], found[at + 1]) for at in range(len(found) - 2, -1, -2)]
+        entries = map(partial(_readable_entry, workflow_name), reversed(found[::2]))
+        pairs = zip(entries, reversed(found[1::2]), strict=True)
+        return [_record(workflow_name, entry, head) for entry, head in pairs if entry is not None]
 
     def ids(self, workflow_name: str) -> list[str]:
         """See `StorageBackend`."""
-        entries: list[bytes] = self._send("ZRANGE", self._key("order", workflow_name), 0, -1)
-        return [_read_entry(workflow_name, entry)[2] for entry in entries]
+        entries = map(
+            partial(_readable_entry, workflow_name), self._send("ZRANGE", self._key("order", workflow_name), 0, -1)
+        )
+        return [entry[2] for entry in entries if entry is not None]
 
     def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
         """See `StorageBackend`."""
@@ -165,23 +175,24 @@ class RedisBackend:
         """Run a script by its name, and send it only where the server does not know it."""
         given = (1, self._root, *arguments)
         try:
-            try:
-                return self._send("EVALSHA", script.sha, *given)
-            except self._errors.NoScriptError:
-                return self._send("EVAL", script.text, *given)
-        except self._errors.ResponseError as error:
-            if "DAMAGED" not in str(error):
-                raise
-            message = (
-                f"What Redis keeps with the prefix {self._prefix!r} is damaged, or was written by something else "
-                f"({error}). Other checkpoints are not concerned. Expected keys that only agentbench writes."
-            )
-            raise WorkflowCheckpointException(message, error) from error
+            return self._send("EVALSHA", script.sha, *given)
+        except self._errors.NoScriptError:
+            return self._send("EVAL", script.text, *given)
 
     def _send(self, command: str, *arguments: str | bytes | int) -> Any:
         """Send texts as they are, and get bytes whatever the client is set to decode."""
         sent = [_encoded(each) if isinstance(each, str) else each for each in arguments]
-        return self._client.execute_command(command, *sent, NEVER_DECODE=True)
+        try:
+            return self._client.execute_command(command, *sent, NEVER_DECODE=True)
+        except self._errors.ResponseError as error:
+            if not str(error).startswith(_FOREIGN):
+                raise
+            reason = str(error).partition(" script: ")[0]
+            message = (
+                f"Redis holds a key with the prefix {self._prefix!r} that is damaged or of another program: {reason}. "
+                "Expected keys that only agentbench writes. Remove what is wrong there, or use another prefix."
+            )
+            raise WorkflowCheckpointException(message, error) from error
 
 
 # ----------------------------------------------------------------------------------------------------- texts and bytes
@@ -232,20 +243,37 @@ def _run_line(run_id: str | None) -> str:
 # -------------------------------------------------------------------------------------------------------------- records
 
 
-def _read_entry(chain: str, entry: bytes) -> tuple[int, str, str]:
-    """Return sequence number, timestamp and id."""
+def _read_entry(chain: str, entry: bytes) -> _Entry:
     try:
         end = 4 + int(entry[:4], 16)
         timestamp, _, rest = entry[end:].partition(b"\0")
         return int(entry[4:end], 16), _with_nul(_decoded(timestamp)), _decoded(rest[16:])
     except ValueError as error:
-        message = f"The chain {chain!r} holds in Redis what is no entry of agentbench: {entry!r}. Expected none."
+        message = (
+            f"In Redis, the order of chain {chain!r} holds {entry!r}, which is damaged or of another program. Expected "
+            "entries that only agentbench writes. Remove it (ZREM)."
+        )
         raise WorkflowCheckpointException(message, error) from error
 
 
-def _record(chain: str, entry: bytes, head: bytes | None, content: bytes | None = None) -> CheckpointRecord:
+def _readable_entry(chain: str, entry: bytes) -> _Entry | None:
+    try:
+        return _read_entry(chain, entry)
+    except WorkflowCheckpointException as error:
+        _log.warning("Left out of a list: %s", error)
+        return None
+
+
+def _whole(found: Sequence[Any] | None) -> CheckpointRecord | None:
+    if found is None:
+        return None
+    chain = _decoded(found[0])
+    return _record(chain, _read_entry(chain, found[1]), found[2], found[3])
+
+
+def _record(chain: str, entry: _Entry, head: bytes | None, content: bytes | None = None) -> CheckpointRecord:
     """Build a record. Where something is missing or no text, head or content is empty, and so is known as damaged."""
-    seq, timestamp, checkpoint_id = _read_entry(chain, entry)
+    seq, timestamp, checkpoint_id = entry
     run_line, _, text = _decoded_or_empty(head).partition("\n")
     try:
         run_id = json.loads(run_line)

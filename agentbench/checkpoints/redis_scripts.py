@@ -28,8 +28,8 @@ local function at(kind, chain)
     return root .. kind .. ':' .. chain
 end
 
-local function damaged(what)
-    error('DAMAGED ' .. what, 0)
+local function damaged(key, what)
+    error('DAMAGED ' .. key .. ' holds ' .. what, 0)
 end
 
 -- A call takes a few thousand arguments at most.
@@ -39,12 +39,12 @@ local function in_batches(items, work)
     end
 end
 
--- An entry of an order: sequence number and time, NUL, number of the saving, id.
+-- Id and number of the saving from an entry of an order: sequence number and time, NUL, number, id. Nothing from what
+-- is no entry.
 local function read_entry(entry)
     local mark = string.find(entry, '\0', 1, true)
     local number = mark and tonumber(string.sub(entry, mark + 1, mark + 16))
-    if not number then damaged('an order holds what is no entry') end
-    return string.sub(entry, mark + 17), number
+    if number then return string.sub(entry, mark + 17), number end
 end
 
 -- The entry and the chain of a checkpoint, and the token of the call that saved it.
@@ -52,7 +52,7 @@ local function locate(id)
     local found = redis.call('HGET', root .. 'index', id)
     if not found then return nil end
     local size = tonumber(string.sub(found, 17, 24), 16)
-    if not size or #found < 24 + size then damaged('the index holds what is no place') end
+    if not size or #found < 24 + size then damaged(root .. 'index', 'what is no place') end
     return string.sub(found, 25, 24 + size), string.sub(found, 25 + size), string.sub(found, 1, 16)
 end
 
@@ -119,7 +119,7 @@ if saved_by == token then return 'saved' end  -- the client asks again because i
 if ARGV[5] ~= '' then
     local newest = redis.call('ZREVRANGE', at('order', chain), 0, 0)[1] or '00010'
     local size = tonumber(string.sub(newest, 1, 4), 16)
-    if not size then damaged('an order holds what is no entry') end
+    if not size then damaged(at('order', chain), 'what is no entry') end
     local seq = string.sub(newest, 1, 4 + size)
     if seq ~= ARGV[5] then return 'head' .. string.sub(seq, 5) end
 end
@@ -169,6 +169,7 @@ local chain = ARGV[1]
 local entry = redis.call('ZREVRANGE', at('order', chain), 0, 0)[1]
 if not entry then return false end
 local id = read_entry(entry)
+if not id then damaged(at('order', chain), 'what is no entry') end
 return {chain, entry, redis.call('HGET', at('heads', chain), id), redis.call('HGET', at('contents', chain), id)}
 """)
 
@@ -189,7 +190,7 @@ while left > 0 do
     if #entries == 0 then break end
     bound = '(' .. entries[#entries]
     local ids = {}
-    for i, entry in ipairs(entries) do ids[i] = read_entry(entry) end
+    for i, entry in ipairs(entries) do ids[i] = read_entry(entry) or '' end
     local heads = redis.call('HMGET', at('heads', chain), unpack(ids))
     for i, entry in ipairs(entries) do
         local head = heads[i]
@@ -219,7 +220,7 @@ local leaving, wanted = {}, {}
 for i = 3, #ARGV do leaving[ARGV[i]] = true end
 for _, entry in ipairs(redis.call('ZRANGE', at('order', chain), 0, -1)) do
     local id, number = read_entry(entry)
-    if number > since and not leaving[id] then wanted[#wanted + 1] = id end
+    if id and number > since and not leaving[id] then wanted[#wanted + 1] = id end
 end
 in_batches(wanted, function(...)
     for _, content in ipairs(redis.call('HMGET', at('contents', chain), ...)) do
@@ -249,8 +250,8 @@ return removed
 #: chain -> number of checkpoints that it held
 DROP = Script(r"""
 local ids = {}
-for i, entry in ipairs(redis.call('ZRANGE', at('order', ARGV[1]), 0, -1)) do ids[i] = read_entry(entry) end
+for _, entry in ipairs(redis.call('ZRANGE', at('order', ARGV[1]), 0, -1)) do ids[#ids + 1] = read_entry(entry) end
 in_batches(ids, function(...) redis.call('HDEL', root .. 'index', ...) end)
-if #ids > 0 then drop(ARGV[1]) end
+if not is_empty(ARGV[1]) then drop(ARGV[1]) end
 return #ids
 """)
