@@ -173,6 +173,8 @@ class _Runs:
 class _PartWriter(JsonWriter):
     """Writes one value after another, and keeps aside what becomes a part."""
 
+    longest_plain = LONG
+
     def __init__(self) -> None:
         super().__init__()
         self._methods[PartReference] = _reference

@@ -7,6 +7,7 @@ user that has such a key itself is written as a list of pairs, so that data neve
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -33,6 +34,9 @@ class JsonWriter:
 
     A subclass that stores some values elsewhere overrides `write_text`, `write_list` or `write_dict`.
     """
+
+    #: Flat lists and dictionaries with a longer text are written entry by entry.
+    longest_plain: int = sys.maxsize
 
     def __init__(self) -> None:
         self._methods: dict[type, Callable[[Any], str]] = {
@@ -69,7 +73,8 @@ class JsonWriter:
         """Write a dictionary."""
         if not has_plain_keys(value):
             return self.tagged("dict", self.write_items(list(map(list, value.items()))))
-        if _PLAIN.issuperset(map(type, value.values())) and (text := _plain_text(value)) is not None:
+        text = _plain_text(value, value.values(), self.longest_plain)
+        if text is not None:
             return text
         return "{" + ",".join([f"{quote(key)}:{self.write(item)}" for key, item in value.items()]) + "}"
 
@@ -80,7 +85,8 @@ class JsonWriter:
     def write_items(self, items: Iterable[Any]) -> str:
         """Write a JSON array, whatever `write_list` does."""
         items = items if isinstance(items, list) else list(items)
-        if _PLAIN.issuperset(map(type, items)) and (text := _plain_text(items)) is not None:
+        text = _plain_text(items, items, self.longest_plain)
+        if text is not None:
             return text
         return "[" + ",".join([self.write(item) for item in items]) + "]"
 
@@ -144,11 +150,13 @@ def _write_none(value: None) -> str:
     return "null"
 
 
-def _plain_text(value: Any) -> str | None:
-    """Return flat values by the C encoder; None where it cannot write one of them."""
+def _plain_text(value: Any, entries: Iterable[Any], longest: int) -> str | None:
+    """Return a flat value by the C encoder; None where it cannot write an entry, or the text is too long."""
+    if not _PLAIN.issuperset(map(type, entries)):
+        return None
     try:
         text = _encode_plain(value)
         text.isascii() or text.encode()
     except ValueError:  # not finite, too long a number, a lone surrogate (a UnicodeEncodeError)
         return None
-    return text
+    return text if len(text) <= longest else None
