@@ -105,6 +105,7 @@ _NAMES_OF = {
         "WorkflowRunnerException",
         "WorkflowValidationError",
     ),
+    "agentbench.serialization.state_types": ("register_state_type",),
     "agentbench.workflow.approval": ("Approval",),
     "agentbench.workflow.boundary": (
         "BoundaryCheckpoint",

@@ -91,6 +91,7 @@ from agentbench.exceptions import WorkflowConvergenceException as WorkflowConver
 from agentbench.exceptions import WorkflowException as WorkflowException
 from agentbench.exceptions import WorkflowRunnerException as WorkflowRunnerException
 from agentbench.exceptions import WorkflowValidationError as WorkflowValidationError
+from agentbench.serialization.state_types import register_state_type as register_state_type
 from agentbench.workflow.approval import Approval as Approval
 from agentbench.workflow.boundary import BoundaryCheckpoint as BoundaryCheckpoint
 from agentbench.workflow.boundary import BoundaryHook as BoundaryHook
