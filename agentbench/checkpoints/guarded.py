@@ -64,10 +64,11 @@ def awaitable(result: Awaitable[ResultT], storage: object, method: str) -> Await
     Raises:
         WorkflowCheckpointException: It cannot be awaited.
     """
-    if isinstance(result, Awaitable):
+    found: object = result
+    if isinstance(found, Awaitable):
         return result
     msg = (
-        f"{type(storage).__name__}.{method}() is no coroutine: it returned a {type(result).__name__}, which cannot be "
+        f"{type(storage).__name__}.{method}() is no coroutine: it returned a {type(found).__name__}, which cannot be "
         f"awaited. Write `async def {method}`; all six methods of a CheckpointStorage are async."
     )
     raise WorkflowCheckpointException(msg)

@@ -53,13 +53,15 @@ class CheckpointInfo(Displayable):
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False, kw_only=True)
 
     @classmethod
-    def of(cls, checkpoint: WorkflowCheckpoint) -> CheckpointInfo:
+    def of(cls, checkpoint: WorkflowCheckpoint, *, own_metadata: bool = False) -> CheckpointInfo:
         """Describe a checkpoint.
 
         Args:
             checkpoint: Any; it is not changed, and later changes of it do not reach the description.
+            own_metadata: Its metadata are not changed by anybody any more, so that they need no copy.
         """
         found = checkpoint.metadata
+        shown = {key: value for key, value in found.items() if key != keys.GRAPH_SIGNATURE}
         sizes = found.get(keys.SIZES)
         return cls(
             checkpoint.workflow_name,
@@ -76,7 +78,7 @@ class CheckpointInfo(Displayable):
             size_bytes=sizes.get("bytes", 0) if isinstance(sizes, Mapping) else 0,
             writers=tuple(found.get(keys.WRITERS) or ()),
             forked_from=found.get(keys.FORKED_FROM),
-            metadata=isolate_or_same({key: value for key, value in found.items() if key != keys.GRAPH_SIGNATURE}),
+            metadata=shown if own_metadata else isolate_or_same(shown),
         )
 
 

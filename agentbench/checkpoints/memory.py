@@ -29,6 +29,8 @@ class InMemoryCheckpointStorage:
     listed without copying any state.
     """
 
+    keeps_copies = True
+
     def __init__(self) -> None:
         self._entries: dict[CheckpointID, _Entry] = {}
         self._chains: dict[str, _Chain] = {}

@@ -53,6 +53,8 @@ class PartedStorage:
         ValueError: `keep_last` is less than 1.
     """
 
+    keeps_copies = True
+
     def __init__(self, backend: StorageBackend, *, keep_last: int | None = None) -> None:
         if keep_last is not None:
             require_keep(keep_last)

@@ -76,7 +76,7 @@ class Execution:
         ended: the run is over; `error` says how if it failed.
     """
 
-    def __init__(  # noqa: PLR0913 - facts of a run, all by name
+    def __init__(
         self,
         workflow: Workflow,
         given: RunInput,
@@ -86,7 +86,6 @@ class Execution:
         run_id: str = "",
         streaming: bool = False,
         pausing: bool = False,
-        previous_id: str | None = None,
     ) -> None:
         self.workflow = workflow
         self.log = log
@@ -98,7 +97,6 @@ class Execution:
         self._run_id = run_id
         self._streaming = streaming
         self._pausing = pausing
-        self._previous_id = previous_id
         self._restored = False
         self._before_answers: str | None = None
         self._tracer: RunTracer | None = None
@@ -192,8 +190,10 @@ class Execution:
             await self.prepare()
             self.log.stand_at(runner.iteration)
             if runner.writer is not None:
-                runner.writer.previous_id = self._previous_id
+                runner.writer.previous_id = workflow.last_checkpoint_id
             answers = self._reask()
+        if runner.writer is not None:
+            await runner.writer.look_at_head()
         if self.log.observed:
             runner.remember_state()
         self._keep_kwargs()
@@ -225,12 +225,17 @@ class Execution:
         self._tracer = bus.tracer
         if self._given.storage is not None:
             bus.set_runtime_checkpoint_storage(self._given.storage)
+        if self._given.starts_fresh:
+            workflow.last_checkpoint_id = None
         storage = bus.storage
         if storage is None:
             runner.writer = None
             return
         from agentbench.workflow.checkpointing import CheckpointWriter  # noqa: PLC0415 - most runs save nothing
 
+        strict = options.strict_checkpoints
+        if strict is None:
+            strict = workflow.settings.strict_checkpoints
         runner.writer = CheckpointWriter(
             workflow,
             storage,
@@ -239,10 +244,10 @@ class Execution:
             clock=runner.clock,
             ids=options.ids or defaults.ids,
             metadata=options.metadata,
-            strict=workflow.settings.strict_checkpoints or runner.hook is not None,
+            strict=runner.hook is not None or strict,
+            check_head=options.check_head,
         )
-        if not self._given.starts_fresh:
-            runner.writer.previous_id = self._previous_id
+        runner.writer.previous_id = workflow.last_checkpoint_id
 
     async def prepare(self, checkpoint: WorkflowCheckpoint | None = None) -> None:
         """Restore the checkpoint that this run starts from, if any; once, here or when the run begins.
@@ -257,7 +262,8 @@ class Execution:
         checkpoint_id = self._given.checkpoint_id
         if checkpoint_id is None or self._restored:
             return
-        from agentbench.workflow import checkpointing  # noqa: PLC0415 - as in _open()
+        from agentbench.checkpoints.guarded import load_checkpoint  # noqa: PLC0415 - as in _open()
+        from agentbench.workflow.restoring import restore  # noqa: PLC0415 - as in _open()
 
         workflow = self.workflow
         storage = self._given.storage or workflow.runner.context.storage
@@ -265,11 +271,11 @@ class Execution:
             msg = "checkpoint_id needs a storage: pass checkpoint_storage= to run() or to WorkflowBuilder."
             raise ValueError(msg)
         if checkpoint is None:
-            checkpoint = await checkpointing.load(storage, checkpoint_id)
-        await checkpointing.restore(workflow, checkpoint)
+            checkpoint = await load_checkpoint(storage, checkpoint_id)
+        await restore(workflow, checkpoint)
         workflow.runner.drop_plan()
         workflow.unconverged = False
-        self._previous_id = checkpoint.checkpoint_id
+        workflow.last_checkpoint_id = checkpoint.checkpoint_id
         self._restored = True
 
     def _reask(self) -> Mapping[str, Any]:

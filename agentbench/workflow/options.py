@@ -44,6 +44,9 @@ class RunOptions:
         ids: source of ids; None takes the process-wide one.
         metadata: merged into the metadata of every checkpoint of the run.
         keep_events: False keeps only outputs, requests, warnings and status changes, for very long runs.
+        strict_checkpoints: a checkpoint that cannot be saved fails the run; None takes the workflow's setting.
+        check_head: the run ends with WorkflowBusyError when somebody else saves to its chain meanwhile; else both are
+            branches of one chain.
     """
 
     chain: str | None = None
@@ -53,6 +56,8 @@ class RunOptions:
     ids: IdSource | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     keep_events: bool = True
+    strict_checkpoints: bool | None = None
+    check_head: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a limit that is none."""

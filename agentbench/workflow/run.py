@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.fork import fork_checkpoint
+from agentbench.checkpoints.guarded import load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
-from agentbench.workflow import checkpointing
 from agentbench.workflow.boundary import PauseReason
 from agentbench.workflow.branching import on_chain, queued_messages
 from agentbench.workflow.breakpoints import Breakpoints, Predicate
+from agentbench.workflow.checkpointing import committed_state
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflow.execution import ABSENT, Execution, RunInput, new_log
 from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage
 from agentbench.workflow.options import RunOptions
 from agentbench.workflow.report import PlannedDelivery, StepReport, planned
 from agentbench.workflow.requests import check_answers
+from agentbench.workflow.restoring import require_same_graph
 from agentbench.workflow.result import WorkflowRunResult
 from agentbench.workflow.stream import LiveSteps
 
@@ -72,7 +74,6 @@ class WorkflowRun(Displayable):
 
     def _execute(self, given: RunInput) -> None:
         """Begin the next round of this run."""
-        last = self.last_checkpoint
         self._given = given
         self._execution = Execution(
             self.workflow,
@@ -82,7 +83,6 @@ class WorkflowRun(Displayable):
             run_id=self.run_id,
             streaming=True,
             pausing=True,
-            previous_id=None if last is None else last.checkpoint_id,
         )
         self._steps = LiveSteps(self._execution)
 
@@ -140,7 +140,7 @@ class WorkflowRun(Displayable):
     @property
     def state(self) -> dict[str, Any]:
         """Committed shared state, without the engine's own keys."""
-        return checkpointing.committed_state(self.workflow.state)
+        return committed_state(self.workflow.state)
 
     @property
     def outputs(self) -> list[Any]:
@@ -405,8 +405,8 @@ class WorkflowRun(Displayable):
             raise WorkflowCheckpointException(msg)
         self.workflow.acquire(self)
         checkpoint_id = info if isinstance(info, str) else info.checkpoint_id
-        checkpoint = await checkpointing.load(self._storage, checkpoint_id)
-        checkpointing.require_same_graph(self.workflow, checkpoint)  # before anything of this run is given up
+        checkpoint = await load_checkpoint(self._storage, checkpoint_id)
+        require_same_graph(self.workflow, checkpoint)  # before anything of this run is given up
         self.workflow.runner.disown()
         self._execution.break_off()
         self._execute(RunInput(checkpoint_id=checkpoint_id, storage=self._storage))

@@ -308,7 +308,6 @@ class Workflow(Displayable):
             log=new_log(options, run_id, observe=observe),
             run_id=run_id,
             streaming=stream,
-            previous_id=self.last_checkpoint_id,
         )
         if stream:
             return WorkflowStream(

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
+from agentbench.checkpoints.manager import CheckpointManager
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import WorkflowBusyError, WorkflowConvergenceException, WorkflowValidationError
 from agentbench.workflow.builder import WorkflowBuilder
@@ -16,7 +17,6 @@ from agentbench.workflow.events import WorkflowRunState
 from agentbench.workflow.executor import Executor
 from agentbench.workflow.function_executor import FunctionExecutor
 from agentbench.workflow.handlers import handler
-from agentbench.checkpoints.manager import CheckpointManager
 from agentbench.workflow.options import RunOptions
 from agentbench.workflow.result import WorkflowRunResult
 from agentbench.workflow.stream import WorkflowStream
