@@ -10,6 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agentbench.notebook.diff_frames import diff as diff
+    from agentbench.notebook.diff_frames import diff_frame as diff_frame
     from agentbench.notebook.doctor import doctor as doctor
     from agentbench.notebook.forms import Form as Form
     from agentbench.notebook.forms import FormState as FormState
@@ -60,6 +62,8 @@ _MODULE_OF = {
     "StepperStatus": "stepper_messages",
     "checkpoints_frame": "frames",
     "configure": "settings",
+    "diff": "diff_frames",
+    "diff_frame": "diff_frames",
     "doctor": "doctor",
     "draw": "graph_view",
     "events_frame": "frames",

@@ -1,0 +1,87 @@
+"""One difference between two values: where it is, what happened there, what was there before and is there now."""
+
+from __future__ import annotations
+
+import reprlib
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from agentbench._display import call_view
+
+ChangeOp = Literal["added", "removed", "changed", "reordered"]
+"""What happened: a thing is there only after, only before, has another value, or its parts stand in another order."""
+
+
+class ItemId(NamedTuple):
+    """A step to the item of a list that has this id."""
+
+    name: str
+    value: Any
+
+
+class Member(NamedTuple):
+    """A step to a member of a set."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CheckpointChange:
+    """One difference. `str()` of it is a line such as `+ state.conv[12] = 'x'`, long values cut, secrets masked.
+
+    Attributes:
+        path: Where, such as `state.users['a b'].age`, `state.conv[12]`, `state.conv[message_id='m3'].text` or
+            `state.tags{'new'}`. Positions are those after the change, of removed items those before it.
+        op: What happened there.
+        before: The value before, `None` where nothing was; the checkpoint's own, not a copy. Of items with ids that
+            stand in another order: the ids in their old order.
+        after: Likewise the value after, or the ids in their new order.
+        keys: The path as a sequence of keys, field names, positions, `ItemId`s and `Member`s.
+    """
+
+    path: str
+    op: ChangeOp
+    before: Any = None
+    after: Any = None
+    keys: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        line: str = call_view("agentbench.notebook.diff_view:change_line", self)
+        return line
+
+    def __repr__(self) -> str:
+        return f"<CheckpointChange {self}>"
+
+
+def path_text(keys: tuple[Any, ...]) -> str:
+    """Return a path as text; long keys are cut."""
+    return "".join(map(_step, keys)).removeprefix(".")
+
+
+def _step(key: object) -> str:
+    if isinstance(key, ItemId):
+        return f"[{key.name}={_key_text(key.value)}]"
+    if isinstance(key, Member):
+        return f"{{{_key_text(key.value)}}}"
+    is_name = isinstance(key, str) and len(key) <= _LONGEST_KEY and key.isidentifier()
+    return f".{key}" if is_name else f"[{_key_text(key)}]"
+
+
+_LONGEST_KEY = 120
+
+
+class _KeyRepr(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = _LONGEST_KEY
+
+
+def _key_text(key: object) -> str:
+    try:
+        text = _KEY_REPR.repr(key)
+    except Exception:  # noqa: BLE001 - `repr` is user code
+        text = f"<{type(key).__name__}>"
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+_KEY_REPR = _KeyRepr()

@@ -1,0 +1,283 @@
+"""Pure: how two values of any kind differ, part by part.
+
+Nothing that a value does can make this fail: `==` and properties that raise, answers that are no truth values and
+values inside themselves only make it coarser.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from enum import Enum
+from typing import Any
+
+from agentbench.checkpoints.alignment import align, find_ids
+from agentbench.checkpoints.changes import ChangeOp, CheckpointChange, ItemId, Member, path_text
+from agentbench.checkpoints.value_parts import (
+    ATOMS,
+    are_equal,
+    are_equal_arrays,
+    are_equal_atoms,
+    declared_fields,
+    fields_of,
+    has_own_equality,
+    is_bare,
+)
+
+Keys = tuple[Any, ...]
+_Changes = list[CheckpointChange]
+_Reader = Callable[[Any, Any, Keys, "_Changes | None"], bool]
+
+_ABSENT: Any = object()
+_DEEPEST = 80
+_MOST_TELLINGS = 8
+
+
+class Comparison:
+    """Compares values that nobody changes meanwhile. Types count: `1`, `1.0` and `True` differ; NaN equals NaN.
+
+    Parts that are the same object cost nothing, other equal parts one look each. Below the 80th level parts are
+    compared as a whole, and a part that is found in more than eight places is taken apart only in the first eight.
+
+    Args:
+        is_compared: Whether an attribute, of a class and with a name, is to be compared.
+    """
+
+    def __init__(self, is_compared: Callable[[type, str], bool] = lambda cls, name: True) -> None:
+        self._is_compared = is_compared
+        self._depth = 0
+        self._open: set[tuple[int, int]] = set()
+        # By the ids of both; the values stay alive as long as their ids are known.
+        self._known: dict[tuple[int, int], tuple[bool, Any, Any]] = {}
+        self._told: Counter[tuple[int, int]] = Counter()
+        self._numbers: dict[Any, int] = {}
+        self._number_of: dict[int, tuple[int, Any]] = {}
+        self._readers: dict[type, _Reader] = {}
+
+    def changes(self, before: Any, after: Any, keys: Keys = ()) -> _Changes:
+        """How to come from one value to the other, in the order in which the parts stand.
+
+        Args:
+            before: One value.
+            after: The other one.
+            keys: Where they are.
+        """
+        out: _Changes = []
+        self._differ(before, after, keys, out)
+        return out
+
+    def same(self, before: Any, after: Any) -> bool:
+        """Whether `changes` finds none."""
+        return not self._differ(before, after, (), None)
+
+    # With `out` differences are collected there; without, the first one ends the search.
+
+    def _differ(self, before: Any, after: Any, keys: Keys, out: _Changes | None) -> bool:
+        if before is after or are_equal_atoms(before, after):
+            return False
+        cls = type(before)
+        if cls is not type(after) or cls in ATOMS:
+            return _note(out, "changed", keys, before, after)
+        pair = (id(before), id(after))
+        if pair in self._open:
+            return False  # inside itself, on both sides: what differs was told, or is about to be
+        differs, *_ = self._known.get(pair, (None,))
+        if differs is False or (differs and out is None):
+            return bool(differs)
+        if self._depth >= _DEEPEST or self._told[pair] >= _MOST_TELLINGS:
+            return bool(differs or not are_equal(before, after)) and _note(out, "changed", keys, before, after)
+        differs = self._inside(pair, (before, after), keys, out)
+        self._known[pair] = (differs, before, after)
+        self._told[pair] += differs
+        return differs
+
+    def _inside(self, pair: tuple[int, int], values: tuple[Any, Any], keys: Keys, out: _Changes | None) -> bool:
+        noted = len(out or ())
+        self._open.add(pair)
+        self._depth += 1
+        try:
+            cls = type(values[0])
+            if cls not in self._readers:
+                self._readers[cls] = self._reader_for(values[0])
+            return self._readers[cls](*values, keys, out)
+        except Exception:  # noqa: BLE001 - values are user code: their keys, lengths and truth raise anything
+            if out is not None:
+                del out[noted:]
+            return _note(out, "changed", keys, *values)
+        finally:
+            self._open.discard(pair)
+            self._depth -= 1
+
+    def _reader_for(self, value: Any) -> _Reader:
+        if isinstance(value, Mapping):
+            return self._mappings
+        if isinstance(value, (list, tuple, deque)) and not hasattr(value, "_fields"):
+            return self._sequences
+        if isinstance(value, Set):
+            return self._sets
+        if isinstance(value, (Enum, type)):
+            return self._wholes
+        return self._arrays if hasattr(value, "shape") else self._objects
+
+    def _each(self, parts: Iterable[tuple[Any, Any, Any]], keys: Keys, out: _Changes | None) -> bool:
+        """Compare parts, given as key, before and after, `_ABSENT` where there is none."""
+        found = False
+        for key, before, after in parts:
+            if before is after or are_equal_atoms(before, after):
+                continue
+            at = (*keys, key)
+            if before is _ABSENT:
+                differs = _note(out, "added", at, None, after)
+            elif after is _ABSENT:
+                differs = _note(out, "removed", at, before, None)
+            else:
+                differs = self._differ(before, after, at, out)
+            if differs and out is None:
+                return True
+            found = found or differs
+        return found
+
+    # ---- kinds of values ----------------------------------------------------------------------------------------
+
+    def _mappings(self, before: Mapping[Any, Any], after: Mapping[Any, Any], keys: Keys, out: _Changes | None) -> bool:
+        if _are_texts(before) and _are_texts(after):
+            parts = _joined(before, after)
+        else:  # 1 and True are one key to a dict, and two to a reader
+            old, new = ({self._number(key): (key, value) for key, value in each.items()} for each in (before, after))
+            parts = ((b[0] if a is _ABSENT else a[0], _second(b), _second(a)) for _, b, a in _joined(old, new))
+        found = self._each(parts, keys, out)
+        if not found and isinstance(before, OrderedDict) and list(before) != list(after):
+            return _note(out, "reordered", keys, list(before), list(after))
+        return found
+
+    def _sets(self, before: Set[Any], after: Set[Any], keys: Keys, out: _Changes | None) -> bool:
+        old, new = ({self._number(member): member for member in each} for each in (before, after))
+        parts = ((Member(b if a is _ABSENT else a), b, a) for _, b, a in _joined(old, new))
+        return self._each(((key, b, a) for key, b, a in parts if b is _ABSENT or a is _ABSENT), keys, out)
+
+    def _wholes(self, before: Any, after: Any, keys: Keys, out: _Changes | None) -> bool:
+        return not are_equal(before, after) and _note(out, "changed", keys, before, after)
+
+    def _arrays(self, before: Any, after: Any, keys: Keys, out: _Changes | None) -> bool:
+        if getattr(getattr(before, "dtype", None), "kind", "") == "O" and before.shape == after.shape:
+            same = self.same(before.tolist(), after.tolist())
+        else:
+            same = are_equal_arrays(before, after)
+        return not same and _note(out, "changed", keys, before, after)
+
+    def _objects(self, before: Any, after: Any, keys: Keys, out: _Changes | None) -> bool:
+        is_record = declared_fields(before) is not None
+        if not is_record and has_own_equality(before) and are_equal(before, after):
+            return False
+        old, new = self._fields(before), self._fields(after)
+        if self._each(_joined(old, new), keys, out):
+            return True
+        same = is_record or (not has_own_equality(before) and (bool(old) or is_bare(before)))
+        return not same and _note(out, "changed", keys, before, after)
+
+    def _fields(self, value: Any) -> dict[str, Any]:
+        return {name: item for name, item in fields_of(value) if self._is_compared(type(value), name)}
+
+    # ---- lists --------------------------------------------------------------------------------------------------
+
+    def _sequences(self, before: Sequence[Any], after: Sequence[Any], keys: Keys, out: _Changes | None) -> bool:
+        shortest, longest = sorted((len(before), len(after)))
+        if out is None and shortest != longest:
+            return True
+        start = self._same_from_here(zip(before, after, strict=False))
+        if start == longest:
+            return False
+        if out is None:
+            return True
+        room = shortest - start
+        end = min(room, self._same_from_here(zip(reversed(before), reversed(after), strict=False), room))
+        old, new = list(before)[start : len(before) - end], list(after)[start : len(after) - end]
+        ids = find_ids(old, new)
+        if ids is not None:
+            name, old_ids, new_ids = ids
+            by_id = dict(zip(old_ids, old, strict=True)), dict(zip(new_ids, new, strict=True))
+            return self._by_id(name, *by_id, keys, out)
+        return self._in_order(old, new, start, keys, out)
+
+    def _in_order(self, old: Sequence[Any], new: Sequence[Any], start: int, keys: Keys, out: _Changes) -> bool:
+        numbers = [[self._number(item) for item in items] for items in (old, new)]
+        if Counter(numbers[0]) == Counter(numbers[1]):
+            return _note(out, "reordered", keys, old, new)
+        parts = (
+            (start + place, _ABSENT if i is None else old[i], _ABSENT if j is None else new[j])
+            for i, j in align(*numbers)
+            if (place := i if j is None else j) is not None
+        )
+        return self._each(parts, keys, out)
+
+    def _same_from_here(self, pairs: Iterable[tuple[Any, Any]], at_most: int | None = None) -> int:
+        count = 0
+        for before, after in pairs:
+            if count == at_most or not (before is after or are_equal_atoms(before, after) or self.same(before, after)):
+                break
+            count += 1
+        return count
+
+    def _by_id(self, name: str, old: dict[Any, Any], new: dict[Any, Any], keys: Keys, out: _Changes) -> bool:
+        found = self._each(((ItemId(name, key), b, a) for key, b, a in _joined(old, new)), keys, out)
+        stayed, now = [key for key in old if key in new], [key for key in new if key in old]
+        return (stayed != now and _note(out, "reordered", keys, stayed, now)) or found
+
+    # ---- numbers: equal values have equal ones ------------------------------------------------------------------
+
+    def _number(self, value: Any, depth: int = 24) -> int:
+        """A number that is equal for equal values. Values that cannot be told to be equal get different ones."""
+        cls = type(value)
+        if cls in ATOMS and cls is not bytearray:
+            return self._numbered((cls, "nan" if value != value else value))
+        if id(value) in self._number_of:
+            return self._number_of[id(value)][0]
+        self._number_of[id(value)] = (self._numbered((cls, id(value))), value)  # for those that are inside themselves
+        try:
+            number = self._numbered((cls, *self._parts(value, depth - 1)))
+        except Exception:  # noqa: BLE001 - values are user code
+            number = self._number_of[id(value)][0]
+        self._number_of[id(value)] = (number, value)
+        return number
+
+    def _numbered(self, key: Any) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _parts(self, value: Any, depth: int) -> Iterator[Any]:
+        if isinstance(value, (Enum, type)):
+            yield value
+        elif depth <= 0 or hasattr(value, "shape"):
+            yield "whole", id(value)
+        elif isinstance(value, Mapping):
+            yield frozenset((self._number(key, depth), self._number(item, depth)) for key, item in value.items())
+            yield from map(self._number, value if isinstance(value, OrderedDict) else ())
+        elif isinstance(value, Set):
+            yield frozenset(self._number(item, depth) for item in value)
+        elif isinstance(value, (list, tuple, deque)):
+            yield from (self._number(item, depth) for item in value)
+        elif declared_fields(value) is None and has_own_equality(value):
+            yield value
+        else:
+            fields = self._fields(value)
+            yield None if fields or is_bare(value) else id(value)
+            yield from ((name, self._number(item, depth)) for name, item in fields.items())
+
+
+def _note(out: _Changes | None, op: ChangeOp, keys: Keys, before: Any, after: Any) -> bool:
+    if out is not None:
+        out.append(CheckpointChange(path_text(keys), op, before, after, keys))
+    return True
+
+
+def _are_texts(mapping: Mapping[Any, Any]) -> bool:
+    return all(type(key) is str for key in mapping)
+
+
+def _joined(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Key, value before and value after: first in the order before, then what is new."""
+    yield from ((key, item, after.get(key, _ABSENT)) for key, item in before.items())
+    yield from ((key, _ABSENT, item) for key, item in after.items() if key not in before)
+
+
+def _second(pair: Any) -> Any:
+    return _ABSENT if pair is _ABSENT else pair[1]

@@ -1,0 +1,130 @@
+"""What differs between two checkpoints, of whatever storage, chain or run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentbench._display import Displayable, call_view, drawn_by
+from agentbench.checkpoints.changes import CheckpointChange
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.comparison import Comparison
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.metadata import (
+    DURATION_S,
+    FORKED_FROM,
+    GRAPH_SIGNATURE,
+    RUN_ID,
+    SEQ,
+    SIZES,
+    SOURCE,
+    WRITERS,
+)
+
+_OF_THE_ENGINE = {SEQ, SOURCE, RUN_ID, FORKED_FROM, WRITERS, SIZES, GRAPH_SIGNATURE, DURATION_S}
+_IN_STATE = {"_executor_state": "executors", "_fan_in_buffers": "fan_in_buffers"}
+_OF_REQUESTS = ("source_executor_id", "data", "request_type", "response_type")
+_BOOKKEEPING = {"trace_contexts", "source_span_ids", "_stamps"}
+
+
+@drawn_by("agentbench.notebook.diff_view:diff_bundle")
+@dataclass(frozen=True, slots=True, repr=False)
+class CheckpointDiff(Displayable):
+    """What differs between two checkpoints. Iterates over its changes; empty, and false, if there are none.
+
+    `str()` is a text of one line per change, secrets masked and long values cut; a notebook shows a table.
+
+    Attributes:
+        before: The one checkpoint.
+        after: The other one.
+        changes: In the order of the parts that they are about.
+    """
+
+    before: CheckpointInfo
+    after: CheckpointInfo
+    changes: tuple[CheckpointChange, ...]
+
+    def __iter__(self) -> Iterator[CheckpointChange]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def __getitem__(self, place: int) -> CheckpointChange:
+        return self.changes[place]
+
+    def __str__(self) -> str:
+        text: str = call_view("agentbench.notebook.diff_view:diff_text", self)
+        return text
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.before.checkpoint_id!r}, {self.after.checkpoint_id!r}, "
+            f"changes={len(self.changes)})"
+        )
+
+
+def diff_checkpoints(
+    a: WorkflowCheckpoint | Mapping[str, Any], b: WorkflowCheckpoint | Mapping[str, Any]
+) -> CheckpointDiff:
+    """Compare what two checkpoints hold.
+
+    Compared are the shared state (`state`), what the executors saved of themselves (`executors`), messages that wait
+    for others at a fan-in (`fan_in_buffers`), waiting messages (`messages`), open requests (`requests`), the superstep,
+    the graph, and the caller's own metadata (`metadata`). Ids, times and traces are not; `before` and `after` of the
+    result tell those of the checkpoints.
+
+    Dicts are compared by key, objects by field, sets by member, lists of things with ids by id and all other lists in
+    order. Types count, NaN equals NaN. Values that cannot be compared count as changed, and never raise.
+
+    Args:
+        a: The checkpoint before, or what its `to_dict` gives.
+        b: The checkpoint after, likewise. The two need not be related.
+
+    Returns:
+        The changes that lead from `a` to `b`. Their values are those of the checkpoints, not copies.
+
+    Raises:
+        WorkflowCheckpointException: A dict is not one of a checkpoint.
+
+    Example:
+        ```python
+        for change in diff_checkpoints(await storage.load(first), await storage.load(second)):
+            print(change)
+        ```
+    """
+    before, after = (
+        each if isinstance(each, WorkflowCheckpoint) else WorkflowCheckpoint.from_dict(each) for each in (a, b)
+    )
+    same_graph = before.graph_signature_hash == after.graph_signature_hash
+    old, new = (_content(each, with_graph=not same_graph) for each in (before, after))
+    changes = Comparison(_is_compared).changes(old, new)
+    return CheckpointDiff(CheckpointInfo.of(before), CheckpointInfo.of(after), tuple(changes))
+
+
+def _content(checkpoint: WorkflowCheckpoint, *, with_graph: bool) -> dict[str, Any]:
+    apart = {section: checkpoint.state.get(key) or {} for key, section in _IN_STATE.items()}
+    requests = checkpoint.pending_request_info_events
+    return {
+        "iteration_count": checkpoint.iteration_count,
+        "version": checkpoint.version,
+        "graph_signature_hash": checkpoint.graph_signature_hash,
+        "graph": checkpoint.metadata.get(GRAPH_SIGNATURE, {}) if with_graph else {},
+        "state": {key: value for key, value in checkpoint.state.items() if key not in _IN_STATE},
+        **apart,
+        "messages": checkpoint.messages,
+        "requests": {request_id: _read_request(request) for request_id, request in requests.items()},
+        "metadata": {key: value for key, value in checkpoint.metadata.items() if key not in _OF_THE_ENGINE},
+    }
+
+
+def _read_request(request: Any) -> Any:
+    """What is asked, of whom and for which answer; a request in another form as it is."""
+    if not all(hasattr(type(request), name) for name in _OF_REQUESTS):
+        return request
+    return {name: getattr(request, name) for name in _OF_REQUESTS}
+
+
+def _is_compared(cls: type, name: str) -> bool:
+    return name not in _BOOKKEEPING or not cls.__module__.startswith("agentbench.")

@@ -1,0 +1,106 @@
+"""Pure: what a value is made of, and whether two values that are not taken apart are equal."""
+
+from __future__ import annotations
+
+import copyreg
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from types import MemberDescriptorType
+from typing import Any
+
+ATOMS = frozenset({str, int, float, bool, type(None), bytes, bytearray, complex, type})
+"""Exact types of values that have no parts and tell by `==` whether they are equal."""
+
+_ABSENT: Any = object()
+
+
+# ------------------------------------------------------------------------------------------------------------- equality
+
+
+def are_equal_atoms(before: Any, after: Any) -> bool:
+    """Whether both are of one type of `ATOMS`, and equal."""
+    cls = type(before)
+    if cls is not type(after) or cls not in ATOMS:
+        return False
+    return bool(before == after) or (before != before and after != after)
+
+
+def are_equal(before: Any, after: Any) -> bool:
+    """Whether `==` says so, or both are NaN; not where it raises, or answers with what has no truth value."""
+    try:
+        if bool(before == after):
+            return True
+        return bool(before != before) and bool(after != after)
+    except Exception:  # noqa: BLE001 - `==` is user code
+        return False
+
+
+def are_equal_arrays(before: Any, after: Any) -> bool:
+    """Equality of numpy arrays, pandas frames and whatever behaves like them, by their own methods.
+
+    Raises:
+        Exception: Whatever those methods raise.
+    """
+    if before.shape != after.shape or not are_equal(getattr(before, "dtype", None), getattr(after, "dtype", None)):
+        return False
+    if callable(getattr(type(before), "equals", None)):
+        return bool(before.equals(after)) and are_equal(getattr(before, "name", None), getattr(after, "name", None))
+    equal = before == after
+    if bool(equal.all()):
+        return True
+    both_nan = (before != before) & (after != after)
+    return bool((equal | both_nan).all())
+
+
+def has_own_equality(value: Any) -> bool:
+    """Whether the class says what makes its instances equal; identity is all that exceptions know."""
+    cls: Any = type(value)
+    return cls.__eq__ is not object.__eq__ and not isinstance(value, BaseException)
+
+
+# --------------------------------------------------------------------------------------------------------------- fields
+
+
+def declared_fields(value: Any) -> Sequence[str] | None:
+    """Names of the fields of a dataclass, a pydantic model, a named tuple or an exception; `None` for other values."""
+    cls = type(value)
+    if dataclasses.is_dataclass(cls):
+        return [field.name for field in dataclasses.fields(cls)]
+    models = getattr(cls, "model_fields", None)
+    if isinstance(models, Mapping):
+        return [*models, *(getattr(value, "__pydantic_extra__", None) or ())]
+    if isinstance(value, BaseException):
+        return ["args", *vars(value)]
+    return list(getattr(cls, "_fields", ())) if isinstance(value, tuple) else None
+
+
+def fields_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield names and values: the declared fields, or all attributes, slots included. What is not set is left out."""
+    names = declared_fields(value)
+    if names is None:
+        names = [*_slots(type(value)), *getattr(value, "__dict__", ())]
+    for name in names:
+        item = getattr(value, name, _ABSENT)
+        if item is not _ABSENT:
+            yield name, item
+
+
+def _slots(cls: type) -> Iterator[str]:
+    for base in cls.__mro__:
+        for name, member in vars(base).items():
+            if isinstance(member, MemberDescriptorType) and not name.startswith("__"):
+                yield name
+
+
+def is_bare(value: Any) -> bool:
+    """Whether attributes are all that there is to an instance: one without any is then like the next one."""
+    cls: Any = type(value)
+    if cls is object or cls in copyreg.dispatch_table or cls.__reduce__ is not object.__reduce__:
+        return False
+    if cls.__reduce_ex__ is not object.__reduce_ex__:
+        return False
+    try:
+        value.__reduce_ex__(4)  # refuses what is written in C and keeps more than attributes
+    except TypeError:
+        return False
+    return True

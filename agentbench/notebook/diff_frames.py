@@ -1,0 +1,87 @@
+"""What differs between two checkpoints, as a data frame and for display."""
+
+from typing import TYPE_CHECKING, Any
+
+from agentbench._bridge import run_sync
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.notebook.diff_view import hides, shown_path
+from agentbench.notebook.escaping import MASK
+from agentbench.notebook.frame_columns import assembled
+from agentbench.notebook.frame_sources import Chosen
+from agentbench.notebook.redaction import mask_secrets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["diff", "diff_frame"]
+
+Side = WorkflowCheckpoint | CheckpointInfo | str
+
+
+def diff(a: Side, b: Side, *, source: Any = None) -> CheckpointDiff:
+    """Compare two checkpoints; the result shows itself as a table with the changed words marked.
+
+    Args:
+        a: The checkpoint before, its info or its id.
+        b: The checkpoint after, likewise.
+        source: Where infos and ids are looked up: a storage, or a run that saves checkpoints.
+
+    Raises:
+        TypeError: A checkpoint has to be looked up, but `source` keeps none.
+        WorkflowCheckpointException: An id is unknown.
+    """
+    return diff_checkpoints(_checkpoint(a, source), _checkpoint(b, source))
+
+
+def diff_frame(a: Side, b: Side, *, source: Any = None, limit: int | None = None) -> "pd.DataFrame":
+    """Tabulate what differs between two checkpoints, one row per differing path.
+
+    Args:
+        a: The checkpoint before, its info or its id.
+        b: The checkpoint after, likewise.
+        source: Where infos and ids are looked up: a storage, or a run that saves checkpoints.
+        limit: At most so many rows, the last ones.
+
+    Shapes:
+        Index `path` string; columns `op` category (`added`, `removed`, `changed`, `reordered`), `before`, `after`
+        object, `None` where nothing was. Secrets are masked. No difference: no rows, same columns.
+
+    Raises:
+        TypeError: A checkpoint has to be looked up, but `source` keeps none.
+        WorkflowCheckpointException: An id is unknown.
+    """
+    found = diff(a, b, source=source)
+    chosen = Chosen(limit=limit)
+    rows = chosen.last(list(found))
+    return assembled(
+        "diff",
+        {
+            "path": ("string", [shown_path(change) for change in rows]),
+            "op": ("category", [change.op for change in rows]),
+            "before": ("object", [_shown(change.before, hidden=hides(change)) for change in rows]),
+            "after": ("object", [_shown(change.after, hidden=hides(change)) for change in rows]),
+        },
+        index=["path"],
+        chosen=chosen,
+        run_ids=(found.before.run_id, found.after.run_id),
+    )
+
+
+def _shown(value: object, *, hidden: bool) -> object:
+    return MASK if hidden and value is not None else mask_secrets(value)
+
+
+def _checkpoint(side: Side, source: Any) -> WorkflowCheckpoint:
+    if isinstance(side, WorkflowCheckpoint):
+        return side
+    storage = source if isinstance(source, CheckpointStorage) else getattr(source, "storage", None)
+    if not isinstance(storage, CheckpointStorage):
+        msg = (
+            f"{side!r} has to be looked up, but source is {source!r}. "
+            "Give the storage, or the run that saved it: source=storage."
+        )
+        raise TypeError(msg)
+    return run_sync(storage.load(side.checkpoint_id if isinstance(side, CheckpointInfo) else side))

@@ -1,0 +1,174 @@
+"""What differs between two checkpoints, as lines of text and as a table; secrets masked, everything escaped."""
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from agentbench.checkpoints.changes import CheckpointChange, path_text
+from agentbench.notebook.escaping import MASK, esc, is_secret_name, preview
+from agentbench.notebook.markup import MAX_ROWS, Markup, Table, element
+from agentbench.notebook.redaction import mask_secrets
+from agentbench.notebook.style import read_static
+
+__all__ = ["change_line", "diff_bundle", "diff_text", "hides", "shown_path"]
+
+_SIGNS = {"added": "+", "removed": "-", "changed": "~", "reordered": ">"}
+_LINE_LIMIT = 80
+_CELL_LIMIT = 300
+_LED_BY = 20
+
+_MOST_WORDS = 400
+_LONGEST_RUN = 60
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+def diff_text(diff: Any, *, limit: int | None = None, secrets: bool = False) -> str:
+    """Return a diff as text: a line about each checkpoint and one per change.
+
+    Args:
+        diff: A `CheckpointDiff`.
+        limit: At most so many changes; the others are counted.
+        secrets: Show them.
+    """
+    lines = [f"CheckpointDiff: {_counts(diff)}", *(f"  {side:6}  {text}" for side, text in _sides(diff))]
+    lines += (change_line(change, secrets=secrets) for change in diff.changes[:limit])
+    if limit is not None and len(diff) > limit:
+        lines.append(f"… {len(diff) - limit:,} more")
+    return "\n".join(lines)
+
+
+def change_line(change: CheckpointChange, *, secrets: bool = False) -> str:
+    """Return a change as one line, such as `+ state.conv[12] = 'x'`.
+
+    Args:
+        change: What to show.
+        secrets: Show them.
+    """
+    before, after = _short_values(change, secrets=secrets)
+    path = esc(change.path if secrets else shown_path(change), into="line", limit=None)
+    if change.op == "added":
+        what = f" = {after}"
+    elif change.op == "removed":
+        what = f" = {before}"
+    else:
+        what = f": {'reordered ' if change.op == 'reordered' else ''}{before} -> {after}"
+    return f"{_SIGNS[change.op]} {path}{what}"
+
+
+def diff_bundle(diff: Any) -> dict[str, Any]:
+    """A diff as a table with the changed words marked, and as the lines of `diff_text`."""
+    rows: list[Sequence[object]] = [_cells(change) for change in diff.changes[:MAX_ROWS]]
+    rows += [()] * (len(diff) - len(rows))  # only counted
+    html = element(
+        "div",
+        element("style", Markup(read_static("views.css") + read_static("diff.css"))),
+        element("p", element("b", "CheckpointDiff"), element("span", _counts(diff)), class_="ab_head"),
+        Table("Checkpoints", ("", "checkpoint"), list(_sides(diff))).html(),
+        Table("Changes", ("", "path", "before", "after"), rows).html() if rows else None,
+        class_="ab_view",
+    )
+    return {"text/plain": diff_text(diff, limit=MAX_ROWS), "text/html": str(html)}
+
+
+def hides(change: CheckpointChange) -> bool:
+    """Whether a change is about something that is kept under a secret's name."""
+    return any(map(is_secret_name, change.keys))
+
+
+def shown_path(change: CheckpointChange) -> str:
+    """The path of a change, as far as it tells no secret."""
+    secret = next((place for place, key in enumerate(change.keys) if is_secret_name(key)), None)
+    return change.path if secret is None else path_text(change.keys[: secret + 1])
+
+
+# ---- heads ------------------------------------------------------------------------------------------------------
+
+
+def _counts(diff: Any) -> str:
+    counts = Counter(change.op for change in diff)
+    return ", ".join(f"{counts[op]:,} {op}" for op in _SIGNS if counts[op]) or "no difference"
+
+
+def _sides(diff: Any) -> Iterator[tuple[str, str]]:
+    for side, info in (("before", diff.before), ("after", diff.after)):
+        facts = f"{info.checkpoint_id}  chain {info.workflow_name}, superstep {info.iteration}, {info.timestamp}"
+        yield side, esc(facts, into="line", limit=400)
+
+
+# ---- values in a line -------------------------------------------------------------------------------------------
+
+
+def _short_values(change: CheckpointChange, *, secrets: bool) -> tuple[str, str]:
+    before, after = change.before, change.after
+    if not secrets:
+        if hides(change):
+            return MASK, MASK
+        before, after = mask_secrets(before), mask_secrets(after)
+    start = 0
+    if isinstance(before, str) and isinstance(after, str):
+        same = next((at for at, (x, y) in enumerate(zip(before, after, strict=False)) if x != y), 0)
+        start = max(0, same - _LED_BY) if max(len(before), len(after)) > _LINE_LIMIT else 0
+    return _short(before, start), _short(after, start)
+
+
+def _short(value: object, start: int) -> str:
+    """A value as one line; of a text the part from `start` on."""
+    if isinstance(value, str) and value != MASK:
+        cut = len(value) - start > _LINE_LIMIT
+        text = f"{'…' if start else ''}{value[start : start + _LINE_LIMIT]!r}{'…' if cut else ''}"
+    else:
+        text = preview(value, limit=_LINE_LIMIT)
+        text = text if len(text) <= _LINE_LIMIT else text[: _LINE_LIMIT - 1] + "…"
+    return esc(text, into="line", limit=None)
+
+
+# ---- values in a table ------------------------------------------------------------------------------------------
+
+
+def _cells(change: CheckpointChange) -> Sequence[object]:
+    path = element("code", esc(shown_path(change), into="line", limit=_CELL_LIMIT))
+    what = f"{_SIGNS[change.op]} {change.op}"
+    if hides(change):
+        shown = [None if value is None else MASK for value in (change.before, change.after)]
+    elif type(change.before) is str and type(change.after) is str and change.op == "changed":
+        return what, path, *_marked(change.before, change.after)
+    else:
+        quoted = change.op == "changed"  # '1' has become 1
+        shown = [_preview(value, quoted=quoted) for value in (change.before, change.after)]
+    before, after = (Markup(esc(value, limit=_CELL_LIMIT)) for value in shown)
+    return what, path, "" if change.op == "added" else before, "" if change.op == "removed" else after
+
+
+def _preview(value: object, *, quoted: bool) -> str:
+    text = preview(mask_secrets(value), limit=_CELL_LIMIT)
+    return repr(text) if quoted and isinstance(value, str) else text
+
+
+def _marked(before: str, after: str) -> tuple[Markup, Markup]:
+    """Two texts with the words marked that only one of them has; long equal stretches are left out."""
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    same = next((at for at, (x, y) in enumerate(zip(old, new, strict=False)) if x != y), min(len(old), len(new)))
+    lead = "".join(old[:same])
+    old, new = old[same:], new[same:]
+    cut = [len(words) > _MOST_WORDS for words in (old, new)]
+    old, new = old[:_MOST_WORDS], new[:_MOST_WORDS]
+    cells: tuple[list[Markup], list[Markup]] = ([_equal(lead)], [_equal(lead)])
+    for op, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for cell, tag, words in zip(cells, ("del", "ins"), (old[a:b], new[c:d]), strict=True):
+            if words:
+                text = "".join(words)
+                cell.append(_equal(text) if op == "equal" else element(tag, _text(text, _CELL_LIMIT)))
+    first, second = (element("span", *cell, "…" if is_cut else None) for cell, is_cut in zip(cells, cut, strict=True))
+    return first, second
+
+
+def _equal(text: str) -> Markup:
+    if len(text) > 2 * _LONGEST_RUN:
+        text = f"{text[:_LONGEST_RUN]} … {text[-_LONGEST_RUN:]}"
+    return _text(text, None)
+
+
+def _text(text: str, limit: int | None) -> Markup:
+    return Markup(esc(text, limit=limit))
