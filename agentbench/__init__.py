@@ -25,10 +25,13 @@ _NAMES_OF = {
         "set_runtime_defaults",
     ),
     "agentbench.checkpoints.checkpoint": ("CheckpointID", "WorkflowCheckpoint"),
+    "agentbench.checkpoints.diff": ("CheckpointDiff", "diff_checkpoints"),
+    "agentbench.checkpoints.file": ("FileCheckpointStorage",),
     "agentbench.checkpoints.fork": ("fork_checkpoint",),
     "agentbench.checkpoints.info": ("CheckpointInfo",),
     "agentbench.checkpoints.manager": ("CheckpointManager",),
     "agentbench.checkpoints.memory": ("InMemoryCheckpointStorage",),
+    "agentbench.checkpoints.redis": ("RedisCheckpointStorage",),
     "agentbench.checkpoints.storage": (
         "CheckpointStorage",
         "SupportsChainNames",

@@ -15,10 +15,14 @@ from agentbench._clock import TickingClock as TickingClock
 from agentbench._clock import set_runtime_defaults as set_runtime_defaults
 from agentbench.checkpoints.checkpoint import CheckpointID as CheckpointID
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint as WorkflowCheckpoint
+from agentbench.checkpoints.diff import CheckpointDiff as CheckpointDiff
+from agentbench.checkpoints.diff import diff_checkpoints as diff_checkpoints
+from agentbench.checkpoints.file import FileCheckpointStorage as FileCheckpointStorage
 from agentbench.checkpoints.fork import fork_checkpoint as fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo as CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager as CheckpointManager
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage as InMemoryCheckpointStorage
+from agentbench.checkpoints.redis import RedisCheckpointStorage as RedisCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage as CheckpointStorage
 from agentbench.checkpoints.storage import SupportsChainNames as SupportsChainNames
 from agentbench.checkpoints.storage import SupportsCheckpointInfos as SupportsCheckpointInfos
