@@ -59,6 +59,7 @@ class FileBackend:
         try:
             os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
             os.mkdir(folder, 0o700)
+            os.chmod(folder, 0o700)  # whatever the umask
         except FileExistsError:
             self._require_folder()
         except OSError as error:

@@ -1,0 +1,56 @@
+"""Checkpoints kept as files in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from typing import Any, Literal
+
+from agentbench.checkpoints.file_backend import FileBackend
+from agentbench.checkpoints.parted import PartedStorage
+
+
+class FileCheckpointStorage(PartedStorage):
+    """A storage that needs nothing but a folder, shared by any number of processes of one machine.
+
+    Each checkpoint is a small file `<id>.json`. What checkpoints of a chain have in common is kept once, in a file of
+    parts beside them, so that a chain grows with what is new and not with its history. Files are for their owner only
+    (mode 0600), take their place in one step, and are never written or read through links. A killed process loses
+    nothing that was saved.
+
+    Ids name files: they must not be empty, hold separators or be reserved on some system. A file that cannot be read is
+    left out of lists with a warning in the log, and never hides the others.
+
+    Args:
+        storage_path: The folder; made with its parents (mode 0700) if it is not there.
+        allowed_checkpoint_types: With `codec="pickle"`: more types that may be unpickled, as `"module:qualname"`;
+            `{"*"}` allows all. Not needed otherwise.
+        codec: `"json"` keeps checkpoints as tagged JSON, without pickle. `"pickle"` writes whole checkpoints in the
+            pickled format of agent-framework, and reads both. Unpickling runs code of whoever wrote the files: only for
+            folders that nobody else can write to.
+        fsync: Whether what was saved must survive a power cut, and not only a killed process. Slower by some
+            milliseconds per checkpoint.
+        keep_last: How many checkpoints of each chain to keep; `None` keeps all.
+
+    Raises:
+        WorkflowCheckpointException: There is no such folder, and it cannot be made.
+        ValueError: `codec` is not known, or `keep_last` is less than 1.
+    """
+
+    def __init__(
+        self,
+        storage_path: str | os.PathLike[str],
+        *,
+        allowed_checkpoint_types: Collection[str] | None = None,
+        codec: Literal["json", "pickle"] = "json",
+        fsync: bool = False,
+        keep_last: int | None = None,
+    ) -> None:
+        if codec not in ("json", "pickle"):
+            message = f'codec is {codec!r}; expected "json" or "pickle".'
+            raise ValueError(message)
+        self._path = os.path.abspath(os.fspath(storage_path))
+        super().__init__(FileBackend(self._path, fsync=fsync), keep_last=keep_last)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._path!r})"
