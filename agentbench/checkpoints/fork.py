@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentbench._copying import isolate_or_same
+from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.guarded import awaitable, checkpoint_error, lent, load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage, head_of, lineage, next_seq
 
@@ -15,7 +17,7 @@ _OF_ONE_SUPERSTEP = {keys.RUN_ID, keys.WRITERS, keys.DURATION_S}
 """What a fork does not take over: no run wrote it, no executor ran for it."""
 
 
-async def fork_checkpoint(
+async def fork_checkpoint(  # noqa: PLR0913 - the published signature
     storage: CheckpointStorage,
     checkpoint_id: CheckpointID,
     *,
@@ -24,6 +26,8 @@ async def fork_checkpoint(
     messages: Mapping[str, Sequence[Any]] | None = None,
     with_history: bool = False,
     metadata: Mapping[str, Any] | None = None,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
 ) -> CheckpointInfo:
     """Save an edited sibling of a checkpoint, from which a run can go on in another direction.
 
@@ -42,6 +46,8 @@ async def fork_checkpoint(
         with_history: Copy what led to the original to the other chain first, so that this chain stands alone; the fork
             then follows the copy of the original. Nothing to do on the original's own chain.
         metadata: Added to that of the fork. `seq`, `source`, `forked_from` and `sizes` are always the fork's own.
+        clock: Gives its timestamp; by default the clock of the process.
+        ids: Gives its id, and those of copies; by default the ids of the process.
 
     Returns:
         The fork, ready to be loaded or resumed from.
@@ -54,15 +60,18 @@ async def fork_checkpoint(
         if isinstance(sent, (str, bytes)) or not isinstance(sent, Sequence):
             msg = f"messages of {source!r} are {sent!r}; expected a list of WorkflowMessages."
             raise TypeError(msg)
-    original = isolate_or_same(await storage.load(checkpoint_id))
+    clock, ids = clock or runtime_defaults().clock, ids or runtime_defaults().ids
+    original = await load_checkpoint(storage, checkpoint_id)
     chain = original.workflow_name if workflow_name is None else workflow_name
     seq = next_seq(await head_of(storage, chain))
     past: list[WorkflowCheckpoint] = []
     if with_history and chain != original.workflow_name:
-        past = await _copied_history(storage, checkpoint_id, chain, seq)
+        past = await _copied_history(storage, checkpoint_id, chain, seq, ids)
     fork = WorkflowCheckpoint(
         chain,
         original.graph_signature_hash,
+        checkpoint_id=ids.new_id("cp"),
+        timestamp=iso_utc(clock.time_ns()),
         previous_checkpoint_id=past[-1].checkpoint_id if past else checkpoint_id,
         messages=original.messages if messages is None else {key: list(sent) for key, sent in messages.items()},
         state={**original.state, **(state_updates or {})},
@@ -86,15 +95,15 @@ async def fork_checkpoint(
 
 
 async def _copied_history(
-    storage: CheckpointStorage, checkpoint_id: CheckpointID, chain: str, first_seq: int
+    storage: CheckpointStorage, checkpoint_id: CheckpointID, chain: str, first_seq: int, ids: IdSource
 ) -> list[WorkflowCheckpoint]:
     """Make copies for another chain of what led to a checkpoint, it included, oldest first."""
     copies: list[WorkflowCheckpoint] = []
     previous: CheckpointID | None = None
     for place, info in enumerate(await lineage(storage, checkpoint_id)):
-        content = isolate_or_same(await storage.load(info.checkpoint_id)).to_dict()
-        del content["checkpoint_id"]
-        copy = WorkflowCheckpoint.from_dict({**content, "workflow_name": chain, "previous_checkpoint_id": previous})
+        content = (await load_checkpoint(storage, info.checkpoint_id)).to_dict()
+        links = {"workflow_name": chain, "checkpoint_id": ids.new_id("cp"), "previous_checkpoint_id": previous}
+        copy = WorkflowCheckpoint(**{**content, **links})
         copy.metadata = {**copy.metadata, keys.SEQ: first_seq + place, keys.FORKED_FROM: info.checkpoint_id}
         copies.append(copy)
         previous = copy.checkpoint_id
@@ -105,8 +114,12 @@ async def _save_all(storage: CheckpointStorage, checkpoints: Sequence[WorkflowCh
     saved: list[CheckpointID] = []
     try:
         for checkpoint in checkpoints:
-            saved.append(await storage.save(checkpoint))  # noqa: PERF401  needed when a later one fails
-    except BaseException:
+            saved.append(checkpoint.checkpoint_id)  # before: it may have arrived although the save fails
+            await awaitable(storage.save(lent(storage, checkpoint)), storage, "save")
+    except BaseException as error:
         for checkpoint_id in saved:
-            await storage.delete(checkpoint_id)
+            with contextlib.suppress(Exception):  # what made the save fail is what matters
+                await storage.delete(checkpoint_id)
+        if isinstance(error, Exception):
+            raise checkpoint_error(error, f"The fork {checkpoints[-1].checkpoint_id!r} was not saved") from error
         raise

@@ -21,10 +21,28 @@ ResultT = TypeVar("ResultT")
 def keeps_copies(storage: object) -> bool:
     """Tell whether a storage promises, by `keeps_copies = True` in its class, to copy what it saves and loads.
 
+    A subclass that saves or loads in its own way does not inherit the promise; it may give it again.
+
     Args:
         storage: Any.
     """
-    return getattr(type(storage), "keeps_copies", False) is True
+    for cls in type(storage).__mro__:
+        own = vars(cls)
+        if "keeps_copies" in own:
+            return own["keeps_copies"] is True
+        if "save" in own or "load" in own:
+            return False
+    return False
+
+
+def lent(storage: object, checkpoint: WorkflowCheckpoint) -> WorkflowCheckpoint:
+    """Return a checkpoint as it may be given to a storage: itself, or a copy for one that may keep what it gets.
+
+    Args:
+        storage: Any.
+        checkpoint: What is to be saved.
+    """
+    return checkpoint if keeps_copies(storage) else isolate_or_same(checkpoint)
 
 
 async def load_checkpoint(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from typing import Protocol, runtime_checkable
 
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.guarded import awaitable, load_checkpoint
+from agentbench.checkpoints.guarded import awaitable, checkpoint_error, load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import seq_of
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
@@ -229,11 +229,17 @@ async def head_of(storage: CheckpointStorage, workflow_name: str) -> CheckpointI
     Args:
         storage: Any.
         workflow_name: The chain.
+
+    Raises:
+        WorkflowCheckpointException: It cannot be read.
     """
     if isinstance(storage, SupportsCheckpointInfos):
         newest = await storage.list_infos(workflow_name=workflow_name, limit=1)
         return newest[-1] if newest else None
-    latest = await awaitable(storage.get_latest(workflow_name=workflow_name), storage, "get_latest")
+    try:
+        latest = await awaitable(storage.get_latest(workflow_name=workflow_name), storage, "get_latest")
+    except Exception as error:
+        raise checkpoint_error(error, f"The latest checkpoint of chain {workflow_name!r} cannot be read") from error
     return None if latest is None else CheckpointInfo.of(latest)
 
 

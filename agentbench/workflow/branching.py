@@ -28,6 +28,6 @@ def queued_messages(messages: Mapping[str, Sequence[Any]], workflow: Workflow) -
     return queued
 
 
-def on_chain(options: RunOptions, chain: str | None) -> RunOptions:
-    """The same options for another chain; for None the same chain."""
-    return options if chain is None else replace(options, chain=chain)
+def on_chain(options: RunOptions, chain: str) -> RunOptions:
+    """The same options for this chain."""
+    return replace(options, chain=chain)

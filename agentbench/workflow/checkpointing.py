@@ -9,7 +9,7 @@ from agentbench._clock import Clock, IdSource, iso_utc
 from agentbench._copying import isolate_or_same
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.guarded import awaitable, checkpoint_error, keeps_copies
+from agentbench.checkpoints.guarded import awaitable, checkpoint_error, lent
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import SupportsCheckpointInfos, head_of, save_if_head
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
@@ -68,7 +68,6 @@ class CheckpointWriter:
         self._strict = strict
         self._check_head = check_head
         self._keepers = [e for e in workflow.executors.values() if e.keeps_state]
-        self._copies = keeps_copies(storage)
         # Sequence number of the chain's newest checkpoint, as far as is known here.
         self._head_seq: int | None = None
         #: Id of the checkpoint that the next one follows.
@@ -167,11 +166,11 @@ class CheckpointWriter:
         return state
 
     async def _put(self, checkpoint: WorkflowCheckpoint) -> None:
-        lent = checkpoint if self._copies else isolate_or_same(checkpoint)
+        given = lent(self._storage, checkpoint)
         if self._check_head:
-            await save_if_head(self._storage, lent, checkpoint.metadata[keys.SEQ] - 1)
+            await save_if_head(self._storage, given, checkpoint.metadata[keys.SEQ] - 1)
         else:
-            await awaitable(self._storage.save(lent), self._storage, "save")
+            await awaitable(self._storage.save(given), self._storage, "save")
 
     async def _find_head(self) -> int:
         """Sequence number of the chain's newest checkpoint; 0 for an empty chain."""

@@ -445,9 +445,12 @@ class WorkflowRun(Displayable):
             chain: key of the new branch's checkpoints; default: the same.
             workflow: instance for the new run; default: this one, which makes this handle read-only.
 
+        Returns:
+            The new run. Its checkpoints and the edited copy are all of one chain.
+
         Raises:
-            WorkflowCheckpointException: there is no checkpoint to fork from.
-            RuntimeError: a superstep is being executed.
+            WorkflowCheckpointException: there is no checkpoint to fork from, or it belongs to another graph.
+            RuntimeError: a superstep is being executed, or `workflow` runs.
             ValueError: messages name a source that the graph has not.
             TypeError: messages are not lists.
         """
@@ -457,12 +460,18 @@ class WorkflowRun(Displayable):
             msg = "There is no checkpoint to fork from. Pass checkpoint_storage= to start(), or step once."
             raise WorkflowCheckpointException(msg)
         target = workflow or self.workflow
+        target.require_free(self)
+        checkpoint_id = origin if isinstance(origin, str) else origin.checkpoint_id
+        require_same_graph(target, await load_checkpoint(self._storage, checkpoint_id))
+        options = on_chain(self._options, chain or self._options.chain or self.workflow.name)
         copied = await fork_checkpoint(
             self._storage,
-            origin if isinstance(origin, str) else origin.checkpoint_id,
-            workflow_name=chain,
+            checkpoint_id,
+            workflow_name=options.chain,
             state_updates=state_updates,
             messages=None if messages is None else queued_messages(messages, target),
+            clock=options.clock,
+            ids=options.ids,
         )
         if target is self.workflow:
             self.workflow.runner.disown()
@@ -470,7 +479,7 @@ class WorkflowRun(Displayable):
             self._read_only = True
             self.workflow.release(self)
         given = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
-        return WorkflowRun(target, given, on_chain(self._options, chain))
+        return WorkflowRun(target, given, options)
 
     def __repr__(self) -> str:
         pause = f", paused: {self._pause_reason}" if self._pause_reason is not None else ""

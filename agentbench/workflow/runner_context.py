@@ -12,6 +12,7 @@ from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.workflow.event_log import EventLog
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflow.message import MessageType, WorkflowMessage, internal_source
+from agentbench.workflow.run_kwargs import RUN_KWARGS
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -317,7 +318,7 @@ class InProcRunnerContext:
             graph_signature_hash,
             previous_checkpoint_id=previous_checkpoint_id,
             messages={source: list(queued) for source, queued in self.messages.items()},
-            state=state.export_state(),
+            state={key: value for key, value in state.export_state().items() if key != RUN_KWARGS},  # may hold secrets
             pending_request_info_events=dict(self.requests),
             iteration_count=iteration_count,
             metadata=dict(metadata or {}),
@@ -326,7 +327,9 @@ class InProcRunnerContext:
 
     async def load_checkpoint(self, checkpoint_id: str) -> WorkflowCheckpoint:
         """Load a checkpoint. WorkflowCheckpointException without a storage or for an unknown id."""
-        return await self._need_storage().load(checkpoint_id)
+        from agentbench.checkpoints.guarded import load_checkpoint  # noqa: PLC0415 - as above
+
+        return await load_checkpoint(self._need_storage(), checkpoint_id)
 
     async def apply_checkpoint(self, checkpoint: WorkflowCheckpoint) -> None:
         """Replace messages and open requests by those of the checkpoint."""

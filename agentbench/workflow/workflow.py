@@ -288,7 +288,7 @@ class Workflow(Displayable):
             Exception: what a handler raised, as is.
         """
         _check_combination(message, responses, checkpoint_id)
-        self._check_free()
+        self.require_free()
         options = _checked(options)
         given = RunInput(
             message=ABSENT if message is None else message,
@@ -385,7 +385,8 @@ class Workflow(Displayable):
     def _owner(self) -> Execution | WorkflowRun | None:
         return None if self._active is None else self._active()
 
-    def _check_free(self, asking: object = None) -> None:
+    def require_free(self, asking: object = None) -> None:
+        """Raise WorkflowBusyError while a run other than `asking` holds the instance."""
         owner = self._owner()
         if owner is None or owner is asking:
             return
@@ -400,7 +401,7 @@ class Workflow(Displayable):
 
     def acquire(self, owner: Execution | WorkflowRun) -> None:
         """Take the instance for one run. WorkflowBusyError while another holds it."""
-        self._check_free(owner)
+        self.require_free(owner)
         former = self._owner()
         if former is not None and former is not owner and not isinstance(former, Execution):
             former.give_way()
@@ -421,7 +422,7 @@ class Workflow(Displayable):
         Raises:
             RuntimeError: the instance is running.
         """
-        self._check_free()
+        self.require_free()
         context = self.runner.context
         context.reset_for_new_run()
         context.requests = {}
