@@ -58,7 +58,7 @@ class RedisCheckpointStorage(PartedStorage):
     ) -> None:
         backend = RedisBackend(url_or_client, prefix=prefix)
         super().__init__(backend, keep_last=keep_last)
-        self._shown = f"RedisCheckpointStorage({backend.place!r}, prefix={prefix!r})"
+        self._place, self._prefix = backend.place, prefix
 
     def __repr__(self) -> str:
-        return self._shown
+        return f"{type(self).__name__}({self._place!r}, prefix={self._prefix!r})"
