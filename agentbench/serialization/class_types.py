@@ -171,7 +171,7 @@ def is_model(cls: type) -> bool:
 
 def _model_type(cls: Any) -> StateType:
     name = stored_type(cls)
-    names = tuple(cls.__pydantic_fields__)
+    names = tuple(cls.model_fields)
     derived = {name for base in cls.__mro__ for name, found in vars(base).items() if isinstance(found, cached_property)}
     expected = {*names, *derived}
 
@@ -199,7 +199,7 @@ def read_model(found: Any) -> Any:
     cls = find_class(name)
     if not is_model(cls):
         raise UnknownStoredTypeError(str(name), "which is no pydantic model here. Load the module that defined it")
-    known, extra, private = cls.__pydantic_fields__, rest.get("extra"), rest.get("private", {})
+    known, extra, private = cls.model_fields, rest.get("extra"), rest.get("private", {})
     _refuse_unknown(cls, values, known)
     _refuse_unknown(cls, private, cls.__private_attributes__)
     if extra is not None:
@@ -218,6 +218,10 @@ def _all_private(cls: Any, private: dict[str, Any]) -> dict[str, Any] | None:
     return {**private, **_without_undefined(unset)} if declared else None
 
 
+def _looks_at_others(field: Any) -> bool:
+    return bool(getattr(field, "default_factory_takes_validated_data", False))  # absent before pydantic 2.10
+
+
 def _without_undefined(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: item for key, item in values.items() if type(item).__name__ != "PydanticUndefinedType"}
 
@@ -230,7 +234,8 @@ def _with_defaults(cls: type, known: Mapping[str, Any], values: dict[str, Any]) 
         elif field.is_required():
             raise _lacking(cls, key)
         else:
-            complete[key] = field.get_default(call_default_factory=True, validated_data=complete)
+            needed = {"validated_data": complete} if _looks_at_others(field) else {}
+            complete[key] = field.get_default(call_default_factory=True, **needed)
     return complete
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from agentbench._copying import register_frozen
+from agentbench.exceptions import MissingExtraError
 
 T = TypeVar("T")
 
@@ -42,15 +43,16 @@ _MODULE_OF_TAG: Final[Mapping[str, str]] = {
     "workflow_event": "agentbench.workflow.state_types",
     "ndarray": "agentbench.notebook.array_types",
     "numpy_scalar": "agentbench.notebook.array_types",
-    "dataframe": "agentbench.notebook.array_types",
-    "series": "agentbench.notebook.array_types",
-    "pandas_index": "agentbench.notebook.array_types",
-    "pandas_timestamp": "agentbench.notebook.array_types",
+    "dataframe": "agentbench.notebook.frame_types",
+    "series": "agentbench.notebook.frame_types",
+    "pandas_index": "agentbench.notebook.frame_types",
+    "pandas_array": "agentbench.notebook.frame_types",
+    "pandas_scalar": "agentbench.notebook.frame_types",
 }
 _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
     "agentbench": "agentbench.workflow.state_types",
     "numpy": "agentbench.notebook.array_types",
-    "pandas": "agentbench.notebook.array_types",
+    "pandas": "agentbench.notebook.frame_types",
 }
 
 
@@ -93,6 +95,9 @@ def type_of_tag(tag: str) -> StateType | None:
     """Find what a tag stands for."""
     found = _BY_TAG.get(tag)
     if found is None and tag in _MODULE_OF_TAG:
-        import_module(_MODULE_OF_TAG[tag])
+        try:
+            import_module(_MODULE_OF_TAG[tag])
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("notebook", str(error.name), purpose=f"read a stored {tag}") from error
         found = _BY_TAG.get(tag)
     return found

@@ -1,0 +1,90 @@
+"""How numpy arrays and scalars are stored: type, shape and bytes; arrays of Python objects item by item. No pickle."""
+
+from __future__ import annotations
+
+import math
+from base64 import b64decode, b64encode
+from typing import Any, Final
+
+import numpy as np
+
+from agentbench.exceptions import UnstorableValueError
+from agentbench.serialization.registry import register_type
+
+#: Scalars that a number or text of Python stands for exactly.
+_PLAIN: Final = frozenset({"?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"})
+
+
+def _write_array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    dtype = array.dtype
+    found: dict[str, Any] = {"dtype": _write_dtype(dtype), "shape": list(array.shape)}
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        found["order"] = "F"
+        array = array.T
+    if dtype.kind in "OT":
+        found["items"] = array.ravel().tolist()
+    else:
+        found["bytes"] = b64encode(array.tobytes()).decode()
+    return found
+
+
+def _write_dtype(dtype: np.dtype[Any]) -> Any:
+    if dtype.hasobject and dtype.kind not in "OT":
+        reason = "It has fields that are Python objects. Give each of them an array of its own."
+        raise UnstorableValueError(np.ndarray, reason)
+    if dtype.kind == "T":
+        if dtype != np.dtypes.StringDType():
+            raise UnstorableValueError(
+                np.ndarray, "Its texts have a missing value of their own. Use an array of objects."
+            )
+        return "T"
+    return dtype.str if dtype.names is None and dtype.subdtype is None else np.lib.format.dtype_to_descr(dtype)
+
+
+def _read_array(found: dict[str, Any]) -> np.ndarray[Any, Any]:
+    dtype, shape, order = _read_dtype(found["dtype"]), tuple(found["shape"]), found.get("order", "C")
+    if dtype.kind not in "OT":
+        buffer = bytearray(b64decode(found["bytes"], validate=True))
+        _require_size(len(buffer), dtype.itemsize * math.prod(shape))
+        return np.ndarray(shape, dtype, buffer, order=order)
+    items = found["items"]
+    _require_size(len(items), math.prod(shape))
+    flat = np.empty(len(items), dtype)
+    for place, item in enumerate(items):  # assigned at once, lists among them would be taken for rows
+        flat[place] = item
+    return flat.reshape(shape, order=order) if order == "C" else flat.reshape(shape[::-1]).T
+
+
+def _read_dtype(description: Any) -> np.dtype[Any]:
+    if description == "T":
+        return np.dtypes.StringDType()
+    return np.lib.format.descr_to_dtype(description)
+
+
+def _require_size(found: int, expected: int) -> None:
+    if found != expected:
+        message = f"{found} bytes or items, expected {expected}"
+        raise ValueError(message)
+
+
+def _write_scalar(scalar: Any) -> list[Any]:
+    dtype = scalar.dtype
+    if dtype.char in _PLAIN:
+        return [dtype.str, scalar.item()]
+    if dtype.char == "U":
+        return ["U", "".join((scalar,))]  # str() would drop zeros at its end
+    if dtype.char == "S":
+        return ["S", b"".join((scalar,))]
+    return [_write_dtype(dtype), {"bytes": b64encode(np.asarray(scalar).tobytes()).decode()}]
+
+
+def _read_scalar(found: Any) -> Any:
+    description, item = found
+    if isinstance(item, dict):
+        return _read_array({"dtype": description, "shape": [], **item})[()]
+    return np.dtype(description).type(item)
+
+
+register_type(np.ndarray, "ndarray", _write_array, _read_array)
+for _cls in {*np.sctypeDict.values()} - {np.object_}:
+    register_type(_cls, "numpy_scalar", _write_scalar, _read_scalar, frozen=_cls is not np.void)
