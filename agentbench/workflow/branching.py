@@ -1,13 +1,11 @@
-"""What a branch of a run differs in: the messages that wait, and the chain that its checkpoints join."""
+"""What a branch of a run differs in: the messages that wait."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage
-from agentbench.workflow.options import RunOptions
 
 if TYPE_CHECKING:
     from agentbench.workflow.workflow import Workflow
@@ -26,8 +24,3 @@ def queued_messages(messages: Mapping[str, Sequence[Any]], workflow: Workflow) -
             raise TypeError(msg)
         queued[source] = [v if isinstance(v, WorkflowMessage) else WorkflowMessage(v, source) for v in values]
     return queued
-
-
-def on_chain(options: RunOptions, chain: str) -> RunOptions:
-    """The same options for this chain."""
-    return replace(options, chain=chain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
@@ -13,7 +14,7 @@ from agentbench.checkpoints.guarded import load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
 from agentbench.workflow.boundary import PauseReason
-from agentbench.workflow.branching import on_chain, queued_messages
+from agentbench.workflow.branching import queued_messages
 from agentbench.workflow.breakpoints import Breakpoints, Predicate
 from agentbench.workflow.checkpointing import committed_state
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
@@ -463,7 +464,7 @@ class WorkflowRun(Displayable):
         target.require_free(self)
         checkpoint_id = origin if isinstance(origin, str) else origin.checkpoint_id
         require_same_graph(target, await load_checkpoint(self._storage, checkpoint_id))
-        options = on_chain(self._options, chain or self._options.chain or self.workflow.name)
+        options = replace(self._options, chain=chain or self._options.chain or self.workflow.name)
         copied = await fork_checkpoint(
             self._storage,
             checkpoint_id,
