@@ -60,10 +60,10 @@ def connect(url_or_client: str | RedisClient) -> Connected:
     redis = require("redis", extra="redis", purpose="keep checkpoints in Redis")
     if isinstance(url_or_client, str):
         client = _client_for(redis, url_or_client)
-        return Connected(client, _place_of(client), is_own=True)
+        return Connected(client, _place_of(redis, client), is_own=True)
     if isinstance(url_or_client, require("redis.asyncio", extra="redis", purpose="keep checkpoints in Redis").Redis):
         client = _blocking_twin(redis, url_or_client)
-        return Connected(client, _place_of(client), is_own=True)
+        return Connected(client, _place_of(redis, client), is_own=True)
     command = getattr(url_or_client, "execute_command", None)
     if isinstance(url_or_client, type) or not callable(command) or inspect.iscoroutinefunction(command):
         kind = url_or_client if isinstance(url_or_client, type) else type(url_or_client)
@@ -72,7 +72,7 @@ def connect(url_or_client: str | RedisClient) -> Connected:
             "'redis://localhost:6379/0', a redis.Redis, a redis.asyncio.Redis or a redis.RedisCluster."
         )
         raise TypeError(message)
-    return Connected(url_or_client, _place_of(url_or_client), is_own=False)
+    return Connected(url_or_client, _place_of(redis, url_or_client), is_own=False)
 
 
 def _client_for(redis: Any, url: str) -> Any:
@@ -115,10 +115,12 @@ def _retry() -> Any:
     return retry.Retry(backoff.ExponentialBackoff(cap=0.2, base=0.02), _RETRIES)
 
 
-def _place_of(client: Any) -> str:
-    settings = getattr(getattr(client, "connection_pool", None), "connection_kwargs", {})
+def _place_of(redis: Any, client: Any) -> str:
+    pool = getattr(client, "connection_pool", None)
+    settings = getattr(pool, "connection_kwargs", {})
     if "path" in settings:
         return f"unix://{settings['path']}?db={settings.get('db') or 0}"
     if "host" in settings:
-        return f"redis://{settings['host']}:{settings.get('port', 6379)}/{settings.get('db') or 0}"
+        scheme = "rediss" if issubclass(pool.connection_class, redis.SSLConnection) else "redis"  # type: ignore[union-attr]
+        return f"{scheme}://{settings['host']}:{settings.get('port', 6379)}/{settings.get('db') or 0}"
     return type(client).__qualname__

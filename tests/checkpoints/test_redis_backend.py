@@ -335,7 +335,7 @@ def test_a_sweep_that_is_never_alone_leaves_the_parts_to_the_next(server: Any, r
 def test_sweeps_amid_saves_never_remove_a_part_that_is_needed(redis_url: str, seed: int) -> None:
     """Two writers rely on parts that they know of, while a third one removes what is old."""
     done = threading.Event()
-    stale = []
+    stale: list[str] = []
 
     def write(name: str) -> None:
         random, backend = Random(f"{name}{seed}"), RedisBackend(redis_url, prefix="agentbench")

@@ -1,0 +1,324 @@
+"""The storage in a Redis server, as users meet it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.redis import RedisCheckpointStorage
+from agentbench.exceptions import MissingExtraError, WorkflowCheckpointException
+from agentbench.testing import storage_suite
+from tests.servers.redis import RedisServer
+
+
+def checkpoint(seq: int, chain: str = "flow", **fields: Any) -> WorkflowCheckpoint:
+    fields.setdefault("checkpoint_id", f"{chain}-{seq}")
+    return WorkflowCheckpoint(chain, "hash", iteration_count=seq, metadata={"seq": seq}, **fields)
+
+
+def conversation(length: int) -> list[str]:
+    return [f"{each:05d}".ljust(200, "x") for each in range(length)]
+
+
+@pytest.fixture
+def storage(redis_url: str) -> Iterator[RedisCheckpointStorage]:
+    pytest.importorskip("redis", reason="redis is not installed")
+    made = RedisCheckpointStorage(redis_url)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def server(storage: RedisCheckpointStorage, redis_url: str) -> Iterator[Any]:
+    """A client of the test's own."""
+    import redis
+
+    with redis.Redis.from_url(redis_url) as client:
+        yield client
+
+
+@pytest.mark.parametrize("check", storage_suite.checks(), ids=str)
+async def test_the_published_suite(check: storage_suite.StorageCheck, storage: RedisCheckpointStorage) -> None:
+    assert await check(lambda: storage)
+
+
+def test_the_module_is_imported_without_redis() -> None:
+    code = "import sys, agentbench.checkpoints.redis; sys.exit('redis' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_the_package_the_extra_is_named_at_construction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "redis", None)
+    with pytest.raises(MissingExtraError, match="keep checkpoints in Redis") as caught:
+        RedisCheckpointStorage("redis://localhost")
+    assert caught.value.command == 'pip install "agentbench[redis]"'
+
+
+# ------------------------------------------------------------------------------------------------------ what is written
+
+
+async def test_a_growing_conversation_is_not_written_again_at_each_checkpoint(
+    storage: RedisCheckpointStorage, server: Any
+) -> None:
+    entries = conversation(200)
+    sizes = []
+    for seq in range(1, 201):
+        await storage.save(checkpoint(seq, state={"conversation": entries[:seq]}))
+        if seq % 100 == 0:
+            lengths = [
+                server.hstrlen("{agentbench}:parts:flow", each) for each in server.hkeys("{agentbench}:parts:flow")
+            ]
+            sizes.append(sum(lengths))
+
+    assert sizes[1] < 2.5 * sizes[0] < 2.5 * 5 * 100 * 200
+    assert (await storage.load("flow-150")).state == {"conversation": entries[:150]}
+
+
+async def test_old_checkpoints_and_their_parts_go_as_new_ones_come(redis_url: str, server: Any) -> None:
+    storage = RedisCheckpointStorage(redis_url, keep_last=3)
+    for seq in range(1, 101):
+        await storage.save(checkpoint(seq, state={"text": f"{seq} " * 1000}))
+
+    assert await storage.list_checkpoint_ids(workflow_name="flow") == ["flow-98", "flow-99", "flow-100"]
+    assert server.hlen("{agentbench}:parts:flow") < 30
+    assert (await storage.load("flow-98")).state == {"text": "98 " * 1000}
+    storage.close()
+
+
+async def test_deleting_frees_what_only_the_deleted_one_needed(storage: RedisCheckpointStorage, server: Any) -> None:
+    shared = "shared " * 1000
+    await storage.save(checkpoint(1, state={"a": shared, "b": "one " * 1000}))
+    await storage.save(checkpoint(2, state={"a": shared, "b": "two " * 1000}))
+    assert await storage.delete("flow-1")
+
+    assert server.hlen("{agentbench}:parts:flow") == 2
+    assert (await storage.load("flow-2")).state == {"a": shared, "b": "two " * 1000}
+
+
+# ---------------------------------------------------------------------------------------------- several writers at once
+
+RIVAL = """
+import asyncio, sys
+import redis
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.redis import RedisCheckpointStorage
+from agentbench.exceptions import WorkflowBusyError
+
+async def compete(storage, name):
+    wins = 0
+    for seq in range(1, 101):
+        each = WorkflowCheckpoint("flow", "hash", checkpoint_id=f"{name}{seq}", metadata={"seq": seq})
+        each.state["n"] = ["x" * 100] * seq
+        try:
+            await storage.save_if_head(each, seq - 1)
+            wins += 1
+        except WorkflowBusyError:
+            pass
+    return wins
+
+url, name = sys.argv[1:]
+gate = redis.Redis.from_url(url)
+storage = RedisCheckpointStorage(url)
+gate.rpush("ready", name)
+gate.blpop("gate")
+print(asyncio.run(compete(storage, name)))
+storage.close()
+"""
+
+
+def test_of_two_processes_exactly_one_moves_the_chain_on_each_time(
+    storage: RedisCheckpointStorage, server: Any, redis_url: str
+) -> None:
+    rivals = [
+        subprocess.Popen([sys.executable, "-c", RIVAL, redis_url, name], stdout=subprocess.PIPE, text=True)
+        for name in "ab"
+    ]
+    for _ in rivals:
+        assert server.blpop("ready", timeout=60)
+    server.rpush("gate", "go", "go")
+    wins = [int(rival.communicate()[0]) for rival in rivals]
+
+    infos = asyncio.run(storage.list_infos(workflow_name="flow"))
+    assert [info.seq for info in infos] == list(range(1, 101))
+    assert sum(wins) == 100
+    for info in infos:
+        assert asyncio.run(storage.load(info.checkpoint_id)).state == {"n": ["x" * 100] * info.seq}
+
+
+def test_pruning_amid_saves_leaves_every_checkpoint_whole(storage: RedisCheckpointStorage, redis_url: str) -> None:
+    entries = conversation(120)
+    done = threading.Event()
+
+    def write(name: str) -> None:
+        async def save_all() -> None:
+            for seq in range(1, 121):
+                each = checkpoint(seq, checkpoint_id=f"{name}{seq}", state={"own": [name, *entries[:seq]], "seq": seq})
+                await writer.save(each)
+
+        writer = RedisCheckpointStorage(redis_url)
+        asyncio.run(save_all())
+        writer.close()
+
+    def prune() -> None:
+        async def prune_on() -> None:
+            while not done.is_set():
+                await pruner.prune(workflow_name="flow", keep=5)
+
+        pruner = RedisCheckpointStorage(redis_url)
+        asyncio.run(prune_on())
+        pruner.close()
+
+    writers = [threading.Thread(target=write, args=(name,)) for name in "ab"]
+    pruner = threading.Thread(target=prune)
+    for thread in (*writers, pruner):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    done.set()
+    pruner.join()
+
+    listed = asyncio.run(storage.list_checkpoints(workflow_name="flow"))
+    assert {"a120", "b120"} <= {each.checkpoint_id for each in listed}
+    for each in listed:
+        name, seq = each.checkpoint_id[0], each.iteration_count
+        assert each.state == {"own": [name, *entries[:seq]], "seq": seq}
+
+
+FORKED = """
+import asyncio, os, sys
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.redis import RedisCheckpointStorage
+
+def save(seq):
+    each = WorkflowCheckpoint("flow", "hash", checkpoint_id=f"flow-{seq}", metadata={"seq": seq})
+    each.state["n"] = list(range(seq))
+    asyncio.run(storage.save(each))
+
+storage = RedisCheckpointStorage(sys.argv[1])
+save(1)
+child = os.fork()
+for seq in range(2, 30):
+    save(seq + 100 * (child == 0))
+    assert asyncio.run(storage.get_latest(workflow_name="flow")) is not None
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+storage.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_storage_goes_on_in_a_forked_process(storage: RedisCheckpointStorage, redis_url: str) -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED, redis_url], check=True)
+
+    seqs = [1, *range(2, 30), *range(102, 130)]
+    assert asyncio.run(storage.list_checkpoint_ids(workflow_name="flow")) == [f"flow-{seq}" for seq in seqs]
+    for seq in seqs:
+        assert asyncio.run(storage.load(f"flow-{seq}")).state == {"n": list(range(seq))}
+
+
+# ------------------------------------------------------------------------------------------------------------- failures
+
+
+async def test_a_server_that_is_gone_is_an_error_without_the_password_and_is_used_again_later(
+    redis_server: RedisServer, redis_url: str, server: Any
+) -> None:
+    server.execute_command("ACL", "SETUSER", "somebody", "on", ">hush", "~*", "+@all")
+    storage = RedisCheckpointStorage(redis_url.replace("//", "//somebody:hush@"))
+    entries = conversation(50)
+    await storage.save(checkpoint(1, state={"n": entries}))
+    redis_server.stop()
+    try:
+        with pytest.raises(
+            WorkflowCheckpointException, match="'flow-2' was not saved to RedisCheckpointStorage"
+        ) as caught:
+            await storage.save(checkpoint(2, state={"n": entries}))
+        assert "Connection refused" in str(caught.value)
+        assert "hush" not in "".join(traceback.format_exception(caught.value))
+        assert "somebody" not in repr(storage)
+        with pytest.raises(WorkflowCheckpointException, match="'flow-1' was not loaded from RedisCheckpointStorage"):
+            await storage.load("flow-1")
+    finally:
+        redis_server.start()
+    server.execute_command("ACL", "SETUSER", "somebody", "on", ">hush", "~*", "+@all")
+
+    await storage.save(checkpoint(2, state={"n": [*entries, "more"]}))
+    assert (await storage.load("flow-1")).state == {"n": entries}
+    assert (await storage.load("flow-2")).state == {"n": [*entries, "more"]}
+    storage.close()
+
+
+async def test_what_a_server_forgot_is_written_again(storage: RedisCheckpointStorage, server: Any) -> None:
+    entries = conversation(50)
+    await storage.save(checkpoint(1, state={"n": entries}))
+    server.flushall()
+    await storage.save(checkpoint(2, state={"n": [*entries, "more"]}))
+
+    assert await storage.list_checkpoint_ids(workflow_name="flow") == ["flow-2"]
+    assert (await storage.load("flow-2")).state == {"n": [*entries, "more"]}
+
+
+async def test_a_full_server_is_an_error_and_keeps_what_it_has(storage: RedisCheckpointStorage, server: Any) -> None:
+    entries = conversation(50)
+    await storage.save(checkpoint(1, state={"n": entries}))
+    server.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(WorkflowCheckpointException, match=r"'flow-2' was not saved .*OutOfMemoryError"):
+            await storage.save(checkpoint(2, state={"n": [*entries, "more"]}))
+        assert (await storage.load("flow-1")).state == {"n": entries}
+    finally:
+        server.config_set("maxmemory", 0)
+    await storage.save(checkpoint(2, state={"n": [*entries, "more"]}))
+    assert (await storage.load("flow-2")).state == {"n": [*entries, "more"]}
+
+
+async def test_a_damaged_checkpoint_is_named_and_hides_no_other(
+    storage: RedisCheckpointStorage, server: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    for seq in range(1, 4):
+        await storage.save(checkpoint(seq, state={"n": conversation(20 * seq)}))
+    server.hset("{agentbench}:heads:flow", "flow-1", b"null\n{")
+    server.hset("{agentbench}:contents:flow", "flow-2", b"\xff")
+
+    assert [info.checkpoint_id for info in await storage.list_infos(workflow_name="flow")] == ["flow-2", "flow-3"]
+    assert "'flow-1'" in caplog.text
+    for damaged in ("flow-1", "flow-2"):
+        with pytest.raises(WorkflowCheckpointException, match=f"'{damaged}'"):
+            await storage.load(damaged)
+    assert (await storage.load("flow-3")).state == {"n": conversation(60)}
+    assert await storage.delete("flow-1")
+    assert await storage.delete("flow-2")
+    assert (await storage.load("flow-3")).state == {"n": conversation(60)}
+
+
+async def test_a_lost_part_is_an_error_of_the_checkpoints_that_need_it(
+    storage: RedisCheckpointStorage, server: Any
+) -> None:
+    await storage.save(checkpoint(1, state={"text": "one " * 1000}))
+    await storage.save(checkpoint(2, state={"text": "two " * 1000}))
+    (mine, *_) = [name for name, text in server.hgetall("{agentbench}:parts:flow").items() if text.startswith(b'"one')]
+    server.hset("{agentbench}:parts:flow", mine, b"\xff" * 10)
+
+    with pytest.raises(WorkflowCheckpointException, match=r"'flow-1' cannot be read.*damaged"):
+        await storage.load("flow-1")
+    assert (await storage.load("flow-2")).state == {"text": "two " * 1000}
+
+
+# ---------------------------------------------------------------------------------------------------------------- looks
+
+
+async def test_a_repr_tells_server_and_prefix_and_nothing_secret(storage: RedisCheckpointStorage) -> None:
+    class Mine(RedisCheckpointStorage):
+        pass
+
+    shown = Mine("rediss://somebody:hush@localhost:6380/2", prefix="lab")
+    assert repr(shown) == "Mine('rediss://localhost:6380/2', prefix='lab')"
