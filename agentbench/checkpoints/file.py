@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from typing import Any, Literal
+from typing import Literal
 
 from agentbench.checkpoints.file_backend import FileBackend
 from agentbench.checkpoints.parted import PartedStorage

@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.file_index import FolderIndex
@@ -54,7 +55,7 @@ class FileBackend:
         self._index = FolderIndex(folder, os.path.join(folder, _INDEX))
         self._packs: OrderedDict[str, PartsPack] = OrderedDict()
         self._drawn: dict[str, int] = {}
-        self._heads: dict[str, tuple[ManifestEntry, str]] = {}
+        self._heads: dict[str, tuple[ManifestEntry, CheckpointRecord]] = {}
         self._is_tidy = False
         try:
             os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
@@ -118,7 +119,7 @@ class FileBackend:
                 saved,
             )
             self._index.add(entry)
-            self._heads[name] = (entry, record.head)
+            self._heads[name] = (entry, replace(record, content=""))
 
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
         """See `StorageBackend.delete`."""
@@ -303,20 +304,20 @@ class FileBackend:
     def _head(self, entry: ManifestEntry) -> CheckpointRecord | None:
         """Return a record without content, or `None` where the file is another one by now."""
         kept = self._heads.get(entry.name)
-        if kept is None or kept[0] != entry:
-            path = os.path.join(self.folder, entry.name)
-            if entry.is_reference:
-                raise _pickled(path)
-            try:
-                found, record = read_manifest(path)
-            except FileNotFoundError:
-                return None
-            if found != entry or record is None:
-                return None
-            kept = self._heads[entry.name] = (entry, record.head)
-        return CheckpointRecord(
-            entry.checkpoint_id, entry.workflow_name, entry.seq, entry.timestamp, entry.run_id, kept[1]
-        )
+        if kept is not None and kept[0] == entry:
+            return kept[1]
+        path = os.path.join(self.folder, entry.name)
+        if entry.is_reference:
+            raise _pickled(path)
+        try:
+            found, record = read_manifest(path)
+        except FileNotFoundError:
+            return None
+        if found != entry or record is None:
+            return None
+        head = replace(record, content="")
+        self._heads[entry.name] = (entry, head)
+        return head
 
     # --------------------------------------------------------------------------------------------------------- folder
 

@@ -20,11 +20,12 @@ from typing import Any
 from agentbench.checkpoints.file_names import SUFFIX
 from agentbench.checkpoints.line_file import LineFile
 from agentbench.checkpoints.manifest import ManifestEntry, UnreadableManifestError, read_manifest
+from agentbench.serialization.writer import quote
 
 _order = attrgetter("order")
 _SPARE_LINES = 256
 """How many lines of the log may be out of date, besides as many as count, before it is written anew."""
-_KINDS: tuple[Any, ...] = (str, int, int, str, int, str, (str, type(None)), int)
+_KINDS = {(str,), (str, int, int, str, int, str, str, int), (str, int, int, str, int, str, type(None), int)}
 
 
 class FolderIndex:
@@ -237,8 +238,15 @@ class FolderIndex:
 
 
 def _line_of(item: Any) -> bytes:
-    text = json.dumps(item[:8] if len(item) > 1 else item, separators=(",", ":")).encode()
-    return b"%08x %b\n" % (zlib.crc32(text), text)
+    text = f"[{quote(item[0])}]"
+    if isinstance(item, ManifestEntry):
+        run_id = "null" if item.run_id is None else quote(item.run_id)
+        text = (
+            f"[{quote(item.name)},{item.size},{item.mtime_ns},{quote(item.workflow_name)},{item.seq},"
+            f"{quote(item.timestamp)},{run_id},{item.saved}]"
+        )
+    line = text.encode()
+    return b"%08x %b\n" % (zlib.crc32(line), line)
 
 
 def _items_of(lines: bytes) -> Iterator[Any]:
@@ -252,8 +260,4 @@ def _items_of(lines: bytes) -> Iterator[Any]:
 
 
 def _is_item(item: Any) -> bool:
-    if not isinstance(item, list) or not item or not isinstance(item[0], str):
-        return False
-    if len(item) == 1:
-        return True
-    return len(item) == len(_KINDS) and all(isinstance(each, kind) for each, kind in zip(item, _KINDS, strict=True))
+    return isinstance(item, list) and tuple(map(type, item)) in _KINDS

@@ -10,6 +10,7 @@ from agentbench.exceptions import WorkflowCheckpointException
 
 SUFFIX = ".json"
 _LONGEST_NAME = 255
+_HARMLESS = re.compile(r"[A-Za-z0-9_-]{5,200}")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)", re.IGNORECASE)
 _UNSAFE_ON_WINDOWS = re.compile(r'[<>:"|?*\x00-\x1f]')
 _NOT_READABLE = re.compile(r"[^a-z0-9]+")
@@ -21,13 +22,18 @@ def manifest_name(checkpoint_id: str) -> str:
     Raises:
         WorkflowCheckpointException: No file can be named so on every system.
     """
+    if not _HARMLESS.fullmatch(checkpoint_id):
+        _refuse_unsafe(checkpoint_id)
+    return checkpoint_id + SUFFIX
+
+
+def _refuse_unsafe(checkpoint_id: str) -> None:
     if reason := _why_not(checkpoint_id):
         message = (
             f"{checkpoint_id!r} cannot be the id of a checkpoint in files: it {reason}. Expected a text that can name "
             "a file on every system."
         )
         raise WorkflowCheckpointException(message)
-    return checkpoint_id + SUFFIX
 
 
 def pack_name(workflow_name: str) -> str:
@@ -43,7 +49,7 @@ def pack_name(workflow_name: str) -> str:
 def _why_not(checkpoint_id: str) -> str | None:
     try:
         length = len(os.fsencode(checkpoint_id)) + len(SUFFIX)
-    except (UnicodeEncodeError, TypeError):
+    except UnicodeEncodeError:
         return "is no text that can be written"
     rules = {
         "is empty": not checkpoint_id,

@@ -22,7 +22,7 @@ class LineFile:
         path: As given.
     """
 
-    __slots__ = ("_descriptor", "_end", "_fsync", "_identity", "path")
+    __slots__ = ("_descriptor", "_end", "_fsync", "_identity", "_is_torn", "path")
 
     def __init__(self, path: str, *, fsync: bool = False) -> None:
         self.path = path
@@ -30,6 +30,7 @@ class LineFile:
         self._descriptor = -1
         self._identity = (0, 0)
         self._end = 0
+        self._is_torn = False
 
     def __del__(self) -> None:
         self.close()
@@ -60,11 +61,13 @@ class LineFile:
             self._open()
             status = os.fstat(self._descriptor)
         start = self._end
+        self._is_torn = False
         if status.st_size == start:
             return anew, start, b""
         lines = read_at(self._descriptor, start, status.st_size - start)
         lines = lines[: lines.rfind(b"\n") + 1]
         self._end = start + len(lines)
+        self._is_torn = self._end != status.st_size
         return anew, start, lines
 
     def append(self, lines: bytes) -> int:
@@ -75,8 +78,9 @@ class LineFile:
         """
         start = self._end
         try:
-            if os.fstat(self._descriptor).st_size != start:
+            if self._is_torn:
                 os.ftruncate(self._descriptor, start)
+                self._is_torn = False
             write_all(self._descriptor, lines)
             if self._fsync:
                 os.fsync(self._descriptor)

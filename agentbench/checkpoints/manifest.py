@@ -15,6 +15,7 @@ from agentbench.checkpoints.backend import CheckpointRecord
 from agentbench.checkpoints.file_names import SUFFIX
 from agentbench.checkpoints.private_file import read_private
 from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.serialization.writer import quote
 
 LARGEST_MANIFEST = 64 << 20
 
@@ -87,15 +88,12 @@ def write_manifest(record: CheckpointRecord, saved: int) -> bytes:
         record: With content.
         saved: See `ManifestEntry`.
     """
-    fields = {
-        "checkpoint_id": record.checkpoint_id,
-        "workflow_name": record.workflow_name,
-        "seq": record.seq,
-        "timestamp": record.timestamp,
-        "run_id": record.run_id,
-        "saved": saved,
-    }
-    rest = f'{json.dumps(fields)[1:-1]},\n"head":{record.head},\n"content":{record.content}}}\n'.encode()
+    run_id = "null" if record.run_id is None else quote(record.run_id)
+    rest = (
+        f'"id":{quote(record.checkpoint_id)},"chain":{quote(record.workflow_name)},"seq":{record.seq},'
+        f'"time":{quote(record.timestamp)},"run":{run_id},"saved":{saved},\n'
+        f'"head":{record.head},\n"content":{record.content}}}\n'
+    ).encode()
     return b'%b%b",%b' % (_OPEN, _sum_of(rest), rest)
 
 
@@ -125,13 +123,11 @@ def read_manifest(path: str) -> tuple[ManifestEntry, CheckpointRecord | None]:
         return _read_reference(path, data, known), None
     fields, head, content = _split(path, data)
     try:
-        chain, seq, timestamp, run_id, saved = (
-            fields[key] for key in ("workflow_name", "seq", "timestamp", "run_id", "saved")
-        )
+        chain, seq, timestamp, run_id, saved = (fields[key] for key in ("chain", "seq", "time", "run", "saved"))
         if not _are_fields(chain, seq, timestamp, run_id) or type(saved) is not int:
             raise UnreadableManifestError(path, "its fields are of other types than was expected")
-        if fields["checkpoint_id"] + SUFFIX != name:
-            raise _misnamed(path, fields["checkpoint_id"])
+        if fields["id"] + SUFFIX != name:
+            raise _misnamed(path, fields["id"])
     except (KeyError, TypeError) as error:
         raise UnreadableManifestError(path, "fields are missing in its first line") from error
     entry = ManifestEntry(*known, chain, seq, timestamp, run_id, saved)

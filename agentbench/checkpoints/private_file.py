@@ -9,7 +9,7 @@ import stat
 import sys
 from contextlib import suppress
 
-MODE = 0o600
+_MODE = 0o600
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NONBLOCK"))
 """Not blocking, because opening a planted pipe would wait for its other end."""
 _CHUNK = 1 << 30
@@ -30,12 +30,13 @@ def open_private(path: str, flags: int) -> int:
     """
     if sys.platform == "win32" and os.path.islink(path):
         raise _not_plain(path)
-    descriptor = os.open(path, flags | _FLAGS, MODE)
+    descriptor = os.open(path, flags | _FLAGS, _MODE)
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise _not_plain(path)
-        if flags & os.O_CREAT and hasattr(os, "fchmod"):
-            os.fchmod(descriptor, MODE)
+        if flags & os.O_CREAT:
+            _keep_private(descriptor, status)
     except BaseException:
         os.close(descriptor)
         raise
@@ -87,13 +88,14 @@ def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_res
     """
     folder = os.path.dirname(path)
     temporary = os.path.join(folder, f".{_TOKEN}-{os.getpid()}-{next(_NUMBERS)}.tmp")
-    descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE)
     try:
         try:
             write_all(descriptor, data)
             if fsync:
                 os.fsync(descriptor)
             status = os.fstat(descriptor)
+            _keep_private(descriptor, status)
         finally:
             os.close(descriptor)
         os.replace(temporary, path)
@@ -157,6 +159,12 @@ def sync_folder(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _keep_private(descriptor: int, status: os.stat_result) -> None:
+    """Undo what a strange umask did to a new file, or see to it that an older one is private too."""
+    if sys.platform != "win32" and stat.S_IMODE(status.st_mode) != _MODE and status.st_uid == os.geteuid():
+        os.fchmod(descriptor, _MODE)
 
 
 def _not_plain(path: str) -> OSError:

@@ -1,4 +1,3 @@
-import errno
 import json
 import os
 import resource
@@ -269,8 +268,8 @@ def test_an_index_that_lies_is_found_out(backend, make, folder):
     saved = [bare(save(backend, f"cp{n}", n)) for n in range(1, 4)]
     liar = FolderIndex(folder, os.path.join(folder, ".agentbench.index"))
     liar.follow()
-    liar.add(liar.find("cp1.json")._replace(seq=7, run_id="another run"))
-    liar.add(liar.find("cp2.json")._replace(name="../escape.json", seq=8))
+    liar.add(liar.chain(CHAIN)[0]._replace(seq=7, run_id="another run"))
+    liar.add(liar.chain(CHAIN)[0]._replace(name="../escape.json", seq=8))
     liar.close()
     assert make().heads(CHAIN) == saved
     assert make().latest(CHAIN).checkpoint_id == "cp3"
@@ -291,7 +290,11 @@ def test_saving_looks_at_no_other_checkpoint(backend, monkeypatch):
     looks = []
 
     def counted(call):
-        return lambda *args, **named: looks.append(args) or call(*args, **named)
+        def look(*args, **named):
+            looks.append(args)
+            return call(*args, **named)
+
+        return look
 
     for name in ("scandir", "listdir", "open"):
         monkeypatch.setattr(os, name, counted(getattr(os, name)))
@@ -429,13 +432,13 @@ def fill_up(folder):
     for attempt in (("part", 2, "b" * 2000), ("manifest", 3, *range(100))):
         with pytest.raises(OSError, match="too large") as caught:
             save(backend, *attempt)
-        print(attempt[0], errno.errorcode[caught.value.errno], *backend.ids(CHAIN), *sorted(os.listdir(folder)))
+        print(attempt[0], caught.value.strerror, *backend.ids(CHAIN), *sorted(os.listdir(folder)))
 
 
 def test_a_full_disk_leaves_what_was_saved_and_nothing_half_written(folder, make):
     told = run_here(fill_up, folder).splitlines()
     files = f".agentbench.index .agentbench.lock {pack_name(CHAIN)} one.json"
-    assert told == [f"part EFBIG one {files}", f"manifest EFBIG one {files}"]
+    assert told == [f"part File too large one {files}", f"manifest File too large one {files}"]
     backend = make()
     assert backend.parts(CHAIN, list(parts_of("a" * 100))) == parts_of("a" * 100)
     assert save(backend, "two", 2, "b" * 2000) == backend.latest(CHAIN)
