@@ -233,7 +233,7 @@ def _without_nul(text: str) -> str:
 
 
 def _with_nul(text: str) -> str:
-    return text.replace("\1\1", "\0").replace("\1\2", "\1")
+    return text.replace("\1\1", "\0").replace("\1\2", "\1") if "\1" in text else text
 
 
 def _run_line(run_id: str | None) -> str:
@@ -245,9 +245,10 @@ def _run_line(run_id: str | None) -> str:
 
 def _read_entry(chain: str, entry: bytes) -> _Entry:
     try:
-        end = 4 + int(entry[:4], 16)
-        timestamp, _, rest = entry[end:].partition(b"\0")
-        return int(entry[4:end], 16), _with_nul(_decoded(timestamp)), _decoded(rest[16:])
+        text = _decoded(entry)
+        end = 4 + int(text[:4], 16)
+        timestamp, _, rest = text[end:].partition("\0")
+        return int(text[4:end], 16), _with_nul(timestamp), rest[16:]
     except ValueError as error:
         message = (
             f"In Redis, the order of chain {chain!r} holds {entry!r}, which is damaged or of another program. Expected "

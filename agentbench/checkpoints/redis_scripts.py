@@ -126,11 +126,11 @@ end
 if generation(chain) ~= ARGV[4] then return 'stale' end
 
 -- A script that fails half way leaves what it wrote. A key of the wrong type fails here, before anything is written.
-redis.call('ZCARD', at('order', chain))
 redis.call('ZCARD', root .. 'chains')
-redis.call('HLEN', at('heads', chain))
-redis.call('HLEN', at('contents', chain))
-redis.call('HLEN', at('parts', chain))
+for _, name in ipairs({chain, owner}) do
+    redis.call('ZCARD', at('order', name))
+    for _, kind in ipairs({'heads', 'contents', 'parts', 'meta'}) do redis.call('HLEN', at(kind, name)) end
+end
 
 local before = counter(chain)
 local number = redis.call('HINCRBY', at('meta', chain), 'version', 1)

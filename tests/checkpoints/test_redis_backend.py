@@ -271,6 +271,20 @@ def test_removals_from_one_chain_leave_the_generation_of_others(backend: RedisBa
     assert backend.generation("c") == before
 
 
+def test_a_server_that_does_not_tell_who_it_is_will_do(redis_url: str, server: Any) -> None:
+    server.execute_command("ACL", "SETUSER", "modest", "on", ">right", "~*", "+@all", "-info")
+    backend = RedisBackend(redis_url.replace("//", "//modest:right@"), prefix="agentbench")
+    put(backend, record("a"), "one")
+    generation = backend.generation("c")
+    backend.delete("c", [], sweep=True)
+
+    with pytest.raises(StalePartsError):
+        backend.put(record("b", 2), {}, generation=generation)
+    put(backend, record("b", 2))
+    assert backend.ids("c") == ["a", "b"]
+    backend.close()
+
+
 @pytest.mark.parametrize("lose", ["flush", "restart"])
 def test_after_a_loss_of_data_nobody_relies_on_parts_that_were_there(
     redis_server: RedisServer, backend: RedisBackend, server: Any, lose: str
@@ -624,11 +638,13 @@ def keys_of_a_chain(name: str) -> list[str]:
     return [f"{{agentbench}}:{kind}:{name}" for kind in ("order", "heads", "contents", "parts", "meta")]
 
 
-@pytest.mark.parametrize("key", [*keys_of_a_chain("c"), "{agentbench}:chains", "{agentbench}:index"])
+@pytest.mark.parametrize(
+    "key", [*keys_of_a_chain("c"), *keys_of_a_chain("d"), "{agentbench}:chains", "{agentbench}:index"]
+)
 def test_a_key_of_another_type_refuses_a_save_before_anything_is_written(
     backend: RedisBackend, server: Any, key: str
 ) -> None:
-    put(backend, record("other", chain="d"), "one")
+    put(backend, record("a", chain="d"), "one")  # will have to move
     generation = backend.generation("c")
     server.delete(key)
     server.set(key, "foreign")
