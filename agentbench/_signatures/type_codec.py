@@ -15,7 +15,7 @@ import operator
 import sys
 import types
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, NoReturn, get_args
+from typing import Annotated, Any, Literal, NoReturn, cast, get_args
 
 from agentbench._signatures.forms import NoneType, TypeLike, is_type_form, is_union, origin_of, type_arguments, union_of
 from agentbench._signatures.naming import leaf_address
@@ -165,13 +165,19 @@ def _splits(address: str) -> list[tuple[str, str]]:
 
 
 def _look_up(module_name: str, path: str) -> object:
-    # Plain namespaces only: getattr could run a module's __getattr__, and with it an import.
     found: object = sys.modules.get(module_name)
     for name in path.split("."):
-        found = getattr(found, "__dict__", {}).get(name)
+        found = _namespace_of(found).get(name)
     if found is None and module_name == "builtins":
         return _find_interpreter_type(path)
     return found
+
+
+def _namespace_of(owner: object) -> Mapping[str, object]:
+    # Plain namespaces only: getattr could run code of a module or a proxy, and with it an import.
+    if isinstance(owner, type):
+        return cast("Mapping[str, object]", type.__getattribute__(owner, "__dict__"))
+    return object.__getattribute__(owner, "__dict__") if issubclass(type(owner), types.ModuleType) else {}
 
 
 def _find_interpreter_type(name: str) -> object:

@@ -58,7 +58,11 @@ def _read_array(found: dict[str, Any]) -> np.ndarray[Any, Any]:
 def _read_dtype(description: Any) -> np.dtype[Any]:
     if description == "T":
         return np.dtypes.StringDType()
-    return np.lib.format.descr_to_dtype(description)
+    dtype = np.lib.format.descr_to_dtype(description)
+    if dtype.hasobject and dtype.kind != "O":  # its bytes would be taken for addresses
+        message = f"an array of {dtype} is never written"
+        raise ValueError(message)
+    return dtype
 
 
 def _require_size(found: int, expected: int) -> None:
@@ -82,7 +86,11 @@ def _read_scalar(found: Any) -> Any:
     description, item = found
     if isinstance(item, dict):
         return _read_array({"dtype": description, "shape": [], **item})[()]
-    return np.dtype(description).type(item)
+    dtype = np.dtype(description)
+    if dtype.char not in _PLAIN | {"U", "S"} or not isinstance(item, (bool, int, float, str, bytes)):
+        message = f"a scalar of {dtype} is never written like this"
+        raise ValueError(message)
+    return dtype.type(item)
 
 
 register_type(np.ndarray, "ndarray", _write_array, _read_array)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timezone
+from datetime import timezone, tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pandas as pd
-from pandas.api.extensions import ExtensionDtype
+from pandas.api.extensions import ExtensionArray, ExtensionDtype
 
 import agentbench.notebook.array_types  # noqa: F401 - registers what frames are made of
 from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.registry import register_type
+from agentbench.serialization.standard_types import ZONE_KEY
 
 # ------------------------------------------------------------------------------------------------- frames and series
 
@@ -24,7 +26,7 @@ def _write_frame(frame: pd.DataFrame) -> dict[str, Any]:
 
 def _read_frame(found: dict[str, Any]) -> pd.DataFrame:
     index = found["index"]
-    columns = {place: pd.Series(values, index, values.dtype) for place, values in enumerate(found["values"])}
+    columns = {place: pd.Series(_array(values), index, values.dtype) for place, values in enumerate(found["values"])}
     frame = pd.DataFrame(columns, index)
     frame.columns = found["columns"]
     _add_extras(frame, found)
@@ -36,7 +38,7 @@ def _write_series(series: pd.Series[Any]) -> dict[str, Any]:
 
 
 def _read_series(found: dict[str, Any]) -> pd.Series[Any]:
-    values = found["values"]
+    values = _array(found["values"])
     series = pd.Series(values, found["index"], values.dtype, found["name"])
     _add_extras(series, found)
     return series
@@ -49,6 +51,13 @@ def _values_of(owner: Any) -> Any:
         reason = f"Its dtype {owner.dtype} cannot be stored. Convert it with astype() to a dtype of pandas or numpy."
         raise UnstorableValueError(type(owner), reason)
     return owner.array
+
+
+def _array(values: Any) -> Any:
+    if not isinstance(values, (np.ndarray, ExtensionArray)):  # a single one would be repeated, without end
+        message = f"found a {type(values).__name__} in the place of an array"
+        raise TypeError(message)
+    return values
 
 
 def _extras_of(owner: Any) -> dict[str, Any]:
@@ -96,7 +105,7 @@ def _read_index(found: dict[str, Any]) -> Any:
         return pd.RangeIndex(range(*found["range"]), name=found["name"])
     if "levels" in found:
         return pd.MultiIndex(found["levels"], found["codes"], names=found["names"])
-    values = found["values"]
+    values = _array(found["values"])
     index: Any = pd.Index(values, values.dtype, name=found["name"])
     if "freq" in found:
         index.freq = found["freq"]
@@ -121,7 +130,7 @@ def _write_zone(zone: Any) -> Any:
         return zone
     name = str(zone)
     try:
-        found = pd.DatetimeTZDtype("ns", name).tz
+        found = _read_zone(name)
     except Exception:  # noqa: BLE001 - whatever a foreign zone calls itself
         found = None
     if found != zone:
@@ -130,6 +139,9 @@ def _write_zone(zone: Any) -> Any:
 
 
 def _read_zone(zone: Any) -> Any:
+    if not isinstance(zone, tzinfo) and not ZONE_KEY.fullmatch(zone):  # pandas takes paths of files, too
+        message = f"{zone!r} is no name of a time zone"
+        raise ValueError(message)
     return pd.DatetimeTZDtype("ns", zone).tz
 
 

@@ -41,6 +41,11 @@ def class_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
+def is_of_library(name: str) -> bool:
+    """Tell whether this is the qualified name of one of the library's own data classes."""
+    return name in _OF_LIBRARY
+
+
 def register_class(cls: type, name: str | None = None) -> None:
     """Make a class known by its qualified name, or by a name that outlives a move of the class.
 

@@ -10,7 +10,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -21,10 +21,13 @@ from agentbench.serialization.class_types import CLASS_DECODERS, class_type
 from agentbench.serialization.registry import StateType
 from agentbench.serialization.state_types import read_registered
 
+K = TypeVar("K")
+
 _FACTORIES: Final[Mapping[str, type]] = {
     cls.__name__: cls for cls in (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple)
 }
-_ZONE_KEY: Final = re.compile(r"[\w+-]+(/[\w+-]+)*", re.ASCII)
+#: Names of time zones: no way out of the folder that they are in.
+ZONE_KEY: Final = re.compile(r"[\w+-]+(/[\w+-]+)*", re.ASCII)
 
 
 def standard_type(cls: type, value: Any) -> StateType:
@@ -69,6 +72,11 @@ def _read_int(text: str) -> int:
     return int(text, 16)
 
 
+def _read_fraction(found: Any) -> Fraction:
+    numerator, denominator = found
+    return Fraction(_of_kind(int, numerator), _of_kind(int, denominator))
+
+
 def _read_float(text: str) -> float:
     if text not in {"nan", "inf", "-inf"}:
         message = f"{text!r} is none of nan, inf, -inf"
@@ -108,7 +116,7 @@ def _write_zone(value: ZoneInfo) -> str:
 
 
 def _read_zone(key: str) -> ZoneInfo:
-    if not _ZONE_KEY.fullmatch(key):
+    if not ZONE_KEY.fullmatch(key):
         message = f"{key!r} is no name of a time zone"
         raise ValueError(message)
     return ZoneInfo(key)
@@ -134,7 +142,12 @@ def _write_defaultdict(value: defaultdict[Any, Any]) -> list[Any]:
 
 def _read_defaultdict(found: Any) -> defaultdict[Any, Any]:
     name, pairs = found
-    return defaultdict(None if name is None else _FACTORIES[name], pairs)
+    return defaultdict(None if name is None else _FACTORIES[name], _of_kind(list, pairs))
+
+
+def _read_deque(found: Any) -> deque[Any]:
+    items, maxlen = found
+    return deque(_of_kind(list, items), maxlen)
 
 
 def _read_counter(pairs: Any) -> Counter[Any]:
@@ -156,32 +169,48 @@ def _read_pattern(found: Any) -> re.Pattern[Any]:
 
 
 def _star(make: Callable[..., Any]) -> Callable[[Any], Any]:
-    return lambda found: make(*found)
+    return lambda found: make(*_of_kind(list, found))
+
+
+def _of_items(make: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
+    return lambda found: make(_of_kind(list, found))
+
+
+def _of_text(make: Callable[[str], Any]) -> Callable[[Any], Any]:
+    return lambda found: make(_of_kind(str, found))
+
+
+def _of_kind(cls: type[K], found: Any) -> K:
+    # What is short in JSON may be endless in other forms: tuple(range(10**12)), Fraction("1e999999999").
+    if type(found) is not cls:
+        message = f"found a {type(found).__name__} in the place of a {cls.__name__}"
+        raise TypeError(message)
+    return found
 
 
 _STANDARD: Final[tuple[StateType, ...]] = (
-    StateType(tuple, "tuple", list, tuple),
-    StateType(OrderedDict, "OrderedDict", _pairs, OrderedDict),
+    StateType(tuple, "tuple", list, _of_items(tuple)),
+    StateType(OrderedDict, "OrderedDict", _pairs, _of_items(OrderedDict)),
     StateType(defaultdict, "defaultdict", _write_defaultdict, _read_defaultdict),
-    StateType(deque, "deque", lambda value: [list(value), value.maxlen], _star(deque)),
-    StateType(Counter, "Counter", _pairs, _read_counter),
+    StateType(deque, "deque", lambda value: [list(value), value.maxlen], _read_deque),
+    StateType(Counter, "Counter", _pairs, _of_items(_read_counter)),
     StateType(bytes, "bytes", _write_bytes, _read_bytes),
     StateType(bytearray, "bytearray", _write_bytes, lambda text: bytearray(_read_bytes(text))),
     StateType(complex, "complex", lambda value: [value.real, value.imag], _star(complex)),
     StateType(range, "range", lambda value: [value.start, value.stop, value.step], _star(range)),
     StateType(slice, "slice", lambda value: [value.start, value.stop, value.step], _star(slice)),
-    StateType(date, "date", date.isoformat, date.fromisoformat),
+    StateType(date, "date", date.isoformat, _of_text(date.fromisoformat)),
     StateType(time, "time", _with_zone, _reader_with_zone(time.fromisoformat)),
     StateType(datetime, "datetime", _write_datetime, _reader_with_zone(datetime.fromisoformat)),
     StateType(timedelta, "timedelta", lambda value: [value.days, value.seconds, value.microseconds], _star(timedelta)),
     StateType(timezone, "timezone", lambda value: list(value.__getinitargs__()), _star(timezone)),
     StateType(ZoneInfo, "ZoneInfo", _write_zone, _read_zone),
-    StateType(UUID, "UUID", str, UUID),
-    StateType(Decimal, "Decimal", str, Decimal),
-    StateType(Fraction, "Fraction", lambda value: [value.numerator, value.denominator], _star(Fraction)),
-    StateType(type(Path()), "path", lambda value: value.as_posix(), Path),
-    StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), PurePosixPath),
-    StateType(PureWindowsPath, "windows_path", lambda value: value.as_posix(), PureWindowsPath),
+    StateType(UUID, "UUID", str, _of_text(UUID)),
+    StateType(Decimal, "Decimal", str, _of_text(Decimal)),
+    StateType(Fraction, "Fraction", lambda value: [value.numerator, value.denominator], _read_fraction),
+    StateType(type(Path()), "path", lambda value: value.as_posix(), _of_text(Path)),
+    StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), _of_text(PurePosixPath)),
+    StateType(PureWindowsPath, "windows_path", lambda value: value.as_posix(), _of_text(PureWindowsPath)),
     StateType(re.Pattern, "pattern", _write_pattern, _read_pattern),
 )
 _TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
@@ -190,11 +219,11 @@ _TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
 STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **{kind.tag: kind.decode for kind in _STANDARD},
     **CLASS_DECODERS,
-    "dict": dict,
+    "dict": _of_items(dict),
     "float": _read_float,
-    "frozenset": frozenset,
-    "int": _read_int,
+    "frozenset": _of_items(frozenset),
+    "int": _of_text(_read_int),
     "registered": read_registered,
-    "set": set,
+    "set": _of_items(set),
     "type": find_type,
 }

@@ -1,0 +1,155 @@
+"""What the names in a pickle stand for, if they are allowed at all."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Collection, Mapping
+from enum import Enum
+from importlib import import_module
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.serialization.class_names import is_of_library
+
+EVERYTHING: Final = "*"
+
+_VALUE_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
+    "builtins": (
+        *("NoneType", "bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "object"),
+        *("range", "set", "slice", "str", "tuple"),
+    ),
+    "collections": ("Counter", "OrderedDict", "defaultdict", "deque"),
+    "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
+    "decimal": ("Decimal",),
+    "uuid": ("SafeUUID", "UUID"),
+    "zoneinfo": ("ZoneInfo",),
+}
+_ALLOWED: Final = frozenset(f"{module}:{name}" for module, names in _VALUE_TYPES.items() for name in names)
+_ALLOWED_PACKAGE: Final = "openai.types."
+
+# What agent-framework calls the classes that are this library's, and where they are here.
+_THEIR_MESSAGES: Final = "agent_framework._workflows._runner_context"
+_THEIR_EVENTS: Final = "agent_framework._workflows._events"
+_OURS: Final[Mapping[str, str]] = {
+    f"{theirs}:{name}": f"{ours}:{name}"
+    for theirs, ours, names in (
+        (_THEIR_MESSAGES, "agentbench.workflow.message", ("MessageType", "WorkflowMessage")),
+        (_THEIR_EVENTS, "agentbench.workflow.events", ("WorkflowErrorDetails", "WorkflowEvent")),
+        (_THEIR_EVENTS, "agentbench.workflow.events", ("WorkflowEventSource", "WorkflowRunState")),
+    )
+    for name in names
+}
+#: What takes the state of those that are made of other attributes there.
+_TAKES_THEIRS: Final[Mapping[str, str]] = {
+    **_OURS,
+    f"{_THEIR_MESSAGES}:WorkflowMessage": "agentbench.workflow.foreign_forms:ForeignMessage",
+    f"{_THEIR_EVENTS}:WorkflowEvent": "agentbench.workflow.foreign_forms:ForeignEvent",
+}
+
+
+def type_label(cls: type) -> str:
+    """Return the name of a class as pickles and this format write it."""
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+class NameFinder:
+    """Finds what is allowed.
+
+    Args:
+        allowed_types: More names than those that are always allowed, as `"module:qualname"`, or `"*"` for all.
+    """
+
+    def __init__(self, allowed_types: Collection[str]) -> None:
+        if isinstance(allowed_types, str):
+            message = f"allowed_types is the text {allowed_types!r}. Expected a set of 'module:qualname' texts."
+            raise TypeError(message)
+        self._allowed = frozenset(allowed_types)
+        self.takes_everything = EVERYTHING in self._allowed
+
+    def label_here(self, label: str) -> str:
+        """Return the name that a class has here."""
+        return _OURS.get(label, label)
+
+    def find(self, module: str, name: str) -> Any:
+        """Return the class, or a guarded function.
+
+        Raises:
+            WorkflowCheckpointException: The name is not allowed, or there is no such class.
+        """
+        label = f"{module}:{name}"
+        if label in self._allowed:
+            return _object_at(label)
+        found = _GUARDED.get(label) or self.find_theirs(module, name)
+        if found is not None:
+            return found
+        if label not in _ALLOWED and not is_of_library(f"{module}.{name}") and not module.startswith(_ALLOWED_PACKAGE):
+            raise _not_allowed(label)
+        found = type(None) if label == "builtins:NoneType" else _object_at(label)
+        if not isinstance(found, type) or found.__module__ != module:
+            raise _not_allowed(label)
+        return found
+
+    def find_theirs(self, module: str, name: str) -> Any:
+        """Return what takes the place of a class of agent-framework here, if it is one of those."""
+        label = _TAKES_THEIRS.get(f"{module}:{name}")
+        return None if label is None else _object_at(label)
+
+
+def _not_allowed(label: str) -> WorkflowCheckpointException:
+    message = (
+        f"The checkpoint holds a pickled {label}, which is not allowed. If you trust whoever wrote it, add {label!r} "
+        "to the allowed types."
+    )
+    return WorkflowCheckpointException(message)
+
+
+def _object_at(label: str) -> Any:
+    module, _, path = label.partition(":")
+    try:
+        found: Any = import_module(module)
+        for name in path.split("."):
+            found = vars(found)[name]
+    except (ImportError, KeyError, TypeError) as error:
+        message = f"The checkpoint holds a pickled {label}, which is not there. Install what it belongs to."
+        raise WorkflowCheckpointException(message, error) from error
+    return found
+
+
+# ------------------------------------------------------------------------------------------------- guarded functions
+
+
+def _get_member(owner: Any, name: Any) -> Any:
+    """Stands for `getattr`, which pickles need for members of enums and for time zones."""
+    if isinstance(owner, type) and issubclass(owner, Enum) and name in owner.__members__:
+        return owner.__members__[name]
+    if owner is ZoneInfo and name == "_unpickle":
+        return _read_zone
+    message = f"getattr({owner!r}, {name!r}) in a pickle: only members of enums can be had like this"
+    raise pickle.UnpicklingError(message)
+
+
+def _read_zone(key: str, from_cache: object) -> ZoneInfo:
+    return ZoneInfo(key)
+
+
+def _reconstruct(cls: Any, base: Any, state: Any) -> Any:
+    """Stands for `copyreg._reconstructor`, which old pickles call for every instance."""
+    if not isinstance(cls, type) or not isinstance(base, type):
+        message = f"{cls!r} or {base!r} in a pickle is no class"
+        raise pickle.UnpicklingError(message)
+    return object.__new__(cls) if base is object else base.__new__(cls, state)
+
+
+def _new_object(cls: Any, *args: Any) -> Any:
+    if not isinstance(cls, type):
+        message = f"{cls!r} in a pickle is no class"
+        raise pickle.UnpicklingError(message)
+    return cls.__new__(cls, *args)
+
+
+_GUARDED: Final[Mapping[str, Callable[..., Any]]] = {
+    "builtins:getattr": _get_member,
+    "copyreg:_reconstructor": _reconstruct,
+    "copyreg:__newobj__": _new_object,
+}
