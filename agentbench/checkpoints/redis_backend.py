@@ -30,7 +30,7 @@ from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointExc
 
 #: Whoever saves to a chain without a pause may get in the way so many times; its parts then wait for the next sweep.
 _SWEEP_ATTEMPTS: Final = 50
-#: How answers begin that say so: of the scripts, and of Redis itself.
+#: What answers to a key that is not ours contain, those of the scripts and those of Redis itself.
 _FOREIGN: Final = ("DAMAGED", "WRONGTYPE")
 
 #: Sequence number, timestamp, id.
@@ -185,7 +185,7 @@ class RedisBackend:
         try:
             return self._client.execute_command(command, *sent, NEVER_DECODE=True)
         except self._errors.ResponseError as error:
-            if not str(error).startswith(_FOREIGN):
+            if not any(sign in str(error) for sign in _FOREIGN):
                 raise
             reason = str(error).partition(" script: ")[0]
             message = (

@@ -493,11 +493,16 @@ def test_a_unix_socket_is_reached_by_url_and_by_asyncio_client() -> None:
 
 def test_a_cluster_keeps_a_whole_storage_on_one_node() -> None:
     process = ServerProcess("redis-cluster")
+
+    def is_ready() -> bool:
+        told = b"CLUSTER ADDSLOTSRANGE 0 16383\r\n"
+        if answers(process.port, told, b"+OK") or answers(process.port, told, b"-ERR Slot 0 is already busy"):
+            return answers(process.port, b"GET x\r\n", b"$-1")
+        return False
+
     command = [find_program("redis-server"), "--bind", "127.0.0.1", "--port", str(process.port), "--save", ""]
-    command += ["--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--cluster-require-full-coverage", "no"]
-    process.start(command, lambda: answers(process.port, b"PING\r\n", b"+PONG"))
+    process.start([*command, "--cluster-enabled", "yes", "--cluster-port", str(free_port())], is_ready)
     try:
-        assert answers(process.port, b"CLUSTER ADDSLOTSRANGE 0 16383\r\n", b"+OK")
         client = redis.RedisCluster(host="127.0.0.1", port=process.port)
         backend = RedisBackend(client, prefix="agentbench")
         put(backend, record("a", needs=(part_id("one"),)), "one", "two")
