@@ -22,11 +22,12 @@ _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 #: Longer numbers take quadratic time as decimals, and Python refuses them from 4300 digits on.
 _LARGEST_BITS: Final = 4096
 
-_encode_plain: Callable[[Any], str] = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
-).encode
+_TEXT: Final = frozenset({str})
+_MOST_KEYS: Final = 4096
+
 _quote_ascii: Callable[[str], str] = json.encoder.encode_basestring_ascii
 _quote_any: Callable[[str], str] = json.encoder.encode_basestring
+_MAKE_ENCODER: Final[Callable[..., Any] | None] = getattr(json.encoder, "c_make_encoder", None)
 
 
 class JsonWriter:
@@ -76,7 +77,8 @@ class JsonWriter:
         text = _plain_text(value, value.values(), self.longest_plain)
         if text is not None:
             return text
-        return "{" + ",".join([f"{quote(key)}:{self.write(item)}" for key, item in value.items()]) + "}"
+        methods, other, keys = self._methods, self._write_other, _KEYS
+        return f"{{{','.join([f'{keys[k]}:{methods.get(type(v), other)(v)}' for k, v in value.items()])}}}"
 
     def write_set(self, value: set[Any] | frozenset[Any]) -> str:
         """Write a set in the order of what is written for its members: equal sets give the same text."""
@@ -88,7 +90,8 @@ class JsonWriter:
         text = _plain_text(items, items, self.longest_plain)
         if text is not None:
             return text
-        return "[" + ",".join([self.write(item) for item in items]) + "]"
+        methods, other = self._methods, self._write_other
+        return f"[{','.join([methods.get(type(item), other)(item) for item in items])}]"
 
     def tagged(self, tag: str, text: str) -> str:
         """Return the JSON of a tagged value, whose inner value is JSON already."""
@@ -124,9 +127,22 @@ def quote(text: str) -> str:
     return _quote_any(text)
 
 
+class _Keys(dict[str, str]):
+    """Keys as JSON strings: the same few come again and again."""
+
+    def __missing__(self, key: str) -> str:
+        text = quote(key)
+        if len(self) < _MOST_KEYS:
+            self[key] = text
+        return text
+
+
+_KEYS: Final = _Keys()
+
+
 def has_plain_keys(value: dict[Any, Any]) -> bool:
     """Tell whether a dictionary can be a JSON object: text keys, none of which would pass for a tag."""
-    return TAG not in value and set(map(type, value)) <= {str}
+    return TAG not in value and _TEXT.issuperset(map(type, value))
 
 
 def write_int(value: int) -> str:
@@ -148,6 +164,17 @@ def _write_bool(value: bool) -> str:
 
 def _write_none(value: None) -> str:
     return "null"
+
+
+def _plain_encoder() -> Callable[[Any], str]:
+    if _MAKE_ENCODER is None:  # not on every Python
+        return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+    # Made once: `JSONEncoder.encode` makes one for each value, which takes as long as a small value itself.
+    encode = _MAKE_ENCODER(None, None, _quote_any, None, ":", ",", False, False, False)
+    return lambda value: "".join(encode(value, 0))
+
+
+_encode_plain: Final = _plain_encoder()
 
 
 def _plain_text(value: Any, entries: Iterable[Any], longest: int) -> str | None:
