@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import reprlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from agentbench.notebook.markup import MAX_ROWS, Markup, Table, element
 from agentbench.notebook.redaction import mask_secrets
 from agentbench.notebook.style import read_static
 
-__all__ = ["change_line", "diff_bundle", "diff_text", "hides", "shown_path"]
+__all__ = ["change_line", "diff_bundle", "diff_text", "hides", "short_value", "shown_path"]
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~", "reordered": ">"}
 _LINE_LIMIT = 80
@@ -102,26 +103,46 @@ def _sides(diff: Any) -> Iterator[tuple[str, str]]:
 
 def _short_values(change: CheckpointChange, *, secrets: bool) -> tuple[str, str]:
     before, after = change.before, change.after
-    if not secrets:
-        if hides(change):
-            return MASK, MASK
-        before, after = mask_secrets(before), mask_secrets(after)
-    start = 0
-    if isinstance(before, str) and isinstance(after, str):
-        same = next((at for at, (x, y) in enumerate(zip(before, after, strict=False)) if x != y), 0)
-        start = max(0, same - _LED_BY) if max(len(before), len(after)) > _LINE_LIMIT else 0
-    return _short(before, start), _short(after, start)
+    if hides(change) and not secrets:
+        return MASK, MASK
+    start = _start(before, after) if isinstance(before, str) and isinstance(after, str) else 0
+    return short_value(before, secrets=secrets, start=start), short_value(after, secrets=secrets, start=start)
 
 
-def _short(value: object, start: int) -> str:
-    """A value as one line; of a text the part from `start` on."""
-    if isinstance(value, str) and value != MASK:
-        cut = len(value) - start > _LINE_LIMIT
-        text = f"{'…' if start else ''}{value[start : start + _LINE_LIMIT]!r}{'…' if cut else ''}"
+def _start(before: str, after: str) -> int:
+    """Where to begin, so that the first difference of two long texts is to be seen."""
+    if max(len(before), len(after)) <= _LINE_LIMIT:
+        return 0
+    shorter = min(len(before), len(after))
+    same = next((at for at in range(shorter) if before[at] != after[at]), shorter)
+    return max(0, same - _LED_BY)
+
+
+def short_value(value: object, *, limit: int = _LINE_LIMIT, secrets: bool = False, start: int = 0) -> str:
+    """Return a value as one line, cut with `…`; texts are quoted.
+
+    Args:
+        value: Anything.
+        limit: Most characters of it.
+        secrets: Show them.
+        start: Where to begin, in a text.
+    """
+    if isinstance(value, str):
+        text, value = repr(value[start : start + limit]), value[start:]
+        text = f"{'…' if start else ''}{text}{'…' if len(value) > limit else ''}"
     else:
-        text = preview(value, limit=_LINE_LIMIT)
-        text = text if len(text) <= _LINE_LIMIT else text[: _LINE_LIMIT - 1] + "…"
+        text = _Unmasked(limit).repr(value) if secrets else preview(mask_secrets(value), limit=limit)
+        text = text if len(text) <= limit else text[:limit] + "…"
     return esc(text, into="line", limit=None)
+
+
+class _Unmasked(reprlib.Repr):
+    """`repr` that stops early on large values."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = 20
+        self.maxstring = self.maxother = self.maxlong = limit
 
 
 # ---- values in a table ------------------------------------------------------------------------------------------

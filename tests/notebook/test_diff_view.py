@@ -148,6 +148,7 @@ def test_secrets_are_shown_to_who_asks_for_them():
     text = diff_text(between(*secret_states()), secrets=True)
     assert "~ state.api_key: 'sk-first' -> 'sk-other'" in text
     assert "- state.login.password{'pw-first'} = 'pw-first'" in text
+    assert "+ state.new.other = {'nested': {'client_secret': 'cs-other'}}" in text
 
 
 class Elements(HTMLParser):

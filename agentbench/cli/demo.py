@@ -1,79 +1,27 @@
-"""The commands: `lab` opens the workbench, `demo` runs a workflow in the terminal, `doctor` looks what is installed."""
+"""`agentbench demo`: the workflow of the first notebook, run in the terminal."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
-import importlib.util
-import io
 import math
-import os
-import subprocess
 import sys
 import time
-import urllib.parse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from agentbench._bridge import run_sync
 from agentbench._clock import CountingIds
 from agentbench._extras import require
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.exceptions import AgentFrameworkException, MissingExtraError
+from agentbench.cli.commands import Commands
 from agentbench.workflow.approval import Approval
 from agentbench.workflow.events import WorkflowRunState
 from agentbench.workflow.options import RunOptions
 from agentbench.workflow.run import WorkflowRun
 
-__all__ = ["main"]
 
-FIRST_NOTEBOOK = "01_first_workflow.ipynb"
-NO_NOTEBOOKS = (
-    "The notebooks are not here: they are in the repository, not in the installed package. Clone it and run\n"
-    '  pip install -e ".[notebook]" && agentbench lab\n'
-    "in the clone, or name a notebook of your own: agentbench lab FILE.ipynb"
-)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command.
-
-    Args:
-        arguments: Those of the command line by default.
-
-    Returns:
-        The exit status: 0 if all went well, 1 for an error that was told, 2 for arguments that are none, 130 if the
-        person at the keyboard ended it.
-    """
-    given = _parser().parse_args(arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows another, and goes on
-    command: Callable[[argparse.Namespace], int] = given.command
-    try:
-        return command(given)
-    except (AgentFrameworkException, OSError, EOFError) as error:
-        print(f"agentbench: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(file=sys.stderr)
-        return 130
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="agentbench", description="Agent workflows as graphs, run and seen.")
-    version = f"agentbench {importlib.metadata.version('agentbench')}"
-    parser.add_argument("--version", action="version", version=version)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    lab = commands.add_parser("lab", help="open JupyterLab on the first notebook, on this machine only")
-    lab.add_argument(
-        "notebook", nargs="?", help="a notebook file, or the beginning of a name in notebooks/, such as 02"
-    )
-    lab.add_argument("--no-browser", action="store_true", help="only print the address")
-    lab.add_argument("--port", type=int, help="of the server (default: the first free one from 8888)")
-    lab.set_defaults(command=_lab)
-
+def add_demo(commands: Commands) -> None:
+    """Add the command to the parser of all commands."""
     demo = commands.add_parser(
         "demo",
         help="run the workflow of the first notebook here",
@@ -98,11 +46,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.set_defaults(command=_demo)
 
-    doctor = commands.add_parser("doctor", help="say which parts are installed, and what is missing")
-    doctor.add_argument("--strict", action="store_true", help="exit with 1 if something is missing")
-    doctor.set_defaults(command=_doctor)
-    return parser
-
 
 def _speed(text: str) -> float:
     try:
@@ -115,59 +58,12 @@ def _speed(text: str) -> float:
     return speed
 
 
-# ---- lab -------------------------------------------------------------------------------------------------------------
-
-
-def _lab(given: argparse.Namespace) -> int:
-    notebook = _find_notebook(given.notebook)
-    if importlib.util.find_spec("jupyterlab") is None:
-        raise MissingExtraError("notebook", "jupyterlab", purpose="open a notebook")
-    command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
-    # A file as an argument would open in the browser, but the addresses that JupyterLab prints would not name it.
-    command.append(f"--ServerApp.root_dir={notebook.parent}")
-    command.append(f"--LabApp.default_url=/lab/tree/{urllib.parse.quote(notebook.name)}")
-    # What is done here is nobody's business: JupyterLab would fetch news and look for updates.
-    command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
-    if given.no_browser:
-        command.append("--no-browser")
-    if given.port is not None:
-        command.append(f"--ServerApp.port={given.port}")
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command.append("--allow-root")
-    print(f"Opening {notebook.name} in JupyterLab. Ctrl-C, twice, ends it.", flush=True)
-    if os.name != "nt":  # there the terminal would be given back while it is running
-        os.execv(sys.executable, command)
-    return subprocess.call(command)
-
-
-def _find_notebook(wanted: str | None) -> Path:
-    """The notebook that was asked for: a file, or one in the notebooks folder of the checkout or of this folder."""
-    if wanted is not None and Path(wanted).is_file():
-        return Path(wanted).resolve()
-    folders = [Path(__file__).resolve().parents[1] / "notebooks", Path("notebooks").resolve()]
-    for folder in folders:
-        if (folder / FIRST_NOTEBOOK).is_file():
-            break
-    else:
-        raise FileNotFoundError(NO_NOTEBOOKS)
-    if wanted is None:
-        return folder / FIRST_NOTEBOOK
-    found = sorted(folder.glob(f"{wanted.removesuffix('.ipynb')}*.ipynb"))
-    if len(found) != 1:
-        there = ", ".join(path.stem for path in sorted(folder.glob("*.ipynb")))
-        msg = f"{wanted!r} names {'no' if not found else 'more than one'} notebook. There are: {there}."
-        raise FileNotFoundError(msg)
-    return found[0]
-
-
-# ---- demo ------------------------------------------------------------------------------------------------------------
-
-
 def _demo(given: argparse.Namespace) -> int:
     for package in ("pandas", "vega_datasets", "graphviz"):
         require(package, extra="notebook", purpose="run the demo")
-    from agentbench.notebook import checkpoints_frame, draw  # noqa: PLC0415 - not there without the extra
-    from agentbench.notebook.demo import Years, build_workflow  # noqa: PLC0415 - likewise
+    # Not there without the extra, and the engine is not needed to say so.
+    from agentbench.notebook import checkpoints_frame, draw  # noqa: PLC0415
+    from agentbench.notebook.demo import Years, build_workflow  # noqa: PLC0415
 
     _make_folder(given.output)
     workflow, storage = build_workflow(), InMemoryCheckpointStorage()
@@ -263,14 +159,3 @@ class _Bar:
     def _clear(self) -> None:
         if self._live:
             print("\r\x1b[K", end="")
-
-
-# ---- doctor ----------------------------------------------------------------------------------------------------------
-
-
-def _doctor(given: argparse.Namespace) -> int:
-    from agentbench.notebook.doctor import doctor  # noqa: PLC0415 - looks at everything, so it loads a lot
-
-    report = doctor()
-    print(report.text)
-    return 1 if given.strict and not report.ok else 0

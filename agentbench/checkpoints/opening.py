@@ -1,0 +1,153 @@
+"""A checkpoint storage by its address: a folder, a file of SQLite, the URL of a database or of a Redis server."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import unquote, urlsplit
+
+from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.exceptions import WorkflowCheckpointException
+
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+_SQLITE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
+_SCHEME = re.compile(r"([A-Za-z][\w+.-]*)://", re.ASCII)
+_EXPECTED = (
+    "Expected a folder, a SQLite file, or a URL such as sqlite:///runs.db, postgresql://user@host/name or "
+    "redis://localhost:6379/0."
+)
+
+
+def open_storage(target: str | os.PathLike[str], *, create: bool = False) -> CheckpointStorage:
+    """Open the checkpoint storage at an address.
+
+    Args:
+        target: A folder of `FileCheckpointStorage`, as a path or a `file://` URL; a file of SQLite, as a path (known by
+            its content, or by the suffix `.db`, `.sqlite` or `.sqlite3`); a `redis://`, `rediss://` or `unix://` URL;
+            any other URL is one of SQLAlchemy.
+        create: Whether folders, files and tables that are not there are made, now or when the storage is first used.
+
+    Raises:
+        WorkflowCheckpointException: There is nothing at the address, or something else than a storage.
+        MissingExtraError: The package for this kind of storage is not installed.
+        ValueError: The URL is malformed.
+
+    Example:
+        ```python
+        storage = open_storage("checkpoints/")
+        infos = await list_infos(storage)
+        ```
+    """
+    text = os.fspath(target)
+    if not text:
+        msg = f"The address of the checkpoints is empty. {_EXPECTED}"
+        raise WorkflowCheckpointException(msg)
+    scheme = _SCHEME.match(text)
+    if scheme is None:
+        return _open_path(text, create=create)
+    name = scheme[1].lower()
+    if name == "file":
+        return _open_path(_path_of(text), create=create)
+    if name in ("redis", "rediss", "unix"):
+        return _redis(text)
+    if name.partition("+")[0] == "sqlite":
+        _require_database(text, create=create)
+    return _sql(text, create=create)
+
+
+def shown_address(target: str | os.PathLike[str]) -> str:
+    """Return an address without what may be secret in it: what stands before the host and after the question mark."""
+    text = os.fspath(target)
+    if _SCHEME.match(text) is None:
+        return text
+    return re.sub(r"(?<=://).*@", "•••@", text.partition("?")[0], flags=re.DOTALL)
+
+
+def _path_of(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost"):
+        msg = f"{shown_address(url)!r} is on another machine. Expected a folder of this one: file:///folder."
+        raise WorkflowCheckpointException(msg)
+    path = unquote(parts.path)
+    return path[1:] if re.match(r"/[A-Za-z]:", path) else path  # a drive of Windows
+
+
+def _open_path(path: str, *, create: bool) -> CheckpointStorage:
+    if os.path.isdir(path):
+        return _folder(path)
+    if os.path.exists(path):
+        if not _is_sqlite(path):
+            msg = f"{path!r} is neither a folder nor a file of SQLite. {_EXPECTED}"
+            raise WorkflowCheckpointException(msg)
+        return _sql(path, create=create)
+    if not create:
+        raise _nothing_at(path)
+    return _sql(path, create=True) if path.lower().endswith(_SQLITE_SUFFIXES) else _folder(path)
+
+
+def _require_database(url: str, *, create: bool) -> None:
+    path = url.partition("://")[2].partition("?")[0].removeprefix("/")
+    if path in ("", ":memory:"):
+        msg = f"{shown_address(url)!r} is a database in memory, which is empty. Name its file: sqlite:///runs.db."
+        raise WorkflowCheckpointException(msg)
+    if not create and not path.startswith("file:") and not os.path.exists(path):
+        raise _nothing_at(path)
+
+
+def _nothing_at(path: str) -> WorkflowCheckpointException:
+    msg = f"There is nothing at {path!r}, so there are no checkpoints. {_EXPECTED}"
+    return WorkflowCheckpointException(msg)
+
+
+def _is_sqlite(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            start = file.read(len(_SQLITE_MAGIC))
+    except OSError as error:
+        msg = f"{path!r} cannot be read: {error.strerror}."
+        raise WorkflowCheckpointException(msg, error) from error
+    return start == _SQLITE_MAGIC or (not start and path.lower().endswith(_SQLITE_SUFFIXES))
+
+
+# Each kind is loaded when it is asked for: most programs use one, and two of them need packages of their own.
+
+
+def _folder(path: str) -> CheckpointStorage:
+    from agentbench.checkpoints.file import FileCheckpointStorage  # noqa: PLC0415
+
+    return FileCheckpointStorage(path)
+
+
+def _sql(url_or_path: str, *, create: bool) -> CheckpointStorage:
+    from agentbench.checkpoints.sql import SQLCheckpointStorage  # noqa: PLC0415
+
+    storage = SQLCheckpointStorage(url_or_path)
+    if not create and _lacks_tables(url_or_path):
+        storage.close()
+        msg = f"The database at {shown_address(url_or_path)!r} holds no checkpoints: none were ever saved there."
+        raise WorkflowCheckpointException(msg)
+    return storage
+
+
+def _lacks_tables(url_or_path: str) -> bool:
+    """Whether the first use would make tables; `False` where it cannot be told, which the first use tells better."""
+    from sqlalchemy import create_engine, inspect  # noqa: PLC0415
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
+    from sqlalchemy.pool import NullPool  # noqa: PLC0415
+
+    from agentbench.checkpoints.sql_address import database_url  # noqa: PLC0415
+    from agentbench.checkpoints.sql_tables import schema  # noqa: PLC0415
+
+    engine = create_engine(database_url(url_or_path), poolclass=NullPool)
+    try:
+        return not inspect(engine).has_table(schema.name)
+    except SQLAlchemyError:
+        return False
+    finally:
+        engine.dispose()
+
+
+def _redis(url: str) -> CheckpointStorage:
+    from agentbench.checkpoints.redis import RedisCheckpointStorage  # noqa: PLC0415
+
+    return RedisCheckpointStorage(url)

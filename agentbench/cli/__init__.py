@@ -1,0 +1,60 @@
+"""The commands: `lab`, `demo`, `checkpoints` and `doctor`, each in a module of its own."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from agentbench.cli.checkpoints import add_checkpoints
+from agentbench.cli.demo import add_demo
+from agentbench.cli.doctor import add_doctor
+from agentbench.cli.lab import add_lab
+from agentbench.exceptions import AgentFrameworkException
+from agentbench.notebook.escaping import esc
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        arguments: Those of the command line by default.
+
+    Returns:
+        The exit status: 0 if all went well, 1 for an error that was told, 2 for arguments that are none, 130 if the
+        person at the keyboard ended it.
+    """
+    given = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows another, and goes on
+    command: Callable[[argparse.Namespace], int] = given.command
+    try:
+        status = command(given)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read this has enough, as `head` does. What Python still holds would fail again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (AgentFrameworkException, OSError, EOFError) as error:
+        print(f"agentbench: {esc(error, into='text', limit=None)}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="agentbench", description="Agent workflows as graphs, run and seen.")
+    version = f"agentbench {importlib.metadata.version('agentbench')}"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for add in (add_lab, add_demo, add_checkpoints, add_doctor):
+        add(commands)
+    return parser

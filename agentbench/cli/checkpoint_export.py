@@ -1,0 +1,94 @@
+"""`agentbench checkpoints export`: checkpoints as lines of JSON, or copied to another storage."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from typing import TextIO
+
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.opening import shown_address
+from agentbench.checkpoints.storage import CheckpointStorage, list_workflow_names
+from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_chain
+from agentbench.cli.checkpoint_text import line
+from agentbench.exceptions import WorkflowCheckpointException
+
+
+async def export_checkpoints(given: argparse.Namespace) -> int:
+    """Write checkpoints to a file, to the terminal, or to another storage."""
+    with opened(given.target) as storage:
+        if given.to is not None:
+            with opened(given.to, create=True) as other:
+                count = await _copy(storage, other, given)
+            place = shown_address(given.to)
+        else:
+            with _written(given.output) as file:
+                count = 0
+                async for checkpoint in _chosen(storage, given):
+                    file.write(f"{checkpoint.to_json()}\n")
+                    count += 1
+            place = given.output
+    if place != "-":
+        print(line(f"{count:,} checkpoint{'' if count == 1 else 's'} written to {place}."), file=sys.stderr)
+    return 0
+
+
+async def _names(storage: CheckpointStorage, given: argparse.Namespace) -> list[str]:
+    return [given.workflow] if given.workflow is not None else await list_workflow_names(storage)
+
+
+async def _chosen(storage: CheckpointStorage, given: argparse.Namespace) -> AsyncIterator[WorkflowCheckpoint]:
+    """One checkpoint, those of a chain, or all, each chain in order, one in memory at a time."""
+    if given.id is not None:
+        yield await find_checkpoint(storage, given.id, target=given.target)
+        return
+    for name in await _names(storage, given):
+        for info in await require_chain(storage, name, target=given.target):
+            yield await storage.load(info.checkpoint_id)
+
+
+async def _copy(storage: CheckpointStorage, other: CheckpointStorage, given: argparse.Namespace) -> int:
+    there: set[str] = set()
+    if given.id is None:
+        for name in await _names(storage, given):
+            there |= await _begun(storage, other, name, place=given.to)
+    count = 0
+    async for checkpoint in _chosen(storage, given):
+        if checkpoint.checkpoint_id not in there:
+            await other.save(checkpoint)
+        count += 1
+    return count
+
+
+async def _begun(storage: CheckpointStorage, other: CheckpointStorage, name: str, *, place: str) -> set[str]:
+    """Ids of a chain that were copied before; a chain that holds others is another one."""
+    there = set(await other.list_checkpoint_ids(workflow_name=name))
+    foreign = there - set(await storage.list_checkpoint_ids(workflow_name=name))
+    if foreign:
+        msg = (
+            f"{shown_address(place)} has a chain {name!r} of its own, with {len(foreign):,} other checkpoints, such as "
+            f"{min(foreign)!r}. Nothing was copied. Choose another place, or remove that chain first."
+        )
+        raise WorkflowCheckpointException(msg)
+    return there
+
+
+@contextlib.contextmanager
+def _written(path: str) -> Iterator[TextIO]:
+    """A file for its owner only, which takes its place when it is complete; `-` is the standard output."""
+    if path == "-":
+        yield sys.stdout
+        return
+    folder, name = os.path.split(os.path.abspath(path))
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    try:
+        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,214 @@
+"""Pure: checkpoints as lines of text and as plain JSON; everything escaped, secrets masked unless asked for."""
+
+from __future__ import annotations
+
+import json
+import pprint
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.diff import CheckpointDiff
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.metadata import DURATION_S, GRAPH_SIGNATURE
+from agentbench.notebook.diff_view import hides, short_value, shown_path
+from agentbench.notebook.escaping import MASK, esc, is_secret_name
+from agentbench.notebook.redaction import mask_secrets
+from agentbench.serialization.json_text import to_json
+
+_LINE_LIMIT = 100
+_WIDTH = 100
+_HEAD = ("number", "id", "superstep", "source", "saved (UTC)", "messages", "requests", "size", "executors")
+_IN_STATE = {"_executor_state": "executors", "_fan_in_buffers": "fan-in buffers"}
+_OF_THE_ENGINE = {"seq", "source", "run_id", "forked_from", "writers", "sizes", GRAPH_SIGNATURE, DURATION_S}
+
+
+def line(value: object, limit: int | None = None) -> str:
+    """Return anything as text that is inert in a line of a terminal."""
+    return esc(value, into="line", limit=limit)
+
+
+# ----------------------------------------------------------------------------------------------------------------- list
+
+
+def infos_text(infos: Sequence[CheckpointInfo]) -> str:
+    """Tabulate checkpoints of one chain."""
+    rows = [
+        (
+            str(info.seq),
+            line(info.checkpoint_id),
+            str(info.iteration),
+            line(info.source, 20),
+            _time(info.timestamp),
+            str(info.n_messages),
+            str(info.n_requests),
+            _size(info.size_bytes),
+            line(", ".join(info.writers), 60),
+        )
+        for info in infos
+    ]
+    return "\n".join(_aligned([_HEAD, *rows], right={0, 2, 5, 6, 7}))
+
+
+def info_json(info: CheckpointInfo, *, secrets: bool = False) -> dict[str, Any]:
+    """Describe a checkpoint by values that JSON knows."""
+    return {
+        "workflow_name": info.workflow_name,
+        "checkpoint_id": info.checkpoint_id,
+        "previous_checkpoint_id": info.previous_checkpoint_id,
+        "forked_from": info.forked_from,
+        "seq": info.seq,
+        "superstep": info.iteration,
+        "source": info.source,
+        "timestamp": info.timestamp,
+        "run_id": info.run_id,
+        "graph_signature_hash": info.graph_signature_hash,
+        "messages": info.n_messages,
+        "requests": info.n_requests,
+        "size_bytes": info.size_bytes,
+        "writers": list(info.writers),
+        "metadata": stored_form(_own_metadata(info.metadata), secrets=secrets),
+    }
+
+
+def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if at in right else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(cells).rstrip()
+
+
+def _time(timestamp: str) -> str:
+    """Seconds are enough for a table."""
+    return line(timestamp[:19].replace("T", " ") if timestamp.endswith("+00:00") else timestamp, 40)
+
+
+def _size(size_bytes: int) -> str:
+    if not size_bytes:
+        return ""
+    return f"{size_bytes:,} B" if size_bytes < 10_000 else f"{size_bytes / 1000:,.0f} kB"
+
+
+# ----------------------------------------------------------------------------------------------------------------- show
+
+
+def checkpoint_text(checkpoint: WorkflowCheckpoint, *, full: bool = False, secrets: bool = False) -> str:
+    """Return what a checkpoint is and holds.
+
+    Args:
+        checkpoint: What to show.
+        full: Values in full, over several lines; otherwise the beginning of each.
+        secrets: Show them.
+    """
+    values = _Values(full=full, secrets=secrets)
+    lines = list(_facts(checkpoint, values))
+    for title, entries in _sections(checkpoint):
+        if entries:
+            lines += ["", f"{title} ({len(entries):,})"]
+            lines += (each for name, value in entries for each in values.lines(name, value))
+    return "\n".join(lines)
+
+
+def _facts(checkpoint: WorkflowCheckpoint, values: _Values) -> Iterator[str]:
+    info = CheckpointInfo.of(checkpoint)
+    facts = {
+        "checkpoint": info.checkpoint_id,
+        "chain": f"{info.workflow_name}, number {info.seq}",
+        "superstep": f"{info.iteration}" + (f", {', '.join(info.writers)}" if info.writers else ""),
+        "saved": f"{info.timestamp}, source {info.source}",
+        "run": info.run_id,
+        "follows": info.previous_checkpoint_id,
+        "forked from": info.forked_from,
+        "graph": info.graph_signature_hash,
+    }
+    for name, fact in facts.items():
+        if fact is not None:
+            yield f"{name:12}{line(fact)}"
+    for name, value in _own_metadata(info.metadata).items():
+        yield f"{'metadata':12}{line(name)} = {values.short(name, value)}"
+
+
+def _sections(checkpoint: WorkflowCheckpoint) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    messages = [
+        (f"{source} -> {getattr(message, 'target_id', None) or 'whom it concerns'}", getattr(message, "data", message))
+        for source, sent in checkpoint.messages.items()
+        for message in sent
+    ]
+    requests = [
+        (f"{request_id} of {getattr(event, 'source_id', None) or 'nobody'}", getattr(event, "data", event))
+        for request_id, event in checkpoint.pending_request_info_events.items()
+    ]
+    yield "messages", messages
+    yield "requests", requests
+    yield "state", [(str(key), value) for key, value in checkpoint.state.items() if key not in _IN_STATE]
+    for key, title in _IN_STATE.items():
+        yield title, list((checkpoint.state.get(key) or {}).items())
+
+
+class _Values:
+    """How values are shown."""
+
+    def __init__(self, *, full: bool, secrets: bool) -> None:
+        self._full = full
+        self._secrets = secrets
+
+    def lines(self, name: str, value: object) -> Iterator[str]:
+        if not self._full:
+            yield f"  {line(name, 60)} = {self.short(name, value)}"
+            return
+        yield f"  {line(name)} ="
+        shown = value if self._secrets else mask_secrets(value, key=name)
+        text = shown if isinstance(shown, str) else pprint.pformat(shown, width=_WIDTH, sort_dicts=False)
+        for each in esc(text, into="text", limit=None).split("\n"):
+            yield f"    {each}"
+
+    def short(self, name: str, value: object) -> str:
+        if is_secret_name(name) and value is not None and not self._secrets:
+            return MASK
+        return short_value(value, limit=_LINE_LIMIT, secrets=self._secrets)
+
+
+def _own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in metadata.items() if key not in _OF_THE_ENGINE}
+
+
+# ----------------------------------------------------------------------------------------------------------------- JSON
+
+
+def diff_json(diff: CheckpointDiff, *, secrets: bool = False) -> dict[str, Any]:
+    """Return a diff as values that JSON knows."""
+
+    def change_json(change: Any) -> dict[str, Any]:
+        hidden = hides(change) and not secrets
+        values = {
+            name: MASK if hidden and value is not None else stored_form(value, secrets=secrets)
+            for name, value in (("before", change.before), ("after", change.after))
+        }
+        return {"path": shown_path(change) if hidden else change.path, "op": change.op, **values}
+
+    return {
+        "before": info_json(diff.before, secrets=secrets),
+        "after": info_json(diff.after, secrets=secrets),
+        "changes": [change_json(change) for change in diff],
+    }
+
+
+def stored_form(value: object, *, secrets: bool = False) -> Any:
+    """Return a value as it would be stored: plain values as they are, others with a tag that names their kind.
+
+    Args:
+        value: One that can be stored.
+        secrets: Leave them in; otherwise what lies under the name of a secret is masked.
+    """
+    # Masked as it is, where every key is known, and as it is stored, where every field has its name.
+    plain = json.loads(to_json(value if secrets else mask_secrets(value)))
+    return plain if secrets else _masked(plain)
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: MASK if item is not None and is_secret_name(key) else _masked(item) for key, item in value.items()}
+    return [_masked(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,181 @@
+"""`agentbench checkpoints`: what runs have saved, for people without a notebook."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import functools
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from agentbench.cli.commands import Commands
+from agentbench.exceptions import AgentFrameworkException, WorkflowCheckpointException
+
+_TARGET = "a folder, a SQLite file, or a URL: sqlite:///runs.db, postgresql://user@host/name, redis://localhost:6379/0"
+_REFERENCE = "an id or the beginning of one, latest, latest:CHAIN, or CHAIN@NUMBER"
+_DESCRIPTION = (
+    "Lists, shows, compares, forks, removes and copies the checkpoints of a folder, a database or a Redis server. "
+    "Checkpoints of one name are a chain; they are numbered from 1."
+)
+_CLASSES = (
+    "Reading never imports what a file names. If state holds instances of classes of yours, name the module that "
+    "defines them with --import."
+)
+_SECRETS = "Values under names such as password, token or api_key are masked unless --show-secrets is given."
+
+
+def add_checkpoints(commands: Commands) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
+        "checkpoints", help="list, show, compare, fork, remove or copy saved checkpoints", description=_DESCRIPTION
+    )
+    actions: Commands = parser.add_subparsers(required=True, metavar="ACTION")
+    for add in (_add_list, _add_show, _add_diff, _add_fork, _add_prune, _add_export):
+        add(actions)
+
+
+def _add_list(actions: Commands) -> None:
+    parser = _action(actions, "list_checkpoints", "list", "what there is, chain by chain")
+    parser.add_argument("--workflow", metavar="CHAIN", help="only this chain")
+    parser.add_argument("--run", metavar="ID", help="only what this run wrote")
+    parser.add_argument("--limit", type=_count, metavar="N", help="only the newest N of each chain")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--tree", action="store_true", help="as a tree: which checkpoint went on from which")
+    form.add_argument("--json", action="store_true", help="as JSON")
+    _add_secrets(parser)
+
+
+def _add_show(actions: Commands) -> None:
+    parser = _action(actions, "show_checkpoint", "show", "what a checkpoint holds", f"{_CLASSES} {_SECRETS}")
+    parser.add_argument("id", metavar="ID", help=_REFERENCE)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--full", action="store_true", help="values in full instead of their beginnings")
+    form.add_argument("--json", action="store_true", help="everything, as JSON with a tag where a value has a type")
+    _add_secrets(parser)
+    _add_import(parser)
+
+
+def _add_diff(actions: Commands) -> None:
+    parser = _action(
+        actions, "compare_checkpoints", "diff", "what differs between two checkpoints", f"{_CLASSES} {_SECRETS}"
+    )
+    parser.add_argument("a", metavar="A", help=f"the checkpoint before: {_REFERENCE}")
+    parser.add_argument("b", metavar="B", help="the checkpoint after, likewise")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 if they differ")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    _add_secrets(parser)
+    _add_import(parser)
+
+
+def _add_fork(actions: Commands) -> None:
+    about = "Saves a sibling from which a run can go on in another direction, and prints its id. Nothing is changed."
+    parser = _action(actions, "fork", "fork", "another future from a checkpoint", f"{about} {_CLASSES}")
+    parser.add_argument("id", metavar="ID", help=_REFERENCE)
+    parser.add_argument("--to", metavar="CHAIN", help="the chain that the fork joins (default: that of the original)")
+    parser.add_argument("--with-history", action="store_true", help="copy what led there to the other chain, too")
+    parser.add_argument(
+        "--set",
+        type=_setting,
+        action="append",
+        default=[],
+        metavar="KEY=JSON",
+        help="a new value for a key of the state, such as --set topic='\"llamas\"' --set limit=3; may be repeated",
+    )
+    _add_import(parser)
+
+
+def _add_prune(actions: Commands) -> None:
+    about = (
+        "Removes all but the newest checkpoints of a chain, for good, and whatever only they need. Asks at a terminal; "
+        "where input is none, it is not asked."
+    )
+    parser = _action(actions, "prune_chain", "prune", "remove the older checkpoints of a chain", about)
+    parser.add_argument("--workflow", required=True, metavar="CHAIN", help="the chain")
+    parser.add_argument("--keep", required=True, type=_count, metavar="N", help="how many to keep")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be removed")
+
+
+def _add_export(actions: Commands) -> None:
+    about = (
+        "Writes checkpoints as JSON, one on each line, which WorkflowCheckpoint.from_json reads; or copies them to "
+        "another storage, ids and all. Secrets are in the copy. A copy that was broken off goes on when it is begun "
+        "again."
+    )
+    parser = _action(
+        actions, "export_checkpoints", "export", "write checkpoints to a file or another storage", f"{about} {_CLASSES}"
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("id", nargs="?", metavar="ID", help=_REFERENCE)
+    what.add_argument("--workflow", metavar="CHAIN", help="a whole chain")
+    what.add_argument("--all", action="store_true", help="all chains")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("-o", "--output", default="-", metavar="FILE", help="default: the terminal")
+    where.add_argument("--to", metavar="TARGET", help="another storage, made if it is not there")
+    _add_import(parser)
+
+
+# ----------------------------------------------------------------------------------------------------------- the parts
+
+
+def _action(
+    actions: Commands, function: str, name: str, summary: str, about: str | None = None
+) -> argparse.ArgumentParser:
+    description = f"{summary[0].upper()}{summary[1:]}."
+    parser = actions.add_parser(name, help=summary, description=f"{description} {about}" if about else description)
+    parser.add_argument("target", metavar="TARGET", help=_TARGET)
+    parser.set_defaults(command=functools.partial(_run, function), modules=[])
+    return parser
+
+
+def _add_secrets(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--show-secrets", action="store_true", help="show what lies under the names of secrets")
+
+
+def _add_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--import",
+        dest="modules",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="import this module first: a dotted name, or the file of the script that saved the checkpoints; "
+        "the current folder is searched, too; may be repeated",
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        msg = f"{text!r} is no count; expected 1 or more"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    try:
+        if not key or not equals:
+            raise ValueError
+        return key, json.loads(value)
+    except ValueError:
+        msg = f"{text!r} is no setting; expected KEY=JSON, such as limit=3 or topic='\"llamas\"'"
+        raise argparse.ArgumentTypeError(msg) from None
+
+
+def _run(function: str, given: argparse.Namespace) -> int:
+    # Only now: what the command needs is not loaded to describe it.
+    from agentbench.cli import checkpoint_commands, checkpoint_export  # noqa: PLC0415
+    from agentbench.cli.checkpoint_access import import_modules, with_hint  # noqa: PLC0415
+
+    module = checkpoint_export if function == "export_checkpoints" else checkpoint_commands
+    command: Callable[[argparse.Namespace], Awaitable[int]] = getattr(module, function)
+    try:
+        import_modules(given.modules)
+        return asyncio.run(_awaited(command, given))
+    except AgentFrameworkException as error:
+        raise WorkflowCheckpointException(with_hint(error), error) from error
+
+
+async def _awaited(command: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Namespace) -> int:
+    return await command(given)

@@ -1,0 +1,22 @@
+"""`agentbench doctor`: which parts are installed, and what is missing."""
+
+from __future__ import annotations
+
+import argparse
+
+from agentbench.cli.commands import Commands
+
+
+def add_doctor(commands: Commands) -> None:
+    """Add the command to the parser of all commands."""
+    doctor = commands.add_parser("doctor", help="say which parts are installed, and what is missing")
+    doctor.add_argument("--strict", action="store_true", help="exit with 1 if something is missing")
+    doctor.set_defaults(command=_doctor)
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    from agentbench.notebook.doctor import doctor  # noqa: PLC0415 - looks at everything, so it loads a lot
+
+    report = doctor()
+    print(report.text)
+    return 1 if given.strict and not report.ok else 0

@@ -1,0 +1,74 @@
+"""`agentbench lab`: JupyterLab on the first notebook, on this machine only."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+import urllib.parse
+from pathlib import Path
+
+from agentbench.cli.commands import Commands
+from agentbench.exceptions import MissingExtraError
+
+FIRST_NOTEBOOK = "01_first_workflow.ipynb"
+NO_NOTEBOOKS = (
+    "The notebooks are not here: they are in the repository, not in the installed package. Clone it and run\n"
+    '  pip install -e ".[notebook]" && agentbench lab\n'
+    "in the clone, or name a notebook of your own: agentbench lab FILE.ipynb"
+)
+
+
+def add_lab(commands: Commands) -> None:
+    """Add the command to the parser of all commands."""
+    lab = commands.add_parser("lab", help="open JupyterLab on the first notebook, on this machine only")
+    lab.add_argument(
+        "notebook", nargs="?", help="a notebook file, or the beginning of a name in notebooks/, such as 02"
+    )
+    lab.add_argument("--no-browser", action="store_true", help="only print the address")
+    lab.add_argument("--port", type=int, help="of the server (default: the first free one from 8888)")
+    lab.set_defaults(command=_lab)
+
+
+def _lab(given: argparse.Namespace) -> int:
+    notebook = _find_notebook(given.notebook)
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise MissingExtraError("notebook", "jupyterlab", purpose="open a notebook")
+    command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
+    # A file as an argument would open in the browser, but the addresses that JupyterLab prints would not name it.
+    command.append(f"--ServerApp.root_dir={notebook.parent}")
+    command.append(f"--LabApp.default_url=/lab/tree/{urllib.parse.quote(notebook.name)}")
+    # What is done here is nobody's business: JupyterLab would fetch news and look for updates.
+    command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    if given.no_browser:
+        command.append("--no-browser")
+    if given.port is not None:
+        command.append(f"--ServerApp.port={given.port}")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")
+    print(f"Opening {notebook.name} in JupyterLab. Ctrl-C, twice, ends it.", flush=True)
+    if os.name != "nt":  # there the terminal would be given back while it is running
+        os.execv(sys.executable, command)
+    return subprocess.call(command)
+
+
+def _find_notebook(wanted: str | None) -> Path:
+    """The notebook that was asked for: a file, or one in the notebooks folder of the checkout or of this folder."""
+    if wanted is not None and Path(wanted).is_file():
+        return Path(wanted).resolve()
+    folders = [Path(__file__).resolve().parents[2] / "notebooks", Path("notebooks").resolve()]
+    for folder in folders:
+        if (folder / FIRST_NOTEBOOK).is_file():
+            break
+    else:
+        raise FileNotFoundError(NO_NOTEBOOKS)
+    if wanted is None:
+        return folder / FIRST_NOTEBOOK
+    found = sorted(folder.glob(f"{wanted.removesuffix('.ipynb')}*.ipynb"))
+    if len(found) != 1:
+        there = ", ".join(path.stem for path in sorted(folder.glob("*.ipynb")))
+        msg = f"{wanted!r} names {'no' if not found else 'more than one'} notebook. There are: {there}."
+        raise FileNotFoundError(msg)
+    return found[0]
