@@ -1,0 +1,50 @@
+"""Checkpoints kept in a database: a file, or a server."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from agentbench._extras import require
+from agentbench.checkpoints.parted import PartedStorage
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+    from agentbench.checkpoints.sql_backend import SQLBackend
+
+
+class SQLCheckpointStorage(PartedStorage):
+    """Keeps checkpoints in an SQLite file, or in a database that a URL names.
+
+    The file and its folders are created when they are first needed, for their owner only; so are the tables, whose
+    names begin with `agentbench_`. Several processes may use the same database. What was saved outlasts a process that
+    is killed; an SQLite file on a disk that lost its power may lack the last moments. A connection that was lost,
+    because the server was restarted, is replaced.
+
+    Args:
+        path_or_url: The path of an SQLite file, such as `checkpoints.db`; or a URL that SQLAlchemy understands, as text
+            or as a `sqlalchemy.URL`. SQLite and PostgreSQL are tested: `sqlite:///checkpoints.db?timeout=60` (seconds
+            to wait for other programs, 30 unless given), `postgresql://user:password@localhost:5432/database`.
+        keep_last: How many checkpoints of each chain to keep; `None` keeps all.
+
+    Raises:
+        MissingExtraError: SQLAlchemy is not installed, or psycopg for PostgreSQL.
+        ValueError: It is no URL, or one of a database in memory; or `keep_last` is less than 1.
+        TypeError: `path_or_url` is neither a path nor a URL.
+
+    Example:
+        >>> SQLCheckpointStorage("postgresql://me:secret@localhost/work")
+        SQLCheckpointStorage('postgresql+psycopg://me:***@localhost/work')
+    """
+
+    def __init__(self, path_or_url: str | os.PathLike[str] | URL, *, keep_last: int | None = None) -> None:
+        require("sqlalchemy", extra="sql", purpose="keep checkpoints in a database")
+        # Only now: SQLAlchemy is loaded by whoever has such a storage.
+        backend: SQLBackend = import_module("agentbench.checkpoints.sql_backend").SQLBackend(path_or_url)
+        super().__init__(backend, keep_last=keep_last)
+        self._shown = f"{type(self).__name__}({backend.place!r})"
+
+    def __repr__(self) -> str:
+        return self._shown

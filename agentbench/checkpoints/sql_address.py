@@ -1,0 +1,95 @@
+"""Where a database is: the URL that is connected to, and the one that may be shown."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from agentbench._extras import require
+
+_SECRET_PARAMETERS: Final = ("password", "passwd", "secret", "token", "key")
+_HIDDEN: Final = "***"
+
+
+def database_url(path_or_url: Any) -> URL:
+    """Return the URL of a database.
+
+    Args:
+        path_or_url: The path of an SQLite file, which need not be there yet, or a URL. PostgreSQL is reached through
+            `psycopg` unless the URL names another driver.
+
+    Raises:
+        ValueError: It is no URL, or one of a database that is gone with the connection.
+        TypeError: It is neither a text, a path nor a `sqlalchemy.URL`.
+        MissingExtraError: A PostgreSQL is meant, and psycopg is not installed.
+    """
+    if isinstance(path_or_url, (str, os.PathLike)) and "://" not in os.fspath(path_or_url):
+        url = URL.create("sqlite", database=_absolute(os.fspath(path_or_url)))
+    else:
+        url = _parsed(path_or_url)
+    if url.get_backend_name() == "sqlite":
+        return _of_file(url)
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername == "postgresql+psycopg":
+        require("psycopg", extra="postgres", purpose="keep checkpoints in PostgreSQL")
+    return url
+
+
+def shown(url: URL) -> str:
+    """Return a URL as text without its secrets."""
+    secret = {name: _HIDDEN for name in url.query if any(part in name.lower() for part in _SECRET_PARAMETERS)}
+    return url.update_query_dict(secret).render_as_string(hide_password=True)
+
+
+def secrets_of(url: URL) -> list[str]:
+    """Return the secrets in a URL, for telling whether a text holds one."""
+    found = [] if url.password is None else [str(url.password)]
+    for name, value in url.query.items():
+        if any(part in name.lower() for part in _SECRET_PARAMETERS):
+            found += [value] if isinstance(value, str) else value
+    return [secret for secret in found if secret]
+
+
+def file_of(url: URL) -> Path | None:
+    """Return the file of an SQLite database that is addressed by its path, else `None`."""
+    if url.get_backend_name() != "sqlite" or url.database is None or url.database.startswith("file:"):
+        return None
+    return Path(url.database)
+
+
+def _parsed(given: Any) -> URL:
+    if not isinstance(given, (str, URL)):
+        msg = f"path_or_url is a {type(given).__name__}; expected a path, a URL as text, or a sqlalchemy.URL."
+        raise TypeError(msg)
+    try:
+        return make_url(given)
+    except (ArgumentError, ValueError):
+        msg = (
+            "path_or_url is no URL that SQLAlchemy can read (it is not shown here, it may hold a password). Expected a "
+            "path such as 'checkpoints.db', or a URL such as 'postgresql://user:password@localhost:5432/database' "
+            "with special characters in the password written as %40 and so on."
+        )
+        raise ValueError(msg) from None
+
+
+def _of_file(url: URL) -> URL:
+    if not url.database or url.database == ":memory:" or "mode=memory" in str(url.query) + url.database:
+        msg = (
+            f"{shown(url)!r} is a database in memory: nothing in it outlasts the connection. Expected the path of a "
+            "file; to keep checkpoints in memory use InMemoryCheckpointStorage()."
+        )
+        raise ValueError(msg)
+    return url if file_of(url) is None else url.set(database=_absolute(url.database))
+
+
+def _absolute(path: str) -> str:
+    """A program may change its working folder between the first use and the second."""
+    if "\0" in path or not path:
+        msg = f"path_or_url is {path!r}; expected the path of a file."
+        raise ValueError(msg)
+    return os.path.abspath(path)

@@ -1,0 +1,260 @@
+"""Records and parts in a database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
+from agentbench.checkpoints.packed_text import decode_name, encode_name, pack, unpack
+from agentbench.checkpoints.parts import live_parts
+from agentbench.checkpoints.sql_address import database_url
+from agentbench.checkpoints.sql_database import Database
+from agentbench.checkpoints.sql_session import Row, Session
+from agentbench.checkpoints.storage import require_head
+from agentbench.exceptions import CheckpointNotFoundError
+
+T = TypeVar("T")
+
+#: Parts are deflated from this size on (bytes): each is written once. What is written with every checkpoint is small,
+#: if it can be, and has to be quick then.
+_SHORTEST_PART: Final = 128
+_SHORTEST_OTHER: Final = 1024
+#: As many ids are asked for at once; databases limit the number of values in a statement.
+_AT_ONCE: Final = 256
+
+
+class SQLBackend:
+    """Keeps records and parts in the tables of `sql_tables`.
+
+    Args:
+        path_or_url: As for `SQLCheckpointStorage`.
+
+    Raises:
+        As `SQLCheckpointStorage` does.
+    """
+
+    def __init__(self, path_or_url: Any) -> None:
+        self._database = Database(database_url(path_or_url))
+        self._statements = self._database.statements
+
+    def __repr__(self) -> str:
+        return f"SQLBackend({self.place!r})"
+
+    @property
+    def place(self) -> str:
+        """The URL without its secrets."""
+        return self._database.place
+
+    # ------------------------------------------------------------------------------------------------------- saving
+
+    def generation(self, workflow_name: str) -> int:
+        """Return a number that changes whenever parts of the chain may have been removed, or with the database."""
+
+        def read(session: Session) -> int:
+            found = session.rows(self._statements.generation, of_name=encode_name(workflow_name))
+            generation: int = found[0][0] if found else session.generation
+            return generation
+
+        return self._database.read(read)
+
+    def put(
+        self, record: CheckpointRecord, parts: Mapping[str, str], *, generation: int, expected_seq: int | None = None
+    ) -> None:
+        """Keep a record and the new parts that it refers to, all or nothing, visible to others in one step."""
+        checkpoint_id = encode_name(record.checkpoint_id)
+        values = {
+            "seq": record.seq,
+            "timestamp": encode_name(record.timestamp),
+            "checkpoint_id": checkpoint_id,
+            "run_id": None if record.run_id is None else encode_name(record.run_id),
+            "head": pack(record.head, _SHORTEST_OTHER),
+        }
+        content = pack(record.content, _SHORTEST_OTHER)
+        texts = {encode_name(name): pack(text, _SHORTEST_PART) for name, text in parts.items()}
+        statements = self._statements
+        seems_new = True
+
+        def write(session: Session) -> None:
+            nonlocal seems_new
+            chain, current = self._lock(session, record.workflow_name)
+            if generation != current:
+                raise StalePartsError
+            if expected_seq is not None:
+                newest = session.rows(statements.newest_seq, of_chain_id=chain)
+                require_head(record.workflow_name, newest[0][0] if newest else 0, expected_seq)
+            if not seems_new:  # the database refused another one of the same id, and this is the second attempt
+                self._remove(session, session.rows(statements.find_record, of_checkpoint_id=checkpoint_id))
+            seems_new = False
+            session.run(statements.add_record, chain_id=chain, **values)
+            session.run(statements.add_content, of_checkpoint_id=checkpoint_id, of_content=content)
+            for name, text in texts.items():
+                session.run(statements.add_part, of_chain_id=chain, of_part_id=name, of_text=text)
+
+        self._database.change(write)
+
+    def _lock(self, session: Session, workflow_name: str) -> tuple[int, int]:
+        """Let nobody else change a chain until the transaction ends; return its number and its generation."""
+        name = encode_name(workflow_name)
+        found = session.rows(self._statements.lock_chain, of_name=name)
+        if not found:
+            session.run(self._statements.add_chain, name=name, generation=session.generation)
+            found = session.rows(self._statements.lock_chain, of_name=name)
+        chain, generation = found[0]
+        return chain, generation
+
+    # ------------------------------------------------------------------------------------------------------ reading
+
+    def get(self, checkpoint_id: str) -> CheckpointRecord | None:
+        """Return a record with its content."""
+        statement, name = self._statements.get, encode_name(checkpoint_id)
+        return _first(self._database.read(lambda session: session.rows(statement, of_checkpoint_id=name)))
+
+    def latest(self, workflow_name: str) -> CheckpointRecord | None:
+        """Return the last record of a chain with its content, by one indexed read."""
+        statement, name = self._statements.latest, encode_name(workflow_name)
+        return _first(self._database.read(lambda session: session.rows(statement, of_name=name)))
+
+    def heads(
+        self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
+    ) -> list[CheckpointRecord]:
+        """List records of a chain without content, in order, oldest first."""
+        values: dict[str, Any] = {"of_name": encode_name(workflow_name)}
+        if run_id is not None:
+            values["of_run_id"] = encode_name(run_id)
+        if limit is not None:
+            values["limit"] = limit
+        statement = self._statements.heads(
+            of_run=run_id is not None, before=before is not None, limited=limit is not None
+        )
+
+        def read(session: Session) -> list[Row]:
+            if before is not None:
+                values.update(self._position(session, workflow_name, before))
+            return session.rows(statement, **values)
+
+        rows = self._database.read(read)
+        return [_record(workflow_name, *row) for row in reversed(rows)]
+
+    def _position(self, session: Session, workflow_name: str, checkpoint_id: str) -> dict[str, Any]:
+        found = session.rows(
+            self._statements.position, of_name=encode_name(workflow_name), of_checkpoint_id=encode_name(checkpoint_id)
+        )
+        if not found:
+            raise CheckpointNotFoundError(checkpoint_id)
+        seq, timestamp, record_id = found[0]
+        return {"of_seq": seq, "of_timestamp": timestamp, "of_record_id": record_id}
+
+    def ids(self, workflow_name: str) -> list[str]:
+        """List the ids of a chain in order, oldest first."""
+        statement, name = self._statements.ids, encode_name(workflow_name)
+        rows = self._database.read(lambda session: session.rows(statement, of_name=name))
+        return [decode_name(checkpoint_id) for (checkpoint_id,) in rows]
+
+    def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
+        """Return parts of a chain by id; those that are not there are left out."""
+        return self._database.read(lambda session: self._parts(session, workflow_name, ids))
+
+    def _parts(self, session: Session, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
+        name, found = encode_name(workflow_name), {}
+        for names in _numbered(ids):
+            rows = session.rows(self._statements.find_parts(len(names)), of_name=name, **names)
+            found.update({decode_name(part_id): unpack(text) for part_id, text in rows})
+        return found
+
+    def chains(self, prefix: str = "") -> list[str]:
+        """List the names of all chains that hold a record, sorted by code point."""
+        statement, first = self._statements.chains, encode_name(prefix)
+        behind = first + b"\xff"  # no name holds this byte
+        rows = self._database.read(lambda session: session.rows(statement, first=first, behind=behind))
+        return [decode_name(name) for (name,) in rows]
+
+    # ----------------------------------------------------------------------------------------------------- removing
+
+    def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
+        """Remove records of a chain, with `sweep` also all parts that none needs any more; count the records."""
+
+        def write(session: Session) -> int:
+            chain, _ = self._lock(session, workflow_name)
+            found: list[Row] = []
+            for names in _numbered(dict.fromkeys(ids)):
+                found += session.rows(self._statements.find_records(len(names)), of_chain_id=chain, **names)
+            self._remove(session, found)
+            if sweep:
+                self._sweep(session, workflow_name, chain)
+            return len(found)
+
+        return self._database.change(write)
+
+    def delete_chain(self, workflow_name: str) -> int:
+        """Remove all records of a chain and all its parts, and return the number of records."""
+
+        def write(session: Session) -> int:
+            chain, _ = self._lock(session, workflow_name)
+            found = session.rows(self._statements.record_ids, of_chain_id=chain)
+            self._remove(session, found)
+            self._remove_parts(session, chain, session.rows(self._statements.part_ids, of_chain_id=chain))
+            return len(found)
+
+        return self._database.change(write)
+
+    def close(self) -> None:
+        """Close the connection; a later call opens another one."""
+        self._database.close()
+
+    def _remove(self, session: Session, record_ids: list[Row]) -> None:
+        if record_ids:
+            values = [{"of_record_id": record_id} for (record_id,) in record_ids]
+            session.run_many(self._statements.remove_content, values)
+            session.run_many(self._statements.remove_record, values)
+
+    def _sweep(self, session: Session, workflow_name: str, chain: int) -> None:
+        contents = session.rows(self._statements.contents, of_chain_id=chain)
+        fetch = partial(self._parts, session, workflow_name)
+        live = {encode_name(name) for name in live_parts((unpack(content) for (content,) in contents), fetch)}
+        kept = session.rows(self._statements.part_ids, of_chain_id=chain)
+        self._remove_parts(session, chain, [row for row in kept if row[0] not in live])
+
+    def _remove_parts(self, session: Session, chain: int, part_ids: list[Row]) -> None:
+        if part_ids:
+            values = [{"of_chain_id": chain, "of_part_id": part_id} for (part_id,) in part_ids]
+            session.run_many(self._statements.remove_part, values)
+        session.run(self._statements.next_generation, of_chain_id=chain)
+
+
+def _first(rows: list[Row]) -> CheckpointRecord | None:
+    if not rows:
+        return None
+    name, *head, content = rows[0]
+    return _record(decode_name(name), *head, content=unpack(content))
+
+
+def _record(
+    workflow_name: str,
+    checkpoint_id: bytes,
+    seq: int,
+    timestamp: bytes,
+    run_id: bytes | None,
+    head: bytes,
+    *,
+    content: str = "",
+) -> CheckpointRecord:
+    return CheckpointRecord(
+        decode_name(checkpoint_id),
+        workflow_name,
+        seq,
+        decode_name(timestamp),
+        None if run_id is None else decode_name(run_id),
+        unpack(head),
+        content,
+    )
+
+
+def _numbered(ids: Collection[str]) -> Iterator[dict[str, bytes]]:
+    """Name ids `id_0` and so on, in groups of few different sizes: for each size there is a statement of its own."""
+    names = iter(ids)
+    while group := [encode_name(name) for name in islice(names, _AT_ONCE)]:
+        group += group[-1:] * ((1 << (len(group) - 1).bit_length()) - len(group))
+        yield {f"id_{number}": name for number, name in enumerate(group)}

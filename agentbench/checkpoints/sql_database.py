@@ -1,0 +1,170 @@
+"""A database, whatever happens to the connection: opened when it is needed, replaced when it was lost."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import create_engine
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from agentbench.checkpoints.sql_address import file_of, secrets_of, shown
+from agentbench.checkpoints.sql_errors import explained
+from agentbench.checkpoints.sql_session import Session, create_file, ensure_tables, set_up_sqlite
+from agentbench.checkpoints.sql_tables import Statements
+
+T = TypeVar("T")
+
+#: How long another program may hold an SQLite file before that is an error, unless the URL says `?timeout=SECONDS`.
+_PATIENCE_S: Final = 30.0
+
+
+class Database:
+    """A database with the tables of `sql_tables`, which are created on first use.
+
+    Args:
+        url: From `database_url`.
+
+    Attributes:
+        place: The URL without its secrets.
+        statements: In the words of this database.
+
+    Raises:
+        ModuleNotFoundError: The driver that the URL names is not installed.
+        ValueError: The URL names no driver that there is, or a timeout that is no number.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self.place = shown(url)
+        self._secrets = secrets_of(url)
+        self._file = file_of(url)
+        self._is_sqlite = url.get_backend_name() == "sqlite"
+        self._patience_s = _patience_of(url)
+        self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN"
+        self._engine = create_engine(
+            url,
+            poolclass=NullPool,
+            pool_reset_on_return=None,
+            isolation_level="AUTOCOMMIT",
+            hide_parameters=True,
+            connect_args={"check_same_thread": False, "timeout": self._patience_s} if self._is_sqlite else {},
+        )
+        self._driver: Any = self._engine.dialect.loaded_dbapi
+        self._errors: tuple[type[Exception], ...] = (self._driver.Error, SQLAlchemyError)
+        self.statements = Statements(self._engine.dialect)
+        self._session: Session | None = None
+        self._closing: weakref.finalize[..., Database] | None = None
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """Run statements that change nothing.
+
+        Args:
+            work: Is called again if the connection turns out to have been lost.
+
+        Raises:
+            WorkflowCheckpointException: The tables are of another version.
+            OSError: The database cannot be reached or read.
+            RuntimeError: It reports anything else.
+        """
+        return self._attempt(work, lambda: False)
+
+    def change(self, work: Callable[[Session], T]) -> T:
+        """Run statements as one transaction: all of them take effect, or none does.
+
+        Args:
+            work: As with `read`; not called again once the database was told to keep what it did.
+
+        Raises:
+            WorkflowCheckpointException: The tables are of another version.
+            OSError: The database cannot be reached or written. Nothing was changed, unless the message says otherwise.
+            RuntimeError: It reports anything else; nothing was changed.
+        """
+        is_committing = False
+
+        def transact(session: Session) -> T:
+            nonlocal is_committing
+            execute = session.cursor.execute
+            execute(self._begin)
+            try:
+                result = work(session)
+                is_committing = True
+                execute("COMMIT")
+            except BaseException:
+                self._roll_back(session)
+                raise
+            return result
+
+        return self._attempt(transact, lambda: is_committing)
+
+    def close(self) -> None:
+        """Close the connection; a later use opens another one."""
+        session, self._session = self._session, None
+        if self._closing is not None:
+            self._closing.detach()
+        if session is not None:
+            with suppress(*self._errors):
+                session.close()
+
+    def _attempt(self, work: Callable[[Session], T], is_committing: Callable[[], bool], *, last: bool = False) -> T:
+        try:
+            return work(self._opened())
+        except self._errors as error:
+            is_lost = self._is_lost(error)
+            # Two processes may add the same thing at the same moment: the second time it is there.
+            again = is_lost or isinstance(error, self._driver.IntegrityError)
+            if last or self._session is None or is_committing() or not again:
+                in_doubt = is_lost and is_committing()
+                made, cause = explained(error, self._is_sqlite, self._secrets, is_lost=is_lost, in_doubt=in_doubt)
+                raise made from cause
+        return self._attempt(work, is_committing, last=True)
+
+    def _opened(self) -> Session:
+        if self._session is not None:
+            if self._session.is_usable():
+                return self._session
+            self.close()
+        if self._file is not None:
+            create_file(self._file)
+        connection = self._engine.connect()
+        try:
+            session = Session(connection, self._file)
+            if self._is_sqlite:
+                set_up_sqlite(session.cursor, self._patience_s)
+            ensure_tables(connection, session, self.statements, self._begin)
+        except BaseException:
+            connection.close()
+            raise
+        self._session = session
+        self._closing = weakref.finalize(self, session.close)
+        return session
+
+    def _is_lost(self, error: Exception) -> bool:
+        """Whether there is no connection any more, or there never was one."""
+        if self._is_sqlite:
+            return False
+        if self._session is None:
+            return isinstance(error, OperationalError)
+        return self._session.is_broken or self._engine.dialect.is_disconnect(
+            error,  # type: ignore[arg-type]
+            self._session.raw,
+            self._session.cursor,
+        )
+
+    def _roll_back(self, session: Session) -> None:
+        try:
+            session.cursor.execute("ROLLBACK")
+        except self._errors:  # lost; or undone already by SQLite, where the disk is full
+            session.is_broken = True
+
+
+def _patience_of(url: URL) -> float:
+    given = url.query.get("timeout", _PATIENCE_S)
+    try:
+        return float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        message = f"timeout is {given!r}; expected a number of seconds."
+        raise ValueError(message) from None

@@ -1,0 +1,69 @@
+"""What databases report, in words that say what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_SQLITE: Final[tuple[tuple[str, type[Exception], str], ...]] = (
+    (
+        r"locked|busy",
+        TimeoutError,
+        "another program holds the database, and did not let go of it in time. Close what has it open in a transaction "
+        "of its own (a database browser, a backup, a stopped process), or wait longer with "
+        "'sqlite:///PATH?timeout=SECONDS'",
+    ),
+    (
+        r"readonly|read-only",
+        PermissionError,
+        "the database cannot be written. Expected a file and a folder that this user may write to: SQLite keeps two "
+        "more files (-wal, -shm) beside it",
+    ),
+    (
+        r"unable to open",
+        PermissionError,
+        "the database cannot be opened. Expected a file in a folder that this user may read and write: SQLite keeps "
+        "two more files (-wal, -shm) beside it",
+    ),
+    (r"disk is full|disk i/o error", OSError, "the disk is full or failing. Make room, or mend it"),
+    (
+        r"not a database|malformed|encrypted",
+        OSError,
+        "the file is damaged, or was never a database of checkpoints. Bring back a copy, save what can be read with "
+        "'sqlite3 PATH .recover', or use another path",
+    ),
+)
+_LOST: Final = "the server cannot be reached, or went away. Start it, or correct the URL"
+_IN_DOUBT: Final = (
+    "the server went away while it was keeping this, and may have kept it or not. Look (list_checkpoint_ids) once it "
+    "is back, or save again"
+)
+
+
+def explained(
+    error: Exception, is_sqlite: bool, secrets: list[str], *, is_lost: bool, in_doubt: bool
+) -> tuple[Exception, Exception | None]:
+    """Return an error that says what a driver's error means.
+
+    Args:
+        error: From the driver, or from SQLAlchemy about it.
+        is_sqlite: Whether the database is a file.
+        secrets: What must not be shown.
+        is_lost: Whether there was no connection, or is none any more.
+        in_doubt: Whether that happened in the middle of a commit.
+
+    Returns:
+        The error to raise, and its cause: the driver's error, unless that holds a secret.
+    """
+    original = getattr(error, "orig", None) or error
+    reported = re.sub(r"\s+", " ", str(original)).strip() or type(original).__name__
+    cause = None if any(secret in str(original) for secret in secrets) else original
+    for secret in secrets:
+        reported = reported.replace(secret, "***")
+    if is_sqlite:
+        for pattern, kind, meaning in _SQLITE:
+            if re.search(pattern, reported, re.IGNORECASE):
+                return kind(f"{meaning} ({reported})"), cause
+    elif is_lost:
+        return ConnectionError(f"{_IN_DOUBT if in_doubt else _LOST} ({reported})"), cause
+    return RuntimeError(reported), cause

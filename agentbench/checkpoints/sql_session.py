@@ -1,0 +1,175 @@
+"""An open connection to a database that has the tables."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
+
+from sqlalchemy.engine import Connection
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from agentbench.checkpoints.private_file import open_private
+from agentbench.checkpoints.sql_address import shown
+from agentbench.checkpoints.sql_tables import SCHEMA_VERSION, Statement, Statements, schema, tables
+from agentbench.exceptions import WorkflowCheckpointException
+
+Row: TypeAlias = tuple[Any, ...]
+
+#: Small, because a saving changes a few rows in each of six trees, and a changed page is written whole, twice.
+_PAGE_BYTES: Final = 512
+#: SQLite moves its log into the database when the log has grown to this.
+_LOG_BYTES: Final = 160 * 1024
+_SETTINGS: Final = (
+    "synchronous=NORMAL",
+    f"wal_autocheckpoint={_LOG_BYTES // _PAGE_BYTES}",
+    f"journal_size_limit={4 * _LOG_BYTES}",  # of what a long transaction or another program's reading left behind
+    "trusted_schema=OFF",  # functions named by a file that somebody planted are not to run
+)
+
+#: Connections that are never closed here: those of the process that this one was forked from, and those to files that
+#: were replaced. Closing one would remove the log of the database that others are using.
+_ABANDONED: Final[list[Connection]] = []
+
+
+class Session:
+    """A connection in use. What runs in it bypasses SQLAlchemy, which takes longer than SQLite itself does.
+
+    Args:
+        connection: In autocommit mode: transactions begin and end where they are said to.
+        file: The database's, if it is one of SQLite.
+
+    Attributes:
+        raw: The driver's connection.
+        cursor: The one cursor.
+        generation: What chains of this database begin with.
+        is_broken: Whether it is in a state that nobody knows.
+    """
+
+    __slots__ = ("_connection", "_file", "_inode", "_pid", "cursor", "generation", "is_broken", "raw")
+
+    def __init__(self, connection: Connection, file: Path | None) -> None:
+        self._connection = connection
+        self._file = None if file is None else str(file)
+        self._inode = None if self._file is None else _inode(self._file)
+        self._pid = os.getpid()
+        self.raw = cast("Any", connection.connection.dbapi_connection)
+        self.cursor: Any = self.raw.cursor()
+        self.generation = 0
+        self.is_broken = False
+
+    def run(self, statement: Statement, **values: Any) -> None:
+        """Run a statement that returns no rows."""
+        self.cursor.execute(statement.text, statement.arguments(values))
+
+    def run_many(self, statement: Statement, many: Iterable[Mapping[str, Any]]) -> None:
+        """Run a statement that returns no rows, once for each set of values."""
+        self.cursor.executemany(statement.text, [statement.arguments(values) for values in many])
+
+    def rows(self, statement: Statement, **values: Any) -> list[Row]:
+        """Run a statement and return its rows."""
+        self.cursor.execute(statement.text, statement.arguments(values))
+        found: list[Row] = self.cursor.fetchall()
+        return found
+
+    def is_usable(self) -> bool:
+        """Tell whether this is still a connection of this process, and to what is at the database's place now."""
+        return not self.is_broken and self._pid == os.getpid() and not self._is_elsewhere()
+
+    def close(self) -> None:
+        """Close the connection, unless that would harm others."""
+        if self._pid != os.getpid() or (self._is_elsewhere() and os.path.exists(cast("str", self._file))):
+            _ABANDONED.append(self._connection)
+        else:
+            self._connection.close()
+
+    def _is_elsewhere(self) -> bool:
+        return self._file is not None and _inode(self._file) != self._inode
+
+
+def _inode(file: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def create_file(file: Path) -> None:
+    """Create the file of a database for its owner only, as SQLite then makes its others, and the folders it is in.
+
+    Raises:
+        OSError: That is not possible.
+    """
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        os.close(open_private(str(file), os.O_RDWR | os.O_CREAT))
+
+
+def set_up_sqlite(cursor: Any, patience_s: float) -> None:
+    """Choose how SQLite writes.
+
+    Args:
+        cursor: Of a new connection.
+        patience_s: How long to wait for another program; SQLite does not wait here by itself.
+    """
+    cursor.execute(f"PRAGMA page_size={_PAGE_BYTES}")  # counts as long as the file is empty
+    ends = time.monotonic() + patience_s
+    while cursor.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL").fetchall()
+            break  # where there can be no such log, another way to write is as safe
+        except Exception as error:
+            if "locked" not in str(error) or time.monotonic() > ends:
+                raise
+            time.sleep(0.01)
+    for setting in _SETTINGS:
+        cursor.execute(f"PRAGMA {setting}").fetchall()
+
+
+def ensure_tables(connection: Connection, session: Session, statements: Statements, begin: str) -> None:
+    """Create the tables where there are none, and read what the database tells about itself.
+
+    Args:
+        connection: That of the session.
+        session: New.
+        statements: In the words of the database.
+        begin: The statement that begins a transaction.
+
+    Raises:
+        WorkflowCheckpointException: The tables are of another version.
+    """
+    dialect = connection.dialect
+    if not dialect.has_table(connection, schema.name):
+        try:
+            _create_tables(session, statements, begin)
+        except Exception:
+            with suppress(Exception):
+                session.cursor.execute("ROLLBACK")
+            if not dialect.has_table(connection, schema.name):  # nobody else has created them at the same moment
+                raise
+    found = session.rows(statements.schema)
+    if [version for version, _ in found] != [SCHEMA_VERSION]:
+        versions = ", ".join(str(version) for version, _ in found) or "none"
+        place = shown(connection.engine.url)
+        message = (
+            f"The tables in {place!r} have version {versions}; expected {SCHEMA_VERSION}. Another version of "
+            "agentbench made them: use that one, or another database."
+        )
+        raise WorkflowCheckpointException(message)
+    session.generation = found[0][1]
+
+
+def _create_tables(session: Session, statements: Statements, begin: str) -> None:
+    execute, dialect = session.cursor.execute, statements.dialect
+    execute(begin)
+    for table in tables.sorted_tables:
+        execute(str(CreateTable(table).compile(dialect=dialect)))
+        for index in table.indexes:
+            execute(str(CreateIndex(index).compile(dialect=dialect)))
+    session.run(statements.add_schema, version=SCHEMA_VERSION, generation=secrets.randbits(52))
+    execute("COMMIT")
