@@ -1,0 +1,85 @@
+"""A writer that is killed at any moment loses nothing that was saved."""
+
+import asyncio
+import importlib.util
+import itertools
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.checkpoints.killed_writers import LAST_SUPERSTEP, make_workflow, open_storage
+
+ROOT = Path(__file__).parents[2]
+# Together 200 for files.
+MOMENTS = {"file": 120, "pruned file": 80, "sqlite": 200}
+
+
+@pytest.fixture(params=list(MOMENTS))
+def kind(request):
+    if request.param == "sqlite" and importlib.util.find_spec("sqlalchemy") is None:
+        pytest.skip("sqlalchemy is not installed")
+    return request.param
+
+
+def test_a_killed_writer_loses_at_most_the_superstep_it_was_in(kind, tmp_path, caplog):
+    caplog.set_level(logging.WARNING)
+    command = [sys.executable, "-m", "tests.checkpoints.killed_writers", kind, str(tmp_path), str(MOMENTS[kind])]
+    told = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
+    reports = [json.loads(line) for line in told.splitlines()]
+    assert len(reports) == MOMENTS[kind]
+    assert sum(bool(report) for report in reports) > MOMENTS[kind] // 4  # most of them were in the midst of it
+    (expected,) = asyncio.run(make_workflow("undisturbed").run(1)).get_outputs()
+    for number, report in enumerate(reports):
+        asyncio.run(judge(kind, tmp_path / f"{number:03}", report, expected))
+    assert [record.message for record in caplog.records if record.name.startswith("agentbench.checkpoints")] == []
+
+
+async def judge(kind, folder, report, expected):
+    storage = open_storage(kind, folder)
+    try:
+        names = await storage.list_workflow_names()
+        assert {f"chain-{chain}" for chain, _ in report} <= set(names)
+        for name in names:
+            reported = [superstep for chain, superstep in report if name == f"chain-{chain}"]
+            await judge_chain(storage, name, max(reported, default=0), is_whole=kind != "pruned file")
+        last = f"chain-{max((chain for chain, _ in report), default=0)}"
+        assert await finish(storage, last) == expected
+        latest = await storage.get_latest(workflow_name=last)
+        assert latest is not None
+        assert latest.iteration_count == LAST_SUPERSTEP
+    finally:
+        storage.close()
+
+
+async def judge_chain(storage, name, reported, *, is_whole):
+    """What was reported is there, at most one superstep more, all linked, all readable."""
+    chain = await storage.list_checkpoints(workflow_name=name)
+    supersteps = [each.iteration_count for each in chain]
+    assert reported <= supersteps[-1] <= reported + 1
+    assert supersteps == list(range(supersteps[0], supersteps[-1] + 1))
+    assert supersteps[0] == (0 if is_whole else max(0, supersteps[-1] - len(chain) + 1))
+    assert is_whole or len(chain) in (supersteps[-1] + 1, 3, 4)
+    for before, after in itertools.pairwise(chain):
+        assert after.previous_checkpoint_id == before.checkpoint_id
+    for each in chain:
+        loaded = await storage.load(each.checkpoint_id)
+        assert loaded == each
+        assert len(loaded.state["conversation"]) == each.iteration_count + 1
+    assert (await storage.get_latest(workflow_name=name)) == chain[-1]
+
+
+async def finish(storage, name):
+    """Go on from where the chain ends, or begin where it has not begun; return what comes out."""
+    latest = await storage.get_latest(workflow_name=name)
+    workflow = make_workflow(name, storage)
+    if latest is None:
+        (output,) = (await workflow.run(1)).get_outputs()
+    elif latest.iteration_count == LAST_SUPERSTEP:
+        output = latest.state["conversation"]
+    else:
+        (output,) = (await workflow.run(checkpoint_id=latest.checkpoint_id)).get_outputs()
+    return output
