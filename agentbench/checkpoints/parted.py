@@ -6,12 +6,11 @@ on a thread of the storage's own, one thing after another.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -25,8 +24,10 @@ from agentbench.checkpoints.worker import Worker
 from agentbench.exceptions import (
     AgentFrameworkException,
     CheckpointNotFoundError,
+    UnstorableValueError,
     WorkflowCheckpointException,
 )
+from agentbench.serialization.search import explain_unstorable
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -84,8 +85,7 @@ class PartedStorage:
             WorkflowCheckpointException: What was kept is damaged, or holds instances of classes that are not known in
                 this process.
         """
-        with self._explained(f"Checkpoint {checkpoint_id!r} was not loaded from"):
-            return await self._worker.run(self._load, checkpoint_id)
+        return await self._run(f"Checkpoint {checkpoint_id!r} was not loaded from", self._load, checkpoint_id)
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
         """Return the checkpoints of a chain, oldest first.
@@ -176,37 +176,41 @@ class PartedStorage:
 
     def close(self) -> None:
         """Let go of files and connections once what was begun is done. The storage opens them again when it is used."""
-        self._worker.submit(self._backend.close).result()
+        self._wait_for("Nothing was closed of", self._backend.close)
         self._worker.close()
 
     # ------------------------------------------------------------------------------------------------------ saving
 
     async def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
-        with self._explained(f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to"):
+        try:
             checkpoint.messages, checkpoint.metadata  # noqa: B018 - one from a list is read now, not under the lock
             for attempt in range(1, _ATTEMPTS + 1):
-                if checkpoint.workflow_name not in self._memories:
-                    generation = await self._worker.run(self._backend.generation, checkpoint.workflow_name)
-                    self._remember(checkpoint.workflow_name, ChainMemory(generation))
+                memory = self._memories.get(checkpoint.workflow_name) or await self._begin(checkpoint.workflow_name)
                 try:
-                    await self._worker.wait(self._cut_and_put(checkpoint, expected_seq))
+                    await self._cut_and_put(memory, checkpoint, expected_seq)
                     break
                 except StalePartsError:
                     if attempt == _ATTEMPTS:
                         raise
+        except Exception as error:
+            raise self._explained(f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to", error) from error
         return checkpoint.checkpoint_id
 
-    def _cut_and_put(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> Future[None]:
-        """Cut and hand over in one go: the next one is cut on the understanding that this one is kept first."""
-        chain = checkpoint.workflow_name
+    async def _begin(self, chain: str) -> ChainMemory:
+        memory = ChainMemory(await self._worker.hand_over(self._backend.generation, chain))
         with self._lock:
-            memory = self._memories.get(chain)
-            if memory is None:
-                failed: Future[None] = Future()
-                failed.set_exception(StalePartsError())
-                return failed
+            self._memories[chain] = memory
+            while len(self._memories) > _MOST_CHAINS:
+                self._memories.popitem(last=False)
+        return memory
+
+    def _cut_and_put(
+        self, memory: ChainMemory, checkpoint: WorkflowCheckpoint, expected_seq: int | None
+    ) -> asyncio.Future[None]:
+        """Cut and hand over in one go: the next one is cut on the understanding that this one is kept first."""
+        with self._lock:
             record, parts = to_record(checkpoint, memory)
-            return self._worker.submit(self._put, memory, record, parts, expected_seq)
+            return self._worker.hand_over(self._put, memory, record, parts, expected_seq)
 
     def _put(self, memory: ChainMemory, record: CheckpointRecord, parts: PartTexts, expected_seq: int | None) -> None:
         try:
@@ -230,12 +234,6 @@ class PartedStorage:
                 self._unswept[chain] = 0 if sweep else unswept
         except Exception as error:  # noqa: BLE001 - the checkpoint is safe; what is too much is removed another time
             _log.warning("Old checkpoints of chain %r were not removed from %r: %s", chain, self, error)
-
-    def _remember(self, chain: str, memory: ChainMemory) -> None:
-        with self._lock:
-            self._memories[chain] = memory
-            while len(self._memories) > _MOST_CHAINS:
-                self._memories.popitem(last=False)
 
     def _forget(self, chain: str, memory: ChainMemory) -> None:
         with self._lock:
@@ -265,8 +263,7 @@ class PartedStorage:
         chain, checkpoint_id = record.workflow_name, record.checkpoint_id
 
         def read_content() -> Mapping[str, Any]:
-            with self._explained(f"Checkpoint {checkpoint_id!r} was not loaded from"):
-                found = self._worker.submit(self._load, checkpoint_id).result()
+            found = self._wait_for(f"Checkpoint {checkpoint_id!r} was not loaded from", self._load, checkpoint_id)
             return {
                 "messages": found.messages,
                 "state": found.state,
@@ -274,8 +271,8 @@ class PartedStorage:
             }
 
         def fetch(names: Collection[str]) -> PartTexts:
-            with self._explained(f"Checkpoint {checkpoint_id!r} was not loaded from"):
-                return self._worker.submit(self._backend.parts, chain, names).result()
+            parts = self._backend.parts
+            return self._wait_for(f"Checkpoint {checkpoint_id!r} was not loaded from", parts, chain, names)
 
         return to_checkpoint(record, read_content, fetch)
 
@@ -296,30 +293,30 @@ class PartedStorage:
     # ------------------------------------------------------------------------------------------------------ errors
 
     async def _run(self, failure: str, function: Callable[..., T], *args: Any) -> T:
-        with self._explained(failure):
-            return await self._worker.run(function, *args)
-
-    @contextmanager
-    def _explained(self, failure: str) -> Iterator[None]:
-        """Make every foreign error one that says what was not done, and where."""
         try:
-            yield
-        except AgentFrameworkException:
-            raise
-        except StalePartsError as error:
-            message = (
-                f"{failure} {self!r}: others removed checkpoints of the chain again and again meanwhile. Try again."
-            )
-            raise WorkflowCheckpointException(message, error) from error
-        except RecursionError as error:
-            message = f"{failure} {self!r}: it is nested too deeply, or contains itself."
-            raise WorkflowCheckpointException(message, error) from error
+            return await self._worker.hand_over(function, *args)
         except Exception as error:
-            message = (
-                f"{failure} {self!r}: {type(error).__name__}: {error}. What was saved before is as it was; mend the "
-                "cause and try again."
+            raise self._explained(failure, error) from error
+
+    def _wait_for(self, failure: str, function: Callable[..., T], *args: Any) -> T:
+        try:
+            return self._worker.submit(function, *args).result()
+        except Exception as error:
+            raise self._explained(failure, error) from error
+
+    def _explained(self, failure: str, error: Exception) -> Exception:
+        """The error that says what was not done, and where; one of the library's own says it already."""
+        if isinstance(error, AgentFrameworkException):
+            return error
+        if isinstance(error, StalePartsError):
+            reason = "others removed checkpoints of the chain again and again. Try again"
+        elif isinstance(error, RecursionError):
+            reason = "it is nested too deeply, or contains itself"
+        else:
+            reason = (
+                f"{type(error).__name__}: {error}. What was saved before is as it was; mend the cause and try again"
             )
-            raise WorkflowCheckpointException(message, error) from error
+        return WorkflowCheckpointException(f"{failure} {self!r}: {reason}.", error)
 
 
 def _readable(read: Callable[[CheckpointRecord], T], record: CheckpointRecord) -> T | None:
