@@ -6,7 +6,7 @@ import json
 import logging
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 
 from agentbench._extras import require
@@ -240,6 +240,11 @@ def _run_line(run_id: str | None) -> str:
     return json.dumps(run_id) + "\n"
 
 
+@lru_cache(maxsize=64)  # the checkpoints of a list are of few runs
+def _run_of(line: str) -> Any:
+    return json.loads(line)
+
+
 # -------------------------------------------------------------------------------------------------------------- records
 
 
@@ -277,7 +282,7 @@ def _record(chain: str, entry: _Entry, head: bytes | None, content: bytes | None
     seq, timestamp, checkpoint_id = entry
     run_line, _, text = _decoded_or_empty(head).partition("\n")
     try:
-        run_id = json.loads(run_line)
+        run_id = _run_of(run_line)
     except ValueError:
         run_id, text = None, ""
     return CheckpointRecord(checkpoint_id, chain, seq, timestamp, run_id, text, _decoded_or_empty(content))
