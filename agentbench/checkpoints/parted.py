@@ -192,8 +192,11 @@ class PartedStorage:
                 except StalePartsError:
                     if attempt == _ATTEMPTS:
                         raise
+        except (UnstorableValueError, RecursionError) as error:
+            raise explain_unstorable(checkpoint) from error
         except Exception as error:
-            raise self._explained(f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to", error) from error
+            failure = f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to"
+            raise self._explained(failure, error) from error
         return checkpoint.checkpoint_id
 
     async def _begin(self, chain: str) -> ChainMemory:
@@ -310,8 +313,6 @@ class PartedStorage:
             return error
         if isinstance(error, StalePartsError):
             reason = "others removed checkpoints of the chain again and again. Try again"
-        elif isinstance(error, RecursionError):
-            reason = "it is nested too deeply, or contains itself"
         else:
             reason = (
                 f"{type(error).__name__}: {error}. What was saved before is as it was; mend the cause and try again"

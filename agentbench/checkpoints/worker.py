@@ -3,74 +3,101 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import threading
+import weakref
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
+
+_Job: TypeAlias = "tuple[Callable[..., Any], tuple[Any, ...], Callable[[Any, BaseException | None], None]] | None"
 
 
 class Worker:
     """Runs functions one after another, in the order in which they were handed over, on a thread of its own.
 
-    The thread begins with the first function. It may be used from any number of threads and event loops; in a process
-    that was forked off it begins anew.
+    The thread begins with the first function and ends with the worker. It may be used from any number of threads and
+    event loops; in a process that was forked off it begins anew. It does not keep a program from ending: what it was
+    handed and nobody waited for may be broken off then.
+
+    `concurrent.futures` would do the same; it takes twice as long to hand a function over, which shows where each
+    superstep does it.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._pid = 0
-        self._pool: ThreadPoolExecutor | None = None
+        self._jobs: SimpleQueue[_Job] | None = None
+        self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
-        """Hand a function over."""
-        if self._pool is None or self._pid != os.getpid():
-            self._begin()
-        try:
-            return self._pool.submit(function, *args)  # type: ignore[union-attr]  # just begun
-        except RuntimeError:  # closed meanwhile
-            self._begin()
-            return self._pool.submit(function, *args)  # type: ignore[union-attr]
+        """Hand a function over, to be waited for by a thread."""
+        future: Future[T] = Future()
 
-    async def run(self, function: Callable[..., T], *args: Any) -> T:
-        """Hand a function over and wait for what it returns. Who stops waiting does not stop the function."""
-        return await self.wait(self.submit(function, *args))
+        def tell(result: Any, error: BaseException | None) -> None:
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
 
-    async def wait(self, future: Future[T]) -> T:
-        """Wait for what was handed over."""
+        self._put((function, args, tell))
+        return future
+
+    def hand_over(self, function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+        """Hand a function over, to be awaited on the running loop. Who stops waiting does not stop the function."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[T] = loop.create_future()
 
-        def tell(_: Future[T]) -> None:
-            with contextlib.suppress(RuntimeError):  # nobody waits any more: the loop is closed
-                loop.call_soon_threadsafe(_settle, waiter, future)
+        def tell(result: Any, error: BaseException | None) -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_settle, waiter, result, error)
 
-        future.add_done_callback(tell)
-        return await waiter
+        self._put((function, args, tell))
+        return waiter
 
     def close(self) -> None:
-        """Let the thread end with what it was handed already; a later function begins a new one."""
+        """Wait for what was handed over already, and end the thread; a later function begins a new one."""
         with self._lock:
-            pool, self._pool = self._pool, None
-            if pool is not None and self._pid == os.getpid():
-                pool.shutdown()
+            jobs, thread = self._jobs, self._thread
+            self._jobs = self._thread = None
+        if jobs is not None and thread is not None and self._pid == os.getpid():
+            jobs.put(None)
+            if thread is not threading.current_thread():
+                thread.join()
 
-    def _begin(self) -> None:
+    def _put(self, job: _Job) -> None:
         with self._lock:
-            if self._pool is None or self._pid != os.getpid():
-                self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self._name)
+            if self._jobs is None or self._pid != os.getpid():
+                self._jobs = SimpleQueue()
                 self._pid = os.getpid()
+                self._thread = threading.Thread(target=_work, args=(self._jobs,), name=self._name, daemon=True)
+                self._thread.start()
+                weakref.finalize(self, self._jobs.put, None)
+            self._jobs.put(job)
 
 
-def _settle(waiter: asyncio.Future[T], future: Future[T]) -> None:
+def _work(jobs: SimpleQueue[_Job]) -> None:
+    while (job := jobs.get()) is not None:
+        function, args, tell = job
+        try:
+            result = function(*args)
+        except BaseException as error:  # noqa: BLE001 - whoever waits for it gets it
+            tell(None, error)
+        else:
+            tell(result, None)
+            del result
+        del job, function, args, tell  # nothing of a finished job is held while the thread waits for the next one
+
+
+def _settle(waiter: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
     if waiter.done():
         return
-    error = future.exception()
     if error is None:
-        waiter.set_result(future.result())
+        waiter.set_result(result)
     else:
         waiter.set_exception(error)
