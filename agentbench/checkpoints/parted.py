@@ -189,6 +189,8 @@ class PartedStorage:
                 try:
                     await self._cut_and_put(memory, checkpoint, expected_seq)
                     break
+                except UnstorableValueError as error:
+                    raise explain_unstorable(checkpoint) from error
                 except StalePartsError:
                     if attempt == _ATTEMPTS:
                         raise
@@ -212,7 +214,12 @@ class PartedStorage:
     ) -> asyncio.Future[None]:
         """Cut and hand over in one go: the next one is cut on the understanding that this one is kept first."""
         with self._lock:
-            record, parts = to_record(checkpoint, memory)
+            try:
+                record, parts = to_record(checkpoint, memory)
+            except BaseException:
+                memory.spoilt = True  # it takes parts for kept that will not be
+                self._memories.pop(checkpoint.workflow_name, None)
+                raise
             return self._worker.hand_over(self._put, memory, record, parts, expected_seq)
 
     def _put(self, memory: ChainMemory, record: CheckpointRecord, parts: PartTexts, expected_seq: int | None) -> None:
