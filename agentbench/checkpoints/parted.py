@@ -189,8 +189,6 @@ class PartedStorage:
                 try:
                     await self._cut_and_put(memory, checkpoint, expected_seq)
                     break
-                except UnstorableValueError as error:
-                    raise explain_unstorable(checkpoint) from error
                 except StalePartsError:
                     if attempt == _ATTEMPTS:
                         raise
