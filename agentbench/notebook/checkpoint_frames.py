@@ -35,7 +35,8 @@ def checkpoints_frame(
     Shapes:
         Index `checkpoint_id` string; columns `parent_id` string, `run_id` category, `superstep` int64, `created`
         datetime64[ns, UTC], `source` category, `n_messages`, `n_requests`, `size_bytes` int64, `graph_hash` category,
-        `seq`, `depth` int64. `depth` counts the checkpoints that led here. No checkpoints: no rows, same columns.
+        `seq`, `depth` int64, `workflow_name` category. `depth` counts the checkpoints that led here, `workflow_name` is
+        the chain. No checkpoints: no rows, same columns.
 
     Units: `size_bytes` is what was newly written for the checkpoint, 0 where nothing is written.
     """
@@ -58,6 +59,7 @@ def checkpoints_frame(
             "graph_hash": ("category", [i.graph_signature_hash for i in infos]),
             "seq": ("int64", [i.seq for i in infos]),
             "depth": ("int64", [depth[i.checkpoint_id] for i in infos]),
+            "workflow_name": ("category", [i.workflow_name for i in infos]),
         },
         index=["checkpoint_id"],
         chosen=chosen,
