@@ -32,6 +32,7 @@ _NAMES_OF = {
     "agentbench.checkpoints.manager": ("CheckpointManager",),
     "agentbench.checkpoints.memory": ("InMemoryCheckpointStorage",),
     "agentbench.checkpoints.redis": ("RedisCheckpointStorage",),
+    "agentbench.checkpoints.sql": ("SQLCheckpointStorage",),
     "agentbench.checkpoints.storage": (
         "CheckpointStorage",
         "SupportsChainNames",

@@ -23,6 +23,7 @@ from agentbench.checkpoints.info import CheckpointInfo as CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager as CheckpointManager
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage as InMemoryCheckpointStorage
 from agentbench.checkpoints.redis import RedisCheckpointStorage as RedisCheckpointStorage
+from agentbench.checkpoints.sql import SQLCheckpointStorage as SQLCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage as CheckpointStorage
 from agentbench.checkpoints.storage import SupportsChainNames as SupportsChainNames
 from agentbench.checkpoints.storage import SupportsCheckpointInfos as SupportsCheckpointInfos

@@ -4,7 +4,7 @@ Every workload exists twice: done by agentbench, and `bare`, by plain asyncio do
 gather per superstep. Both halves run in turn in one process, round after round. Machines differ and are shared, so
 times by themselves say little: what counts is the ratio of agentbench to bare inside one round, of which the median
 over all rounds is judged. Times are those of the processor, except where the work sleeps or calls another program
-(W10, drawing).
+(W10, drawing) or is one short request of a person (listing, resuming).
 
 Reading a row: the figure per unit of work for both halves (medians), the ratio (median, lowest..highest), the `gate`
 that must not be passed, the `goal` aimed at, and which of them is met. A few targets are figures of their own, such as
@@ -27,8 +27,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tests.benchmarks import engine_workloads, fresh
+from tests.benchmarks import checkpoint_workloads, engine_workloads, fresh
 from tests.benchmarks.workload import Workload, measure
 
 ROUNDS = 9
@@ -56,6 +57,17 @@ TARGETS = {
     "W2": Target(3, 1.5),
     "W3": Target(1.2, 0.7),
     "W3 build": Target(10, 5, is_ratio=False),
+    "W4 memory": Target(60, 30, is_ratio=False),
+    "W4 file": Target(10, 5),
+    "W4 file size": Target(1024, 300, is_ratio=False),
+    "W4 file growth": Target(6, 5.2, is_ratio=False),
+    "W4 file list": Target(10, 2, is_ratio=False),
+    "W4 file resume": Target(10, 3, is_ratio=False),
+    "W4 SQLite": Target(10, 5),
+    "W4 SQLite size": Target(1024, 300, is_ratio=False),
+    "W4 SQLite growth": Target(6, 5.2, is_ratio=False),
+    "W4 SQLite list": Target(10, 2, is_ratio=False),
+    "W4 SQLite resume": Target(10, 3, is_ratio=False),
     "W6 engine": Target(4, 2),
     "W7 build": Target(100, 40, is_ratio=False),
     "W7 first use": Target(80, 30, is_ratio=False),
@@ -67,6 +79,7 @@ TARGETS = {
     "click 50": Target(100, 50, is_ratio=False),
     "click 500": Target(200, 80, is_ratio=False),
     "frame": Target(1, 0.2, is_ratio=False),
+    "frame from SQLite": Target(1, 0.2, is_ratio=False),
 }
 
 
@@ -169,23 +182,66 @@ def _first_picture(rounds: int) -> Row:
     return _first("first picture", what, fresh.FIRST_PICTURE, fresh.ONE_RUN, rounds)
 
 
+def _of_storage(kind: str) -> dict[str, Measure]:
+    listing, resuming = checkpoint_workloads.listing_ms, checkpoint_workloads.resuming_ms
+    size, growth = checkpoint_workloads.kilobytes, checkpoint_workloads.growth
+    return {
+        f"W4 {kind} size": lambda _: Row(f"W4 {kind} size", "all files at 500 supersteps", "KiB", size(kind)),
+        f"W4 {kind} growth": lambda _: Row(f"W4 {kind} growth", "size at 500 to size at 100", "x", growth(kind)),
+        f"W4 {kind} list": lambda n: Row(f"W4 {kind} list", "500 checkpoints, fresh object", "ms", listing(kind, n)),
+        f"W4 {kind} resume": lambda n: Row(f"W4 {kind} resume", "the last one, fresh", "ms", resuming(kind, n)),
+        **{
+            f"10,000 {kind} {name}": lambda n, name=name, do=do: _many(f"10,000 {kind} {name}", kind, do, n)
+            for name, do in (
+                ("list", checkpoint_workloads.list_many),
+                ("latest", checkpoint_workloads.latest_of_many),
+                ("load", checkpoint_workloads.load_one_of_many),
+            )
+        },
+    }
+
+
+def _many(name: str, kind: str, do: Callable[[Any], object], rounds: int) -> Row:
+    with checkpoint_workloads.ten_thousand(kind) as storage:
+        first, *more = [_milliseconds(do, storage) for _ in range(max(2, rounds // 3))]
+    return Row(name, f"of 10,000 checkpoints (the first time {first:.3g} ms)", "ms", statistics.median(more))
+
+
+def _milliseconds(do: Callable[[Any], object], storage: Any) -> float:
+    began = time.perf_counter()
+    do(storage)
+    return 1e3 * (time.perf_counter() - began)
+
+
+def _frame_from_sqlite(rounds: int) -> Row:
+    from agentbench.notebook import checkpoints_frame
+
+    with checkpoint_workloads.ten_thousand("SQLite") as storage:
+        seconds = [_milliseconds(checkpoints_frame, storage) / 1e3 for _ in range(max(2, rounds // 3))]
+    what = "10,000 checkpoints of an SQLite file as a data frame"
+    return Row("frame from SQLite", what, "s", statistics.median(seconds))
+
+
 Measure = Callable[[int], Row]
 
 
 def measures() -> dict[str, Measure]:
     """What can be measured here, by name: rounds in, a row out. Notebook workloads need the notebook extra."""
-    workloads = list(engine_workloads.WORKLOADS)
+    workloads = [*engine_workloads.WORKLOADS, *checkpoint_workloads.WORKLOADS]
     more: dict[str, Measure] = {
         "W7 first use": _first_use,
         "W9 bytes": _kept_bytes,
         "W9 drift": _drift,
         "W10 memory": _memory,
     }
+    for kind in checkpoint_workloads.OPEN:
+        more |= _of_storage(kind)
     if all(map(importlib.util.find_spec, ("ipywidgets", "pandas"))):
         from tests.benchmarks import notebook_workloads
 
         workloads += notebook_workloads.WORKLOADS
         more["first picture"] = _first_picture
+        more["frame from SQLite"] = _frame_from_sqlite
     return {w.name: (lambda rounds, w=w: row_of(w, rounds)) for w in workloads} | more
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks import fresh
+from tests.benchmarks.checkpoint_workloads import WORKLOADS as CHECKPOINTS
 from tests.benchmarks.engine_workloads import WORKLOADS as ENGINE
 from tests.benchmarks.notebook_workloads import WORKLOADS as NOTEBOOK
 from tests.benchmarks.workload import Await, Call, Workload
@@ -21,7 +22,7 @@ ROUNDS = 5
 
 HALVES = [
     pytest.param(workload, half, id=f"{workload.name}-{half}")
-    for workload in ENGINE + NOTEBOOK
+    for workload in ENGINE + CHECKPOINTS + NOTEBOOK
     for half in workload.halves
 ]
 

@@ -1,0 +1,238 @@
+"""Every storage does what the one in memory does, whatever is asked of it and in whatever order."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from agentbench._clock import CountingIds, TickingClock
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.file import FileCheckpointStorage
+from agentbench.checkpoints.fork import fork_checkpoint
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.checkpoints.parted import PartedStorage
+from agentbench.checkpoints.redis import RedisCheckpointStorage
+from agentbench.checkpoints.sql import SQLCheckpointStorage
+from agentbench.checkpoints.storage import lineage
+from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError
+from tests.checkpoints.plain_backend import PlainBackend, PlainStorage
+from tests.servers.postgres import PostgresServer
+from tests.servers.redis import RedisServer
+
+T = TypeVar("T")
+Open = Callable[[], PartedStorage]
+
+CHAINS = ("flow", "flow/thread 1", "flöw\n'\"%_*:{}")
+chains = st.sampled_from(CHAINS)
+places = st.integers(0, 30)
+"""Which of the checkpoints that there are, or were, in the order of saving."""
+
+
+class StorageMachine(RuleBasedStateMachine):
+    """Does the same with a storage and with the one in memory, and compares what both answer."""
+
+    open: Open
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.model = InMemoryCheckpointStorage()
+        self.numbers = itertools.count(1)
+        self.clock, self.ids = (TickingClock(), TickingClock()), (CountingIds(), CountingIds())
+        self.ever: list[str] = []
+        self.talk: list[str] = []
+
+    @initialize()
+    def begin(self) -> None:
+        self.storage = type(self).open()
+        for chain in self.call(self.storage.list_workflow_names()):
+            self.call(self.storage.delete_chain(chain))
+
+    def teardown(self) -> None:
+        self.storage.close()
+        self.loop.close()
+
+    def call(self, work: Awaitable[T]) -> T:
+        async def wait() -> T:
+            return await work
+
+        return self.loop.run_until_complete(wait())
+
+    def both(self, work: Callable[[Any], Awaitable[Any]]) -> tuple[Any, Any]:
+        return tuple(self.outcome(work, storage) for storage in (self.model, self.storage))  # type: ignore[return-value]
+
+    def outcome(self, work: Callable[[Any], Awaitable[Any]], storage: Any) -> Any:
+        try:
+            return self.call(work(storage))
+        except (CheckpointNotFoundError, WorkflowBusyError) as error:
+            return type(error)
+
+    def compare(self, work: Callable[[Any], Awaitable[Any]]) -> Any:
+        expected, found = self.both(work)
+        assert found == expected
+        return found
+
+    def one_of(self, place: int) -> str:
+        return self.ever[place % len(self.ever)] if self.ever else "never there"
+
+    def made(self, chain: str, checkpoint_id: str, seq: int, grows: int, run: str | None) -> WorkflowCheckpoint:
+        number = next(self.numbers)
+        self.talk = [*self.talk, *(f"{number}.{each} ".ljust(90, "x") for each in range(grows))]
+        metadata: dict[str, Any] = {"graph_signature": {"start": "a", "executors": {"a": "m.A"}}, "note": {number: "n"}}
+        if seq:
+            metadata["seq"] = seq
+        if run:
+            metadata["run_id"] = run
+        return WorkflowCheckpoint(
+            chain,
+            "hash",
+            checkpoint_id=checkpoint_id,
+            previous_checkpoint_id=self.ever[-1] if self.ever else None,
+            timestamp=f"2026-01-01T00:00:{number % 7:02d}.000000+00:00",
+            messages={"a": [(number, "waiting")] * (number % 3)},
+            state={"talk": list(self.talk), "many": {each: each for each in range(number % 40)}, "long": "w" * 2000},
+            iteration_count=number,
+            metadata=metadata,
+        )
+
+    @rule(chain=chains, seq=st.integers(0, 12), grows=st.integers(0, 40), run=st.sampled_from([None, "r1", "r2"]))
+    def save(self, chain: str, seq: int, grows: int, run: str | None) -> None:
+        checkpoint = self.made(chain, f"cp {len(self.ever)}", seq, grows, run)
+        self.compare(lambda storage: storage.save(checkpoint))
+        self.ever.append(checkpoint.checkpoint_id)
+
+    @rule(place=places, chain=chains, seq=st.integers(1, 12))
+    def save_again(self, place: int, chain: str, seq: int) -> None:
+        checkpoint = self.made(chain, self.one_of(place), seq, 3, "r3")
+        self.compare(lambda storage: storage.save(checkpoint))
+
+    @rule(chain=chains, off=st.sampled_from([0, 0, 1]))
+    def move_on(self, chain: str, off: int) -> None:
+        latest = self.call(self.model.get_latest(workflow_name=chain))
+        head = latest.metadata.get("seq", 0) if latest else 0
+        checkpoint = self.made(chain, f"cp {len(self.ever)}", head + 1, 1, None)
+        if self.compare(lambda storage: storage.save_if_head(checkpoint, head + off)) == checkpoint.checkpoint_id:
+            self.ever.append(checkpoint.checkpoint_id)
+
+    @rule(place=places, chain=st.one_of(st.none(), chains), edited=st.booleans(), with_history=st.booleans())
+    def fork(self, place: int, chain: str | None, edited: bool, with_history: bool) -> None:
+        original, sources = self.one_of(place), iter(zip(self.clock, self.ids, strict=True))
+
+        def work(storage: Any) -> Awaitable[Any]:
+            clock, ids = next(sources)
+            return fork_checkpoint(
+                storage,
+                original,
+                workflow_name=chain,
+                state_updates={"talk": ["edited"]} if edited else None,
+                with_history=with_history,
+                clock=clock,
+                ids=ids,
+            )
+
+        found = self.compare(work)
+        if found is not CheckpointNotFoundError:
+            self.ever.append(found.checkpoint_id)
+
+    @rule(place=places)
+    def delete(self, place: int) -> None:
+        self.compare(lambda storage: storage.delete(self.one_of(place)))
+
+    @rule(chain=chains, keep=st.integers(1, 6))
+    def prune(self, chain: str, keep: int) -> None:
+        self.compare(lambda storage: storage.prune(workflow_name=chain, keep=keep))
+
+    @rule(chain=chains)
+    def delete_chain(self, chain: str) -> None:
+        self.compare(lambda storage: storage.delete_chain(chain))
+
+    @rule()
+    def open_again(self) -> None:
+        self.storage.close()
+        self.storage = type(self).open()
+
+    @rule(place=places)
+    def load(self, place: int) -> None:
+        self.compare(lambda storage: storage.load(self.one_of(place)))
+
+    @rule(place=places)
+    def follow_back(self, place: int) -> None:
+        self.compare(lambda storage: lineage(storage, self.one_of(place)))
+
+    @rule(
+        chain=st.one_of(st.none(), chains),
+        run=st.sampled_from([None, "r1", "r3"]),
+        place=st.one_of(st.none(), places),
+        limit=st.sampled_from([None, 0, 1, 3]),
+    )
+    def list_infos(self, chain: str | None, run: str | None, place: int | None, limit: int | None) -> None:
+        before = None if place is None else self.one_of(place)
+
+        async def facts(storage: Any) -> Any:
+            infos = await storage.list_infos(workflow_name=chain, run_id=run, before=before, limit=limit)
+            return [(each, each.seq, each.run_id, each.iteration, each.n_messages, each.metadata) for each in infos]
+
+        self.compare(facts)
+
+    @invariant()
+    def the_same_checkpoints_in_the_same_order(self) -> None:
+        if not hasattr(self, "storage"):
+            return
+        assert self.call(self.storage.list_workflow_names()) == self.call(self.model.list_workflow_names())
+        for chain in CHAINS:
+            expected, found = self.both(lambda storage, chain=chain: storage.list_checkpoint_ids(workflow_name=chain))
+            assert found == expected
+        self.compare(lambda storage: storage.get_latest(workflow_name="flow"))
+
+    @invariant()
+    def each_is_what_was_saved(self) -> None:
+        if hasattr(self, "storage") and next(self.numbers) % 5 == 0:  # dear, and a loss stays a loss
+            for chain in CHAINS:
+                self.compare(lambda storage, chain=chain: storage.list_checkpoints(workflow_name=chain))
+
+
+def drive(open_storage: Open, examples: int) -> None:
+    machine = type("Machine", (StorageMachine,), {"open": staticmethod(open_storage)})
+    quick = settings(
+        max_examples=examples, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    run_state_machine_as_test(machine, settings=quick)  # type: ignore[no-untyped-call]
+
+
+def test_the_layer_over_backends_is_like_the_one_in_memory() -> None:
+    backends: list[PlainBackend] = []
+
+    def open_storage() -> PartedStorage:
+        if not backends:
+            backends.append(PlainBackend())
+        return PlainStorage(backends[0])
+
+    drive(open_storage, 60)
+
+
+def test_a_folder_is_like_the_one_in_memory(tmp_path: Path) -> None:
+    drive(lambda: FileCheckpointStorage(tmp_path / "checkpoints"), 40)
+
+
+def test_an_sqlite_file_is_like_the_one_in_memory(tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy")
+    drive(lambda: SQLCheckpointStorage(tmp_path / "checkpoints.db"), 40)
+
+
+def test_postgresql_is_like_the_one_in_memory(postgres_server: PostgresServer) -> None:
+    url = postgres_server.create_database()
+    drive(lambda: SQLCheckpointStorage(url), 15)
+
+
+def test_redis_is_like_the_one_in_memory(redis_server: RedisServer) -> None:
+    pytest.importorskip("redis")
+    redis_server.clear()
+    drive(lambda: RedisCheckpointStorage(redis_server.url), 25)
