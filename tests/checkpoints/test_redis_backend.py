@@ -93,14 +93,14 @@ def test_any_text_is_a_name_and_an_id(redis_server: RedisServer, names: set[str]
     redis_server.clear()
     backend = RedisBackend(redis_server.url, prefix="agentbench")
     for name in names:
-        put(backend, record(name, chain=name, needs=(part_id(name),)), name)
+        put(backend, record(name, chain=name), ascii(name))
 
     assert backend.chains() == sorted(names)
     assert backend.chains(prefix) == sorted(name for name in names if name.startswith(prefix))
     for name in names:
         assert backend.ids(name) == [name]
-        assert backend.get(name) == backend.latest(name) == record(name, chain=name, needs=(part_id(name),))
-        assert backend.parts(name, [part_id(name)]) == {part_id(name): name}
+        assert backend.get(name) == backend.latest(name) == record(name, chain=name)
+        assert backend.parts(name, [part_id(ascii(each)) for each in names]) == {part_id(ascii(name)): ascii(name)}
     backend.close()
 
 
