@@ -6,7 +6,7 @@ Fields are stored by name. Reading runs no constructor and no validator, and set
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum, Flag
 from functools import cached_property, lru_cache
@@ -16,6 +16,7 @@ from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
 from agentbench.serialization.class_names import find_class, stored_type
 from agentbench.serialization.registry import StateType
 
+_NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
 _HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, not written in C
 
 
@@ -41,14 +42,14 @@ def class_type(cls: type) -> StateType | None:
 def _enum_type(cls: type[Enum]) -> StateType:
     name = stored_type(cls)
     if issubclass(cls, Flag):
-        return StateType(cls, "flag", lambda member: [name, member._value_], read_flag)
+        return StateType(cls, "flag", lambda member: member._value_, read_flag, name)
 
-    def encode(member: Enum) -> list[Any]:
+    def encode(member: Enum) -> str:
         if cls.__members__.get(member._name_) is not member:
             raise UnstorableValueError(cls, f"{member!r} is none of its members.")
-        return [name, member._name_]
+        return member._name_
 
-    return StateType(cls, "enum", encode, read_enum)
+    return StateType(cls, "enum", encode, read_enum, name)
 
 
 def read_enum(found: Any) -> Enum:
@@ -84,12 +85,12 @@ def _named_tuple_type(cls: Any) -> StateType:
     name = stored_type(cls)
     names = cls._fields
 
-    def encode(instance: Any) -> list[Any]:
+    def encode(instance: Any) -> dict[str, Any]:
         if len(instance) != len(names) or getattr(instance, "__dict__", None):
             raise UnstorableValueError(cls, "It holds more than its fields. Give it to register_state_type().")
-        return [name, dict(zip(names, instance, strict=True))]
+        return dict(zip(names, instance, strict=True))
 
-    return StateType(cls, "namedtuple", encode, read_named_tuple)
+    return StateType(cls, "namedtuple", encode, read_named_tuple, name)
 
 
 def read_named_tuple(found: Any) -> Any:
@@ -117,19 +118,31 @@ def _dataclass_type(cls: Any) -> StateType:
         raise UnstorableValueError(cls, "It holds more than its fields. Give it to register_state_type() with encode.")
     name = stored_type(cls)
     names = tuple(field.name for field in fields(cls))
-    derived = {name for base in cls.__mro__ for name, found in vars(base).items() if isinstance(found, cached_property)}
-    expected = {*names, *derived, "__orig_class__"}
+    expected = {*names, *_cached_names(cls), "__orig_class__"}
 
-    def encode(instance: Any) -> list[Any]:
-        attributes = getattr(instance, "__dict__", None)
-        if attributes is not None and not attributes.keys() <= expected:
+    def encode(instance: Any) -> dict[str, Any]:
+        attributes = getattr(instance, "__dict__", _NO_ATTRIBUTES)
+        if len(attributes) == len(names):
+            try:
+                return {key: attributes[key] for key in names}
+            except KeyError:
+                pass
+        if not attributes.keys() <= expected:
             raise _holds_more(cls, attributes.keys() - expected)
         try:
-            return [name, {key: getattr(instance, key) for key in names}]
-        except AttributeError:
-            return [name, {key: getattr(instance, key) for key in names if hasattr(instance, key)}]
+            return {key: getattr(instance, key) for key in names}
+        except AttributeError:  # a field that was never set
+            return {key: getattr(instance, key) for key in names if hasattr(instance, key)}
 
-    return StateType(cls, "dataclass", encode, read_dataclass)
+    return StateType(cls, "dataclass", encode, read_dataclass, name)
+
+
+def _cached_names(cls: type) -> Iterator[str]:
+    """Return the names of cached properties, which stand among the attributes and are made again when needed."""
+    for base in cls.__mro__:
+        for name, found in vars(base).items():
+            if isinstance(found, cached_property):
+                yield name
 
 
 def read_dataclass(found: Any) -> Any:
@@ -172,41 +185,40 @@ def is_model(cls: type) -> bool:
 def _model_type(cls: Any) -> StateType:
     name = stored_type(cls)
     names = tuple(cls.model_fields)
-    derived = {name for base in cls.__mro__ for name, found in vars(base).items() if isinstance(found, cached_property)}
-    expected = {*names, *derived}
+    expected = {*names, *_cached_names(cls)}
 
-    def encode(model: Any) -> list[Any]:
+    def encode(model: Any) -> dict[str, Any]:
         attributes = model.__dict__
         if not attributes.keys() <= expected:
             raise _holds_more(cls, attributes.keys() - expected)
         values = {key: attributes[key] for key in names if key in attributes}
-        rest: dict[str, Any] = {}
+        found: dict[str, Any] = {"fields": values}
         if model.__pydantic_fields_set__ != values.keys():
-            rest["set"] = sorted(model.__pydantic_fields_set__)
+            found["set"] = sorted(model.__pydantic_fields_set__)
         if model.__pydantic_extra__ is not None:
-            rest["extra"] = model.__pydantic_extra__
+            found["extra"] = model.__pydantic_extra__
         if model.__pydantic_private__:
-            rest["private"] = _without_undefined(model.__pydantic_private__)
-        return [name, values, rest] if rest else [name, values]
+            found["private"] = _without_undefined(model.__pydantic_private__)
+        return found
 
-    return StateType(cls, "model", encode, read_model)
+    return StateType(cls, "model", encode, read_model, name)
 
 
 def read_model(found: Any) -> Any:
     """Read a pydantic model, exactly as it was."""
-    name, values, *rests = found
-    rest = rests[0] if rests else {}
+    name, state = found
     cls = find_class(name)
     if not is_model(cls):
         raise UnknownStoredTypeError(str(name), "which is no pydantic model here. Load the module that defined it")
-    known, extra, private = cls.model_fields, rest.get("extra"), rest.get("private", {})
+    values, extra, private = state["fields"], state.get("extra"), state.get("private", {})
+    known = cls.model_fields
     _refuse_unknown(cls, values, known)
     _refuse_unknown(cls, private, cls.__private_attributes__)
     if extra is not None:
         _refuse_unknown(cls, extra, extra if cls.model_config.get("extra") == "allow" else ())
     model = cls.__new__(cls)
     object.__setattr__(model, "__dict__", _with_defaults(cls, known, values))
-    object.__setattr__(model, "__pydantic_fields_set__", set(rest.get("set", values)))
+    object.__setattr__(model, "__pydantic_fields_set__", set(state.get("set", values)))
     object.__setattr__(model, "__pydantic_extra__", extra)
     object.__setattr__(model, "__pydantic_private__", _all_private(cls, private))
     return model

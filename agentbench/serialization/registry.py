@@ -26,12 +26,15 @@ class StateType:
         tag: Its name in JSON, unique.
         encode: Turns an instance into something simpler, which is written in its turn.
         decode: Turns what came back into an instance. Whatever it raises becomes an error that names the checkpoint.
+        name: Where one tag is for many classes, the name of this one. It is written before what `encode` returns, and
+            `decode` is given both in a list.
     """
 
     cls: type
     tag: str
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
+    name: Any = None
 
 
 _BY_CLASS: dict[type, StateType] = {}

@@ -147,7 +147,7 @@ def _kind_of(
 def _named(cls: type, name: str, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> StateType:
     refuse_other(cls, name, _BY_NAME[name].cls if name in _BY_NAME else None)
     _BY_NAME[name] = StateType(cls, name, encode, decode)
-    return StateType(cls, "registered", lambda instance: [name, encode(instance)], decode)
+    return StateType(cls, "registered", encode, read_registered, name)
 
 
 def _identifiers_of(cls: Any, identifier: str | None) -> Iterator[str]:

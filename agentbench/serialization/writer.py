@@ -100,7 +100,9 @@ class JsonWriter:
     def _write_other(self, value: Any) -> str:
         cls = type(value)
         kind = type_of_class(cls) or standard_type(cls, value)
-        head, encode, write = f'{{"{TAG}":{quote(kind.tag)},"v":', kind.encode, self.write
+        encode, write = kind.encode, self.write
+        name = "" if kind.name is None else f"[{JsonWriter().write(kind.name)},"
+        head, tail = f'{{"{TAG}":{quote(kind.tag)},"v":{name}', "]}" if name else "}"
 
         def write_tagged(instance: Any) -> str:
             try:
@@ -110,7 +112,7 @@ class JsonWriter:
             except Exception as error:
                 reason = f"Its stored form could not be made: {type(error).__name__}: {error}."
                 raise UnstorableValueError(cls, reason) from error
-            return head + write(simpler) + "}"
+            return head + write(simpler) + tail
 
         self._methods[cls] = write_tagged
         return write_tagged(value)
