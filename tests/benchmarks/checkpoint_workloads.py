@@ -119,7 +119,7 @@ def _bare(_: Await) -> Call:
     return run
 
 
-WORKLOADS = [
+WORKLOADS = (
     Workload(
         name="W4 memory",
         what="a superstep with a checkpoint in memory",
@@ -138,7 +138,7 @@ WORKLOADS = [
         )
         for kind in OPEN
     ),
-]
+)
 
 
 def kilobytes(kind: str, supersteps: int = SUPERSTEPS) -> float:

@@ -27,6 +27,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tests.benchmarks import checkpoint_workloads, engine_workloads, fresh
@@ -190,14 +191,9 @@ def _of_storage(kind: str) -> dict[str, Measure]:
         f"W4 {kind} growth": lambda _: Row(f"W4 {kind} growth", "size at 500 to size at 100", "x", growth(kind)),
         f"W4 {kind} list": lambda n: Row(f"W4 {kind} list", "500 checkpoints, fresh object", "ms", listing(kind, n)),
         f"W4 {kind} resume": lambda n: Row(f"W4 {kind} resume", "the last one, fresh", "ms", resuming(kind, n)),
-        **{
-            f"10,000 {kind} {name}": lambda n, name=name, do=do: _many(f"10,000 {kind} {name}", kind, do, n)
-            for name, do in (
-                ("list", checkpoint_workloads.list_many),
-                ("latest", checkpoint_workloads.latest_of_many),
-                ("load", checkpoint_workloads.load_one_of_many),
-            )
-        },
+        f"10,000 {kind} list": partial(_many, f"10,000 {kind} list", kind, checkpoint_workloads.list_many),
+        f"10,000 {kind} latest": partial(_many, f"10,000 {kind} latest", kind, checkpoint_workloads.latest_of_many),
+        f"10,000 {kind} load": partial(_many, f"10,000 {kind} load", kind, checkpoint_workloads.load_one_of_many),
     }
 
 
