@@ -152,15 +152,14 @@ def read_dataclass(found: Any) -> Any:
     known: tuple[Field[Any], ...] | None = fields(cls) if is_dataclass(cls) else None
     if known is None:
         raise UnknownStoredTypeError(str(name), "which is no dataclass here. Load the module that defined it")
-    instance = object.__new__(cls)
-    for field in known:
-        key = field.name
-        if key in values:
-            object.__setattr__(instance, key, values[key])
-        else:
-            _set_default(cls, instance, field)
-    if len(values) > len(known) or not values.keys() <= {field.name for field in known}:
-        _refuse_unknown(cls, values, [field.name for field in known])
+    missing = [field for field in known if field.name not in values]
+    if len(values) + len(missing) != len(known):
+        _refuse_unknown(cls, values, {field.name for field in known})
+    instance, assign = object.__new__(cls), object.__setattr__
+    for key, value in values.items():
+        assign(instance, key, value)
+    for field in missing:
+        _set_default(cls, instance, field)
     return instance
 
 
