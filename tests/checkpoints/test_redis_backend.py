@@ -453,7 +453,7 @@ async def test_the_settings_of_an_asyncio_client_are_taken_over(redis_url: str, 
     assert await client.hkeys("{agentbench}:contents:c") == [b"a"]
     assert await client.acl_whoami() == "tester"
     assert any(each["user"] == "tester" and each["db"] == "7" for each in server.client_list())
-    await client.aclose()
+    await client.connection_pool.disconnect()
     backend.close()
 
 
