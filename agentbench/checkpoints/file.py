@@ -6,8 +6,12 @@ import os
 from collections.abc import Collection
 from typing import Literal
 
+from agentbench.checkpoints.backend import CheckpointRecord
+from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.file_backend import FileBackend
 from agentbench.checkpoints.parted import PartedStorage
+from agentbench.checkpoints.parts import ChainMemory
+from agentbench.checkpoints.pickled_format import PickledFormat, WholeRecord
 
 
 class FileCheckpointStorage(PartedStorage):
@@ -50,7 +54,25 @@ class FileCheckpointStorage(PartedStorage):
             message = f'codec is {codec!r}; expected "json" or "pickle".'
             raise ValueError(message)
         self._path = os.path.abspath(os.fspath(storage_path))
-        super().__init__(FileBackend(self._path, fsync=fsync), keep_last=keep_last)
+        self._pickled = PickledFormat(allowed_checkpoint_types or ()) if codec == "pickle" else None
+        super().__init__(FileBackend(self._path, fsync=fsync, pickled=self._pickled), keep_last=keep_last)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._path!r})"
+        codec = "" if self._pickled is None else ', codec="pickle"'
+        return f"{type(self).__name__}({self._path!r}{codec})"
+
+    async def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
+        if self._pickled is None:
+            return await super()._save(checkpoint, expected_seq)
+        whole = self._pickled.write(checkpoint)
+        failure = f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to"
+        await self._run(failure, self._put, ChainMemory(0), whole, {}, expected_seq)
+        return checkpoint.checkpoint_id
+
+    def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
+        if self._pickled is not None and isinstance(record, WholeRecord):
+            return self._pickled.read(record)
+        return super()._whole(record)
+
+    def _later(self, record: CheckpointRecord) -> WorkflowCheckpoint:
+        return self._whole(record) if isinstance(record, WholeRecord) else super()._later(record)

@@ -23,6 +23,7 @@ from agentbench.checkpoints.manifest import (
 )
 from agentbench.checkpoints.pack import PartsPack, new_generation
 from agentbench.checkpoints.parts import live_parts
+from agentbench.checkpoints.pickled_format import PickledFormat, WholeRecord
 from agentbench.checkpoints.private_file import is_temporary, sync_folder, write_private
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
@@ -43,14 +44,16 @@ class FileBackend:
     Args:
         folder: Made now, with its parents, if it is not there.
         fsync: Whether what is saved must have reached the disk when `put` returns.
+        pickled: Reads and writes whole records; without it they are refused.
 
     Raises:
         WorkflowCheckpointException: There is no such folder, and it cannot be made.
     """
 
-    def __init__(self, folder: str, *, fsync: bool = False) -> None:
+    def __init__(self, folder: str, *, fsync: bool = False, pickled: PickledFormat | None = None) -> None:
         self.folder = folder
         self._fsync = fsync
+        self._pickled = pickled
         self._lock = FolderLock(os.path.join(folder, _LOCK))
         self._index = FolderIndex(folder, os.path.join(folder, _INDEX))
         self._packs: OrderedDict[str, PartsPack] = OrderedDict()
@@ -89,37 +92,36 @@ class FileBackend:
     ) -> None:
         """See `StorageBackend.put`."""
         name = manifest_name(record.checkpoint_id)
+        chain, is_whole = record.workflow_name, isinstance(record, WholeRecord)
         with self._writing():
             self._index.follow()
-            pack = self._pack(record.workflow_name)
+            pack = self._pack(chain)
             pack.follow()
-            if pack.generation != generation and not self._begin(pack, record.workflow_name, generation):
+            if not is_whole and pack.generation != generation and not self._begin(pack, chain, generation):
                 raise StalePartsError
             if expected_seq is not None:
-                require_head(record.workflow_name, self._head_seq(record.workflow_name), expected_seq)
+                require_head(chain, self._head_seq(chain), expected_seq)
             self._refuse_another(name, record.checkpoint_id)
             saved = self._index.next_saved(time.time_ns())
-            manifest = write_manifest(record, saved)
+            manifest = record.content.encode() if is_whole else write_manifest(record, saved)
             if len(manifest) > LARGEST_MANIFEST:
-                message = (
-                    f"Checkpoint {record.checkpoint_id!r} takes {len(manifest):,} bytes in one piece; expected at most "
-                    f"{LARGEST_MANIFEST:,}. Keep less in its state."
-                )
-                raise WorkflowCheckpointException(message)
+                raise _too_large(record, len(manifest))
             pack.append(parts)
             status = write_private(os.path.join(self.folder, name), manifest, fsync=self._fsync)
             entry = ManifestEntry(
                 name,
                 status.st_size,
                 status.st_mtime_ns,
-                record.workflow_name,
+                chain,
                 record.seq,
                 record.timestamp,
                 record.run_id,
-                saved,
+                status.st_mtime_ns if is_whole else saved,
+                is_whole,
             )
             self._index.add(entry)
-            self._heads[name] = (entry, replace(record, content=""))
+            if not is_whole:
+                self._heads[name] = (entry, replace(record, content=""))
 
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
         """See `StorageBackend.delete`."""
@@ -207,11 +209,11 @@ class FileBackend:
         contents: list[str] = []
         for entry in self._index.chain(workflow_name):
             try:
-                record = read_manifest(os.path.join(self.folder, entry.name))[1]
+                found, record = read_manifest(os.path.join(self.folder, entry.name))
             except UnreadableManifestError as error:
                 self._index.problems[entry.name] = error
                 continue
-            if record is not None:
+            if not found.is_reference:
                 contents.append(record.content)
         if all(problem.is_lost for problem in self._index.problems.values()):
             pack.start_over(new_generation(), live_parts(contents, pack.fetch))
@@ -224,13 +226,11 @@ class FileBackend:
         """See `StorageBackend.get`."""
         path = os.path.join(self.folder, manifest_name(checkpoint_id))
         try:
-            record = read_manifest(path)[1]
+            entry, record = read_manifest(path)
         except FileNotFoundError:
             self._require_folder()
             return None
-        if record is None:
-            raise _pickled(path)
-        return record
+        return self._described(path, record) if entry.is_reference else record
 
     def latest(self, workflow_name: str) -> CheckpointRecord | None:
         """See `StorageBackend.latest`. Files that were changed by hand are noticed when lists are asked for."""
@@ -240,9 +240,9 @@ class FileBackend:
             found, record = None, None
             with suppress(FileNotFoundError, UnreadableManifestError):  # looked at again below
                 found, record = read_manifest(path)
-            if found == entries[-1]:
-                if record is None:
-                    raise _pickled(path)
+            if record is not None and found == entries[-1]:
+                if found.is_reference:
+                    record = self._described(path, record)
                 break
             self._index.look_again(entries[-1].name)
         else:
@@ -307,17 +307,30 @@ class FileBackend:
         if kept is not None and kept[0] == entry:
             return kept[1]
         path = os.path.join(self.folder, entry.name)
-        if entry.is_reference:
-            raise _pickled(path)
         try:
             found, record = read_manifest(path)
         except FileNotFoundError:
             return None
-        if found != entry or record is None:
+        if found != entry:
             return None
+        if entry.is_reference:
+            return self._described(path, record)
         head = replace(record, content="")
         self._heads[entry.name] = (entry, head)
         return head
+
+    def _described(self, path: str, record: CheckpointRecord) -> WholeRecord:
+        """Complete the record of a checkpoint in the pickled format, if that may be read."""
+        if self._pickled is None:
+            reason = (
+                "it is in the pickled format, and unpickling can run any code. If you trust the folder, open it with "
+                'FileCheckpointStorage(path, codec="pickle")'
+            )
+            raise UnreadableManifestError(path, reason, is_lost=False)
+        try:
+            return self._pickled.describe(record.content)
+        except (WorkflowCheckpointException, TypeError, AttributeError, ValueError, RecursionError) as error:
+            raise UnreadableManifestError(path, str(error).rstrip("."), is_lost=False) from error
 
     # --------------------------------------------------------------------------------------------------------- folder
 
@@ -391,12 +404,12 @@ def _place(entries: Sequence[ManifestEntry], checkpoint_id: str) -> int:
     raise CheckpointNotFoundError(checkpoint_id)
 
 
-def _pickled(path: str) -> UnreadableManifestError:
-    reason = (
-        "it is in the pickled format, and unpickling can run any code. If you trust the folder, open it with "
-        'FileCheckpointStorage(path, codec="pickle")'
+def _too_large(record: CheckpointRecord, size: int) -> WorkflowCheckpointException:
+    message = (
+        f"Checkpoint {record.checkpoint_id!r} takes {size:,} bytes in one piece; expected at most "
+        f"{LARGEST_MANIFEST:,}. Keep less in its state."
     )
-    return UnreadableManifestError(path, reason, is_lost=False)
+    return WorkflowCheckpointException(message)
 
 
 def _warn(problems: Sequence[UnreadableManifestError]) -> None:

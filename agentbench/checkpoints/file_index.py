@@ -25,7 +25,11 @@ from agentbench.serialization.writer import quote
 _order = attrgetter("order")
 _SPARE_LINES = 256
 """How many lines of the log may be out of date, besides as many as count, before it is written anew."""
-_KINDS = {(str,), (str, int, int, str, int, str, str, int), (str, int, int, str, int, str, type(None), int)}
+_KINDS = {(str,)} | {
+    (str, int, int, str, int, str, run_id, int, *is_reference)
+    for run_id in (str, type(None))
+    for is_reference in ((), (bool,))
+}
 
 
 class FolderIndex:
@@ -166,7 +170,7 @@ class FolderIndex:
 
     def rewrite(self) -> None:
         """Write the log anew, with what counts."""
-        entries = [entry for entry in self._entries.values() if not entry.is_reference]
+        entries = list(self._entries.values())
         with suppress(OSError):  # it is only a cache
             self._log.replace(b"".join(map(_line_of, entries)))
             self._log.follow()
@@ -243,7 +247,7 @@ def _line_of(item: Any) -> bytes:
         run_id = "null" if item.run_id is None else quote(item.run_id)
         text = (
             f"[{quote(item.name)},{item.size},{item.mtime_ns},{quote(item.workflow_name)},{item.seq},"
-            f"{quote(item.timestamp)},{run_id},{item.saved}]"
+            f"{quote(item.timestamp)},{run_id},{item.saved}{',true' if item.is_reference else ''}]"
         )
     line = text.encode()
     return b"%08x %b\n" % (zlib.crc32(line), line)

@@ -97,14 +97,15 @@ def write_manifest(record: CheckpointRecord, saved: int) -> bytes:
     return b'%b%b",%b' % (_OPEN, _sum_of(rest), rest)
 
 
-def read_manifest(path: str) -> tuple[ManifestEntry, CheckpointRecord | None]:
+def read_manifest(path: str) -> tuple[ManifestEntry, CheckpointRecord]:
     """Read the manifest of a checkpoint.
 
     Args:
         path: The file; its name says which checkpoint it must hold.
 
     Returns:
-        What a folder knows of it, and the record; no record for a checkpoint in the pickled format.
+        What a folder knows of it, and the record; for a checkpoint in the pickled format one without a head, with the
+        whole text as its content.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -120,7 +121,8 @@ def read_manifest(path: str) -> tuple[ManifestEntry, CheckpointRecord | None]:
     name = os.path.basename(path)
     known = (name, status.st_size, status.st_mtime_ns)
     if not data.startswith(_START):
-        return _read_reference(path, data, known), None
+        entry = _read_reference(path, data, known)
+        return entry, _record_of(entry, "", data.decode())
     fields, head, content = _split(path, data)
     try:
         chain, seq, timestamp, run_id, saved = (fields[key] for key in ("chain", "seq", "time", "run", "saved"))
@@ -131,7 +133,13 @@ def read_manifest(path: str) -> tuple[ManifestEntry, CheckpointRecord | None]:
     except (KeyError, TypeError) as error:
         raise UnreadableManifestError(path, "fields are missing in its first line") from error
     entry = ManifestEntry(*known, chain, seq, timestamp, run_id, saved)
-    return entry, CheckpointRecord(entry.checkpoint_id, chain, seq, timestamp, run_id, head, content)
+    return entry, _record_of(entry, head, content)
+
+
+def _record_of(entry: ManifestEntry, head: str, content: str) -> CheckpointRecord:
+    return CheckpointRecord(
+        entry.checkpoint_id, entry.workflow_name, entry.seq, entry.timestamp, entry.run_id, head, content
+    )
 
 
 def _split(path: str, data: bytes) -> tuple[Any, str, str]:

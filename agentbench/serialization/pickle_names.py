@@ -22,6 +22,7 @@ _VALUE_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "collections": ("Counter", "OrderedDict", "defaultdict", "deque"),
     "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
     "decimal": ("Decimal",),
+    "types": ("GenericAlias",),  # what an answer must be: list[str]
     "uuid": ("SafeUUID", "UUID"),
     "zoneinfo": ("ZoneInfo",),
 }

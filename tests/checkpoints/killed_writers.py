@@ -60,7 +60,6 @@ def open_storage(kind: str, folder: Path) -> Any:
 async def write_for_ever(kind: str, folder: Path, reports: int) -> NoReturn:
     """Run one workflow after another, each on a chain of its own, and report each superstep once it is over."""
     storage = open_storage(kind, folder)
-    os.write(reports, b"\n")
     for number in itertools.count():
         async for event in make_workflow(f"chain-{number}", storage).run(1, stream=True):
             if event.type == "superstep_completed":
@@ -68,8 +67,8 @@ async def write_for_ever(kind: str, folder: Path, reports: int) -> NoReturn:
     raise AssertionError
 
 
-def kill_one(kind: str, folder: Path, delay_s: float) -> list[list[int]]:
-    """Let a process write, kill it, and return its reports: number of the chain and superstep."""
+def kill_one(kind: str, folder: Path, n_reports: int, delay_s: float) -> list[list[int]]:
+    """Let a process write, kill it a while after so many reports, and return all: numbers of chain and superstep."""
     folder.mkdir()
     reading, writing = os.pipe()
     child = os.fork()
@@ -81,10 +80,10 @@ def kill_one(kind: str, folder: Path, delay_s: float) -> list[list[int]]:
             os._exit(1)
     os.close(writing)
     with os.fdopen(reading, "rb") as reports:
-        reports.readline()
+        lines = [reports.readline() for _ in range(n_reports)]
         time.sleep(delay_s)
         os.kill(child, signal.SIGKILL)
-        lines = reports.read().splitlines()
+        lines += reports.readlines()
     _, status = os.waitpid(child, 0)
     if not os.WIFSIGNALED(status):
         message = f"The writer in {folder} ended by itself, with status {status}."
@@ -103,8 +102,8 @@ def main(kind: str, folder: str, count: str) -> None:
     asyncio.run(warm_up(open_storage(kind, Path(folder) / "warm")))
     moments = random.Random(f"moments of {kind}")
     for number in range(int(count)):
-        delay_s = moments.uniform(0, 0.05)
-        print(json.dumps(kill_one(kind, Path(folder) / f"{number:03}", delay_s)), flush=True)
+        reports = kill_one(kind, Path(folder) / f"{number:03}", moments.randrange(36), moments.uniform(0, 0.005))
+        print(json.dumps(reports), flush=True)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def test_a_killed_writer_loses_at_most_the_superstep_it_was_in(kind, tmp_path, c
     told = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
     reports = [json.loads(line) for line in told.splitlines()]
     assert len(reports) == MOMENTS[kind]
-    assert sum(bool(report) for report in reports) > MOMENTS[kind] // 4  # most of them were in the midst of it
+    assert len(set(map(len, reports))) > 20  # they were killed at different places
     (expected,) = asyncio.run(make_workflow("undisturbed").run(1)).get_outputs()
     for number, report in enumerate(reports):
         asyncio.run(judge(kind, tmp_path / f"{number:03}", report, expected))

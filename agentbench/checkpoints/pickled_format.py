@@ -1,0 +1,100 @@
+"""Whole checkpoints in the pickled format of agent-framework: written and read only where that is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from agentbench.checkpoints.backend import CheckpointRecord
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
+from agentbench.checkpoints.parts import ChainMemory
+from agentbench.checkpoints.records import to_record
+from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
+from agentbench.serialization.pickled import decode_checkpoint_value, encode_checkpoint_value
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRecord(CheckpointRecord):
+    """A record whose content is a checkpoint in the pickled format, with no parts elsewhere."""
+
+
+class PickledFormat:
+    """Turns checkpoints into whole records and back.
+
+    Args:
+        allowed_types: More types that may be unpickled, see `decode_checkpoint_value`.
+    """
+
+    def __init__(self, allowed_types: Collection[str]) -> None:
+        self._allowed_types = allowed_types
+
+    def write(self, checkpoint: WorkflowCheckpoint) -> WholeRecord:
+        """Turn a checkpoint into a record.
+
+        Raises:
+            UnstorableValueError: Something in it cannot be pickled.
+        """
+        encoded = {name: encode_checkpoint_value(value) for name, value in checkpoint.to_dict().items()}
+        return _described(checkpoint, json.dumps(encoded, indent=2))
+
+    def describe(self, text: str) -> WholeRecord:
+        """Make a record of the text of a file; of what is pickled only the metadata are read.
+
+        Raises:
+            WorkflowCheckpointException: It cannot be read, or holds what is not allowed.
+        """
+        found = _fields(text)
+        outline = {
+            "messages": {name: [None] * len(queue) for name, queue in found.get("messages", {}).items()},
+            "pending_request_info_events": dict.fromkeys(found.get("pending_request_info_events", {})),
+            "metadata": decode_checkpoint_value(found.get("metadata", {}), allowed_types=self._allowed_types),
+            "state": {},
+        }
+        return _described(WorkflowCheckpoint.from_dict({**found, **outline}), text)
+
+    def read(self, record: WholeRecord) -> WorkflowCheckpoint:
+        """Turn a record back into the checkpoint.
+
+        Raises:
+            WorkflowCheckpointException: It cannot be read, or holds what is not allowed.
+        """
+        try:
+            decoded = {
+                name: decode_checkpoint_value(value, allowed_types=self._allowed_types)
+                for name, value in _fields(record.content).items()
+            }
+            return WorkflowCheckpoint.from_dict(decoded)
+        except WorkflowCheckpointException as error:
+            message = f"Checkpoint {record.checkpoint_id!r} cannot be read: {error}"
+            raise WorkflowCheckpointException(message, error) from error
+
+
+def _described(checkpoint: WorkflowCheckpoint, text: str) -> WholeRecord:
+    """A record with the head that the checkpoint would have in the other format."""
+    found = {key: value for key, value in checkpoint.metadata.items() if key != GRAPH_SIGNATURE}
+    outline = replace(checkpoint, state={}, metadata=found, **_counted(checkpoint))
+    try:
+        record = to_record(outline, ChainMemory(0))[0]
+    except UnstorableValueError:  # of no use for a list, and no reason to leave the checkpoint out
+        outline.metadata = {key: value for key, value in found.items() if isinstance(value, (str, int, float))}
+        record = to_record(outline, ChainMemory(0))[0]
+    values = {each.name: getattr(record, each.name) for each in fields(record)}
+    return WholeRecord(**{**values, "content": text})
+
+
+def _counted(checkpoint: WorkflowCheckpoint) -> dict[str, Any]:
+    return {
+        "messages": {name: [None] * len(queue) for name, queue in checkpoint.messages.items()},
+        "pending_request_info_events": dict.fromkeys(checkpoint.pending_request_info_events),
+    }
+
+
+def _fields(text: str) -> dict[str, Any]:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        message = f"It is a {type(found).__name__}; expected the fields of a checkpoint."
+        raise WorkflowCheckpointException(message)
+    return found
