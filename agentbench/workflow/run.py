@@ -28,6 +28,7 @@ from agentbench.workflow.result import WorkflowRunResult
 from agentbench.workflow.stream import LiveSteps
 
 if TYPE_CHECKING:
+    from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.workflow import Workflow
 
@@ -46,7 +47,7 @@ class WorkflowRun(Displayable):
     Attributes:
         run_id: written into the metadata of its checkpoints.
         workflow: the instance.
-        checkpoints: infos of this run's checkpoints, in order; cut back by `restore_checkpoint`.
+        checkpoints: infos of this run's checkpoints, in order; after `restore_checkpoint` those that lead to it.
     """
 
     def __init__(
@@ -393,7 +394,8 @@ class WorkflowRun(Displayable):
     async def restore_checkpoint(self, info: CheckpointInfo | str) -> None:
         """Put the same instance back to a checkpoint, ready to be driven on.
 
-        What comes after is a new branch, linked to `info`; stored checkpoints are not touched.
+        What comes after is a new branch, linked to `info`; stored checkpoints are not touched. `checkpoints` ends with
+        `info` then.
 
         Raises:
             RuntimeError: a superstep is being executed.
@@ -414,11 +416,7 @@ class WorkflowRun(Displayable):
         await self._execution.prepare(checkpoint)
         self._inbox, self._answers, self._pause_reason = [], {}, None
         self._superstep = self.workflow.runner.iteration
-        kept = self._log.checkpoints
-        for place, saved in enumerate(kept):
-            if saved.checkpoint_id == checkpoint_id:
-                del kept[place + 1 :]
-                break
+        _cut_back(self._log.checkpoints, checkpoint)
 
     def _check_still(self, what: str) -> None:
         if self._steps.running:
@@ -485,6 +483,16 @@ class WorkflowRun(Displayable):
     def __repr__(self) -> str:
         pause = f", paused: {self._pause_reason}" if self._pause_reason is not None else ""
         return f"WorkflowRun({self.workflow.name!r}, {self.run_id}, superstep {self.superstep}, {self.status}{pause})"
+
+
+def _cut_back(infos: list[CheckpointInfo], checkpoint: WorkflowCheckpoint) -> None:
+    """Keep those that lead to a checkpoint, it included: the last one is where the run stands."""
+    places = {info.checkpoint_id: place for place, info in enumerate(infos)}
+    if checkpoint.checkpoint_id in places:
+        del infos[places[checkpoint.checkpoint_id] + 1 :]
+    else:
+        del infos[places.get(checkpoint.previous_checkpoint_id or "", -1) + 1 :]
+        infos.append(CheckpointInfo.of(checkpoint))
 
 
 def _is_current(loop: asyncio.AbstractEventLoop) -> bool:
