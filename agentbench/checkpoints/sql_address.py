@@ -78,7 +78,7 @@ def _parsed(given: Any) -> URL:
 
 
 def _of_file(url: URL) -> URL:
-    if not url.database or url.database == ":memory:" or "mode=memory" in str(url.query) + url.database:
+    if not url.database or ":memory:" in url.database or url.query.get("mode") == "memory":
         msg = (
             f"{shown(url)!r} is a database in memory: nothing in it outlasts the connection. Expected the path of a "
             "file; to keep checkpoints in memory use InMemoryCheckpointStorage()."

@@ -8,14 +8,14 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import create_engine
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.engine import URL, Engine
+from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from agentbench.checkpoints.sql_address import file_of, secrets_of, shown
 from agentbench.checkpoints.sql_errors import explained
 from agentbench.checkpoints.sql_session import Session, create_file, ensure_tables, set_up_sqlite
-from agentbench.checkpoints.sql_tables import Statements
+from agentbench.checkpoints.sql_tables import statements_of
 
 T = TypeVar("T")
 
@@ -45,17 +45,12 @@ class Database:
         self._is_sqlite = url.get_backend_name() == "sqlite"
         self._patience_s = _patience_of(url)
         self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN"
-        self._engine = create_engine(
-            url,
-            poolclass=NullPool,
-            pool_reset_on_return=None,
-            isolation_level="AUTOCOMMIT",
-            hide_parameters=True,
-            connect_args={"check_same_thread": False, "timeout": self._patience_s} if self._is_sqlite else {},
+        self._engine = _engine(
+            url, {"check_same_thread": False, "timeout": self._patience_s} if self._is_sqlite else {}
         )
         self._driver: Any = self._engine.dialect.loaded_dbapi
         self._errors: tuple[type[Exception], ...] = (self._driver.Error, SQLAlchemyError)
-        self.statements = Statements(self._engine.dialect)
+        self.statements = statements_of(self._engine.dialect)
         self._session: Session | None = None
         self._closing: weakref.finalize[..., Database] | None = None
 
@@ -159,6 +154,21 @@ class Database:
             session.cursor.execute("ROLLBACK")
         except self._errors:  # lost; or undone already by SQLite, where the disk is full
             session.is_broken = True
+
+
+def _engine(url: URL, options: dict[str, Any]) -> Engine:
+    try:
+        return create_engine(
+            url,
+            poolclass=NullPool,
+            pool_reset_on_return=None,
+            isolation_level="AUTOCOMMIT",
+            hide_parameters=True,
+            connect_args=options,
+        )
+    except ArgumentError:
+        message = f"{shown(url)!r} names no kind of database that SQLAlchemy knows; expected sqlite or postgresql."
+        raise ValueError(message) from None
 
 
 def _patience_of(url: URL) -> float:

@@ -143,16 +143,13 @@ def ensure_tables(connection: Connection, session: Session, statements: Statemen
     Raises:
         WorkflowCheckpointException: The tables are of another version.
     """
-    dialect = connection.dialect
-    if not dialect.has_table(connection, schema.name):
-        try:
-            _create_tables(session, statements, begin)
-        except Exception:
-            with suppress(Exception):
-                session.cursor.execute("ROLLBACK")
-            if not dialect.has_table(connection, schema.name):  # nobody else has created them at the same moment
-                raise
-    found = session.rows(statements.schema)
+    try:
+        found = session.rows(statements.schema)
+    except Exception:
+        if connection.dialect.has_table(connection, schema.name):
+            raise
+        _create_tables(connection, session, statements, begin)
+        found = session.rows(statements.schema)
     if [version for version, _ in found] != [SCHEMA_VERSION]:
         versions = ", ".join(str(version) for version, _ in found) or "none"
         place = shown(connection.engine.url)
@@ -164,12 +161,18 @@ def ensure_tables(connection: Connection, session: Session, statements: Statemen
     session.generation = found[0][1]
 
 
-def _create_tables(session: Session, statements: Statements, begin: str) -> None:
-    execute, dialect = session.cursor.execute, statements.dialect
-    execute(begin)
-    for table in tables.sorted_tables:
-        execute(str(CreateTable(table).compile(dialect=dialect)))
-        for index in table.indexes:
-            execute(str(CreateIndex(index).compile(dialect=dialect)))
-    session.run(statements.add_schema, version=SCHEMA_VERSION, generation=secrets.randbits(52))
-    execute("COMMIT")
+def _create_tables(connection: Connection, session: Session, statements: Statements, begin: str) -> None:
+    execute, dialect = session.cursor.execute, connection.dialect
+    try:
+        execute(begin)
+        for table in tables.sorted_tables:
+            execute(str(CreateTable(table).compile(dialect=dialect)))
+            for index in table.indexes:
+                execute(str(CreateIndex(index).compile(dialect=dialect)))
+        session.run(statements.add_schema, version=SCHEMA_VERSION, generation=secrets.randbits(52))
+        execute("COMMIT")
+    except Exception:
+        with suppress(Exception):
+            execute("ROLLBACK")
+        if not dialect.has_table(connection, schema.name):  # nobody else has created them at the same moment
+            raise

@@ -140,10 +140,10 @@ def _any_of(column: Column[Any], count: int) -> Any:
 
 
 class Statements:
-    """All statements in the words of one dialect."""
+    """All statements in the words of one dialect; from `statements_of`."""
 
     def __init__(self, dialect: Dialect) -> None:
-        self.dialect = dialect
+        self._dialect = dialect
         self.heads = cache(self._heads)
         self.find_parts = cache(self._find_parts)
         self.find_records = cache(self._find_records)
@@ -208,7 +208,7 @@ class Statements:
 
     def _made(self, clause: ClauseElement, table: Table | None = None, *, without: str = "") -> Statement:
         columns = None if table is None else [name for name in table.c.keys() if name != without]  # noqa: SIM118
-        return Statement(clause, self.dialect, columns)
+        return Statement(clause, self._dialect, columns)
 
     def _heads(self, *, of_run: bool, before: bool, limited: bool) -> Statement:
         return self._made(_heads(of_run=of_run, before=before, limited=limited))
@@ -221,3 +221,14 @@ class Statements:
     def _find_records(self, count: int) -> Statement:
         in_chain = records.c.chain_id == _given(records.c.chain_id)
         return self._made(select(records.c.record_id).where(in_chain, _any_of(records.c.checkpoint_id, count)))
+
+
+def statements_of(dialect: Dialect) -> Statements:
+    """Return the statements in the words of a dialect; they are compiled once."""
+    kind: Any = type(dialect)
+    return _compiled(kind, dialect.paramstyle)
+
+
+@cache
+def _compiled(kind: Any, paramstyle: str) -> Statements:
+    return Statements(kind(paramstyle=paramstyle))

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentbench.exceptions import MissingExtraError
+
+pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+
+from sqlalchemy.engine import make_url
+
+from agentbench.checkpoints.sql_address import database_url, file_of, secrets_of, shown
+
+
+@pytest.fixture
+def psycopg() -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+
+
+@pytest.mark.parametrize(
+    "given", ["runs.db", Path("runs.db"), "./runs.db", "sqlite:///runs.db", make_url("sqlite:///runs.db")]
+)
+def test_a_path_stays_what_it_was_when_the_working_folder_changes(
+    given: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = database_url(given)
+    monkeypatch.chdir("/")
+    assert url.drivername == "sqlite"
+    assert file_of(url) == tmp_path / "runs.db"
+
+
+def test_a_path_may_look_odd(tmp_path: Path) -> None:
+    path = tmp_path / "a b?c=d#e%20@:.db"
+    assert file_of(database_url(path)) == path
+
+
+def test_a_file_may_be_named_by_a_uri_of_sqlite() -> None:
+    assert file_of(database_url("sqlite:///file:runs.db?mode=ro&uri=true")) is None
+
+
+def test_postgresql_is_reached_through_psycopg(psycopg: None) -> None:
+    for scheme in ("postgresql", "postgres", "postgresql+psycopg"):
+        assert database_url(f"{scheme}://me:secret@host:1/name").drivername == "postgresql+psycopg"
+    assert database_url("postgresql+pg8000://me@host/name").drivername == "postgresql+pg8000"
+    assert file_of(database_url("postgresql://me@host/name")) is None
+
+
+def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "agentbench\[postgres\]"'):
+        database_url("postgresql://me@host/name")
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["sqlite://", "sqlite:///:memory:", "sqlite:///file:x?mode=memory&uri=true", "sqlite:///file::memory:?uri=true"],
+)
+def test_a_database_in_memory_is_refused(given: str) -> None:
+    with pytest.raises(ValueError, match=r"is a database in memory.*InMemoryCheckpointStorage"):
+        database_url(given)
+
+
+@pytest.mark.parametrize("given", ["", "a\0b"])
+def test_what_is_no_path_is_refused(given: str) -> None:
+    with pytest.raises(ValueError, match="expected the path of a file"):
+        database_url(given)
+
+
+@pytest.mark.parametrize("given", [None, 3, b"runs.db", object()])
+def test_what_is_neither_a_path_nor_a_url_is_refused(given: object) -> None:
+    with pytest.raises(TypeError, match=r"expected a path, a URL as text, or a sqlalchemy\.URL"):
+        database_url(given)
+
+
+@pytest.mark.parametrize("given", ["://me:secret@host", "postgresql://me:secret@host:port/name"])
+def test_a_url_that_is_none_is_refused_without_being_shown(given: str) -> None:
+    with pytest.raises(ValueError, match="is no URL that SQLAlchemy can read") as caught:
+        database_url(given)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_secrets_are_not_shown(psycopg: None) -> None:
+    url = database_url("postgresql://me:s%40cret@host/name?sslpassword=hidden&application_name=bench&sslkey=/k")
+    text = shown(url)
+    assert "s@cret" not in text
+    assert "s%40cret" not in text
+    assert "hidden" not in text
+    assert "application_name=bench" in text
+    assert sorted(secrets_of(url)) == ["/k", "hidden", "s@cret"]
+    assert secrets_of(database_url("postgresql://me@host/name")) == []
+
+
+def test_a_file_is_shown_as_a_url() -> None:
+    assert shown(database_url(f"{os.sep}folder{os.sep}runs.db")) == "sqlite:////folder/runs.db"
