@@ -266,7 +266,8 @@ class Execution:
         from agentbench.workflow.restoring import restore  # noqa: PLC0415 - as in _open()
 
         workflow = self.workflow
-        storage = self._given.storage or workflow.runner.context.storage
+        given = self._given.storage
+        storage = workflow.runner.context.storage if given is None else given
         if storage is None:
             msg = "checkpoint_id needs a storage: pass checkpoint_storage= to run() or to WorkflowBuilder."
             raise ValueError(msg)

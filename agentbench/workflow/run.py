@@ -60,7 +60,8 @@ class WorkflowRun(Displayable):
         self.run_id = ids.new_id("run")
         self.workflow = workflow
         self._options = options
-        self._storage = given.storage or workflow.runner.context.storage
+        default = workflow.runner.context.storage
+        self._storage = default if given.storage is None else given.storage
         self._log = new_log(options, self.run_id, observe=options.observe is not False)
         self._inbox: list[WorkflowMessage] = []
         self._answers: dict[str, Any] = {}

@@ -138,6 +138,20 @@ async def test_state_that_cannot_be_copied_goes_to_a_storage_that_may_know_what_
     assert len(storage.kept) == 2
 
 
+async def test_a_storage_that_is_empty_like_a_list_is_there_all_the_same():
+    class Sized(OwnStorage):
+        def __len__(self) -> int:
+            return 0
+
+    storage = Sized()
+    run = three().start("x", checkpoint_storage=storage)
+    await run.result()
+    assert len(run.checkpoints) == 3
+    resumed = three().start(resume_from=run.checkpoints[0], checkpoint_storage=storage)
+    assert (await resumed.result()).outputs == ["x>a>b!"]
+    assert (await (await resumed.fork(run.checkpoints[1])).result()).outputs == ["x>a>b!"]
+
+
 # ---- order, numbers, losses ------------------------------------------------------------------------
 
 
