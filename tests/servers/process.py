@@ -88,7 +88,7 @@ class ServerProcess:
 
     def _keep(self, command: Sequence[str | Path], stop_signal: int = signal.SIGTERM) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, KEEPER, str(stop_signal), self.user or "", self.log, *map(str, command)],
+            [sys.executable, KEEPER, str(int(stop_signal)), self.user or "", self.log, *map(str, command)],
             cwd=self.folder,
             stdin=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is for the tests; the server is needed until they have been torn down
