@@ -184,7 +184,8 @@ def is_model(cls: type) -> bool:
 def _model_type(cls: Any) -> StateType:
     name = stored_type(cls)
     names = tuple(cls.model_fields)
-    expected = {*names, *_cached_names(cls)}
+    # Root models keep what other models have in slots among their attributes.
+    expected = {*names, *_cached_names(cls), "__pydantic_extra__", "__pydantic_private__"}
 
     def encode(model: Any) -> dict[str, Any]:
         attributes = model.__dict__
@@ -218,8 +219,9 @@ def read_model(found: Any) -> Any:
     model = cls.__new__(cls)
     object.__setattr__(model, "__dict__", _with_defaults(cls, known, values))
     object.__setattr__(model, "__pydantic_fields_set__", set(state.get("set", values)))
-    object.__setattr__(model, "__pydantic_extra__", extra)
-    object.__setattr__(model, "__pydantic_private__", _all_private(cls, private))
+    for key, value in (("__pydantic_extra__", extra), ("__pydantic_private__", _all_private(cls, private))):
+        if value is not None or not cls.__pydantic_root_model__:
+            object.__setattr__(model, key, value)
     return model
 
 
