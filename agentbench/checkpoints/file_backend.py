@@ -8,7 +8,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.file_index import FolderIndex
@@ -58,12 +57,15 @@ class FileBackend:
         self._index = FolderIndex(folder, os.path.join(folder, _INDEX))
         self._packs: OrderedDict[str, PartsPack] = OrderedDict()
         self._drawn: dict[str, int] = {}
-        self._heads: dict[str, tuple[ManifestEntry, CheckpointRecord]] = {}
+        self._heads: dict[str, tuple[ManifestEntry, str | CheckpointRecord]] = {}
         self._is_tidy = False
+        self._trusts_log = False
         try:
             os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
             os.mkdir(folder, 0o700)
             os.chmod(folder, 0o700)  # whatever the umask
+            if fsync:
+                sync_folder(os.path.dirname(os.path.abspath(folder)))
         except FileExistsError:
             self._require_folder()
         except OSError as error:
@@ -121,7 +123,16 @@ class FileBackend:
             )
             self._index.add(entry)
             if not is_whole:
-                self._heads[name] = (entry, replace(record, content=""))
+                self._heads[name] = (entry, record.head)
+
+    @contextmanager
+    def trusting_log(self) -> Iterator[None]:
+        """Do without a look at the whole folder meanwhile: `ids` knows only what was saved and removed like this."""
+        self._trusts_log = True
+        try:
+            yield
+        finally:
+            self._trusts_log = False
 
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
         """See `StorageBackend.delete`."""
@@ -205,7 +216,7 @@ class FileBackend:
         self._drawn.pop(workflow_name, None)
         if not pack.is_there:
             return
-        self._index.scan()
+        self._index.scan(only_names=True)
         contents: list[str] = []
         for entry in self._index.chain(workflow_name):
             try:
@@ -281,7 +292,10 @@ class FileBackend:
 
     def ids(self, workflow_name: str) -> list[str]:
         """See `StorageBackend.ids`."""
-        self._scan()
+        if self._trusts_log:
+            self._index.follow()
+        else:
+            self._scan()
         return [entry.checkpoint_id for entry in self._index.chain(workflow_name)]
 
     def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
@@ -305,7 +319,9 @@ class FileBackend:
         """Return a record without content, or `None` where the file is another one by now."""
         kept = self._heads.get(entry.name)
         if kept is not None and kept[0] == entry:
-            return kept[1]
+            if isinstance(kept[1], CheckpointRecord):
+                return kept[1]
+            return self._keep_head(entry, kept[1])
         path = os.path.join(self.folder, entry.name)
         try:
             found, record = read_manifest(path)
@@ -315,9 +331,15 @@ class FileBackend:
             return None
         if entry.is_reference:
             return self._described(path, record)
-        head = replace(record, content="")
-        self._heads[entry.name] = (entry, head)
-        return head
+        return self._keep_head(entry, record.head)
+
+    def _keep_head(self, entry: ManifestEntry, head: str) -> CheckpointRecord:
+        """Make the record that lists show, once."""
+        record = CheckpointRecord(
+            entry.checkpoint_id, entry.workflow_name, entry.seq, entry.timestamp, entry.run_id, head
+        )
+        self._heads[entry.name] = (entry, record)
+        return record
 
     def _described(self, path: str, record: CheckpointRecord) -> WholeRecord:
         """Complete the record of a checkpoint in the pickled format, if that may be read."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
 from agentbench.checkpoints.private_file import open_private, read_at, write_all, write_private
 
@@ -74,20 +73,15 @@ class LineFile:
         """Append whole lines to a file that was just followed, and return where they begin.
 
         Raises:
-            OSError: They cannot be written; the file is as it was.
+            OSError: Not all of them could be written. Those that were stay, because others may have read them already.
         """
         start = self._end
-        try:
-            if self._is_torn:
-                os.ftruncate(self._descriptor, start)
-                self._is_torn = False
-            write_all(self._descriptor, lines)
-            if self._fsync:
-                os.fsync(self._descriptor)
-        except BaseException:
-            with suppress(OSError):
-                os.ftruncate(self._descriptor, start)
-            raise
+        if self._is_torn:
+            os.ftruncate(self._descriptor, start)
+            self._is_torn = False
+        write_all(self._descriptor, lines)
+        if self._fsync:
+            os.fsync(self._descriptor)
         self._end = start + len(lines)
         return start
 

@@ -22,7 +22,7 @@ LARGEST_MANIFEST = 64 << 20
 _START = b'{"agentbench_checkpoint":'
 _OPEN = _START + b'1,"sum":"'
 _SUM_SIZE = 16
-_HEAD, _CONTENT = b'"head":', b'"content":'
+_HEAD, _CONTENT = '"head":', '"content":'
 
 
 class ManifestEntry(NamedTuple):
@@ -154,9 +154,8 @@ def _split(path: str, data: bytes) -> tuple[Any, str, str]:
         reason = "it was changed or damaged after it was saved (its sum is wrong); restore it from a copy, or delete it"
         raise UnreadableManifestError(path, reason)
     try:
-        first, head, content, _ = rest.split(b"\n")
-        fields = json.loads(b"{" + first[:-1] + b"}")
-        return fields, head[len(_HEAD) : -1].decode(), content[len(_CONTENT) : -1].decode()
+        first, head, content, _ = rest.decode().split("\n")
+        return json.loads(f"{{{first[:-1]}}}"), head[len(_HEAD) : -1], content[len(_CONTENT) : -1]
     except (ValueError, RecursionError) as error:
         raise UnreadableManifestError(path, "its lines are not those of a checkpoint") from error
 

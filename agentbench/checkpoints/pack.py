@@ -72,7 +72,7 @@ class PartsPack:
         """Add the parts that are not there yet, or not as they should be.
 
         Raises:
-            OSError: They cannot be written; the pack is as it was.
+            OSError: Not all of them could be written. Those that were stay, which does no harm.
         """
         places = self._places
         lines = [

@@ -140,9 +140,9 @@ def test_a_part_that_was_damaged_on_the_disk_is_written_again_by_the_next_who_ha
     assert opened(path).fetch([name]) == parts
 
 
-def test_a_failed_append_leaves_no_trace(pack, path, monkeypatch):
+def test_what_a_failed_append_left_half_written_is_cut_off_by_the_next(pack, path, monkeypatch):
     pack.append(parts_of("a"))
-    size = os.path.getsize(path)
+    reader = opened(path)
     write = os.write
 
     def short_of_space(descriptor, data):
@@ -154,9 +154,31 @@ def test_a_failed_append_leaves_no_trace(pack, path, monkeypatch):
         patch.setattr(os, "write", short_of_space)
         with pytest.raises(OSError, match="No space"):
             pack.append(parts_of("b" * 60))
-    assert os.path.getsize(path) == size
+    assert opened(path).fetch(parts_of("a", "b" * 60)) == parts_of("a")
+    pack.follow()
     pack.append(parts_of("c"))
-    assert opened(path).fetch(parts_of("a", "c")) == parts_of("a", "c")
+    for each in (pack, reader, opened(path)):
+        assert each.fetch(parts_of("a", "b" * 60, "c")) == parts_of("a", "c")
+
+
+def test_whole_lines_of_a_failed_append_stay_where_others_have_read_them(pack, path, monkeypatch):
+    reader = opened(path)
+    write = os.write
+    short, long = parts_of("short"), parts_of("long" * 100)
+
+    def short_of_space(descriptor, data):
+        if len(data) > 100:
+            return write(descriptor, data[:100])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", short_of_space)
+        with pytest.raises(OSError, match="No space"):
+            pack.append({**short, **long})
+    assert reader.fetch({**short, **long}) == short
+    pack.follow()
+    pack.append(parts_of("later"))
+    assert reader.fetch({**short, **long, **parts_of("later")}) == {**short, **parts_of("later")}
 
 
 @given(st.lists(st.lists(st.text(max_size=40), max_size=5), max_size=6), st.integers(0, 400))
