@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -402,3 +403,24 @@ def test_what_a_script_saved_is_loaded_by_a_program_that_imports_the_script(
 
 def _with_this_package() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+# ---- cancelled at any moment -------------------------------------------------------------------------
+
+
+async def test_a_run_that_is_cancelled_at_any_moment_leaves_a_chain_that_leads_to_the_same_end(storage: Any):
+    for ticks in range(0, 60, 4):
+        task = asyncio.ensure_future(lasting_flow(storage).run("x"))
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        latest = await storage.get_latest(workflow_name="lasting")
+        if latest is None:
+            continue
+        path = await lineage(storage, latest.checkpoint_id)
+        assert [info.iteration for info in path] == list(range(len(path)))
+        assert await finish(lasting_flow(), latest.checkpoint_id, storage) == OUTPUTS, ticks
+        assert len(await points_of(storage)) > len(path)
+        for checkpoint_id in await storage.list_checkpoint_ids(workflow_name="lasting"):
+            assert await storage.delete(checkpoint_id)

@@ -227,11 +227,13 @@ async def test_a_latest_checkpoint_that_is_not_async_is_named():
         def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:  # type: ignore[override]
             return None
 
-        async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
-            raise NotImplementedError
-
-    result = await three(Plain()).run("x")
-    assert any("NotImplementedError" in e.data for e in result if e.type == "warning")
+    storage: Any = Plain()
+    result = await three(storage).run("x")
+    (warning,) = [e.data for e in result if e.type == "warning"]
+    assert "'three' cannot be read: Plain.get_latest() is no coroutine: it returned a NoneType" in warning
+    assert [c.metadata["seq"] for c in storage.kept.values()] == [1, 2, 3]
+    with pytest.raises(WorkflowCheckpointException, match=r"get_latest\(\) is no coroutine"):
+        await fork_checkpoint(storage, next(iter(storage.kept)))
 
 
 def test_a_storage_that_lacks_methods_is_told_which():
