@@ -251,14 +251,25 @@ class PartedStorage:
     # ----------------------------------------------------------------------------------------------------- reading
 
     def _load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
-        record = self._backend.get(checkpoint_id)
-        if record is None:
+        found = self._found(partial(self._backend.get, checkpoint_id))
+        if found is None:
             raise CheckpointNotFoundError(checkpoint_id)
-        return self._whole(record)
+        return found
 
     def _latest(self, workflow_name: str) -> WorkflowCheckpoint | None:
-        record = self._backend.latest(workflow_name)
-        return None if record is None else self._whole(record)
+        return self._found(partial(self._backend.latest, workflow_name))
+
+    def _found(self, look: Callable[[], CheckpointRecord | None]) -> WorkflowCheckpoint | None:
+        record = look()
+        while record is not None:
+            try:
+                return self._whole(record)
+            except WorkflowCheckpointException:
+                # Perhaps others removed it, and its parts with it, between the two readings.
+                before, record = record, look()
+                if record == before:
+                    raise
+        return None
 
     def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
         fetch = partial(self._backend.parts, record.workflow_name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
@@ -68,6 +68,25 @@ async def test_a_listed_checkpoint_can_be_saved_under_another_name() -> None:
     listed.workflow_name, listed.checkpoint_id = "copy", "copy-1"
     await storage.save(listed)
     assert (await storage.load("copy-1")).state == {"n": 1}
+
+
+class PrunedBackend(PlainBackend):
+    """Others prune the chain whenever parts are about to be read."""
+
+    def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
+        if len(self.ids(workflow_name)) > 1:
+            self.delete(workflow_name, self.ids(workflow_name)[:1], sweep=False)
+            self.parts_of[workflow_name].clear()
+        return super().parts(workflow_name, ids)
+
+
+async def test_a_checkpoint_that_is_removed_while_it_is_read_is_not_taken_for_a_damaged_one() -> None:
+    storage = PlainStorage(PrunedBackend())
+    await storage.save(checkpoint(1, state={"conversation": conversation(50)}))
+    await storage.save(checkpoint(2, state={"n": 1}, metadata={"seq": 2}))
+    with pytest.raises(CheckpointNotFoundError):
+        await storage.load("flow-1")
+    assert (await storage.load("flow-2")).state == {"n": 1}
 
 
 async def test_a_damaged_head_is_left_out_of_lists_and_hides_no_neighbour(caplog: pytest.LogCaptureFixture) -> None:
