@@ -19,6 +19,7 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~", "reordered": ">"}
 _LINE_LIMIT = 80
 _CELL_LIMIT = 300
 _LED_BY = 20
+_KEYS_OF_REQUEST = 2
 
 _MOST_WORDS = 400
 _LONGEST_RUN = 60
@@ -68,7 +69,7 @@ def diff_bundle(diff: Any) -> dict[str, Any]:
         element("p", element("b", "CheckpointDiff"), element("span", _counts(diff)), class_="ab_head"),
         Table("Checkpoints", ("", "checkpoint"), list(_sides(diff))).html(),
         Table("Changes", ("", "path", "before", "after"), rows).html() if rows else None,
-        class_="ab_view",
+        class_="ab_view ab_diff",
     )
     return {"text/plain": diff_text(diff, limit=MAX_ROWS), "text/html": str(html)}
 
@@ -98,11 +99,22 @@ def _sides(diff: Any) -> Iterator[tuple[str, str]]:
         yield side, esc(facts, into="line", limit=400)
 
 
+def _told(change: CheckpointChange) -> tuple[object, object]:
+    """The values of a change; of a whole request that came or went, what is asked."""
+    if change.op in ("added", "removed") and len(change.keys) == _KEYS_OF_REQUEST and change.keys[0] == "requests":
+        before, after = (
+            value["data"] if isinstance(value, dict) and "data" in value else value
+            for value in (change.before, change.after)
+        )
+        return before, after
+    return change.before, change.after
+
+
 # ---- values in a line -------------------------------------------------------------------------------------------
 
 
 def _short_values(change: CheckpointChange, *, secrets: bool) -> tuple[str, str]:
-    before, after = change.before, change.after
+    before, after = _told(change)
     if hides(change) and not secrets:
         return MASK, MASK
     start = _start(before, after) if isinstance(before, str) and isinstance(after, str) else 0
@@ -151,13 +163,14 @@ class _Unmasked(reprlib.Repr):
 def _cells(change: CheckpointChange) -> Sequence[object]:
     path = element("code", esc(shown_path(change), into="line", limit=_CELL_LIMIT))
     what = f"{_SIGNS[change.op]} {change.op}"
+    values = _told(change)
     if hides(change):
-        shown = [None if value is None else MASK for value in (change.before, change.after)]
+        shown = [None if value is None else MASK for value in values]
     elif type(change.before) is str and type(change.after) is str and change.op == "changed":
         return what, path, *_marked(change.before, change.after)
     else:
         quoted = change.op == "changed"  # '1' has become 1
-        shown = [_preview(value, quoted=quoted) for value in (change.before, change.after)]
+        shown = [_preview(value, quoted=quoted) for value in values]
     before, after = (Markup(esc(value, limit=_CELL_LIMIT)) for value in shown)
     return what, path, "" if change.op == "added" else before, "" if change.op == "removed" else after
 

@@ -13,6 +13,7 @@ from agentbench.notebook.graph_view import GraphView, draw
 from agentbench.notebook.markup import Markup, Page, Table
 from agentbench.notebook.redaction import fields_of, line_preview
 from agentbench.notebook.run_reading import failure_rows, output_rows, request_rows, superstep_rows
+from agentbench.workflow.checkpointing import EXECUTOR_STATE, FAN_IN_BUFFERS
 
 __all__ = [
     "checkpoint_bundle",
@@ -25,6 +26,8 @@ __all__ = [
 ]
 
 Bundle = dict[str, Any]
+
+_ENGINES = (EXECUTOR_STATE, FAN_IN_BUFFERS)
 
 _LOOK_OF = {
     "STARTED": "idle",
@@ -103,7 +106,8 @@ def checkpoint_bundle(checkpoint: Any) -> Bundle:
         for source, waiting in checkpoint.messages.items()
         for message in waiting
     ]
-    state = [(key, line_preview(value)) for key, value in fields_of(checkpoint.state)]
+    # The engine's own keys are there in each checkpoint, mostly with nothing in them.
+    state = [(key, line_preview(value)) for key, value in fields_of(checkpoint.state) if key not in _ENGINES or value]
     requests = checkpoint.pending_request_info_events
     tables = [
         Table("Messages", ("from", "to", "data"), messages),

@@ -224,3 +224,22 @@ async def test_checkpoints_are_looked_up_by_info_or_id():
         diff("nobody", last, source=storage)
     with pytest.raises(TypeError, match="source=storage"):
         diff(first, last)
+
+
+async def test_a_request_that_came_or_went_is_what_it_asks():
+    storage = InMemoryCheckpointStorage()
+    run = research().start("x", checkpoint_storage=storage)
+    await run.result()
+    ((request_id, event),) = run.workflow.runner.context.requests.items()
+    first, last = run.checkpoints[0], run.checkpoints[-1]
+    came, went = diff(first, last, source=run), diff(last, first, source=run)
+    line = f"requests[{request_id!r}] = {event.data!r}"
+    assert f"+ {line}" in str(came).splitlines()
+    assert any(text.startswith(f"- requests[{request_id!r}]") for text in str(went).splitlines())
+    assert "source_executor_id" not in forms(came)[1] + forms(went)[1]
+
+
+def test_a_state_of_the_name_of_a_request_field_is_shown_whole():
+    text, html = forms(between({}, {"requests": {"data": 1, "other": 2}}))
+    assert "'other': 2" in text
+    assert "other" in html

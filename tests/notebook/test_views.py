@@ -116,6 +116,18 @@ async def test_a_checkpoint_shows_what_waits_in_it_with_secrets_masked():
         assert "hunter2" not in form
 
 
+async def test_a_checkpoint_shows_no_empty_books_of_the_engine():
+    run, storage = await stopped_at_a_question()
+    checkpoint = await storage.load(run.checkpoints[-1].checkpoint_id)
+    checkpoint.state.clear()
+    checkpoint.state.update({"_executor_state": {}, "notes": [], "_own": {}})
+    assert "_executor_state" not in (text := "\n".join(lines(views.checkpoint_bundle(checkpoint))))
+    assert "notes" in text
+    assert "_own" in text
+    checkpoint.state["_executor_state"] = {"plan": {"seen": 1}}
+    assert "_executor_state  {'plan': {'seen': 1}}" in "\n".join(lines(views.checkpoint_bundle(checkpoint)))
+
+
 async def test_the_info_of_a_checkpoint_is_its_facts():
     run, _ = await stopped_at_a_question()
     text = lines(views.checkpoint_info_bundle(run.checkpoints[-1]))
