@@ -14,7 +14,7 @@ from agentbench.checkpoints.guarded import load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
 from agentbench.workflow.boundary import PauseReason
-from agentbench.workflow.branching import queued_messages
+from agentbench.workflow.branching import cut_back, queued_messages
 from agentbench.workflow.breakpoints import Breakpoints, Predicate
 from agentbench.workflow.checkpointing import committed_state
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
@@ -28,7 +28,6 @@ from agentbench.workflow.result import WorkflowRunResult
 from agentbench.workflow.stream import LiveSteps
 
 if TYPE_CHECKING:
-    from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.workflow import Workflow
 
@@ -417,7 +416,7 @@ class WorkflowRun(Displayable):
         await self._execution.prepare(checkpoint)
         self._inbox, self._answers, self._pause_reason = [], {}, None
         self._superstep = self.workflow.runner.iteration
-        _cut_back(self._log.checkpoints, checkpoint)
+        cut_back(self._log.checkpoints, checkpoint)
 
     def _check_still(self, what: str) -> None:
         if self._steps.running:
@@ -484,16 +483,6 @@ class WorkflowRun(Displayable):
     def __repr__(self) -> str:
         pause = f", paused: {self._pause_reason}" if self._pause_reason is not None else ""
         return f"WorkflowRun({self.workflow.name!r}, {self.run_id}, superstep {self.superstep}, {self.status}{pause})"
-
-
-def _cut_back(infos: list[CheckpointInfo], checkpoint: WorkflowCheckpoint) -> None:
-    """Keep those that lead to a checkpoint, it included: the last one is where the run stands."""
-    places = {info.checkpoint_id: place for place, info in enumerate(infos)}
-    if checkpoint.checkpoint_id in places:
-        del infos[places[checkpoint.checkpoint_id] + 1 :]
-    else:
-        del infos[places.get(checkpoint.previous_checkpoint_id or "", -1) + 1 :]
-        infos.append(CheckpointInfo.of(checkpoint))
 
 
 def _is_current(loop: asyncio.AbstractEventLoop) -> bool:

@@ -324,6 +324,12 @@ class Workflow(Displayable):
         """Same as `run(..., stream=True)`."""
         return self.run(message, stream=True, **settings)
 
+    @overload
+    def run_from_checkpoint(
+        self, checkpoint_id: str, *, stream: Literal[False] = False, **settings: Any
+    ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
+    @overload
+    def run_from_checkpoint(self, checkpoint_id: str, *, stream: Literal[True], **settings: Any) -> WorkflowStream: ...
     def run_from_checkpoint(
         self, checkpoint_id: str, *, stream: bool = False, **settings: Any
     ) -> Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream:

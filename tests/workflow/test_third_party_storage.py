@@ -64,7 +64,7 @@ every_kind = pytest.mark.parametrize("kind", [OwnStorage, BackwardsStorage, Bare
 @every_kind
 async def test_a_run_is_resumed_three_times_from_each_checkpoint_with_the_same_result(kind: Any):
     storage = kind()
-    assert isinstance(storage, CheckpointStorage)
+    assert isinstance(kind(), CheckpointStorage)
     whole = await growing(storage).run(["x"])
     points = sorted(storage.kept.values(), key=lambda c: c.iteration_count)
     for point in points:
@@ -202,7 +202,7 @@ class PlainMethods(OwnStorage):
     def save(self, checkpoint: WorkflowCheckpoint) -> str:  # type: ignore[override]
         return checkpoint.checkpoint_id
 
-    def load(self, checkpoint_id: str) -> Any:  # type: ignore[override]
+    def load(self, checkpoint_id: str) -> Any:
         return self.kept[checkpoint_id]
 
 
