@@ -44,9 +44,10 @@ def bare_storage(given: CheckpointManager | CheckpointStorage | None) -> Checkpo
     if not missing:
         return storage
     lacks = f", which has no {', '.join(missing)}" if len(missing) < len(_METHODS) else ""
+    # By its type only: a text may be a URL with a password.
     msg = (
-        f"checkpoint_storage is {given!r}{lacks}; expected a CheckpointStorage, such as InMemoryCheckpointStorage(), "
-        "or a CheckpointManager."
+        f"checkpoint_storage is of type {type(given).__name__}{lacks}; expected a CheckpointStorage, such as "
+        "InMemoryCheckpointStorage() or FileCheckpointStorage(folder), or a CheckpointManager."
     )
     raise TypeError(msg)
 

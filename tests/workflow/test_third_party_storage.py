@@ -249,6 +249,13 @@ def test_a_storage_that_lacks_methods_is_told_which():
         three(half)
 
 
+def test_an_address_is_no_storage_and_its_password_is_not_told():
+    address: Any = "redis://me:s3cret@localhost"
+    with pytest.raises(TypeError, match=r"is of type str; expected a CheckpointStorage") as caught:
+        three(address)
+    assert "s3cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("stored", [{"workflow_name": "three"}, "text", 5])
 async def test_what_is_loaded_must_be_a_checkpoint(stored: Any):
     storage = OwnStorage()
