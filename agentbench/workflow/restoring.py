@@ -92,7 +92,7 @@ def _looked_through(checkpoint: WorkflowCheckpoint, executors: Mapping[str, Exec
 def _require_messages(messages: Mapping[str, object], where: str) -> None:
     for source, queued in messages.items():
         if not isinstance(queued, list):
-            msg = f"{where} holds a {type(queued).__name__} as the messages of {source!r}; expected a list of WorkflowMessages."
+            msg = f"{where} holds a {type(queued).__name__} as the messages of {source!r}; expected a list."
             raise WorkflowCheckpointException(msg)
         for place, message in enumerate(queued):
             if not isinstance(message, WorkflowMessage):
