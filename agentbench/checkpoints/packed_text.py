@@ -17,8 +17,11 @@ def encode_name(name: str) -> bytes:
 
 
 def decode_name(data: bytes) -> str:
-    """Return the name of which `encode_name` made the bytes."""
-    return data.decode("utf-8", "surrogatepass")
+    """Return the name of which `encode_name` made the bytes; a damaged one as another name."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except (UnicodeDecodeError, AttributeError):  # or no bytes at all: SQLite reads what the damage says
+        return repr(data)
 
 
 def pack(text: str, shortest: int) -> bytes:
@@ -48,5 +51,5 @@ def unpack(data: bytes) -> str:
         if data.startswith(_DEFLATED):
             return zlib.decompress(data[1:], -15).decode("utf-8", "surrogatepass")
         return data.removeprefix(_PLAIN).decode("utf-8", "surrogatepass")
-    except (zlib.error, UnicodeDecodeError):
-        return data.decode("latin-1")
+    except (zlib.error, UnicodeDecodeError, AttributeError):
+        return repr(data)

@@ -49,7 +49,8 @@ class Database:
             url, {"check_same_thread": False, "timeout": self._patience_s} if self._is_sqlite else {}
         )
         self._driver: Any = self._engine.dialect.loaded_dbapi
-        self._errors: tuple[type[Exception], ...] = (self._driver.Error, SQLAlchemyError)
+        # The driver of SQLite fails to read what SQLite says of a damaged file.
+        self._errors: tuple[type[Exception], ...] = (self._driver.Error, SQLAlchemyError, UnicodeDecodeError)
         self.statements = statements_of(self._engine.dialect)
         self._session: Session | None = None
         self._closing: weakref.finalize[..., Database] | None = None
@@ -109,6 +110,8 @@ class Database:
             return work(self._opened())
         except self._errors as error:
             is_lost = self._is_lost(error)
+            if is_lost and self._session is not None:
+                self._session.is_broken = True
             # Two processes may add the same thing at the same moment: the second time it is there.
             again = is_lost or isinstance(error, self._driver.IntegrityError)
             if last or self._session is None or is_committing() or not again:

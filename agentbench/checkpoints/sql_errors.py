@@ -27,7 +27,7 @@ _SQLITE: Final[tuple[tuple[str, type[Exception], str], ...]] = (
     ),
     (r"disk is full|disk i/o error", OSError, "the disk is full or failing. Make room, or mend it"),
     (
-        r"not a database|malformed|encrypted",
+        r"not a database|malformed|encrypted|can't decode",
         OSError,
         "the file is damaged, or was never a database of checkpoints. Bring back a copy, save what can be read with "
         "'sqlite3 PATH .recover', or use another path",

@@ -143,12 +143,12 @@ def ensure_tables(connection: Connection, session: Session, statements: Statemen
     Raises:
         WorkflowCheckpointException: The tables are of another version.
     """
+    driver: Any = connection.dialect.loaded_dbapi
     try:
         found = session.rows(statements.schema)
-    except Exception:
-        if connection.dialect.has_table(connection, schema.name):
-            raise
-        _create_tables(connection, session, statements, begin)
+    except driver.Error:  # whatever else it was about comes again
+        if not connection.dialect.has_table(connection, schema.name):
+            _create_tables(connection, session, statements, begin)
         found = session.rows(statements.schema)
     if [version for version, _ in found] != [SCHEMA_VERSION]:
         versions = ", ".join(str(version) for version, _ in found) or "none"

@@ -36,4 +36,5 @@ def test_what_is_damaged_is_no_json(cut: int) -> None:
     data = pack('"' + "some words, " * 30 + '"', 0)
     assert data[0] == 1
     assert not unpack(data[:cut]).startswith('"')
-    assert unpack(b'\xff"') == 'ÿ"'
+    assert unpack(b'\xff"') == repr(b'\xff"')
+    assert decode_name(b"\xff") == repr(b"\xff")

@@ -1,0 +1,568 @@
+"""What is special about databases as places for records and parts, on SQLite and on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from agentbench.checkpoints.backend import StalePartsError
+from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
+from tests.checkpoints.backend_contract import NOON, ODD_TEXTS, bare, kept, put, record
+from tests.servers.postgres import PASSWORD, PostgresServer
+from tests.servers.process import free_port
+
+pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+
+from agentbench.checkpoints.sql_backend import SQLBackend
+
+ROOT = Path(__file__).parents[2]
+Make = Callable[..., SQLBackend]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "some" / "folder" / "checkpoints.db"
+
+
+@pytest.fixture
+def make(file: Path) -> Iterator[Make]:
+    opened: list[SQLBackend] = []
+
+    def open_one(path_or_url: object = file) -> SQLBackend:
+        opened.append(SQLBackend(path_or_url))
+        return opened[-1]
+
+    yield open_one
+    for backend in opened:
+        backend.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, file: Path) -> Any:
+    return f"sqlite:///{file}" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+def run_together(url: str, *programs: tuple[str, str, int]) -> list[str]:
+    """Let functions of `database_writers` run at the same time, and return what they print."""
+    command = [sys.executable, "-W", "error", "-m", "tests.checkpoints.database_writers"]
+    running = [
+        subprocess.Popen(
+            [*command, what, url, name, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        for what, name, count in programs
+    ]
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    printed = [process.communicate(timeout=120)[0] for process in running]
+    assert [process.returncode for process in running] == [0] * len(running)
+    return printed
+
+
+# ------------------------------------------------------------------------------------------------- several processes
+
+
+def test_processes_save_at_the_same_time(url: str, make: Make) -> None:
+    names = ("one", "two", "three")
+    run_together(url, *[("save_many", name, 40) for name in names])
+    backend = make(url)
+    assert backend.chains() == ["one", "shared", "three", "two"]
+    for name in names:
+        assert backend.ids(name) == [f"{name} own {number}" for number in range(40)]
+        assert len(kept(backend, *[f"{name} {number}" for number in range(40)], chain=name)) == 40
+    shared = backend.heads("shared")
+    assert [each.seq for each in shared] == sorted(list(range(40)) * 3)
+    assert len({each.checkpoint_id for each in shared}) == 120
+
+
+def test_of_processes_that_move_a_chain_on_one_wins_each_time(url: str, make: Make) -> None:
+    run_together(url, *[("move_on", name, 25) for name in ("one", "two")])
+    assert [each.seq for each in make(url).heads("shared")] == list(range(1, 51))
+
+
+def test_parts_that_others_need_survive_the_sweeps_of_all(url: str, make: Make) -> None:
+    run_together(url, *[("save_and_sweep", name, 30) for name in ("one", "two")])
+    backend = make(url)
+    expected = {f"{name} {number}" for name in ("one", "two") for number in range(0, 30, 3)}
+    assert set(backend.ids("shared")) == expected
+    assert set(kept(backend, "common", *expected, "one 1", chain="shared")) == {"common", *expected}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_opens_a_connection_of_its_own(url: str, make: Make) -> None:
+    run_together(url, ("use_in_a_fork", "", 0))
+    assert make(url).ids("flow") == ["before", "in the fork", "after"]
+
+
+def test_threads_of_one_process_may_share_a_place(url: str, make: Make) -> None:
+    def save(name: str) -> None:
+        backend = make(url)
+        for number in range(20):
+            put(backend, record(f"{name} {number}", number, needs=("x",)), "x")
+        backend.close()
+
+    threads = [threading.Thread(target=save, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(make(url).ids("flow")) == 80
+
+
+# ------------------------------------------------------------------------------------------------------- any database
+
+
+def test_tables_of_another_version_are_left_alone(url: str, make: Make) -> None:
+    backend = make(url)
+    put(backend, record("one"))
+    for versions, said in (
+        ("UPDATE agentbench_schema SET version = 7", "7"),
+        ("DELETE FROM agentbench_schema", "none"),
+    ):
+        backend._database._opened().cursor.execute(versions)
+        with pytest.raises(WorkflowCheckpointException, match=f"have version {said}; expected 1.*another database"):
+            make(url).chains()
+    assert backend.ids("flow") == ["one"]
+
+
+def test_what_the_database_objects_to_is_told_and_changes_nothing(url: str, make: Make) -> None:
+    backend = make(url)
+    one = put(backend, record("one"))
+    backend._database._opened().cursor.execute("ALTER TABLE agentbench_contents RENAME TO gone")
+    with pytest.raises(RuntimeError, match="agentbench_contents"):
+        put(backend, record("two", 2))
+    backend._database._opened().cursor.execute("ALTER TABLE gone RENAME TO agentbench_contents")
+    assert backend.heads("flow") == [bare(one)]
+
+
+def test_a_list_reads_no_content(url: str, make: Make) -> None:
+    backend = make(url)
+    one = put(backend, record("one"))
+    backend._database._opened().cursor.execute("DROP TABLE agentbench_contents")
+    assert backend.heads("flow") == [bare(one)]
+    assert backend.ids("flow") == ["one"]
+
+
+def test_a_backend_that_is_forgotten_closes_its_connection(url: str) -> None:
+    backend = SQLBackend(url)
+    put(backend, record("one"))
+    raw = backend._database._opened().raw
+    gone = weakref.ref(backend)
+    del backend
+    gc.collect()
+    assert gone() is None
+    with pytest.raises(Exception, match="closed"):
+        raw.execute("SELECT 1")
+
+
+def test_a_backend_shows_where_it_is_without_the_password(url: str) -> None:
+    shown = repr(SQLBackend(url))
+    assert shown.startswith("SQLBackend('")
+    assert "***" in shown or "sqlite:///" in shown
+    assert "sesame" not in shown
+
+
+def test_statements_are_written_for_mysql_too() -> None:
+    from sqlalchemy.dialects.mysql import dialect
+    from sqlalchemy.schema import CreateTable
+
+    from agentbench.checkpoints.sql_tables import statements_of, tables
+
+    assert "FOR UPDATE" in statements_of(dialect()).lock_chain.text
+    ddl = [str(CreateTable(table).compile(dialect=dialect())) for table in tables.sorted_tables]
+    assert not any("id BLOB" in each or "name BLOB" in each for each in ddl)  # it indexes none of those
+
+
+# ------------------------------------------------------------------------------------------------------------- SQLite
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Be a user to whom file modes apply."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_only_the_owner_may_read_the_files(make: Make, file: Path) -> None:
+    before = os.umask(0)
+    try:
+        put(make(), record("one"))
+    finally:
+        os.umask(before)
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in file.parent.iterdir()}
+    assert modes == {"checkpoints.db": 0o600, "checkpoints.db-wal": 0o600, "checkpoints.db-shm": 0o600}
+
+
+def test_nothing_is_created_before_the_first_use(make: Make, file: Path) -> None:
+    backend = make()
+    assert not file.parent.exists()
+    assert backend.chains() == []
+    assert file.exists()
+
+
+def test_500_checkpoints_of_a_conversation_take_less_than_a_megabyte(make: Make, file: Path) -> None:
+    noise, backend = Random(1), make()
+    generation = backend.generation("flow")
+    sizes = []
+    for seq in range(1, 501):
+        parts = {"p" + "".join(noise.choices("abcdefghijklmnop", k=27)): f'"{seq:08d}{"x" * 192}"'}
+        if seq % 16 == 0:
+            parts["p" + "".join(noise.choices("abcdefghijklmnop", k=27))] = (
+                "[" + ",".join([f'"{"x" * 200}"'] * 16) + "]"
+            )
+        each = record(f"{noise.getrandbits(128):036x}", seq, head='"' + f"{noise.getrandbits(1800):x}".ljust(448) + '"')
+        backend.put(
+            each.__class__(**{**_fields(each), "content": f"{noise.getrandbits(2000):0500x}"}),
+            parts,
+            generation=generation,
+        )
+        sizes.append(sum(each.stat().st_size for each in file.parent.iterdir()))
+    assert sizes[-1] <= 1024 * 1024
+    assert sizes[-1] / sizes[99] <= 6
+
+
+def _fields(each: Any) -> dict[str, Any]:
+    return {name: getattr(each, name) for name in each.__slots__}
+
+
+def test_the_latest_is_found_by_the_index_alone(make: Make) -> None:
+    backend = make()
+    put(backend, record("one"))
+    session, statement = backend._database._opened(), backend._statements.latest
+    session.cursor.execute(f"EXPLAIN QUERY PLAN {statement.text}", statement.arguments({"of_name": b"flow"}))
+    steps = [row[-1] for row in session.cursor.fetchall()]
+    assert any("INDEX agentbench_records_order" in step for step in steps)
+    assert not any("SCAN" in step or "B-TREE" in step for step in steps)
+
+
+def test_a_database_that_another_program_holds_is_waited_for_and_then_an_error(make: Make, file: Path) -> None:
+    backend = make(f"sqlite:///{file}?timeout=0.05")
+    put(backend, record("one"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(TimeoutError, match=r"another program holds the database.*timeout=SECONDS.*locked"):
+            put(backend, record("two", 2))
+        assert backend.ids("flow") == ["one"]
+        other.execute("ROLLBACK")
+    put(backend, record("two", 2))
+    assert backend.ids("flow") == ["one", "two"]
+
+
+def test_a_database_that_others_hold_while_it_is_opened_is_waited_for_too(make: Make, file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(TimeoutError, match="another program holds the database"):
+            make(f"sqlite:///{file}?timeout=0.05").chains()
+        other.execute("ROLLBACK")
+        assert make(f"sqlite:///{file}?timeout=0.05").chains() == []
+
+
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    """A folder that any user may look into; pytest's own may not."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+        os.chmod(folder, 0o755)
+
+
+def test_a_file_that_may_not_be_written_is_an_error(make: Make, public_folder: Path) -> None:
+    file = public_folder / "a.db"
+    backend = make(file)
+    put(backend, record("one"))
+    backend.close()
+    file.chmod(0o444)
+    with as_nobody(), pytest.raises(PermissionError, match=r"Expected a file.*\(-wal, -shm\)"):
+        put(make(file), record("two", 2))
+    file.chmod(0o600)
+    assert make(file).ids("flow") == ["one"]
+
+
+def test_a_folder_that_may_not_be_written_is_an_error(make: Make, public_folder: Path) -> None:
+    public_folder.chmod(0o555)
+    for name in ("a.db", "new/a.db"):
+        with as_nobody(), pytest.raises(PermissionError, match="Permission denied"):
+            make(public_folder / name).chains()
+
+
+def test_on_a_full_disk_what_was_saved_before_stays(file: Path, make: Make) -> None:
+    (said,) = run_together(f"sqlite:///{file}", ("save_until_the_disk_is_full", "", 300_000))
+    saved, error = said.splitlines()
+    assert int(saved) > 30
+    assert "the disk is full or failing" in error
+    backend = make()
+    assert backend.ids("flow") == [f"id{number}" for number in range(int(saved))]
+    texts = [f"{number}".rjust(100) for number in range(int(saved))]
+    assert kept(backend, *texts) == texts
+    put(backend, record("more", 10_000))
+
+
+def test_a_full_database_goes_on_when_there_is_room_again(make: Make) -> None:
+    backend = make()
+    put(backend, record("one"))
+    pages = backend._database._opened().cursor.execute("PRAGMA page_count").fetchone()[0]
+    backend._database._opened().cursor.execute(f"PRAGMA max_page_count={pages + 5}")
+    with pytest.raises(OSError, match="the disk is full or failing"):
+        put(backend, record("two", 2, head=f'"{Random(1).getrandbits(40_000):x}"'))
+    assert backend.ids("flow") == ["one"]
+    backend.close()
+    put(backend, record("two", 2))
+    assert backend.ids("flow") == ["one", "two"]
+
+
+def test_a_file_of_something_else_is_an_error_and_stays(make: Make, file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"the novel I am writing" * 100)
+    with pytest.raises(OSError, match="never a database of checkpoints"):
+        make().chains()
+    assert file.read_bytes() == b"the novel I am writing" * 100
+
+
+def test_a_folder_is_no_database(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(PermissionError, match="cannot be opened"):
+        make(tmp_path).chains()
+
+
+def test_a_database_of_something_else_gets_tables_beside_its_own(make: Make, file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE mine (a)")
+    put(make(), record("one"))
+    with closing(sqlite3.connect(file)) as other:
+        assert other.execute("SELECT count(*) FROM mine").fetchone() == (0,)
+
+
+def fails(use: Callable[[SQLBackend], object], backend: SQLBackend) -> bool:
+    try:
+        use(backend)
+    except (OSError, RuntimeError, WorkflowCheckpointException):
+        return True
+    return False
+
+
+def test_a_damaged_file_is_an_error_or_tells_the_truth(make: Make, file: Path, tmp_path: Path) -> None:
+    backend = make()
+    for seq in range(30):
+        put(backend, record(f"id{seq}", seq, needs=(f"{seq}" * 200,)), f"{seq}" * 200)
+    backend.close()
+    whole, noise, errors = file.read_bytes(), Random(7), 0
+    uses: list[Callable[[SQLBackend], object]] = [
+        lambda backend: backend.chains(),
+        lambda backend: backend.heads("flow"),
+        lambda backend: backend.get("id3"),
+        lambda backend: backend.delete("flow", ["id1", "id2"], sweep=True),
+        lambda backend: put(backend, record("new")),
+    ]
+    for number in range(60):
+        damaged = bytearray(whole)
+        for _ in range(3):
+            damaged[noise.randrange(len(damaged))] ^= 1 << noise.randrange(8)
+        other = tmp_path / f"{number}.db"
+        other.write_bytes(damaged[: noise.randrange(len(damaged))] if number % 3 == 0 else damaged)
+        backend = make(other)
+        errors += sum(fails(use, backend) for use in uses)
+        backend.close()
+    assert errors > 20
+
+
+def test_a_file_that_was_removed_begins_anew_and_says_so(make: Make, file: Path) -> None:
+    backend = make()
+    generation = backend.generation("flow")
+    backend.put(record("one", needs=("x",)), {}, generation=generation)
+    shutil.rmtree(file.parent)
+    with pytest.raises(StalePartsError):
+        backend.put(record("two", 2), {}, generation=generation)
+    put(backend, record("two", 2, needs=("x",)), "x")
+    assert make().ids("flow") == ["two"]
+    assert [each.name for each in sorted(file.parent.iterdir())] == [
+        "checkpoints.db",
+        "checkpoints.db-shm",
+        "checkpoints.db-wal",
+    ]
+
+
+def test_a_file_that_another_one_took_the_place_of_is_left(make: Make, file: Path, tmp_path: Path) -> None:
+    backend, elsewhere = make(), make(tmp_path / "other.db")
+    put(backend, record("one"))
+    theirs = put(elsewhere, record("theirs"))
+    elsewhere.close()
+    for name in file.parent.iterdir():
+        name.unlink()
+    (tmp_path / "other.db").rename(file)
+    assert backend.get("theirs") == theirs
+    assert put(backend, record("two", 2)) == make().latest("flow")
+    with pytest.raises(CheckpointNotFoundError):
+        backend.heads("flow", before="one")
+
+
+def test_a_link_that_leads_nowhere_is_not_followed(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="link"):
+        make(tmp_path / "link.db").chains()
+    assert not (tmp_path / "victim").exists()
+
+
+@pytest.mark.parametrize("timeout", ["soon", "1&timeout=2"])
+def test_a_timeout_that_is_no_number_is_refused(timeout: str, file: Path) -> None:
+    with pytest.raises(ValueError, match="expected a number of seconds"):
+        SQLBackend(f"sqlite:///{file}?timeout={timeout}")
+
+
+def test_a_database_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'nosuch://me:\*\*\*@host' names no kind of database"):
+        SQLBackend("nosuch://me:secret@host")
+
+
+# ---------------------------------------------------------------------------------------------------------- PostgreSQL
+
+
+@pytest.fixture
+def postgres(postgres_url: str, make: Make) -> SQLBackend:
+    return make(postgres_url)
+
+
+def test_while_the_server_is_away_that_is_the_error_and_then_all_is_there(
+    postgres: SQLBackend, postgres_server: PostgresServer
+) -> None:
+    one = put(postgres, record("one", needs=("x",)), "x")
+    generation = postgres.generation("flow")
+    postgres_server.stop()
+    try:
+        for _ in range(2):
+            with pytest.raises(ConnectionError, match="server cannot be reached, or went away") as caught:
+                postgres.put(record("two", 2), {}, generation=generation)
+            assert "sesame" not in str(caught.value)
+    finally:
+        postgres_server.start()
+    assert postgres.get("one") == one
+    assert kept(postgres, "x") == ["x"]
+    postgres.put(record("two", 2), {}, generation=generation)
+    assert postgres.ids("flow") == ["one", "two"]
+
+
+def end_connections(server: PostgresServer) -> None:
+    server.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE pid <> pg_backend_pid() AND usename = current_user"
+    )
+
+
+def test_a_connection_that_was_lost_is_replaced(postgres: SQLBackend, postgres_server: PostgresServer) -> None:
+    put(postgres, record("one"))
+    end_connections(postgres_server)
+    assert postgres.ids("flow") == ["one"]
+    generation = postgres.generation("flow")
+    end_connections(postgres_server)
+    postgres.put(record("two", 2), {}, generation=generation)
+    end_connections(postgres_server)
+    assert postgres.delete("flow", ["one"], sweep=True) == 1
+    assert postgres.ids("flow") == ["two"]
+
+
+class Interrupted:
+    """A cursor before whose commit something happens."""
+
+    def __init__(self, cursor: Any, happens: Callable[[], None]) -> None:
+        self._cursor, self._happens = cursor, happens
+
+    def execute(self, statement: str, *values: Any) -> Any:
+        if statement == "COMMIT":
+            self._happens()
+        return self._cursor.execute(statement, *values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+
+def test_a_commit_that_nobody_answered_is_not_repeated_but_told(
+    postgres: SQLBackend, postgres_server: PostgresServer
+) -> None:
+    put(postgres, record("one"))
+    session = postgres._database._opened()
+    session.cursor = Interrupted(session.cursor, lambda: end_connections(postgres_server))
+    with pytest.raises(ConnectionError, match="may have kept it or not"):
+        put(postgres, record("two", 2))
+    assert postgres.ids("flow") == ["one"]
+    put(postgres, record("two", 2))
+    assert postgres.ids("flow") == ["one", "two"]
+
+
+def test_no_error_shows_a_password(postgres_server: PostgresServer, make: Make) -> None:
+    for url in (
+        postgres_server.url(password="wrong horse"),
+        postgres_server.url("no_such_database"),
+        f"postgresql://keeper:wrong%20horse@127.0.0.1:{free_port()}/postgres",
+        f"postgresql://keeper@127.0.0.1:{postgres_server.port}/postgres?password=wrong+horse&options=wrong+horse",
+    ):
+        with pytest.raises(ConnectionError, match="correct the URL") as caught:
+            make(url).chains()
+        error: BaseException | None = caught.value
+        while error is not None:
+            assert "wrong horse" not in str(error)
+            assert PASSWORD not in str(error)
+            error = error.__cause__ or error.__context__
+
+
+def test_the_collation_of_a_database_does_not_change_the_order(postgres_server: PostgresServer, make: Make) -> None:
+    import psycopg
+
+    try:
+        url = postgres_server.create_database("LOCALE_PROVIDER icu ICU_LOCALE 'de-DE' LC_COLLATE 'C' LC_CTYPE 'C'")
+    except psycopg.Error as error:
+        pytest.skip(f"this PostgreSQL knows no collations of ICU: {error}")
+    backend = make(url)
+    for seq, text in enumerate(ODD_TEXTS):
+        put(backend, record(f"id {text}", seq, chain=text))
+        put(backend, record(f"in order {text}", chain="order", timestamp=text))
+    assert backend.chains() == sorted([*ODD_TEXTS, "order"])
+    assert backend.ids("order") == [f"in order {text}" for text in sorted(ODD_TEXTS)]
+    assert backend.chains("a") == sorted(text for text in ODD_TEXTS if text.startswith("a"))
+
+
+def test_whoever_may_not_create_tables_is_told(postgres_server: PostgresServer, postgres_url: str, make: Make) -> None:
+    postgres_server.execute("DROP ROLE IF EXISTS guest")
+    postgres_server.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+    try:
+        with pytest.raises(RuntimeError, match="permission denied"):
+            make(postgres_url.replace(postgres_url[13 : postgres_url.index("@")], "guest:guest")).chains()
+    finally:
+        postgres_server.execute("DROP ROLE guest")
+
+
+def test_a_record_of_another_run_is_not_lost_when_two_save_the_same_id(postgres_url: str, make: Make) -> None:
+    """Both find the id new; the one that comes second takes the place of the first."""
+    one, two = make(postgres_url), make(postgres_url)
+    generation = one.generation("a")
+    session = one._database._opened()
+    session.cursor = Interrupted(session.cursor, lambda: None)
+    waiting = threading.Thread(target=lambda: put(two, record("same", 2, chain="b")))
+    session.cursor = Interrupted(session.cursor, waiting.start)
+    one.put(record("same", 1, chain="a", timestamp=NOON), {}, generation=generation)
+    waiting.join()
+    found = one.get("same")
+    assert found is not None
+    assert [found.workflow_name, found.seq] == ["b", 2]
+    assert one.chains() == ["b"]
