@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from typing import Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
 
 from agentbench.checkpoints.backend import CheckpointRecord
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.file_backend import FileBackend
 from agentbench.checkpoints.parted import PartedStorage
 from agentbench.checkpoints.parts import ChainMemory
-from agentbench.checkpoints.pickled_format import PickledFormat, WholeRecord
+from agentbench.checkpoints.whole_record import WholeRecord
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.pickled_format import PickledFormat
 
 
 class FileCheckpointStorage(PartedStorage):
@@ -54,7 +58,10 @@ class FileCheckpointStorage(PartedStorage):
             message = f'codec is {codec!r}; expected "json" or "pickle".'
             raise ValueError(message)
         self._path = os.path.abspath(os.fspath(storage_path))
-        self._pickled = PickledFormat(allowed_checkpoint_types or ()) if codec == "pickle" else None
+        self._pickled: PickledFormat | None = None
+        if codec == "pickle":  # nobody else loads what can unpickle
+            module = import_module("agentbench.checkpoints.pickled_format")
+            self._pickled = module.PickledFormat(allowed_checkpoint_types or ())
         self._files = FileBackend(self._path, fsync=fsync, pickled=self._pickled)
         super().__init__(self._files, keep_last=keep_last)
 

@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.file_index import FolderIndex
@@ -22,10 +23,13 @@ from agentbench.checkpoints.manifest import (
 )
 from agentbench.checkpoints.pack import PartsPack, new_generation
 from agentbench.checkpoints.parts import live_parts
-from agentbench.checkpoints.pickled_format import PickledFormat, WholeRecord
 from agentbench.checkpoints.private_file import is_temporary, sync_folder, write_private
 from agentbench.checkpoints.storage import require_head
+from agentbench.checkpoints.whole_record import WholeRecord
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.pickled_format import PickledFormat
 
 _log = logging.getLogger(__name__)
 
@@ -265,8 +269,11 @@ class FileBackend:
     def heads(
         self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
     ) -> list[CheckpointRecord]:
-        """See `StorageBackend.heads`. What cannot be read is left out with a warning in the log."""
-        self._scan()
+        """See `StorageBackend.heads`. What cannot be read is left out with a warning in the log.
+
+        With a limit, files that were changed by hand are noticed if they were among the last ones before.
+        """
+        self._scan(only_names=limit is not None)
         problems = list(self._index.problems.values())
         entries = self._index.chain(workflow_name)
         if before is not None:
@@ -278,7 +285,7 @@ class FileBackend:
         records = []
         for entry in entries:
             try:
-                record = self._head(entry)
+                record = self._head(entry) if limit is None or self._index.is_current(entry) else None
             except UnreadableManifestError as error:
                 problems.append(error)
                 continue

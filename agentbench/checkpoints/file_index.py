@@ -109,6 +109,14 @@ class FolderIndex:
         self._was_scanned = True
         return n_read
 
+    def is_current(self, entry: ManifestEntry) -> bool:
+        """Whether the file is still as the entry says."""
+        try:
+            status = os.lstat(os.path.join(self._folder, entry.name))
+        except FileNotFoundError:
+            return False
+        return stat.S_ISREG(status.st_mode) and entry[1:3] == (status.st_size, status.st_mtime_ns)
+
     def look_up(self, name: str) -> ManifestEntry | None:
         """Return the entry of a file, also if nobody has looked at the file before.
 
@@ -206,9 +214,10 @@ class FolderIndex:
         if lines:
             for item in _items_of(lines):
                 self._log_lines += 1
-                self._forget(item[0])
                 if len(item) > 1:
                     self._note(ManifestEntry(*item))
+                else:
+                    self._forget(item[0])
         self._log_is_whole = self._log.is_there
         return not anew
 

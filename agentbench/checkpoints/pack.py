@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Collection, Mapping
 
 from agentbench.checkpoints.line_file import LineFile
@@ -148,7 +147,7 @@ class PartsPack:
 
 def new_generation() -> int:
     """Draw a generation that no pack had before."""
-    return 1 + secrets.randbits(52)
+    return 1 + int.from_bytes(os.urandom(6), "big")
 
 
 def _generation_of(header: bytes, workflow_name: str) -> int | None:

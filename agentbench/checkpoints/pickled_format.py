@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
-from agentbench.checkpoints.backend import CheckpointRecord
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
 from agentbench.checkpoints.parts import ChainMemory
 from agentbench.checkpoints.records import to_record
+from agentbench.checkpoints.whole_record import WholeRecord
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.serialization.pickled import decode_checkpoint_value, encode_checkpoint_value
-
-
-@dataclass(frozen=True, slots=True)
-class WholeRecord(CheckpointRecord):
-    """A record whose content is a checkpoint in the pickled format, with no parts elsewhere."""
 
 
 class PickledFormat:

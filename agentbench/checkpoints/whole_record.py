@@ -1,0 +1,12 @@
+"""A checkpoint that is kept in one piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentbench.checkpoints.backend import CheckpointRecord
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRecord(CheckpointRecord):
+    """A record whose content is a checkpoint in the pickled format, with no parts elsewhere."""
