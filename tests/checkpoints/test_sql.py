@@ -1,0 +1,242 @@
+"""The storage in a database, as users meet it: an SQLite file, and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import sqlite3
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.sql import SQLCheckpointStorage
+from agentbench.exceptions import MissingExtraError, WorkflowCheckpointException
+from agentbench.testing import storage_suite
+from tests.servers.postgres import PASSWORD, PostgresServer
+
+Make = Callable[..., SQLCheckpointStorage]
+
+
+def checkpoint(seq: int, chain: str = "flow", **fields: Any) -> WorkflowCheckpoint:
+    fields.setdefault("checkpoint_id", f"{chain}-{seq}")
+    return WorkflowCheckpoint(chain, "hash", iteration_count=seq, metadata={"seq": seq}, **fields)
+
+
+def conversation(length: int) -> list[str]:
+    return [f"{each:05d}".ljust(200, "x") for each in range(length)]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "checkpoints.db"
+
+
+@pytest.fixture
+def make(file: Path) -> Iterator[Make]:
+    pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    made: list[SQLCheckpointStorage] = []
+
+    def open_one(path_or_url: Any = file, **options: Any) -> SQLCheckpointStorage:
+        made.append(SQLCheckpointStorage(path_or_url, **options))
+        return made[-1]
+
+    yield open_one
+    for storage in made:
+        storage.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, file: Path) -> Any:
+    return file if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def storage(place: Any, make: Make) -> SQLCheckpointStorage:
+    return make(place)
+
+
+@pytest.mark.parametrize("check", storage_suite.checks(), ids=str)
+async def test_the_published_suite(check: storage_suite.StorageCheck, storage: SQLCheckpointStorage) -> None:
+    assert await check(lambda: storage)
+
+
+# -------------------------------------------------------------------------------------------------------- construction
+
+
+def test_the_module_is_imported_without_sqlalchemy() -> None:
+    code = "import sys, agentbench.checkpoints.sql; sys.exit('sqlalchemy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_sqlalchemy_the_extra_is_named_at_construction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    with pytest.raises(MissingExtraError, match="keep checkpoints in a database") as caught:
+        SQLCheckpointStorage("checkpoints.db")
+    assert caught.value.command == 'pip install "agentbench[sql]"'
+
+
+def test_without_psycopg_its_extra_is_named_at_construction(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtraError, match="keep checkpoints in PostgreSQL") as caught:
+        make("postgresql://me@localhost/name")
+    assert caught.value.command == 'pip install "agentbench[postgres]"'
+
+
+def test_a_repr_tells_the_place_and_no_secret(make: Make, file: Path) -> None:
+    assert repr(make()) == f"SQLCheckpointStorage('sqlite:///{file}')"
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    shown = repr(make("postgresql://me:secret@localhost/work"))
+    assert shown == "SQLCheckpointStorage('postgresql+psycopg://me:***@localhost/work')"
+
+
+def test_fewer_than_one_cannot_be_kept(make: Make) -> None:
+    with pytest.raises(ValueError, match="keep is 0; expected 1 or more"):
+        make(keep_last=0)
+
+
+# ------------------------------------------------------------------------------------------------------ what is written
+
+
+async def test_500_checkpoints_of_a_conversation_fit_into_a_megabyte(make: Make, file: Path) -> None:
+    storage, entries, sizes = make(), conversation(500), []
+    for seq in range(1, 501):
+        await storage.save(checkpoint(seq, state={"conversation": entries[:seq], "graph": "g" * 300}))
+        if seq % 100 == 0:
+            sizes.append(sum(map(os.path.getsize, file.parent.iterdir())))
+    assert sizes[-1] <= 1024 * 1024
+    assert sizes[-1] <= 6 * sizes[0]
+    assert (await make().load("flow-450")).state["conversation"] == entries[:450]
+
+
+async def test_old_checkpoints_and_their_parts_go_as_new_ones_come(place: Any, make: Make) -> None:
+    storage = make(place, keep_last=3)
+    for seq in range(1, 61):
+        await storage.save(checkpoint(seq, state={"text": f"{seq} " * 1000}))
+    assert await storage.list_checkpoint_ids(workflow_name="flow") == ["flow-58", "flow-59", "flow-60"]
+    assert (await make(place).load("flow-58")).state == {"text": "58 " * 1000}
+    session = storage._backend._database._opened()  # type: ignore[attr-defined]
+    session.cursor.execute("SELECT count(*) FROM agentbench_parts")
+    assert session.cursor.fetchall()[0][0] < 30
+
+
+async def test_space_that_was_freed_is_used_again(make: Make, file: Path) -> None:
+    storage, sizes = make(), []
+    for number in range(160):
+        await storage.save(checkpoint(number, state={"text": os.urandom(2000).hex()}))
+        if number % 40 == 39:
+            await storage.prune(workflow_name="flow", keep=1)
+            sizes.append(os.path.getsize(file))
+    assert sizes[-1] < 1.5 * sizes[0]
+
+
+async def test_another_storage_at_the_same_place_goes_on_from_there(place: Any, make: Make) -> None:
+    one, two = make(place), make(place)
+    for seq in range(1, 21):
+        await (one, two)[seq % 2].save_if_head(checkpoint(seq, state={"conversation": conversation(seq)}), seq - 1)
+    latest = await one.get_latest(workflow_name="flow")
+    assert latest is not None
+    assert latest.state == {"conversation": conversation(20)}
+
+
+async def test_a_closed_storage_opens_again(storage: SQLCheckpointStorage) -> None:
+    await storage.save(checkpoint(1))
+    storage.close()
+    storage.close()
+    assert await storage.list_checkpoint_ids(workflow_name="flow") == ["flow-1"]
+
+
+def test_a_storage_is_used_from_one_event_loop_after_another(storage: SQLCheckpointStorage) -> None:
+    for seq in range(1, 4):
+        asyncio.run(storage.save(checkpoint(seq)))
+    assert len(asyncio.run(storage.list_checkpoints(workflow_name="flow"))) == 3
+
+
+def test_a_storage_that_is_never_closed_leaves_nothing_open(tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    code = """
+import asyncio, sys
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.sql import SQLCheckpointStorage
+storage = SQLCheckpointStorage(sys.argv[1])
+asyncio.run(storage.save(WorkflowCheckpoint("flow", "hash")))
+"""
+    command = [sys.executable, "-X", "dev", "-W", "error", "-c", code, str(tmp_path / "a.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr == ""
+    assert [each.name for each in tmp_path.iterdir()] == ["a.db"]  # closed in good order: no log is left
+
+
+# --------------------------------------------------------------------------------------------------------------- errors
+
+
+async def test_a_locked_database_is_told_with_what_was_not_saved(make: Make, file: Path) -> None:
+    storage = make(f"sqlite:///{file}?timeout=0.05")
+    await storage.save(checkpoint(1))
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(
+            WorkflowCheckpointException, match=r"'flow-2' was not saved to .*another program holds"
+        ) as caught:
+            await storage.save(checkpoint(2))
+    assert str(file) in str(caught.value)
+    await storage.save(checkpoint(2))
+    assert await storage.list_checkpoint_ids(workflow_name="flow") == ["flow-1", "flow-2"]
+
+
+async def test_a_server_that_is_away_is_told_and_comes_back(
+    postgres_url: str, postgres_server: PostgresServer, make: Make
+) -> None:
+    storage = make(postgres_url)
+    await storage.save(checkpoint(1, state={"conversation": conversation(50)}))
+    postgres_server.stop()
+    try:
+        with pytest.raises(WorkflowCheckpointException, match=r"'flow-2' was not saved to .*went away") as caught:
+            await storage.save(checkpoint(2, state={"conversation": conversation(51)}))
+    finally:
+        postgres_server.start()
+    shown = "".join(traceback.format_exception(caught.value))
+    assert PASSWORD not in shown
+    assert "sesame" not in shown
+    await storage.save(checkpoint(2, state={"conversation": conversation(51)}))
+    assert (await make(postgres_url).load("flow-2")).state == {"conversation": conversation(51)}
+    assert (await storage.load("flow-1")).state == {"conversation": conversation(50)}
+
+
+async def test_a_damaged_head_hides_no_neighbour(
+    storage: SQLCheckpointStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    for seq in (1, 2, 3):
+        await storage.save(checkpoint(seq))
+    session = storage._backend._database._opened()  # type: ignore[attr-defined]
+    blob = "x'ff01'" if "sqlite" in repr(storage) else "'\\xff01'::bytea"
+    session.cursor.execute(f"UPDATE agentbench_records SET head = {blob} WHERE seq = 2")
+    listed = await storage.list_infos(workflow_name="flow")
+    assert [each.checkpoint_id for each in listed] == ["flow-1", "flow-3"]
+    assert "flow-2" in caplog.text
+    with pytest.raises(WorkflowCheckpointException, match="'flow-2' cannot be read"):
+        await storage.load("flow-2")
+
+
+async def test_a_pickle_that_somebody_planted_is_not_run(make: Make, file: Path, tmp_path: Path) -> None:
+    storage = make()
+    await storage.save(checkpoint(1, state={"text": "t" * 3000}))
+
+    class Trap:
+        def __reduce__(self) -> Any:
+            return (open, (str(tmp_path / "sprung"), "w"))
+
+    with closing(sqlite3.connect(file)) as other:
+        for table, column in (("contents", "content"), ("parts", "text")):
+            other.execute(f"UPDATE agentbench_{table} SET {column} = ?", (pickle.dumps(Trap()),))
+            other.commit()
+            with pytest.raises(WorkflowCheckpointException, match="flow-1"):
+                await storage.load("flow-1")
+    assert not (tmp_path / "sprung").exists()
