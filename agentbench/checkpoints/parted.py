@@ -194,6 +194,8 @@ class PartedStorage:
                         raise
         except (UnstorableValueError, RecursionError) as error:
             raise explain_unstorable(checkpoint) from error
+        except AgentFrameworkException:
+            raise
         except Exception as error:
             failure = f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to"
             raise self._explained(failure, error) from error
@@ -261,15 +263,16 @@ class PartedStorage:
 
     def _found(self, look: Callable[[], CheckpointRecord | None]) -> WorkflowCheckpoint | None:
         record = look()
-        while record is not None:
-            try:
-                return self._whole(record)
-            except WorkflowCheckpointException:
-                # Perhaps others removed it, and its parts with it, between the two readings.
-                before, record = record, look()
-                if record == before:
-                    raise
-        return None
+        if record is None:
+            return None
+        try:
+            return self._whole(record)
+        except WorkflowCheckpointException:
+            # Perhaps others removed it, and its parts with it, between the two readings.
+            before, record = record, look()
+            if record == before:
+                raise
+        return None if record is None else self._whole(record)
 
     def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
         fetch = partial(self._backend.parts, record.workflow_name)
@@ -314,19 +317,21 @@ class PartedStorage:
     async def _run(self, failure: str, function: Callable[..., T], *args: Any) -> T:
         try:
             return await self._worker.hand_over(function, *args)
+        except AgentFrameworkException:
+            raise
         except Exception as error:
             raise self._explained(failure, error) from error
 
     def _wait_for(self, failure: str, function: Callable[..., T], *args: Any) -> T:
         try:
             return self._worker.submit(function, *args).result()
+        except AgentFrameworkException:
+            raise
         except Exception as error:
             raise self._explained(failure, error) from error
 
-    def _explained(self, failure: str, error: Exception) -> Exception:
-        """The error that says what was not done, and where; one of the library's own says it already."""
-        if isinstance(error, AgentFrameworkException):
-            return error
+    def _explained(self, failure: str, error: Exception) -> WorkflowCheckpointException:
+        """The error that says what was not done, and where; those of the library say it already."""
         if isinstance(error, StalePartsError):
             reason = "others removed checkpoints of the chain again and again. Try again"
         else:

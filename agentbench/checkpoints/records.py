@@ -28,7 +28,7 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
     """Cut a checkpoint.
 
     Args:
-        checkpoint: Not changed.
+        checkpoint: What to cut. The bytes that it takes are noted in `metadata["sizes"]`, if there is such an entry.
         memory: Of its chain.
 
     Returns:
@@ -47,6 +47,11 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
         content[keys.GRAPH_SIGNATURE] = signature
     cut = memory.cut(content)
     parts = {**parts, **cut.parts}
+    size = len(cut.text) + sum(map(len, parts.values()))
+    sizes = found.get(keys.SIZES)
+    if isinstance(sizes, dict):
+        found = {**found, keys.SIZES: {**sizes, "bytes": size}}
+        checkpoint.metadata[keys.SIZES] = found[keys.SIZES]
     seq, timestamp = checkpoint_order(checkpoint)
     head = {
         "format": FORMAT,
@@ -57,7 +62,7 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
         "iteration": checkpoint.iteration_count,
         "messages": sum(map(len, checkpoint.messages.values())),
         "requests": len(checkpoint.pending_request_info_events),
-        "bytes": len(cut.text) + sum(map(len, parts.values())),
+        "bytes": size,
         "signature": signature and str(signature),
         "metadata": found,
     }

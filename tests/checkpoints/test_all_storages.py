@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from operator import methodcaller
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,7 +73,7 @@ class StorageMachine(RuleBasedStateMachine):
 
     def outcome(self, work: Callable[[Any], Awaitable[Any]], storage: Any) -> Any:
         try:
-            return self.call(work(storage))
+            return without_bytes(self.call(work(storage)))
         except (CheckpointNotFoundError, WorkflowBusyError) as error:
             return type(error)
 
@@ -179,7 +180,9 @@ class StorageMachine(RuleBasedStateMachine):
 
         async def facts(storage: Any) -> Any:
             infos = await storage.list_infos(workflow_name=chain, run_id=run, before=before, limit=limit)
-            return [(each, each.seq, each.run_id, each.iteration, each.n_messages, each.metadata) for each in infos]
+            return [
+                (each, each.seq, each.run_id, each.iteration, each.n_messages, each.metadata["note"]) for each in infos
+            ]
 
         self.compare(facts)
 
@@ -197,6 +200,16 @@ class StorageMachine(RuleBasedStateMachine):
         if hasattr(self, "storage") and next(self.numbers) % 5 == 0:  # dear, and a loss stays a loss
             for chain in CHAINS:
                 self.compare(methodcaller("list_checkpoints", workflow_name=chain))
+
+
+def without_bytes(answer: Any) -> Any:
+    """Checkpoints without the note of how many bytes they took: in memory they take none."""
+    if isinstance(answer, list):
+        return list(map(without_bytes, answer))
+    if isinstance(answer, WorkflowCheckpoint):
+        sizes = {key: size for key, size in answer.metadata.get("sizes", {}).items() if key != "bytes"}
+        return replace(answer, metadata={**answer.metadata, "sizes": sizes})
+    return answer
 
 
 def drive(open_storage: Open, examples: int) -> None:

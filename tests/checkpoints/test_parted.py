@@ -280,3 +280,15 @@ async def test_a_closed_storage_opens_again_when_it_is_used() -> None:
     storage.close()
     storage.close()
     assert (await storage.load("flow-1")).iteration_count == 1
+
+
+async def test_a_checkpoint_is_told_how_many_bytes_were_newly_written_for_it() -> None:
+    storage, talk = PlainStorage(), conversation(100)
+    first = checkpoint(1, state={"talk": talk}, metadata={"seq": 1, "sizes": {"messages": 0}})
+    second = checkpoint(2, state={"talk": [*talk, "new"]}, metadata={"seq": 2, "sizes": {"messages": 0}})
+    for each in (first, second):
+        await storage.save(each)
+    sizes = [each.metadata["sizes"]["bytes"] for each in (first, second)]
+    assert sizes[0] > 20_000 > 1_000 > sizes[1]
+    assert [info.size_bytes for info in await storage.list_infos(workflow_name="flow")] == sizes
+    assert await storage.load("flow-2") == second
