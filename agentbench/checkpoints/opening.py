@@ -6,8 +6,9 @@ import os
 import re
 from urllib.parse import unquote, urlsplit
 
+from agentbench._extras import require
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.exceptions import MissingExtraError, WorkflowCheckpointException
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _SQLITE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
@@ -119,9 +120,16 @@ def _folder(path: str) -> CheckpointStorage:
 
 
 def _sql(url_or_path: str, *, create: bool) -> CheckpointStorage:
+    exc = require("sqlalchemy.exc", extra="sql", purpose="keep checkpoints in a database")
     from agentbench.checkpoints.sql import SQLCheckpointStorage  # noqa: PLC0415
 
-    storage = SQLCheckpointStorage(url_or_path)
+    try:
+        storage = SQLCheckpointStorage(url_or_path)
+    except MissingExtraError:
+        raise
+    except (exc.ArgumentError, ImportError) as error:
+        msg = f"{shown_address(url_or_path)!r} names no driver that is there: {error}. Install it, or correct the URL."
+        raise WorkflowCheckpointException(msg, error) from error
     if not create and _lacks_tables(url_or_path):
         storage.close()
         msg = f"The database at {shown_address(url_or_path)!r} holds no checkpoints: none were ever saved there."
@@ -131,9 +139,9 @@ def _sql(url_or_path: str, *, create: bool) -> CheckpointStorage:
 
 def _lacks_tables(url_or_path: str) -> bool:
     """Whether the first use would make tables; `False` where it cannot be told, which the first use tells better."""
-    from sqlalchemy import create_engine, inspect  # noqa: PLC0415
-    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
-    from sqlalchemy.pool import NullPool  # noqa: PLC0415
+    from sqlalchemy import create_engine, inspect
+    from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.pool import NullPool
 
     from agentbench.checkpoints.sql_address import database_url  # noqa: PLC0415
     from agentbench.checkpoints.sql_tables import schema  # noqa: PLC0415

@@ -174,9 +174,11 @@ def _take_over(script: ModuleType, main: ModuleType) -> None:
 
 def unknown_class(error: BaseException | None) -> str | None:
     """Return the name of the class that could not be found, if that is why something could not be read."""
-    while error is not None:
+    passed: list[BaseException] = []
+    while error is not None and error not in passed:  # a storage of somebody else may raise an error from itself
         if isinstance(error, UnknownStoredTypeError):
             return error.type_name
+        passed.append(error)
         error = error.__cause__
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 import tempfile
@@ -29,7 +30,8 @@ async def export_checkpoints(given: argparse.Namespace) -> int:
             with _written(given.output) as file:
                 count = 0
                 async for checkpoint in _chosen(storage, given):
-                    file.write(f"{checkpoint.to_json()}\n")
+                    text = checkpoint.to_json()
+                    file.write(f"{_spelled_out(text) if given.output == '-' else text}\n")
                     count += 1
             place = given.output
     if place != "-":
@@ -75,6 +77,11 @@ async def _begun(storage: CheckpointStorage, other: CheckpointStorage, name: str
         )
         raise WorkflowCheckpointException(msg)
     return there
+
+
+def _spelled_out(text: str) -> str:
+    """The same JSON with signs of ASCII only: nothing acts on a terminal."""
+    return json.dumps(json.loads(text), separators=(",", ":"))
 
 
 @contextlib.contextmanager
