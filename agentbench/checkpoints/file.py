@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from agentbench.checkpoints.backend import CheckpointRecord
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.file_backend import FileBackend
+from agentbench.checkpoints.manifest import UnreadableManifestError
 from agentbench.checkpoints.parted import PartedStorage
 from agentbench.checkpoints.parts import ChainMemory
 from agentbench.checkpoints.whole_record import WholeRecord
@@ -80,6 +81,14 @@ class FileCheckpointStorage(PartedStorage):
     def _trim(self, chain: str, keep: int) -> None:
         with self._files.trusting_log():  # a save takes the same time however many files there are
             super()._trim(chain, keep)
+
+    def _delete(self, checkpoint_id: CheckpointID) -> bool:
+        try:
+            return super()._delete(checkpoint_id)
+        except UnreadableManifestError as error:
+            if error.holds is not None:  # another one, from which the file system does not tell this id
+                raise
+            return self._files.discard(checkpoint_id)
 
     def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
         if self._pickled is not None and isinstance(record, WholeRecord):

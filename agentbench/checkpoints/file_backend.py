@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
+from agentbench.checkpoints.checkpoint_folder import CheckpointFolder
 from agentbench.checkpoints.file_index import FolderIndex
-from agentbench.checkpoints.file_lock import FolderLock
 from agentbench.checkpoints.file_names import manifest_name, pack_name
 from agentbench.checkpoints.manifest import (
     LARGEST_MANIFEST,
@@ -23,7 +23,7 @@ from agentbench.checkpoints.manifest import (
 )
 from agentbench.checkpoints.pack import PartsPack, new_generation
 from agentbench.checkpoints.parts import live_parts
-from agentbench.checkpoints.private_file import is_temporary, sync_folder, write_private
+from agentbench.checkpoints.private_file import sync_folder, write_private
 from agentbench.checkpoints.storage import require_head
 from agentbench.checkpoints.whole_record import WholeRecord
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
@@ -54,30 +54,16 @@ class FileBackend:
     """
 
     def __init__(self, folder: str, *, fsync: bool = False, pickled: PickledFormat | None = None) -> None:
-        self.folder = folder
+        self._folder = CheckpointFolder(folder, _LOCK, fsync=fsync)
         self._fsync = fsync
         self._pickled = pickled
-        self._lock = FolderLock(os.path.join(folder, _LOCK))
-        self._index = FolderIndex(folder, os.path.join(folder, _INDEX))
+        self._index = FolderIndex(folder, self._folder.path_of(_INDEX))
         self._packs: OrderedDict[str, PartsPack] = OrderedDict()
         self._drawn: dict[str, int] = {}
-        self._heads: dict[str, tuple[ManifestEntry, str | CheckpointRecord]] = {}
-        self._is_tidy = False
         self._trusts_log = False
-        try:
-            os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
-            os.mkdir(folder, 0o700)
-            os.chmod(folder, 0o700)  # whatever the umask
-            if fsync:
-                sync_folder(os.path.dirname(os.path.abspath(folder)))
-        except FileExistsError:
-            self._require_folder()
-        except OSError as error:
-            reason = f"cannot be made ({error.strerror})"
-            raise self._no_folder(reason) from error
 
     def __repr__(self) -> str:
-        return f"FileBackend({self.folder!r})"
+        return f"FileBackend({self._folder.path!r})"
 
     # --------------------------------------------------------------------------------------------------------- writing
 
@@ -89,7 +75,7 @@ class FileBackend:
             return pack.generation
         if not pack.is_there:
             return self._drawn.setdefault(workflow_name, new_generation())
-        with self._writing():
+        with self._folder.writing():
             pack.follow()
             return pack.mend()
 
@@ -99,7 +85,7 @@ class FileBackend:
         """See `StorageBackend.put`."""
         name = manifest_name(record.checkpoint_id)
         chain, is_whole = record.workflow_name, isinstance(record, WholeRecord)
-        with self._writing():
+        with self._folder.writing():
             self._index.follow()
             pack = self._pack(chain)
             pack.follow()
@@ -113,7 +99,7 @@ class FileBackend:
             if len(manifest) > LARGEST_MANIFEST:
                 raise _too_large(record, len(manifest))
             pack.append(parts)
-            status = write_private(os.path.join(self.folder, name), manifest, fsync=self._fsync)
+            status = write_private(self._folder.path_of(name), manifest, fsync=self._fsync)
             entry = ManifestEntry(
                 name,
                 status.st_size,
@@ -127,7 +113,7 @@ class FileBackend:
             )
             self._index.add(entry)
             if not is_whole:
-                self._heads[name] = (entry, record.head)
+                self._index.heads[name] = record.head
 
     @contextmanager
     def trusting_log(self) -> Iterator[None]:
@@ -141,16 +127,28 @@ class FileBackend:
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
         """See `StorageBackend.delete`."""
         names = [manifest_name(each) for each in ids]
-        with self._writing():
+        with self._folder.writing():
             self._index.follow()
             removed = self._unlink(workflow_name, names)
             if sweep:
                 self._sweep(workflow_name)
             return removed
 
+    def discard(self, checkpoint_id: str) -> bool:
+        """Remove the file of a checkpoint, whatever is in it, and tell whether there was one."""
+        name = manifest_name(checkpoint_id)
+        with self._folder.writing():
+            self._index.follow()
+            try:
+                os.unlink(self._folder.path_of(name))
+            except FileNotFoundError:
+                return False
+            self._index.remove([name])
+            return True
+
     def delete_chain(self, workflow_name: str) -> int:
         """See `StorageBackend.delete_chain`."""
-        with self._writing():
+        with self._folder.writing():
             self._index.scan()
             removed = self._unlink(workflow_name, [entry.name for entry in self._index.chain(workflow_name)])
             self._drawn.pop(workflow_name, None)
@@ -168,14 +166,14 @@ class FileBackend:
     def _head_seq(self, workflow_name: str) -> int:
         """The newest number of a chain; one look at the disk tells whether the newest file is still there."""
         entries = self._index.chain(workflow_name)
-        if entries and not os.path.lexists(os.path.join(self.folder, entries[-1].name)):
+        if entries and not os.path.lexists(self._folder.path_of(entries[-1].name)):
             self._index.scan()
             entries = self._index.chain(workflow_name)
         return entries[-1].seq if entries else 0
 
     def _refuse_another(self, name: str, checkpoint_id: str) -> None:
         """Refuse to replace a file that holds another checkpoint: ids may differ where names of files do not."""
-        path = os.path.join(self.folder, name)
+        path = self._folder.path_of(name)
         if self._index.find(name) is not None or not os.path.lexists(path):
             return
         if os.path.isdir(path):
@@ -202,15 +200,13 @@ class FileBackend:
                 if entry is None or entry.workflow_name != workflow_name:
                     continue
                 with suppress(FileNotFoundError):
-                    os.unlink(os.path.join(self.folder, name))
+                    os.unlink(self._folder.path_of(name))
                     gone.append(name)
         finally:
             if gone:
                 self._index.remove(gone)
-                for name in gone:
-                    self._heads.pop(name, None)
         if gone and self._fsync:
-            sync_folder(self.folder)
+            sync_folder(self._folder.path)
         return len(gone)
 
     def _sweep(self, workflow_name: str) -> None:
@@ -220,11 +216,13 @@ class FileBackend:
         self._drawn.pop(workflow_name, None)
         if not pack.is_there:
             return
-        self._index.scan(only_names=True)
+        self._index.scan(only_names=self._trusts_log)
         contents: list[str] = []
         for entry in self._index.chain(workflow_name):
             try:
-                found, record = read_manifest(os.path.join(self.folder, entry.name))
+                found, record = read_manifest(self._folder.path_of(entry.name))
+            except FileNotFoundError:
+                continue
             except UnreadableManifestError as error:
                 self._index.problems[entry.name] = error
                 continue
@@ -239,11 +237,11 @@ class FileBackend:
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         """See `StorageBackend.get`."""
-        path = os.path.join(self.folder, manifest_name(checkpoint_id))
+        path = self._folder.path_of(manifest_name(checkpoint_id))
         try:
             entry, record = read_manifest(path)
         except FileNotFoundError:
-            self._require_folder()
+            self._folder.require()
             return None
         return self._described(path, record) if entry.is_reference else record
 
@@ -251,7 +249,7 @@ class FileBackend:
         """See `StorageBackend.latest`. Files that were changed by hand are noticed when lists are asked for."""
         self._scan(only_names=True)
         while entries := self._index.chain(workflow_name):
-            path = os.path.join(self.folder, entries[-1].name)
+            path = self._folder.path_of(entries[-1].name)
             found, record = None, None
             with suppress(FileNotFoundError, UnreadableManifestError):  # looked at again below
                 found, record = read_manifest(path)
@@ -320,16 +318,16 @@ class FileBackend:
             pack.close()
         self._packs.clear()
         self._index.close()
-        self._lock.close()
+        self._folder.lock.close()
 
     def _head(self, entry: ManifestEntry) -> CheckpointRecord | None:
         """Return a record without content, or `None` where the file is another one by now."""
-        kept = self._heads.get(entry.name)
-        if kept is not None and kept[0] == entry:
-            if isinstance(kept[1], CheckpointRecord):
-                return kept[1]
-            return self._keep_head(entry, kept[1])
-        path = os.path.join(self.folder, entry.name)
+        head = self._index.heads.get(entry.name)
+        if isinstance(head, CheckpointRecord):
+            return head
+        if head is not None:
+            return self._keep_head(entry, head)
+        path = self._folder.path_of(entry.name)
         try:
             found, record = read_manifest(path)
         except FileNotFoundError:
@@ -345,7 +343,7 @@ class FileBackend:
         record = CheckpointRecord(
             entry.checkpoint_id, entry.workflow_name, entry.seq, entry.timestamp, entry.run_id, head
         )
-        self._heads[entry.name] = (entry, record)
+        self._index.heads[entry.name] = record
         return record
 
     def _described(self, path: str, record: CheckpointRecord) -> WholeRecord:
@@ -361,69 +359,29 @@ class FileBackend:
         except (WorkflowCheckpointException, TypeError, AttributeError, ValueError, RecursionError) as error:
             raise UnreadableManifestError(path, str(error).rstrip("."), is_lost=False) from error
 
-    # --------------------------------------------------------------------------------------------------------- folder
-
     def _scan(self, *, only_names: bool = False) -> None:
         try:
             n_read = self._index.scan(only_names=only_names)
         except OSError:
-            self._require_folder()
+            self._folder.require()
             raise
         if n_read < _WORTH_KEEPING:
             return
-        with suppress(OSError):  # a folder may be there for reading only
-            if self._lock.attempt():
-                try:
-                    self._index.follow()
-                    self._index.rewrite()
-                finally:
-                    self._lock.release()
+        with suppress(OSError), self._folder.writing_if_idle() as may_write:  # it may be there for reading only
+            if may_write:
+                self._index.follow()
+                self._index.rewrite()
 
     def _pack(self, workflow_name: str) -> PartsPack:
         pack = self._packs.get(workflow_name)
         if pack is None:
-            path = os.path.join(self.folder, pack_name(workflow_name))
+            path = self._folder.path_of(pack_name(workflow_name))
             pack = self._packs[workflow_name] = PartsPack(path, workflow_name, fsync=self._fsync)
             if len(self._packs) > _OPEN_PACKS:
                 self._packs.popitem(last=False)[1].close()
         else:
             self._packs.move_to_end(workflow_name)
         return pack
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            self._lock.acquire()
-        except OSError as error:
-            self._require_folder()
-            reason = f"cannot be written to ({error.strerror})"
-            raise self._no_folder(reason) from error
-        try:
-            if not self._is_tidy:
-                self._tidy()
-            yield
-        finally:
-            self._lock.release()
-
-    def _tidy(self) -> None:
-        """Remove what killed processes left half written: nobody else is writing now."""
-        for name in os.listdir(self.folder):
-            if is_temporary(name):
-                with suppress(OSError):
-                    os.unlink(os.path.join(self.folder, name))
-        self._is_tidy = True
-
-    def _require_folder(self) -> None:
-        if not os.path.isdir(self.folder):
-            reason = "is gone, or is no folder"
-            raise self._no_folder(reason)
-
-    def _no_folder(self, reason: str) -> WorkflowCheckpointException:
-        message = (
-            f"The folder of checkpoints {self.folder!r} {reason}. Expected a folder that this process may write to; "
-            "make it, or give another path."
-        )
-        return WorkflowCheckpointException(message)
 
 
 def _place(entries: Sequence[ManifestEntry], checkpoint_id: str) -> int:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
+from agentbench.checkpoints.backend import CheckpointRecord
 from agentbench.checkpoints.file_names import SUFFIX
 from agentbench.checkpoints.line_file import LineFile
 from agentbench.checkpoints.manifest import ManifestEntry, UnreadableManifestError, read_manifest
@@ -41,10 +42,12 @@ class FolderIndex:
 
     Attributes:
         problems: Files that are named like manifests and cannot be read, by name.
+        heads: What lists show of a file, by name, for whoever reads files: a text or a record. Dropped with its entry.
     """
 
     def __init__(self, folder: str, path: str) -> None:
         self.problems: dict[str, UnreadableManifestError] = {}
+        self.heads: dict[str, str | CheckpointRecord] = {}
         self._folder = folder
         self._log = LineFile(path)
         self._log_lines = 0
@@ -222,6 +225,8 @@ class FolderIndex:
         return not anew
 
     def _note(self, entry: ManifestEntry) -> None:
+        if self._entries.get(entry.name) == entry:
+            return
         if entry.name in self._entries or entry.name in self.problems:
             self._forget(entry.name)
         self._entries[entry.name] = entry
@@ -234,6 +239,7 @@ class FolderIndex:
 
     def _forget(self, name: str) -> None:
         self.problems.pop(name, None)
+        self.heads.pop(name, None)
         self._problem_status.pop(name, None)
         entry = self._entries.pop(name, None)
         if entry is None:

@@ -124,7 +124,7 @@ def test_who_relies_on_a_chain_that_another_one_deleted_is_told(backend, make):
     with pytest.raises(StalePartsError):
         other.put(record("two", parts=parts_of("a")), {}, generation=generation)
     assert backend.chains() == other.chains() == []
-    assert [name for name in os.listdir(backend.folder) if name.endswith(".parts")] == []
+    assert [name for name in os.listdir(backend._folder.path) if name.endswith(".parts")] == []
 
 
 def test_a_sweep_keeps_what_others_need_and_frees_the_rest(backend, make):
@@ -200,9 +200,9 @@ def test_files_that_were_copied_in_are_found(backend, make, tmp_path):
     one = save(other, "one", 1, "a")
     save(backend, "two", 2)
     backend.heads(CHAIN)
-    for name in os.listdir(other.folder):
+    for name in os.listdir(other._folder.path):
         if name.endswith((".json", ".parts")):
-            shutil.copy(os.path.join(other.folder, name), backend.folder)
+            shutil.copy(os.path.join(other._folder.path, name), backend._folder.path)
     assert backend.ids(CHAIN) == make().ids(CHAIN) == ["one", "two"]
     assert backend.get("one") == one
     assert make().parts(CHAIN, list(parts_of("a"))) == parts_of("a")
@@ -212,7 +212,7 @@ def test_a_copied_in_checkpoint_may_be_the_latest_and_can_be_deleted(backend, ma
     other = make(str(tmp_path / "other"))
     newest = save(other, "newest", 9)
     save(backend, "two", 2)
-    shutil.copy(os.path.join(other.folder, "newest.json"), backend.folder)
+    shutil.copy(os.path.join(other._folder.path, "newest.json"), backend._folder.path)
     assert backend.latest(CHAIN) == newest
     assert make().delete(CHAIN, ["newest"], sweep=True) == 1
     assert backend.latest(CHAIN).checkpoint_id == "two"
@@ -223,7 +223,7 @@ def test_files_that_were_removed_are_gone(backend, make):
     save(backend, "two", 2)
     other = make()
     other.ids(CHAIN)
-    os.unlink(os.path.join(backend.folder, "two.json"))
+    os.unlink(os.path.join(backend._folder.path, "two.json"))
     for each in (backend, other, make()):
         assert each.latest(CHAIN).checkpoint_id == "one"
         assert each.ids(CHAIN) == ["one"]
@@ -233,7 +233,7 @@ def test_files_that_were_removed_are_gone(backend, make):
 def test_the_head_check_notices_that_the_head_was_removed_by_hand(backend):
     save(backend, "one", 1)
     save(backend, "two", 2)
-    os.unlink(os.path.join(backend.folder, "two.json"))
+    os.unlink(os.path.join(backend._folder.path, "two.json"))
     generation = backend.generation(CHAIN)
     with pytest.raises(WorkflowBusyError, match="sequence number 1"):
         backend.put(record("three", 3), {}, generation=generation, expected_seq=2)
@@ -245,7 +245,7 @@ def test_a_file_that_was_exchanged_is_read_again(backend, make, tmp_path):
     save(backend, "one", 1)
     reader, limited = make(), make()
     assert len(reader.heads(CHAIN)) == len(limited.heads(CHAIN, limit=1)) == 1
-    shutil.copy(os.path.join(other.folder, "one.json"), backend.folder)
+    shutil.copy(os.path.join(other._folder.path, "one.json"), backend._folder.path)
     assert reader.heads(CHAIN) == limited.heads(CHAIN, limit=1) == []
     assert reader.heads("another, with a longer name") == [bare(exchanged)]
 
@@ -253,7 +253,7 @@ def test_a_file_that_was_exchanged_is_read_again(backend, make, tmp_path):
 @pytest.mark.parametrize("content", [None, b"", b"nonsense\n" * 50, b"00000000 [1]\n", b"[" * 5000])
 def test_the_index_is_only_a_cache(backend, make, content):
     saved = [bare(save(backend, f"cp{n}", n)) for n in range(1, 60)]
-    index = os.path.join(backend.folder, ".agentbench.index")
+    index = os.path.join(backend._folder.path, ".agentbench.index")
     os.unlink(index)
     if content is not None:
         with open(index, "wb") as file:
@@ -281,7 +281,7 @@ def test_the_index_does_not_grow_for_ever(backend):
         if n > 5:
             backend.delete(CHAIN, [f"cp{n - 5}"], sweep=n % 50 == 0)
     assert backend.ids(CHAIN) == [f"cp{n}" for n in range(995, 1000)]
-    assert os.path.getsize(os.path.join(backend.folder, ".agentbench.index")) < 100_000
+    assert os.path.getsize(os.path.join(backend._folder.path, ".agentbench.index")) < 100_000
 
 
 def test_saving_looks_at_no_other_checkpoint(backend, monkeypatch):
@@ -315,16 +315,16 @@ def test_files_are_for_their_owner_only_whatever_the_umask(tmp_path, make, umask
         save(backend, "two", 2, "a")
     finally:
         os.umask(before)
-    names = os.listdir(backend.folder)
+    names = os.listdir(backend._folder.path)
     assert len(names) == 4, names
-    assert {stat.S_IMODE(os.stat(os.path.join(backend.folder, name)).st_mode) for name in names} == {0o600}
-    assert stat.S_IMODE(os.stat(backend.folder).st_mode) == 0o700
+    assert {stat.S_IMODE(os.stat(os.path.join(backend._folder.path, name)).st_mode) for name in names} == {0o600}
+    assert stat.S_IMODE(os.stat(backend._folder.path).st_mode) == 0o700
 
 
 def test_what_a_killed_process_left_half_written_is_removed_by_the_next_writer(backend, make):
     save(backend, "one", 1)
-    left = os.path.join(backend.folder, ".0123456789ab-17-4.tmp")
-    foreign = os.path.join(backend.folder, "mine.tmp")
+    left = os.path.join(backend._folder.path, ".0123456789ab-17-4.tmp")
+    foreign = os.path.join(backend._folder.path, "mine.tmp")
     for path in (left, foreign):
         with open(path, "w") as file:
             file.write("{")
@@ -363,7 +363,7 @@ def test_with_fsync_everything_reaches_the_disk_before_the_name_does(make, monke
 def test_a_folder_that_was_deleted_is_an_error_and_no_empty_list(backend):
     save(backend, "one", 1, "a")
     generation = backend.generation(CHAIN)
-    shutil.rmtree(backend.folder)
+    shutil.rmtree(backend._folder.path)
     attempts = [
         lambda: backend.put(record("two", 2), {}, generation=generation),
         lambda: backend.get("one"),
@@ -379,8 +379,8 @@ def test_a_folder_that_was_deleted_is_an_error_and_no_empty_list(backend):
 def test_a_folder_that_was_made_anew_meanwhile_is_another_one(backend):
     save(backend, "one", 1, "a")
     generation = backend.generation(CHAIN)
-    shutil.rmtree(backend.folder)
-    os.mkdir(backend.folder)
+    shutil.rmtree(backend._folder.path)
+    os.mkdir(backend._folder.path)
     with pytest.raises(StalePartsError):
         backend.put(record("two", 2, parts=parts_of("a")), {}, generation=generation)
     two = save(backend, "two", 2, "a")
@@ -398,19 +398,19 @@ def test_a_file_in_the_place_of_the_folder_is_an_error_that_names_it(tmp_path):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_for_reading_only_can_be_read(backend, make):
     one = save(backend, "one", 1, "a")
-    os.chmod(backend.folder, 0o500)
+    os.chmod(backend._folder.path, 0o500)
     try:
         other = make()
         assert other.heads(CHAIN) == [bare(one)]
         with pytest.raises(WorkflowCheckpointException, match="cannot be written to"):
             save(other, "two", 2)
     finally:
-        os.chmod(backend.folder, 0o700)
+        os.chmod(backend._folder.path, 0o700)
 
 
 def test_a_writer_that_never_ends_is_named_instead_of_waited_for(backend, folder):
     save(backend, "one", 1)
-    backend._lock._patience_s = 0.01
+    backend._folder.lock._patience_s = 0.01
     holder = FolderLock(os.path.join(folder, ".agentbench.lock"))
     assert holder.attempt()
     try:
@@ -496,19 +496,19 @@ def test_processes_that_write_and_sweep_one_chain_at_once_lose_nothing(folder, m
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_does_not_share_the_lock_of_its_parent(backend, folder):
     save(backend, "one", 1)
-    backend._lock.acquire()
+    backend._folder.lock.acquire()
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.write(write_end, b"taken" if backend._lock.attempt() else b"kept out")
+            os.write(write_end, b"taken" if backend._folder.lock.attempt() else b"kept out")
         finally:
             os._exit(0)
     os.close(write_end)
     os.waitpid(child, 0)
     with os.fdopen(read_end, "rb") as answer:
         assert answer.read() == b"kept out"
-    backend._lock.release()
+    backend._folder.lock.release()
 
 
 if __name__ == "__main__":

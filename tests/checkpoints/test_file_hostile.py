@@ -113,6 +113,8 @@ async def test_where_names_of_files_ignore_case_the_second_of_two_ids_is_refused
         await storage.save(checkpoint(3, checkpoint_id="CP1"))
     with pytest.raises(WorkflowCheckpointException, match="holds the checkpoint 'cp1'"):
         await storage.load("CP1")
+    with pytest.raises(WorkflowCheckpointException, match="holds the checkpoint 'cp1'"):
+        await storage.delete("CP1")
 
 
 # ------------------------------------------------------------------------------------------------ what is no file
@@ -296,6 +298,20 @@ async def test_a_damaged_checkpoint_is_named_and_hides_no_other(folder, bad, cap
         assert await ids_of(storage) == ["cp2"]
     assert "'cp1'" in caplog.text
     assert await latest_of(storage) == "cp2"
+    assert await storage.delete("cp1")
+    assert not await storage.delete("cp1")
+    again = checkpoint(1)
+    await storage.save(again)
+    assert await storage.load("cp1") == again
+    assert await ids_of(storage) == ["cp1", "cp2"]
+    storage.close()
+
+
+@pytest.mark.parametrize("bad", ["empty", "of a later version", "changed inside"])
+async def test_a_damaged_checkpoint_can_be_saved_again(folder, bad):
+    path = folder / "cp1.json"
+    path.write_text(BAD[bad](path.read_text()))
+    storage = FileCheckpointStorage(folder)
     again = checkpoint(1)
     await storage.save(again)
     assert await storage.load("cp1") == again

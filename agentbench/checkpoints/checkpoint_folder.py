@@ -1,0 +1,107 @@
+"""The folder that checkpoints are kept in: made when it is not there, written to by one at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from agentbench.checkpoints.file_lock import FolderLock
+from agentbench.checkpoints.private_file import is_temporary, sync_folder
+from agentbench.exceptions import WorkflowCheckpointException
+
+
+class CheckpointFolder:
+    """A folder for its owner only.
+
+    Args:
+        path: Made now, with its parents, if it is not there.
+        lock_name: Name of the file that stands for the right to write.
+        fsync: Whether its name must survive a power cut.
+
+    Attributes:
+        path: As given.
+
+    Raises:
+        WorkflowCheckpointException: There is no such folder, and it cannot be made.
+    """
+
+    def __init__(self, path: str, lock_name: str, *, fsync: bool = False) -> None:
+        self.path = path
+        self.lock = FolderLock(self.path_of(lock_name))
+        self._is_tidy = False
+        parent = os.path.dirname(os.path.abspath(path))
+        try:
+            os.makedirs(parent, exist_ok=True)
+            os.mkdir(path, 0o700)
+            os.chmod(path, 0o700)  # whatever the umask
+            if fsync:
+                sync_folder(parent)
+        except FileExistsError:
+            self.require()
+        except OSError as error:
+            reason = f"cannot be made ({error.strerror})"
+            raise self._unusable(reason) from error
+
+    def path_of(self, name: str) -> str:
+        """Return the path of a file in the folder."""
+        return os.path.join(self.path, name)
+
+    def require(self) -> None:
+        """Tell a folder that is gone from one where nothing is found.
+
+        Raises:
+            WorkflowCheckpointException: It is gone.
+        """
+        if not os.path.isdir(self.path):
+            reason = "is gone, or is no folder"
+            raise self._unusable(reason)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep all other writers out.
+
+        Raises:
+            WorkflowCheckpointException: The folder is gone, cannot be written to, or another writer does not end.
+        """
+        try:
+            self.lock.acquire()
+        except OSError as error:
+            self.require()
+            reason = f"cannot be written to ({error.strerror})"
+            raise self._unusable(reason) from error
+        try:
+            if not self._is_tidy:
+                self._tidy()
+            yield
+        finally:
+            self.lock.release()
+
+    @contextmanager
+    def writing_if_idle(self) -> Iterator[bool]:
+        """Keep all other writers out if there are none, and tell whether that is so.
+
+        Raises:
+            OSError: The folder cannot be written to.
+        """
+        is_idle = self.lock.attempt()
+        try:
+            yield is_idle
+        finally:
+            if is_idle:
+                self.lock.release()
+
+    def _tidy(self) -> None:
+        """Remove what killed processes left half written: nobody else is writing now."""
+        for name in os.listdir(self.path):
+            if is_temporary(name):
+                with suppress(OSError):
+                    os.unlink(self.path_of(name))
+        self._is_tidy = True
+
+    def _unusable(self, reason: str) -> WorkflowCheckpointException:
+        message = (
+            f"The folder of checkpoints {self.path!r} {reason}. Expected a folder that this process may write to; make "
+            "it, or give another path."
+        )
+        return WorkflowCheckpointException(message)
