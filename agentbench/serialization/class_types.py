@@ -118,6 +118,7 @@ def _dataclass_type(cls: Any) -> StateType:
         raise UnstorableValueError(cls, "It holds more than its fields. Give it to register_state_type() with encode.")
     name = stored_type(cls)
     names = tuple(field.name for field in fields(cls))
+    may_be_unset = {field.name for field in fields(cls) if not field.init and not _has_default(field)}
     expected = {*names, *_cached_names(cls), "__orig_class__"}
 
     def encode(instance: Any) -> dict[str, Any]:
@@ -131,10 +132,18 @@ def _dataclass_type(cls: Any) -> StateType:
             raise _holds_more(cls, attributes.keys() - expected)
         try:
             return {key: getattr(instance, key) for key in names}
-        except AttributeError:  # a field that was never set
-            return {key: getattr(instance, key) for key in names if hasattr(instance, key)}
+        except AttributeError:
+            unset = [key for key in names if not hasattr(instance, key)]
+            if not may_be_unset.issuperset(unset):
+                reason = f"Its fields {', '.join(map(repr, unset))} are not set. Set them, or give them defaults."
+                raise UnstorableValueError(cls, reason) from None
+            return {key: getattr(instance, key) for key in names if key not in unset}
 
     return StateType(cls, "dataclass", encode, read_dataclass, name)
+
+
+def _has_default(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
 
 
 def _cached_names(cls: type) -> Iterator[str]:
@@ -193,6 +202,8 @@ def _model_type(cls: Any) -> StateType:
             raise _holds_more(cls, attributes.keys() - expected)
         values = {key: attributes[key] for key in names if key in attributes}
         found: dict[str, Any] = {"fields": values}
+        if len(values) != len(names):
+            found["unset"] = [key for key in names if key not in values]
         if model.__pydantic_fields_set__ != values.keys():
             found["set"] = sorted(model.__pydantic_fields_set__)
         if model.__pydantic_extra__ is not None:
@@ -217,7 +228,8 @@ def read_model(found: Any) -> Any:
     if extra is not None:
         _refuse_unknown(cls, extra, extra if cls.model_config.get("extra") == "allow" else ())
     model = cls.__new__(cls)
-    object.__setattr__(model, "__dict__", _with_defaults(cls, known, values))
+    expected = {key: field for key, field in known.items() if key not in state.get("unset", ())}
+    object.__setattr__(model, "__dict__", _with_defaults(cls, expected, values))
     object.__setattr__(model, "__pydantic_fields_set__", set(state.get("set", values)))
     for key, value in (("__pydantic_extra__", extra), ("__pydantic_private__", _all_private(cls, private))):
         if value is not None or not cls.__pydantic_root_model__:

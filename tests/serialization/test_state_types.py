@@ -1,0 +1,215 @@
+"""Classes that users register."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+import pytest
+from pydantic import BaseModel
+
+from agentbench import register_state_type
+from agentbench._copying import isolate
+from agentbench.exceptions import UnknownStoredTypeError
+from agentbench.serialization import class_names, registry, state_types
+from agentbench.serialization.json_text import from_json, to_json
+from agentbench.serialization.state_types import type_of_identifier
+
+
+@pytest.fixture(autouse=True)
+def _own_register() -> Iterator[None]:
+    """Each test registers for itself."""
+    tables: list[dict[Any, Any]] = [
+        class_names._REGISTERED,
+        class_names._NAMES,
+        state_types._BY_NAME,
+        state_types._BY_IDENTIFIER,
+        registry._BY_CLASS,
+    ]
+    before = [table.copy() for table in tables]
+    yield
+    for table, held in zip(tables, before, strict=True):
+        table.clear()
+        table.update(held)
+
+
+class SearchHistory:
+    def __init__(self, queries: list[str]) -> None:
+        self.queries = queries
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": "search_history", "queries": self.queries}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> SearchHistory:
+        return cls(queries=data["queries"])
+
+
+class UserPreferences(BaseModel):
+    language: str = "en"
+
+    @classmethod
+    def _get_type_identifier(cls) -> str:
+        return "prefs"
+
+
+class Plain:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def test_a_class_with_to_dict_and_from_dict_comes_back() -> None:
+    assert register_state_type(SearchHistory) is SearchHistory
+    again = from_json(to_json({"h": SearchHistory(["a"])}))["h"]
+    assert type(again) is SearchHistory
+    assert again.queries == ["a"]
+
+
+def test_encode_and_decode_make_any_class_storable() -> None:
+    register_state_type(Plain, encode=lambda plain: (plain.value,), decode=lambda found: Plain(*found))
+    again = from_json(to_json([Plain({1, 2})]))[0]
+    assert type(again) is Plain
+    assert again.value == {1, 2}
+
+
+def test_it_is_a_decorator_with_and_without_arguments() -> None:
+    @register_state_type
+    @dataclass
+    class Local:
+        a: int = 1
+
+    @register_state_type(identifier="tests.other")
+    @dataclass
+    class Other:
+        a: int = 1
+
+    assert from_json(to_json([Local(2), Other(3)])) == [Local(2), Other(3)]
+    assert '"tests.other"' in to_json(Other())
+
+
+def test_local_classes_of_all_kinds_can_be_read_once_they_are_registered() -> None:
+    class Model(BaseModel):
+        a: int = 1
+
+    class Kind(Enum):
+        A = 1
+
+    class Two(NamedTuple):
+        a: int
+
+    for cls in (Model, Kind, Two):
+        register_state_type(cls)
+    values = [Model(a=2), Kind.A, Two(3), Model, list[Kind]]
+    assert from_json(to_json(values)) == values
+    assert list(map(type, from_json(to_json(values)))) == list(map(type, values))
+
+
+def test_a_cell_that_is_run_again_replaces_its_class() -> None:
+    def cell() -> Any:
+        @register_state_type
+        class Cell(SearchHistory):
+            pass
+
+        return Cell
+
+    old, new = cell(), cell()
+    again = from_json(to_json(old(["a"])))
+    assert type(again) is new
+
+
+def test_reading_a_class_that_nobody_registered_says_so() -> None:
+    register_state_type(Plain, encode=vars, decode=lambda found: Plain(**found))
+    text = to_json(Plain(1))
+    state_types._BY_NAME.clear()
+    with pytest.raises(UnknownStoredTypeError, match="register_state_type") as caught:
+        from_json(text)
+    assert caught.value.type_name.endswith("test_state_types.Plain")
+
+
+def test_subclasses_of_a_registered_class_are_not_meant() -> None:
+    class Special(SearchHistory):
+        pass
+
+    register_state_type(SearchHistory)
+    with pytest.raises(TypeError, match="register_state_type"):
+        to_json(Special([]))
+
+
+def test_an_identifier_belongs_to_one_class() -> None:
+    register_state_type(Plain, identifier="mine", encode=vars, decode=Plain)
+    with pytest.raises(ValueError, match=r"'mine' is the identifier of .*Plain already"):
+        register_state_type(SearchHistory, identifier="mine")
+    register_state_type(UserPreferences, identifier="theirs")
+    with pytest.raises(ValueError, match=r"'theirs' is the identifier of .*UserPreferences already"):
+        register_state_type(dataclass(type("Fresh", (), {})), identifier="theirs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"cls": 5}, "Expected a class"),
+        ({"cls": Plain}, "encode and decode"),
+        ({"cls": Plain, "encode": vars}, "only one of encode and decode"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_registered_is_refused(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        register_state_type(**arguments)
+
+
+def test_a_class_is_found_by_every_identifier_that_it_may_write() -> None:
+    register_state_type(SearchHistory)
+    register_state_type(UserPreferences)
+    for identifier, cls in {
+        "searchhistory": SearchHistory,
+        "search_history": SearchHistory,
+        "prefs": UserPreferences,
+        "userpreferences": UserPreferences,
+        "user_preferences": UserPreferences,
+    }.items():
+        found = type_of_identifier(identifier)
+        assert found is not None
+        assert found.cls is cls
+    assert type_of_identifier("unknown") is None
+
+
+def test_the_type_attribute_of_a_class_is_an_identifier_too() -> None:
+    class Tagged(SearchHistory):
+        TYPE = "tagged/v1"
+
+    register_state_type(Tagged)
+    found = type_of_identifier("tagged/v1")
+    assert found is not None
+    assert found.cls is Tagged
+
+
+def test_two_classes_of_one_identifier_are_told_apart_by_their_names(caplog: pytest.LogCaptureFixture) -> None:
+    first = SearchHistory
+    second = type("SearchHistory", (SearchHistory,), {"__module__": "elsewhere"})
+    register_state_type(first)
+    with caplog.at_level(logging.WARNING, "agentbench"):
+        register_state_type(second)
+    assert "'searchhistory' now means elsewhere.SearchHistory" in caplog.text
+    found = type_of_identifier("searchhistory")
+    assert found is not None
+    assert found.cls is second
+    found = type_of_identifier("searchhistory", f"{__name__}.SearchHistory")
+    assert found is not None
+    assert found.cls is first
+    assert [type(each) for each in from_json(to_json([first(["a"]), second(["b"])]))] == [first, second]
+
+
+def test_frozen_instances_are_shared_instead_of_copied() -> None:
+    register_state_type(Plain, encode=vars, decode=lambda found: Plain(**found), frozen=True)
+    plain = Plain([])
+    assert isolate([plain])[0] is plain
+
+
+def test_an_encoder_that_fails_is_named() -> None:
+    register_state_type(Plain, encode=lambda plain: 1 / 0, decode=Plain)
+    with pytest.raises(TypeError, match=r"\['p'\].*Plain.*ZeroDivisionError"):
+        to_json({"p": Plain(1)})
