@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from agentbench.checkpoints.file_names import pack_name
 from agentbench.checkpoints.parts import part_id
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
 
+ROOT = Path(__file__).parents[2]
 CHAIN = "a chain / with: any name"
 
 
@@ -40,8 +42,8 @@ def save(backend, checkpoint_id, seq=1, *values, **fields):
 
 def run_here(function, *args):
     """Call a function of this file in a process of its own, and return what it prints."""
-    command = [sys.executable, __file__, function.__name__, *args]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
+    command = [sys.executable, "-m", "tests.checkpoints.test_file_backend", function.__name__, *args]
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
 
 
 def bare(kept):
