@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from agentbench.workflow.builder import WorkflowBuilder
 from agentbench.workflow.context import WorkflowContext
 from agentbench.workflow.executor import Executor
 from agentbench.workflow.handlers import handler, response_handler
 from agentbench.workflow.workflow import Workflow
+
+held: list[Callable[[], object]] = []  # calls, from any thread, that let a search go on
 
 
 @dataclass
@@ -26,17 +30,18 @@ class Plan(Executor):
 
 
 class Search(Executor):
-    """Looks for papers; fails the first time if told to, takes as long as it is told to."""
+    """Looks for papers; if told to, fails the first time, or holds until it is let go."""
 
-    def __init__(self, name: str, *, seconds: float = 0.0, fails: bool = False, holds: bool = False) -> None:
+    def __init__(self, name: str, *, fails: bool = False, holds: bool = False) -> None:
         super().__init__(id=name)
-        self.seconds, self.fails, self.holds = seconds, fails, holds
+        self.fails, self.holds = fails, holds
 
     @handler
     async def search(self, plan: str, ctx: WorkflowContext[str]) -> None:
         if self.holds:
-            await asyncio.Event().wait()
-        await asyncio.sleep(self.seconds)
+            go_on = asyncio.Event()
+            held.append(partial(asyncio.get_running_loop().call_soon_threadsafe, go_on.set))
+            await go_on.wait()
         if self.fails:
             self.fails = False
             raise ConnectionError("the index cannot be reached")
@@ -63,10 +68,10 @@ class Publish(Executor):
         await ctx.yield_output(f"published: {text}")
 
 
-def build(**search: bool | float) -> Workflow:
+def build(**search: bool) -> Workflow:
     """`plan` asks two searches, `review` joins them and asks a person, `publish` tells."""
     plan, review, publish = Plan(id="plan"), Review(id="review"), Publish(id="publish")
-    library, archive = Search("library", **search), Search("archive")  # type: ignore[arg-type]
+    library, archive = Search("library", **search), Search("archive")
     return (
         WorkflowBuilder(start_executor=plan, name="research-flow")
         .add_fan_out_edges(plan, [library, archive])

@@ -177,7 +177,7 @@ def test_states_have_the_colours_of_the_table_and_text_that_can_be_read(
 @pytest.mark.parametrize("part", range(2))
 def test_hostile_text_does_not_run_and_nothing_leaves_the_machine(lab: Any, open_notebook: Any, part: int) -> None:
     lab.write("hostile", [HOSTILE.replace("FIRST", str(20 * part)).replace("LAST", str(20 * part + 20))])
-    shown = open_notebook("hostile", height=4000)
+    shown = open_notebook("hostile", own=True, height=4000)
     asked: list[str] = []
     dialogs: list[str] = []
     shown.page.on("request", lambda request: asked.append(request.url))

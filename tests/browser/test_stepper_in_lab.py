@@ -12,6 +12,14 @@ from tests.notebook.attacks import ATTACKS
 
 SETUP = "from agentbench.notebook import stepper\nfrom review_flow import build"
 SHOW = "panel = stepper(build(), 'cats', height=320)\npanel"
+# A superstep that lasts until a button is pressed.
+HELD = """
+import ipywidgets
+from review_flow import held
+let_go = ipywidgets.Button(description='Let go')
+let_go.on_click(lambda _: held.pop()())
+display(stepper(build(holds=True), 'cats', height=320), let_go)
+"""
 
 HEADER = ".abs-header"
 STATUS = "[role=status].abs-quiet"
@@ -76,7 +84,7 @@ def test_a_step_changes_graph_and_log_and_keeps_the_focus(lab: Any, open_noteboo
 def test_a_slow_superstep_shows_who_is_at_work_and_keeps_the_keys_off_the_notebook(
     lab: Any, open_notebook: Any
 ) -> None:
-    page = shown(lab, open_notebook, "slow", "panel = stepper(build(seconds=2.0), 'cats', height=320)\npanel")
+    page = shown(lab, open_notebook, "slow", HELD)
     page.button("Step").click()
     expect(header(page)).to_contain_text("paused")
     page.page.keyboard.press("s")
@@ -88,6 +96,8 @@ def test_a_slow_superstep_shows_who_is_at_work_and_keeps_the_keys_off_the_notebo
     cells = page.panel.locator(".jp-Cell").count()
     for key in ("x", "b", "y", "d", "d"):  # in command mode these cut, insert, retype and delete cells
         page.page.keyboard.press(key)
+    expect(header(page)).to_contain_text("stepping: library")
+    page.button("Let go").evaluate("button => button.click()")  # the focus stays where it is
     expect(header(page)).to_contain_text("superstep 1")
     assert page.panel.locator(".jp-Cell").count() == cells
     assert page.page.evaluate(ACTIVE) == "Step"
@@ -134,7 +144,7 @@ def test_the_stop_button_of_the_notebook_ends_an_awaiting_cell(lab: Any, open_no
     expect(header(page)).to_contain_text("running: library" if holds == "in a handler" else "waiting for a person")
     page.page.locator("[data-command='notebook:interrupt-kernel'], [title^='Interrupt the kernel']").first.click()
     expect(page.panel.locator("[data-mime-type='application/vnd.jupyter.stderr']")).to_contain_text("CancelledError")
-    page.page.locator("#jp-bottom-panel, #jp-main-statusbar").get_by_text("| Idle").first.wait_for()
+    page.wait_until_ready()
     # Nothing is lost: the question is still open, or the superstep can be taken again.
     expect(header(page)).to_contain_text("ready" if holds == "in a handler" else "waiting for a person")
 
@@ -225,7 +235,7 @@ def test_two_panels_of_one_stepper_stay_in_step(lab: Any, open_notebook: Any) ->
 
 
 def test_a_panel_comes_back_after_a_reload(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "reload", SHOW)
+    page = shown(lab, open_notebook, "reload", SHOW, own=True)
     page.button("Step").click()
     expect(header(page)).to_contain_text("superstep 0")
     # What is reloaded is what was saved: the answer of the server says that it was.
@@ -317,7 +327,7 @@ panel = stepper(workflow, attacks, height=320)
 panel
 """,
     ]
-    page = shown(lab, open_notebook, "attacks", *attack_cells)
+    page = shown(lab, open_notebook, "attacks", *attack_cells, own=True)
     page.button("Step").click()
     expect(page.panel.locator(".abs-requests .abf")).to_be_visible()
     for tab in ("Messages", "Events", "State"):
