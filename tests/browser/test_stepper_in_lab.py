@@ -316,7 +316,8 @@ class Evil(Executor):
         if not self.id.startswith('0 '):
             raise ValueError(' '.join(texts))
         for number, text in enumerate(texts):
-            print(text)
+            # A lone surrogate cannot be sent, and then a kernel waits 10 s for its own output.
+            print(text.encode('utf-8', 'backslashreplace').decode())
             ctx.set_state(text or str(number), {text: text})
         await ctx.request_info({'question': texts[0], 'details': texts}, str)
         await ctx.send_message(texts)
