@@ -1,13 +1,13 @@
-"""Which part of a value is to blame when the whole could not be copied or stored: slow, for failures only."""
+"""Which part of a value is to blame when the whole could not be stored: a slow search, for failures only."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from types import FunctionType, MemberDescriptorType, ModuleType
+from collections.abc import Iterator
 from typing import Any, Final
 
 from agentbench.exceptions import UnstorableValueError
+from agentbench.serialization.class_types import class_type, is_model
 from agentbench.serialization.registry import type_of_class
 from agentbench.serialization.writer import JsonWriter
 
@@ -16,12 +16,8 @@ _DEEPEST_PATH: Final = 20
 _LONGEST_KEY: Final = 60
 
 
-def find_part(value: object, is_bad: Callable[[object], bool]) -> tuple[str, object]:
-    """Descend to the innermost part that is bad, or as deep as a path can still be read. Never raises.
-
-    Args:
-        value: Bad itself.
-        is_bad: Judges a value with all that is in it; must not raise.
+def find_unstorable(value: object) -> tuple[str, object]:
+    """Descend to the innermost part that has no stored form, or as deep as a path can still be read. Never raises.
 
     Returns:
         The path, such as `state['notes'][3].payload`, and the part; the value itself has the path `""`.
@@ -30,18 +26,13 @@ def find_part(value: object, is_bad: Callable[[object], bool]) -> tuple[str, obj
     passed = {id(value)}
     for _ in range(_DEEPEST_PATH):
         for step, inner in _parts_of(part):
-            if id(inner) not in passed and is_bad(inner):
+            if id(inner) not in passed and _problem_with(inner) is not None:
                 passed.add(id(inner))
                 path, part = path + step, inner
                 break
         else:
             break
     return path.removeprefix("."), part
-
-
-def find_unstorable(value: object) -> tuple[str, object]:
-    """Return the path and the innermost part of a value that has no stored form; see `find_part`."""
-    return find_part(value, lambda part: _problem_with(part) is not None)
 
 
 def explain_unstorable(value: object) -> UnstorableValueError:
@@ -97,23 +88,14 @@ def _items_of(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (type, FunctionType, ModuleType)):
-        return
-    kind = type_of_class(type(value))
-    if kind is not None and isinstance(encoded := kind.encode(value), dict):
-        for name, item in encoded.items():
+    """What is stored of an instance; nothing for a class that is to blame itself."""
+    cls: Any = type(value)
+    kind = type_of_class(cls) or class_type(cls)
+    encoded = kind.encode(value) if kind else None
+    if isinstance(encoded, dict):
+        attributes = vars(value) if is_model(cls) else encoded
+        for name, item in attributes.items():
             yield f".{name}", item
-        return
-    slots = [
-        name
-        for cls in type(value).__mro__
-        if "__slots__" in vars(cls)
-        for name, member in vars(cls).items()
-        if isinstance(member, MemberDescriptorType)
-    ]
-    for name in [*getattr(value, "__dict__", ()), *slots]:
-        if hasattr(value, name):
-            yield f".{name}", getattr(value, name)
 
 
 def _shown(key: object) -> str:
