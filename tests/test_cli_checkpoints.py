@@ -408,13 +408,24 @@ def test_export_needs_to_know_what(folder: Path, shown: Shown) -> None:
     shown("export", folder, "--all", "-o", "x", "--to", "y", status=2)
 
 
-@pytest.mark.parametrize("kind", ["folder", "database"])
-def test_chains_move_to_another_storage_and_the_move_can_be_made_again(
-    kind: str, folder: Path, shown: Shown, tmp_path: Path
-) -> None:
-    if kind == "database":
+@pytest.fixture(params=["folder", "SQLite", "PostgreSQL", "Redis"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of another storage, in which nothing is."""
+    if request.param in ("SQLite", "PostgreSQL"):
         pytest.importorskip("sqlalchemy")
-    place, back = tmp_path / ("new.db" if kind == "database" else "new"), tmp_path / "back"
+    if request.param == "PostgreSQL":
+        pytest.importorskip("psycopg")
+        return str(request.getfixturevalue("postgres_url"))
+    if request.param == "Redis":
+        pytest.importorskip("redis")
+        return str(request.getfixturevalue("redis_url"))
+    return str(tmp_path / ("new" if request.param == "folder" else "new.db"))
+
+
+def test_chains_move_to_another_storage_and_the_move_can_be_made_again(
+    place: str, folder: Path, shown: Shown, tmp_path: Path
+) -> None:
+    back = tmp_path / "back"
     shown("export", folder, "flow-0001", "--to", place)
     for _ in range(2):
         shown("export", folder, "--all", "--to", place)

@@ -171,6 +171,18 @@ def test_a_database_server_that_is_away_is_told_at_first_use() -> None:
     storage.close()
 
 
+def test_a_database_of_a_server_is_not_written_to_by_looking(postgres_url: str) -> None:
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    for _ in range(2):
+        with pytest.raises(WorkflowCheckpointException, match="holds no checkpoints"):
+            open_storage(postgres_url)
+    from agentbench.checkpoints.sql_address import database_url
+
+    engine = sqlalchemy.create_engine(database_url(postgres_url), poolclass=sqlalchemy.pool.NullPool)
+    assert sqlalchemy.inspect(engine).get_table_names() == []
+    engine.dispose()
+
+
 @pytest.mark.parametrize(
     ("target", "shown"),
     [
