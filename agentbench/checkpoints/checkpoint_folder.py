@@ -28,6 +28,7 @@ class CheckpointFolder:
 
     def __init__(self, path: str, lock_name: str, *, fsync: bool = False) -> None:
         self.path = path
+        self._start = os.path.join(path, "")
         self.lock = FolderLock(self.path_of(lock_name))
         self._is_tidy = False
         parent = os.path.dirname(os.path.abspath(path))
@@ -45,7 +46,7 @@ class CheckpointFolder:
 
     def path_of(self, name: str) -> str:
         """Return the path of a file in the folder."""
-        return os.path.join(self.path, name)
+        return self._start + name
 
     def require(self) -> None:
         """Tell a folder that is gone from one where nothing is found.

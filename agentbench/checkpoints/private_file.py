@@ -76,7 +76,7 @@ def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_res
     """Put a whole file in its place in one step: readers see the old one or the new one.
 
     Args:
-        path: Where to; a file or a link of that name is replaced, a link is not followed.
+        path: Where to, with its folder; a file or a link of that name is replaced, a link is not followed.
         data: The content.
         fsync: Whether the content must have reached the disk before the file takes its place, and its name after it.
 
@@ -86,8 +86,8 @@ def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_res
     Raises:
         OSError: It cannot be written; what was there before is unchanged.
     """
-    folder = os.path.dirname(path)
-    temporary = os.path.join(folder, f".{_TOKEN}-{os.getpid()}-{next(_NUMBERS)}.tmp")
+    folder, _, _ = path.rpartition(os.sep)
+    temporary = f"{folder}{os.sep}.{_TOKEN}-{os.getpid()}-{next(_NUMBERS)}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE)
     try:
         try:
