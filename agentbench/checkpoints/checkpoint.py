@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench._display import Displayable, drawn_by
-from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 
 CheckpointID: TypeAlias = str
 
@@ -107,9 +107,13 @@ class WorkflowCheckpoint(_ReadLater):
         Raises:
             UnstorableValueError: Something in it has no stored form; `register_state_type` gives it one.
         """
-        from agentbench.serialization.writer import JsonWriter  # noqa: PLC0415 - most checkpoints stay in memory
+        from agentbench.serialization.search import explain_unstorable  # noqa: PLC0415 - most checkpoints stay in memory
+        from agentbench.serialization.writer import JsonWriter  # noqa: PLC0415 - as above
 
-        return JsonWriter().write(self.to_dict())
+        try:
+            return JsonWriter().write(self.to_dict())
+        except (UnstorableValueError, RecursionError) as error:
+            raise explain_unstorable(self) from error
 
     @classmethod
     def from_json(cls, text: str) -> WorkflowCheckpoint:

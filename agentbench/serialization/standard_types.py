@@ -49,11 +49,13 @@ def standard_type(cls: type, value: Any) -> StateType:
 
 
 def _reason(cls: type) -> str:
-    if cls.__name__ in {"lock", "RLock", "generator", "coroutine", "Task", "Future", "socket", "TextIOWrapper"}:
-        return "Keep such things on the executor instead, and make them anew in on_checkpoint_restore."
     base = next((base for base in (str, int, float, list, dict, tuple, set, bytes) if issubclass(cls, base)), None)
     if base is not None:
         return f"It would come back as a plain {base.__name__}: convert it, or give its class to register_state_type()."
+    if issubclass(cls, BaseException):
+        return "Store WorkflowErrorDetails.from_exception(error) instead of the error."
+    if cls.__module__ == "builtins" or cls.__module__.startswith("_"):  # functions, generators, locks, files, tasks
+        return "Keep such things on the executor instead, and make them anew in on_checkpoint_restore."
     return "Make it a dataclass or a pydantic model, or give it to register_state_type() with encode and decode."
 
 

@@ -95,7 +95,8 @@ def test_the_error_names_the_part_its_class_and_its_path(value: Any, path: str, 
         (Numbers(), "as a plain list"),
         (Plain(), "register_state_type"),
         (local_class()(), "top level of a module"),
-        (lambda: 1, "register_state_type"),
+        (lambda: 1, "on_checkpoint_restore"),
+        (ValueError("a"), "WorkflowErrorDetails.from_exception"),
         (local_pair(), "top level of a module"),
     ],
     ids=str,
@@ -109,6 +110,12 @@ def test_a_path_in_a_checkpoint_begins_with_its_field() -> None:
     checkpoint = WorkflowCheckpoint("flow", "hash", state={"notes": [Note(Plain())]})
     assert explain_unstorable(checkpoint).path == "state['notes'][0].text"
     assert find_unstorable(checkpoint)[1].__class__ is Plain
+
+
+def test_a_checkpoint_as_json_names_the_path_too() -> None:
+    checkpoint = WorkflowCheckpoint("flow", "hash", messages={"a": [WorkflowMessage(LOCK, "a")]})
+    with pytest.raises(UnstorableValueError, match=r"messages\['a'\]\[0\]\.data cannot be stored: it is a _thread"):
+        checkpoint.to_json()
 
 
 def test_a_value_that_contains_itself_is_refused() -> None:
