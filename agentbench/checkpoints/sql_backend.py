@@ -211,7 +211,7 @@ class SQLBackend:
             session.run_many(self._statements.remove_record, values)
 
     def _sweep(self, session: Session, workflow_name: str, chain: int) -> None:
-        contents = session.rows(self._statements.contents, of_chain_id=chain)
+        contents = session.each_row(self._statements.contents, of_chain_id=chain)
         fetch = partial(self._parts, session, workflow_name)
         live = {encode_name(name) for name in live_parts((unpack(content) for (content,) in contents), fetch)}
         kept = session.rows(self._statements.part_ids, of_chain_id=chain)

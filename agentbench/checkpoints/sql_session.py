@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
@@ -75,6 +75,12 @@ class Session:
         self.cursor.execute(statement.text, statement.arguments(values))
         found: list[Row] = self.cursor.fetchall()
         return found
+
+    def each_row(self, statement: Statement, **values: Any) -> Iterator[Row]:
+        """Run a statement and yield its rows, which are too many to have at once where the driver can do without."""
+        with closing(self.raw.cursor()) as cursor:
+            cursor.execute(statement.text, statement.arguments(values))
+            yield from cursor
 
     def is_usable(self) -> bool:
         """Tell whether this is still a connection of this process, and to what is at the database's place now."""
