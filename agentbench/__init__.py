@@ -25,12 +25,14 @@ _NAMES_OF = {
         "set_runtime_defaults",
     ),
     "agentbench.checkpoints.checkpoint": ("CheckpointID", "WorkflowCheckpoint"),
+    "agentbench.checkpoints.changes": ("CheckpointChange",),
     "agentbench.checkpoints.diff": ("CheckpointDiff", "diff_checkpoints"),
     "agentbench.checkpoints.file": ("FileCheckpointStorage",),
     "agentbench.checkpoints.fork": ("fork_checkpoint",),
     "agentbench.checkpoints.info": ("CheckpointInfo",),
     "agentbench.checkpoints.manager": ("CheckpointManager",),
     "agentbench.checkpoints.memory": ("InMemoryCheckpointStorage",),
+    "agentbench.checkpoints.opening": ("open_storage",),
     "agentbench.checkpoints.redis": ("RedisCheckpointStorage",),
     "agentbench.checkpoints.sql": ("SQLCheckpointStorage",),
     "agentbench.checkpoints.storage": (
@@ -109,6 +111,7 @@ _NAMES_OF = {
         "WorkflowRunnerException",
         "WorkflowValidationError",
     ),
+    "agentbench.serialization.pickled": ("decode_checkpoint_value", "encode_checkpoint_value"),
     "agentbench.serialization.state_types": ("register_state_type",),
     "agentbench.workflow.approval": ("Approval",),
     "agentbench.workflow.boundary": (

@@ -13,6 +13,7 @@ from agentbench._clock import RandomIds as RandomIds
 from agentbench._clock import SystemClock as SystemClock
 from agentbench._clock import TickingClock as TickingClock
 from agentbench._clock import set_runtime_defaults as set_runtime_defaults
+from agentbench.checkpoints.changes import CheckpointChange as CheckpointChange
 from agentbench.checkpoints.checkpoint import CheckpointID as CheckpointID
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint as WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff as CheckpointDiff
@@ -22,6 +23,7 @@ from agentbench.checkpoints.fork import fork_checkpoint as fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo as CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager as CheckpointManager
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage as InMemoryCheckpointStorage
+from agentbench.checkpoints.opening import open_storage as open_storage
 from agentbench.checkpoints.redis import RedisCheckpointStorage as RedisCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage as SQLCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage as CheckpointStorage
@@ -96,6 +98,8 @@ from agentbench.exceptions import WorkflowConvergenceException as WorkflowConver
 from agentbench.exceptions import WorkflowException as WorkflowException
 from agentbench.exceptions import WorkflowRunnerException as WorkflowRunnerException
 from agentbench.exceptions import WorkflowValidationError as WorkflowValidationError
+from agentbench.serialization.pickled import decode_checkpoint_value as decode_checkpoint_value
+from agentbench.serialization.pickled import encode_checkpoint_value as encode_checkpoint_value
 from agentbench.serialization.state_types import register_state_type as register_state_type
 from agentbench.workflow.approval import Approval as Approval
 from agentbench.workflow.boundary import BoundaryCheckpoint as BoundaryCheckpoint
