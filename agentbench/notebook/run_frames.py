@@ -1,12 +1,12 @@
 """Runs, and the questions that they asked, as data frames."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.metadata import RUN_ID
+from agentbench.checkpoints.metadata import RUN_ID, SOURCE
 from agentbench.notebook.frame_columns import assembled
 from agentbench.notebook.frame_sources import (
     Chosen,
@@ -65,17 +65,20 @@ def requests_frame(
 
     Shapes:
         Index `request_id` string; columns `kind` category (`approval`, `choice`, `text`, `form`), `executor` category,
-        `superstep` int64, `asked`, `answered` datetime64[ns, UTC], `wait_s` float64, `answer` object, secrets masked.
-        When and what was answered is read from checkpoints: without them it is NaT, NaN and None.
+        `superstep` int64, `asked`, `answered` datetime64[ns, UTC], `wait_s` float64, `answer` object, secrets masked,
+        `checkpoint_id` string. When and what was answered, by the run itself or by one that went on from it, is read
+        from checkpoints, and so is the last one in which the request waits: without them it is NaT, NaN, None and NA.
 
     Units: `wait_s` is in seconds.
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     runs = read_runs(source, chosen)
-    checkpoints = read_checkpoints(source, chosen).rows
+    read = read_checkpoints(source, chosen)
+    checkpoints = read.rows
     asked = _asked_in_events(runs)  # events know the exact moment
     asked |= {key: found for key, found in _asked_in_checkpoints(checkpoints).items() if key not in asked}
-    answers = _answers(checkpoints)
+    answers = _answers_of_heirs(list(read.by_id.values())) | _answers(checkpoints)
+    waits_in = _last_waits(checkpoints)
     rows = chosen.last([(key, a) for key, a in asked.items() if chosen.includes(a.superstep, a.at_ns)])
     given = [answers.get(key, _UNANSWERED) for key, _ in rows]
     return assembled(
@@ -92,6 +95,7 @@ def requests_frame(
                 [_seconds(a.at_ns, answer.at_ns) for (_, a), answer in zip(rows, given, strict=True)],
             ),
             "answer": ("object", [mask_secrets(answer.value) for answer in given]),
+            "checkpoint_id": ("string", [waits_in.get(key) for key, _ in rows]),
         },
         index=["request_id"],
         chosen=chosen,
@@ -209,6 +213,42 @@ def _answers(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, Answer]:
                     key = (checkpoint.metadata.get(RUN_ID), request.request_id)
                     found.setdefault(key, Answer(message.data, time_ns(checkpoint.timestamp)))
     return found
+
+
+def _answers_of_heirs(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[_Key, Answer]:
+    """The answers that were given after a resume, by the run in whose checkpoints the request waited."""
+    by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
+    found: dict[_Key, Answer] = {}
+    for checkpoint in checkpoints:
+        for (_, request_id), answer in _answers([checkpoint]).items():
+            for before in _waits_before(checkpoint, request_id, by_id):
+                found.setdefault((before.metadata.get(RUN_ID), request_id), answer)
+    return found
+
+
+def _waits_before(
+    checkpoint: WorkflowCheckpoint, request_id: str, by_id: Mapping[str, WorkflowCheckpoint]
+) -> Iterator[WorkflowCheckpoint]:
+    """The checkpoints that led here and in which a request waits, up to a fork, which is another future."""
+    passed = {checkpoint.checkpoint_id}  # a foreign storage may hold a ring
+    before = by_id.get(checkpoint.previous_checkpoint_id or "")
+    while before is not None and before.checkpoint_id not in passed:
+        if request_id not in before.pending_request_info_events:
+            return
+        yield before
+        if before.metadata.get(SOURCE) in ("fork", "update"):
+            return
+        passed.add(before.checkpoint_id)
+        before = by_id.get(before.previous_checkpoint_id or "")
+
+
+def _last_waits(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, str]:
+    """The last checkpoint in which each request waits: the one to go on from with an answer."""
+    return {
+        (checkpoint.metadata.get(RUN_ID), request_id): checkpoint.checkpoint_id
+        for checkpoint in checkpoints
+        for request_id in checkpoint.pending_request_info_events
+    }
 
 
 # ---- runs -------------------------------------------------------------------------------------------------------

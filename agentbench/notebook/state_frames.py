@@ -42,13 +42,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Moment:
-    """State after a superstep, and what changed in it."""
+    """State after a superstep, and what changed in it; `checkpoint_id` is `None` where none was saved."""
 
     superstep: int
     at: str | int | None
     run_id: str | None
     state: Mapping[str, object]
     changes: Sequence[Change]
+    checkpoint_id: str | None = None
 
 
 def state_frame(
@@ -75,7 +76,8 @@ def state_frame(
     Shapes:
         Keys are dotted where mappings lie in mappings. Secrets are masked.
         Changes: index (`superstep` int64, `key` string); columns `value`, `old` object, `op` category (`set`, `del`),
-        `executor` category, NA where several ran and nothing tells who it was.
+        `executor` category, NA where several ran and nothing tells who it was, `checkpoint_id` string, NA where none
+        was saved.
         Wide: index `superstep` int64; a column per key with the dtype that pandas finds best.
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
@@ -138,7 +140,7 @@ def _moment(
     only = ran[0] if len(ran) == 1 else None
     superstep = checkpoint.iteration_count
     changes = _changes(before, after, partial(_writer, writers.get(run_id, {}), superstep, only=only))
-    return Moment(superstep, checkpoint.timestamp, run_id, after, changes)
+    return Moment(superstep, checkpoint.timestamp, run_id, after, changes, checkpoint.checkpoint_id)
 
 
 def _of_events(run: Run, *, internal: bool) -> list[Moment]:
@@ -215,6 +217,7 @@ def _narrow(moments: Sequence[Moment], chosen: Chosen) -> "pd.DataFrame":
             "old": ("object", [_shown(change.key, change.old) for _, change in rows]),
             "op": ("category", [change.op for _, change in rows]),
             "executor": ("category", [change.executor for _, change in rows]),
+            "checkpoint_id": ("string", [moment.checkpoint_id for moment, _ in rows]),
         },
         index=["superstep", "key"],
         chosen=chosen,

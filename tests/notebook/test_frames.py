@@ -45,14 +45,15 @@ COLUMNS = {
     "checkpoints": "parent_id=string run_id=category superstep=int64 created=datetime64[ns, UTC] source=category "
     "n_messages=int64 n_requests=int64 size_bytes=int64 graph_hash=category seq=int64 depth=int64 "
     "workflow_name=category",
-    "messages": "source=string target=string type=category size=int64 preview=string trace_id=string",
-    "state": "value=object old=object op=category executor=category",
+    "messages": "source=string target=string type=category size=int64 preview=string trace_id=string "
+    "checkpoint_id=string",
+    "state": "value=object old=object op=category executor=category checkpoint_id=string",
     "events": "time=datetime64[ns, UTC] superstep=Int64 type=category executor=category duration_ms=float64 "
     "span_id=string parent_span_id=string preview=string",
     "timeline": "start=datetime64[ns, UTC] end=datetime64[ns, UTC] duration_ms=float64 status=category "
     "wait_ms=float64 messages_in=int64 messages_out=int64",
     "requests": "kind=category executor=category superstep=int64 asked=datetime64[ns, UTC] "
-    "answered=datetime64[ns, UTC] wait_s=float64 answer=object",
+    "answered=datetime64[ns, UTC] wait_s=float64 answer=object checkpoint_id=string",
     "runs": "status=category started=datetime64[ns, UTC] duration_s=float64 supersteps=int64 checkpoints=int64 "
     "tokens_in=Int64 tokens_out=Int64 tokens_cached=Int64 cost=Float64 forked_from=string error=string",
     "lineage": "parent_id=string checkpoint_id=string run_id=category is_fork=bool",
@@ -352,6 +353,15 @@ def test_state_of_an_observed_run_needs_no_checkpoints():
     assert [row[1:5] for row in from_events] == [row[1:5] for row in EXPECTED]
 
 
+def test_changes_and_messages_can_be_joined_with_their_checkpoints(storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    sources = checkpoints_frame(storage)["source"]
+    changed = state_frame(storage).join(sources, on="checkpoint_id")
+    assert changed["source"].notna().all()
+    assert set(messages_frame(run)["checkpoint_id"]) < set(sources.index)
+    assert state_frame(run_sync(answered(None)))["checkpoint_id"].isna().all()
+
+
 def test_wide_state_has_a_row_per_checkpoint_and_a_column_per_key(storage: InMemoryCheckpointStorage):
     run_sync(answered(storage))
     frame = state_frame(storage, wide=True)
@@ -511,6 +521,55 @@ def test_what_was_asked_without_checkpoints_has_no_answer():
     assert pd.notna(row["asked"])
     assert pd.isna(row["answered"])
     assert row["answer"] is None
+
+
+async def asked(storage: InMemoryCheckpointStorage) -> WorkflowRun:
+    run = review().start("Once", checkpoint_storage=storage)
+    await run.result()
+    return run
+
+
+def test_a_request_tells_the_checkpoint_to_go_on_from_and_the_answer_that_another_run_got(
+    storage: InMemoryCheckpointStorage,
+):
+    run = run_sync(asked(storage))
+    row: Any = requests_frame(storage).loc["request-1"]
+    assert row["checkpoint_id"] == run.checkpoints[-1].checkpoint_id
+    assert row["answer"] is None
+
+    async def go_on() -> None:
+        again = review().start(resume_from=row["checkpoint_id"], checkpoint_storage=storage)
+        await again.result()
+        await again.send_response("request-1", Approval(True, "Later"))
+        await again.result()
+
+    run_sync(go_on())
+    later: Any = requests_frame(storage, run_id=run.run_id).loc["request-1"]
+    assert later["answer"] == Approval(True, "Later")
+    assert later["answered"] > later["asked"]
+    assert later["checkpoint_id"] == row["checkpoint_id"]
+
+
+def test_the_answer_in_a_fork_is_none_to_the_original(storage: InMemoryCheckpointStorage):
+    async def main() -> WorkflowRun:
+        run = await asked(storage)
+        fork = await run.fork(state_updates={"rounds": 7}, workflow=review())
+        await fork.result()
+        await fork.send_response("request-1", Approval(True, "Elsewhere"))
+        await fork.result()
+        return run
+
+    run = run_sync(main())
+    assert requests_frame(storage, run_id=run.run_id)["answer"].tolist() == [None]
+    assert Approval(True, "Elsewhere") in requests_frame(storage)["answer"].tolist()
+
+
+def test_rings_among_foreign_checkpoints_end_the_search_for_who_asked(storage: InMemoryCheckpointStorage):
+    run_sync(answered(storage))
+    checkpoints = run_sync(storage.list_checkpoints(workflow_name="review"))
+    first = next(each for each in checkpoints if each.pending_request_info_events)
+    first.previous_checkpoint_id = first.checkpoint_id
+    assert requests_frame(checkpoints)["answer"].tolist() == [Approval(True, "Twice")]
 
 
 # ---- runs and lineage
