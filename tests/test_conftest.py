@@ -124,6 +124,24 @@ def test_without_a_browser_its_tests_are_skipped_with_the_reason(tmp_path: Path)
     assert "/nowhere/chromium" in said or "playwright" in said
 
 
+SERVER_TESTS = """
+def test_redis(redis_server):
+    pass
+"""
+
+
+def test_without_a_server_its_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:
+    counts, said = outcomes(tmp_path, SERVER_TESTS, PATH="/nowhere", PYTEST_ADDOPTS="-rs")
+    assert counts == {"skipped": 1}, said
+    assert "redis-server is not installed" in said
+
+
+def test_where_servers_are_required_their_absence_fails(tmp_path: Path) -> None:
+    counts, said = outcomes(tmp_path, SERVER_TESTS, PATH="/nowhere", AGENTBENCH_REQUIRE_SERVERS="1")
+    assert set(counts) <= {"error", "errors"}, said
+    assert "AGENTBENCH_REQUIRE_SERVERS is set, but: redis-server is not installed" in said
+
+
 def test_where_the_browser_is_required_its_absence_fails(tmp_path: Path) -> None:
     counts, said = outcomes(tmp_path, BROWSER_TEST, CHROMIUM="/nowhere/chromium", AGENTBENCH_REQUIRE_BROWSER="1")
     assert counts in ({"failed": 1, "errors": 1, "skipped": 1}, {"failed": 1, "error": 1, "skipped": 1}), said
