@@ -188,7 +188,8 @@ class LoadedPages:
         """Lend a page again after a test that left nothing behind; end any other."""
         if clean and dark not in self._free and not shown.page.is_closed():
             shown.page.evaluate(CLOSE_ALL)
-            if not shown.problems:
+            # A kernel that died, say, leaves a dialog.
+            if not shown.problems and shown.page.locator(".jp-Dialog").count() == 0:
                 self._free[dark] = shown
                 return
         shown.page.context.close()
@@ -240,7 +241,7 @@ def open_notebook(
 ) -> Iterator[Callable[..., NotebookPage]]:
     """Open a notebook of the lab: `open_notebook(name, dark=False, width=1280)`; asserts that no script failed.
 
-    With `own=True` nobody else ever has the page: for tests that reload it, listen to it or attack it.
+    With `own=True` nobody else ever has the page: for tests that reload it, listen to it, attack it or end a kernel.
     """
     opened: list[tuple[NotebookPage, bool, bool]] = []
 
