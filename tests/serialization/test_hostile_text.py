@@ -59,7 +59,7 @@ def test_a_mutated_text_gives_a_value_or_a_named_error_and_imports_nothing(value
     )
     before = set(sys.modules)
     read(text[:at] + middle + text[end:])
-    assert set(sys.modules) == before
+    assert set(sys.modules) - before == set()
 
 
 @given(
@@ -82,7 +82,7 @@ def test_a_mutated_text_gives_a_value_or_a_named_error_and_imports_nothing(value
 def test_made_up_tags_give_a_value_or_a_named_error_and_import_nothing(found: Any) -> None:
     before = set(sys.modules)
     read(json.dumps(found))
-    assert set(sys.modules) == before
+    assert set(sys.modules) - before == set()
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,8 @@ def test_a_mutated_pickle_gives_a_value_or_a_named_error(data: st.DataObject) ->
     before = set(sys.modules)
     with suppress(WorkflowCheckpointException):
         decode_checkpoint_value(payload(bytes(raw), found["__type__"]))
-    assert set(sys.modules) == before
+    new = set(sys.modules) - before
+    assert [name for name in new if not name.startswith("encodings.")] == []  # Python's own, of text in a pickle
 
 
 def _payloads(value: Any) -> list[dict[str, str]]:
