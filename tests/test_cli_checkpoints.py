@@ -600,3 +600,11 @@ def test_nothing_of_the_notebook_extra_is_needed(folder: Path) -> None:
     commands += ["fork runs latest", "export runs --all"]
     done = program("-c", code, *commands, cwd=folder.parent)
     assert (done.returncode, "Error" in done.stderr) == (0, False), done.stderr
+
+
+def test_a_command_can_be_called_in_a_notebooks_cell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def cell() -> int:
+        return main(["checkpoints", "list", str(folder)])
+
+    assert asyncio.run(cell()) == 0
+    assert "flow-0002" in capsys.readouterr().out

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import functools
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from agentbench.cli.commands import Commands
@@ -172,9 +172,19 @@ def _run(function: str, given: argparse.Namespace) -> int:
     command: Callable[[argparse.Namespace], Awaitable[int]] = getattr(module, function)
     try:
         import_modules(given.modules)
-        return asyncio.run(_awaited(command, given))
+        return _wait_for(_awaited(command, given))
     except AgentFrameworkException as error:
         raise WorkflowCheckpointException(with_hint(error), error) from error
+
+
+def _wait_for(work: Coroutine[Any, Any, int]) -> int:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    from agentbench._bridge import run_sync  # noqa: PLC0415 - a terminal does without
+
+    return run_sync(work)  # in a notebook's cell
 
 
 async def _awaited(command: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Namespace) -> int:
