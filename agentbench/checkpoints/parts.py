@@ -39,6 +39,10 @@ _FEW: Final = 4
 #: A chain that goes on for ever keeps no more identities in memory than this; a text written twice is no harm.
 _MOST_KNOWN: Final = 50_000
 
+#: What a value may grow to when it is read, in characters; a part counts as `LONG` at least. Parts that name the next
+#: one twice, again and again, are few and small, and have no end.
+LARGEST: Final = 1 << 32
+
 PartTexts: TypeAlias = Mapping[str, str]
 Fetch: TypeAlias = Callable[[Collection[str]], PartTexts]
 
@@ -385,6 +389,7 @@ class _PartReader(JsonReader):
     def __init__(self, texts: PartTexts) -> None:
         super().__init__()
         self._texts = texts
+        self._left = LARGEST
         self.decoders[_PART] = self._read_part
         self.decoders[_RUNS] = self._read_runs
 
@@ -395,6 +400,10 @@ class _PartReader(JsonReader):
             raise WorkflowCheckpointException(message)
         if not verify_part(name, text):
             message = f"Its part {name!r} is damaged: what is stored under this id is not what was saved."
+            raise WorkflowCheckpointException(message)
+        self._left -= max(len(text), LONG)
+        if self._left < 0:
+            message = f"Its parts unfold to more than {LARGEST:,} characters. It was not written by the library."
             raise WorkflowCheckpointException(message)
         return self.read(text)
 

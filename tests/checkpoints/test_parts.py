@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentbench.checkpoints import parts
 from agentbench.checkpoints.parts import (
     LONG,
     RUN,
@@ -230,6 +231,16 @@ def test_a_damaged_part_is_found_by_its_id() -> None:
             join_parts(text, shelf.fetch)
         shelf.texts[name] = good
     assert not verify_part(part_id("a"), "\ud800")
+
+
+def test_parts_that_unfold_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "LARGEST", 1 << 22)
+    texts, inner = {}, '"x"'
+    for _ in range(60):  # twice as many at each level
+        texts[part_id(inner)] = inner
+        inner = f'[{{"__t__":"part","v":"{part_id(inner)}"}},{{"__t__":"part","v":"{part_id(inner)}"}}]'
+    with pytest.raises(WorkflowCheckpointException, match="unfold to more than"):
+        join_parts(inner, fetch_from(texts))
 
 
 def test_a_value_that_cannot_be_stored_leaves_no_trace_in_the_next() -> None:
