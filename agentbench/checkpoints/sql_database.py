@@ -107,7 +107,9 @@ class Database:
 
     def _attempt(self, work: Callable[[Session], T], is_committing: Callable[[], bool], *, last: bool = False) -> T:
         try:
-            return work(self._opened())
+            session = self._opened()
+            with session.busy:
+                return work(session)
         except self._errors as error:
             is_lost = self._is_lost(error)
             if is_lost and self._session is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -31,6 +32,8 @@ _SETTINGS: Final = (
     "trusted_schema=OFF",  # functions named by a file that somebody planted are not to run
 )
 
+#: How long the end of a program waits for what runs in a connection.
+_PATIENCE_S: Final = 5.0
 #: Connections that are never closed here: those of the process that this one was forked from, and those to files that
 #: were replaced. Closing one would remove the log of the database that others are using.
 _ABANDONED: Final[list[Connection]] = []
@@ -48,9 +51,10 @@ class Session:
         cursor: The one cursor.
         generation: What chains of this database begin with.
         is_broken: Whether it is in a state that nobody knows.
+        busy: Held while something runs: a program may end, and so close this, while a thread of it is still at work.
     """
 
-    __slots__ = ("_connection", "_file", "_inode", "_pid", "cursor", "generation", "is_broken", "raw")
+    __slots__ = ("_connection", "_file", "_inode", "_pid", "busy", "cursor", "generation", "is_broken", "raw")
 
     def __init__(self, connection: Connection, file: Path | None) -> None:
         self._connection = connection
@@ -61,6 +65,7 @@ class Session:
         self.cursor: Any = self.raw.cursor()
         self.generation = 0
         self.is_broken = False
+        self.busy = threading.Lock()
 
     def run(self, statement: Statement, **values: Any) -> None:
         """Run a statement that returns no rows."""
@@ -90,8 +95,8 @@ class Session:
         """Close the connection, unless that would harm others."""
         if self._pid != os.getpid() or (self._is_elsewhere() and os.path.exists(cast("str", self._file))):
             _ABANDONED.append(self._connection)
-        else:
-            self._connection.close()
+        elif self.busy.acquire(timeout=_PATIENCE_S):
+            self._connection.close()  # and stays busy: nothing is to run in it any more
 
     def _is_elsewhere(self) -> bool:
         return self._file is not None and _inode(self._file) != self._inode

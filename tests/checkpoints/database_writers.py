@@ -5,10 +5,12 @@ Each waits for a line on its standard input before it begins.
 
 from __future__ import annotations
 
+import itertools
 import os
 import resource
 import signal
 import sys
+import threading
 
 from agentbench.checkpoints.backend import StalePartsError
 from agentbench.checkpoints.sql_backend import SQLBackend
@@ -74,6 +76,20 @@ def use_in_a_fork(url: str, name: str, count: int) -> None:
     assert os.waitpid(child, 0)[1] == 0
     put(backend, record("after", 3))
     backend.close()
+
+
+def end_while_saving(url: str, name: str, count: int) -> None:
+    """End the program while another thread is saving."""
+    backend, saved = SQLBackend(url), threading.Event()
+
+    def save() -> None:
+        for number in itertools.count():
+            put(backend, record(f"{name} {number}", number, needs=("x" * 5000,)), "x" * 5000)
+            if number >= count:
+                saved.set()
+
+    threading.Thread(target=save, daemon=True).start()
+    assert saved.wait(60)
 
 
 def save_until_the_disk_is_full(url: str, name: str, count: int) -> None:

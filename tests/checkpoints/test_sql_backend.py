@@ -110,6 +110,13 @@ def test_a_fork_opens_a_connection_of_its_own(url: str, make: Make) -> None:
     assert make(url).ids("flow") == ["before", "in the fork", "after"]
 
 
+def test_a_program_may_end_while_a_thread_of_it_is_saving(url: str, make: Make) -> None:
+    run_together(url, *[("end_while_saving", name, 10) for name in "abc"])
+    backend = make(url)
+    assert {f"{name} {number}" for name in "abc" for number in range(11)} <= set(backend.ids("flow"))
+    assert all(backend.get(checkpoint_id) for checkpoint_id in backend.ids("flow"))
+
+
 def test_threads_of_one_process_may_share_a_place(url: str, make: Make) -> None:
     def save(name: str) -> None:
         backend = make(url)
