@@ -17,7 +17,7 @@ that is there already.
 from __future__ import annotations
 
 import re
-from base64 import urlsafe_b64encode
+from binascii import b2a_base64
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -28,7 +28,7 @@ from typing import Any, Final, TypeAlias
 from agentbench._copying import is_atomic, isolate
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.reader import JsonReader
-from agentbench.serialization.writer import JsonWriter, has_plain_keys, quote
+from agentbench.serialization.writer import JsonWriter, quote
 
 RUN: Final = 16
 LONG: Final = 1024
@@ -49,6 +49,7 @@ Fetch: TypeAlias = Callable[[Collection[str]], PartTexts]
 _PART, _RUNS = "part", "part.runs"
 _PART_MARK = '{"__t__":"part","v":"'
 _ID_LENGTH: Final = 28
+_URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 _IDS = re.compile(r'"((?:[pr][A-Za-z0-9_-]{27})+)"')
 
 
@@ -58,7 +59,7 @@ _IDS = re.compile(r'"((?:[pr][A-Za-z0-9_-]{27})+)"')
 def part_id(text: str) -> str:
     """Return the id of a part: `r` if it may refer to other parts, else `p`, then 160 bits of its hash."""
     digest = blake2b(text.encode(), digest_size=20).digest()
-    return ("p" if _IDS.search(text) is None else "r") + urlsafe_b64encode(digest)[:27].decode()
+    return ("p" if _IDS.search(text) is None else "r") + b2a_base64(digest)[:27].translate(_URL_SAFE).decode()
 
 
 def verify_part(wanted: str, text: str) -> bool:
@@ -178,6 +179,7 @@ class _PartWriter(JsonWriter):
     """Writes one value after another, and keeps aside what becomes a part."""
 
     longest_plain = LONG
+    longest_dict = RUN
 
     def __init__(self) -> None:
         super().__init__()
@@ -224,14 +226,11 @@ class _PartWriter(JsonWriter):
             self._append(runs, [self.write(item) for item in value])
         return self._written(runs)
 
-    def write_dict(self, value: dict[Any, Any]) -> str:
+    def write_pairs(self, value: dict[Any, Any]) -> str:
         if len(value) <= RUN:
-            return super().write_dict(value)
+            return super().write_pairs(value)
         runs = _Runs()
-        if has_plain_keys(value):
-            self._append(runs, [f"[{quote(key)},{self.write(item)}]" for key, item in value.items()])
-        else:
-            self._append(runs, [f"[{self.write(key)},{self.write(item)}]" for key, item in value.items()])
+        self._append(runs, [f"[{self.write(key)},{self.write(item)}]" for key, item in value.items()])
         return self.tagged("dict", self._written(runs))
 
     def _runs_of(self, value: list[Any]) -> _Runs | None:
@@ -285,7 +284,7 @@ class _PartWriter(JsonWriter):
                 taken = len(levels[height + 1]) * RUN if height + 1 < len(levels) else 0
                 rest.append(f'"{"".join(level[taken:])}"')
             runs.spine = self._kept(f"[{','.join(rest)}]")
-        groups = []
+        groups: list[str] = []
         for are_parts, group in groupby(zip(runs.tail, runs.written_tail, strict=True), _is_part):
             forms = [form for _, form in group]
             groups.append(f'"{"".join(forms)}"' if are_parts else f"[{','.join(forms)}]")

@@ -33,11 +33,13 @@ _MAKE_ENCODER: Final[Callable[..., Any] | None] = getattr(json.encoder, "c_make_
 class JsonWriter:
     """Writes values as tagged JSON on one line.
 
-    A subclass that stores some values elsewhere overrides `write_text`, `write_list` or `write_dict`.
+    A subclass that stores some values elsewhere overrides `write_text`, `write_list` or `write_pairs`.
     """
 
     #: Flat lists and dictionaries with a longer text are written entry by entry.
     longest_plain: int = sys.maxsize
+    #: Dictionaries with more entries are written as pairs.
+    longest_dict: int = sys.maxsize
 
     def __init__(self) -> None:
         self._methods: dict[type, Callable[[Any], str]] = {
@@ -72,13 +74,19 @@ class JsonWriter:
 
     def write_dict(self, value: dict[Any, Any]) -> str:
         """Write a dictionary."""
-        if not has_plain_keys(value):
-            return self.tagged("dict", self.write_items(list(map(list, value.items()))))
-        text = _plain_text(value, value.values(), self.longest_plain)
-        if text is not None:
-            return text
+        # An object has text keys, none of which would pass for a tag.
+        if len(value) > self.longest_dict or TAG in value or not _TEXT.issuperset(map(type, value)):
+            return self.write_pairs(value)
+        if _PLAIN.issuperset(map(type, value.values())):
+            text = _plain_text(value, self.longest_plain)
+            if text is not None:
+                return text
         methods, other, keys = self._methods, self._write_other, _KEYS
         return f"{{{','.join([f'{keys[k]}:{methods.get(type(v), other)(v)}' for k, v in value.items()])}}}"
+
+    def write_pairs(self, value: dict[Any, Any]) -> str:
+        """Write a dictionary as a list of pairs."""
+        return self.tagged("dict", self.write_items(list(map(list, value.items()))))
 
     def write_set(self, value: set[Any] | frozenset[Any]) -> str:
         """Write a set in the order of what is written for its members: equal sets give the same text."""
@@ -87,9 +95,10 @@ class JsonWriter:
     def write_items(self, items: Iterable[Any]) -> str:
         """Write a JSON array, whatever `write_list` does."""
         items = items if isinstance(items, list) else list(items)
-        text = _plain_text(items, items, self.longest_plain)
-        if text is not None:
-            return text
+        if _PLAIN.issuperset(map(type, items)):
+            text = _plain_text(items, self.longest_plain)
+            if text is not None:
+                return text
         methods, other = self._methods, self._write_other
         return f"[{','.join([methods.get(type(item), other)(item) for item in items])}]"
 
@@ -142,11 +151,6 @@ class _Keys(dict[str, str]):
 _KEYS: Final = _Keys()
 
 
-def has_plain_keys(value: dict[Any, Any]) -> bool:
-    """Tell whether a dictionary can be a JSON object: text keys, none of which would pass for a tag."""
-    return TAG not in value and _TEXT.issuperset(map(type, value))
-
-
 def write_int(value: int) -> str:
     """Write a whole number of any size."""
     if value.bit_length() > _LARGEST_BITS:
@@ -179,10 +183,8 @@ def _plain_encoder() -> Callable[[Any], str]:
 _encode_plain: Final = _plain_encoder()
 
 
-def _plain_text(value: Any, entries: Iterable[Any], longest: int) -> str | None:
+def _plain_text(value: Any, longest: int) -> str | None:
     """Return a flat value by the C encoder; None where it cannot write an entry, or the text is too long."""
-    if not _PLAIN.issuperset(map(type, entries)):
-        return None
     try:
         text = _encode_plain(value)
         text.isascii() or text.encode()
