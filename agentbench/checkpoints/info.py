@@ -76,7 +76,7 @@ class CheckpointInfo(Displayable):
             n_messages=sum(map(len, checkpoint.messages.values())),
             n_requests=len(checkpoint.pending_request_info_events),
             size_bytes=sizes.get("bytes", 0) if isinstance(sizes, Mapping) else 0,
-            writers=tuple(found.get(keys.WRITERS) or ()),
+            writers=keys.writers_of(found),
             forked_from=found.get(keys.FORKED_FROM),
             metadata=shown if own_metadata else isolate_or_same(shown),
         )

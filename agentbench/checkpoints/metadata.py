@@ -30,3 +30,9 @@ def seq_of(metadata: Mapping[str, Any]) -> int:
     """Return the sequence number, or 0 for a checkpoint that was saved without one."""
     seq = metadata.get(SEQ)
     return seq if isinstance(seq, int) and seq > 0 else 0
+
+
+def writers_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the ids of the executors that ran, or none where the caller keeps something else under the key."""
+    writers = metadata.get(WRITERS)
+    return tuple(writers) if isinstance(writers, (list, tuple)) else ()

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -43,7 +45,8 @@ _SWEEP_EVERY: Final = 16
 class PartedStorage:
     """A `CheckpointStorage` with all capabilities.
 
-    It may be used from several threads and event loops, and several processes may use the same place.
+    It may be used from several threads and event loops, and several processes may use the same place; a process that
+    was forked off goes on with a storage of its parent's.
 
     Args:
         backend: Where records and parts go.
@@ -61,10 +64,15 @@ class PartedStorage:
             require_keep(keep_last)
         self._backend = backend
         self._keep_last = keep_last
+        self._unswept: dict[str, int] = {}
+        self._begin_anew()
+        _STORAGES.add(self)
+
+    def _begin_anew(self) -> None:
+        """Forget what this process takes for kept: a forked one cannot know what its parent still had to put away."""
         self._worker = Worker("agentbench-checkpoints")
         self._lock = threading.Lock()
         self._memories: OrderedDict[str, ChainMemory] = OrderedDict()
-        self._unswept: dict[str, int] = {}
 
     # ------------------------------------------------------------------------------------------------- six methods
 
@@ -185,7 +193,9 @@ class PartedStorage:
         try:
             checkpoint.messages, checkpoint.metadata  # noqa: B018 - one from a list is read now, not under the lock
             for attempt in range(1, _ATTEMPTS + 1):
-                memory = self._memories.get(checkpoint.workflow_name) or await self._begin(checkpoint.workflow_name)
+                memory = self._memories.get(checkpoint.workflow_name)
+                if memory is None or memory.spoilt:
+                    memory = await self._begin(checkpoint.workflow_name)
                 try:
                     await self._cut_and_put(memory, checkpoint, expected_seq)
                     break
@@ -218,8 +228,9 @@ class PartedStorage:
                 record, parts = to_record(checkpoint, memory)
             except BaseException:
                 memory.spoilt = True  # it takes parts for kept that will not be
-                self._memories.pop(checkpoint.workflow_name, None)
                 raise
+            if checkpoint.workflow_name in self._memories:
+                self._memories.move_to_end(checkpoint.workflow_name)
             return self._worker.hand_over(self._put, memory, record, parts, expected_seq)
 
     def _put(self, memory: ChainMemory, record: CheckpointRecord, parts: PartTexts, expected_seq: int | None) -> None:
@@ -229,7 +240,6 @@ class PartedStorage:
             self._backend.put(record, parts, generation=memory.generation, expected_seq=expected_seq)
         except BaseException:
             memory.spoilt = True
-            self._forget(record.workflow_name, memory)
             raise
         if self._keep_last is not None:
             self._trim(record.workflow_name, self._keep_last)
@@ -237,18 +247,15 @@ class PartedStorage:
     def _trim(self, chain: str, keep: int) -> None:
         try:
             old = self._backend.ids(chain)[:-keep]
-            unswept = self._unswept.get(chain, 0) + len(old)
-            sweep = unswept >= max(keep, _SWEEP_EVERY)
+            enough = max(keep, _SWEEP_EVERY)
+            # The first time at once: programs that save a few checkpoints and end would never sweep.
+            unswept = self._unswept.get(chain, enough) + len(old)
+            sweep = unswept >= enough
             if old:
                 self._backend.delete(chain, old, sweep=sweep)
                 self._unswept[chain] = 0 if sweep else unswept
         except Exception as error:  # noqa: BLE001 - the checkpoint is safe; what is too much is removed another time
             _log.warning("Old checkpoints of chain %r were not removed from %r: %s", chain, self, error)
-
-    def _forget(self, chain: str, memory: ChainMemory) -> None:
-        with self._lock:
-            if self._memories.get(chain) is memory:
-                del self._memories[chain]
 
     # ----------------------------------------------------------------------------------------------------- reading
 
@@ -339,6 +346,18 @@ class PartedStorage:
                 f"{type(error).__name__}: {error}. What was saved before is as it was; mend the cause and try again"
             )
         return WorkflowCheckpointException(f"{failure} {self!r}: {reason}.", error)
+
+
+_STORAGES: Final[weakref.WeakSet[PartedStorage]] = weakref.WeakSet()
+
+
+def _begin_anew_in_child() -> None:
+    for storage in _STORAGES:
+        storage._begin_anew()  # noqa: SLF001 - of this module; its lock may be held by a thread that is not here
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew_in_child)
 
 
 def _readable(read: Callable[[CheckpointRecord], T], record: CheckpointRecord) -> T | None:

@@ -100,7 +100,7 @@ def to_info(record: CheckpointRecord) -> CheckpointInfo:
         n_messages=head["messages"],
         n_requests=head["requests"],
         size_bytes=head["bytes"],
-        writers=tuple(found.get(keys.WRITERS) or ()),
+        writers=keys.writers_of(found),
         forked_from=found.get(keys.FORKED_FROM),
         metadata=found,
     )

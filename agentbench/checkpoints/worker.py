@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -21,8 +20,8 @@ class Worker:
     """Runs functions one after another, in the order in which they were handed over, on a thread of its own.
 
     The thread begins with the first function and ends with the worker. It may be used from any number of threads and
-    event loops; in a process that was forked off it begins anew. It does not keep a program from ending: what it was
-    handed and nobody waited for may be broken off then.
+    event loops, but not in a process that was forked off, which has no such thread. It does not keep a program from
+    ending: what it was handed and nobody waited for may be broken off then.
 
     `concurrent.futures` would do the same; it takes twice as long to hand a function over, which shows where each
     superstep does it.
@@ -30,7 +29,6 @@ class Worker:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._pid = 0
         self._jobs: SimpleQueue[_Job] | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -64,24 +62,28 @@ class Worker:
         """Wait for what was handed over already, and end the thread; a later function begins a new one."""
         with self._lock:
             jobs, thread = self._jobs, self._thread
-            self._jobs = self._thread = None
-        if jobs is not None and thread is not None and self._pid == os.getpid():
+            self._jobs = None
+        if jobs is not None and thread is not None:
             jobs.put(None)
             if thread is not threading.current_thread():
                 thread.join()
 
     def _put(self, job: _Job) -> None:
         with self._lock:
-            if self._jobs is None or self._pid != os.getpid():
+            if self._jobs is None:
                 self._jobs = SimpleQueue()
-                self._pid = os.getpid()
-                self._thread = threading.Thread(target=_work, args=(self._jobs,), name=self._name, daemon=True)
+                self._thread = threading.Thread(
+                    target=_work, args=(self._jobs, self._thread), name=self._name, daemon=True
+                )
                 self._thread.start()
                 weakref.finalize(self, self._jobs.put, None)
             self._jobs.put(job)
 
 
-def _work(jobs: SimpleQueue[_Job]) -> None:
+def _work(jobs: SimpleQueue[_Job], former: threading.Thread | None) -> None:
+    if former is not None:
+        former.join()  # the worker was closed, and what it was handed before may not be done
+    del former
     while (job := jobs.get()) is not None:
         function, args, tell = job
         try:

@@ -274,6 +274,32 @@ def test_one_storage_serves_event_loops_of_several_threads() -> None:
     asyncio.run(read())
 
 
+async def test_programs_that_save_little_and_end_leave_no_parts_behind_with_keep_last() -> None:
+    backend = PlainBackend()
+    for seq in range(1, 11):
+        program = PlainStorage(backend, keep_last=2)
+        await program.save(checkpoint(seq, state={"text": f"{seq:02d}" * 1000}))
+        program.close()
+    assert backend.ids("flow") == ["flow-9", "flow-10"]
+    assert len([text for text in backend.parts_of["flow"].values() if len(text) > 1000]) == 2
+
+
+async def test_a_chain_that_is_saved_to_all_the_time_is_remembered_among_many_others() -> None:
+    storage, talk = PlainStorage(), conversation(100)
+    for seq in range(1, 201):
+        await storage.save(checkpoint(seq, "busy", state={"talk": talk}))
+        await storage.save(checkpoint(1, f"other-{seq}"))
+    written = [parts for record, parts in storage.backend.puts if record.workflow_name == "busy"]
+    assert not any(written[1:])
+
+
+async def test_metadata_of_a_caller_under_a_key_of_the_engine_hide_no_other_checkpoint() -> None:
+    storage = PlainStorage()
+    await storage.save(checkpoint(1, metadata={"seq": 1, "writers": 5}))
+    await storage.save(checkpoint(2, metadata={"seq": 2, "writers": ["a"]}))
+    assert [info.writers for info in await storage.list_infos(workflow_name="flow")] == [(), ("a",)]
+
+
 async def test_a_closed_storage_opens_again_when_it_is_used() -> None:
     storage = PlainStorage()
     await storage.save(checkpoint(1))
