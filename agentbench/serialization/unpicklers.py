@@ -82,8 +82,11 @@ class OpenUnpickler(pickle.Unpickler):
 
 
 def _is_bomb(parts: list[Any]) -> bool:
-    """Tell whether a call would make a huge value of next to nothing, such as `list(range(10**12))`."""
-    if any(isinstance(part, range) for part in parts):
+    """Tell whether a call would make a huge value of next to nothing, such as `list(range(10**12))`.
+
+    An alias such as `list[int]` calls its class; pickles have no need to call it.
+    """
+    if type(parts[0]) is types.GenericAlias or any(isinstance(part, range) for part in parts):
         return True
     made = next((part for part in parts if isinstance(part, type)), None)
     return made in _SIZED and not all(isinstance(part, (type, str, bytes, bytearray)) for part in parts if part != made)

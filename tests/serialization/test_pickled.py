@@ -239,6 +239,7 @@ def test_a_planted_call_is_refused(planted: Planted, protocol: int) -> None:
         b"(cdatetime\ndate\nI2026\nI1\nI1\no.",
         b"ccopyreg\n__newobj__\n(cbuiltins\nbytearray\nI1000000000000\ntR.",
         b"ccopyreg\n__newobj__\n(I1\ntR.",
+        b"ctypes\nGenericAlias\n(cbuiltins\nbytes\n)tR(I1000000\ntR.",
         b"cbuiltins\nbytes\n(I1000000000000\nt\x81.",
         b"cbuiltins\nbytes\n(I1000000000000\nt}\x92.",
         b"\x80\x02\x82\x01.",
