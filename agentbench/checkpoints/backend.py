@@ -1,8 +1,8 @@
 """What a place to keep checkpoints must be able to do, once checkpoints have been cut into texts.
 
 A backend knows nothing of workflows, codecs and event loops: it keeps records and parts, which are texts, and finds
-them again. `PartedStorage` builds a checkpoint storage from it. All methods block; the storage calls them from one
-thread of its own, one at a time.
+them again. `PartedStorage` builds a checkpoint storage from it. All methods block; the storage calls them one at a
+time, most of them from a thread of its own.
 """
 
 from __future__ import annotations
@@ -46,12 +46,23 @@ class StalePartsError(Exception):
 class StorageBackend(Protocol):
     """Keeps records and, per chain, parts. Ids of parts are 28 characters of A-Z, a-z, 0-9, `-` and `_`."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether a small `put` only writes to files of this machine, and waits for no disk and no server."""
+        ...
+
     def generation(self, workflow_name: str) -> int:
         """Return a number that changes whenever parts of the chain may have been removed, by whomever."""
         ...
 
     def put(
-        self, record: CheckpointRecord, parts: Mapping[str, str], *, generation: int, expected_seq: int | None = None
+        self,
+        record: CheckpointRecord,
+        parts: Mapping[str, str],
+        *,
+        generation: int,
+        expected_seq: int | None = None,
+        patient: bool = True,
     ) -> None:
         """Keep a record and the new parts that it refers to, all or nothing, visible to others in one step.
 
@@ -63,8 +74,10 @@ class StorageBackend(Protocol):
             parts: Texts on one line each, by id; kept under the record's chain.
             generation: What `generation` returned when the writer last started afresh.
             expected_seq: Only if the newest record of the chain has this `seq` (0: there is none).
+            patient: Wait for others that are writing. Only local backends are asked not to.
 
         Raises:
+            BlockingIOError: Others are writing, and it was not to wait for them; nothing was changed.
             StalePartsError: The chain has another generation by now.
             WorkflowBusyError: The chain ends elsewhere (see `checkpoints.storage.require_head`).
         """
@@ -81,7 +94,7 @@ class StorageBackend(Protocol):
     def heads(
         self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
     ) -> list[CheckpointRecord]:
-        """List records of a chain without content, in order, oldest first.
+        """List records of a chain without content, in order, oldest first; those that cannot be read are left out.
 
         Args:
             workflow_name: Exactly this chain.
@@ -92,6 +105,10 @@ class StorageBackend(Protocol):
         Raises:
             CheckpointNotFoundError: The chain holds no record `before`.
         """
+        ...
+
+    def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
+        """List the records of a chain as `heads` does; where heads are dear to read, without those: empty texts."""
         ...
 
     def ids(self, workflow_name: str) -> list[str]:

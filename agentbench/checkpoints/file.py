@@ -11,7 +11,7 @@ from agentbench.checkpoints.backend import CheckpointRecord
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.file_backend import FileBackend
 from agentbench.checkpoints.manifest import UnreadableManifestError
-from agentbench.checkpoints.parted import PartedStorage
+from agentbench.checkpoints.parted import Listing, PartedStorage
 from agentbench.checkpoints.parts import ChainMemory
 from agentbench.checkpoints.whole_record import WholeRecord
 
@@ -95,5 +95,5 @@ class FileCheckpointStorage(PartedStorage):
             return self._pickled.read(record)
         return super()._whole(record)
 
-    def _later(self, record: CheckpointRecord) -> WorkflowCheckpoint:
-        return self._whole(record) if isinstance(record, WholeRecord) else super()._later(record)
+    def _listed(self, listing: Listing, record: CheckpointRecord) -> WorkflowCheckpoint:
+        return self._whole(record) if isinstance(record, WholeRecord) else super()._listed(listing, record)

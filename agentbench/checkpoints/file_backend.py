@@ -65,6 +65,11 @@ class FileBackend:
     def __repr__(self) -> str:
         return f"FileBackend({self._folder.path!r})"
 
+    @property
+    def is_local(self) -> bool:
+        """Whether a small `put` waits for no disk."""
+        return not self._fsync
+
     # --------------------------------------------------------------------------------------------------------- writing
 
     def generation(self, workflow_name: str) -> int:
@@ -80,7 +85,13 @@ class FileBackend:
             return pack.mend()
 
     def put(
-        self, record: CheckpointRecord, parts: Mapping[str, str], *, generation: int, expected_seq: int | None = None
+        self,
+        record: CheckpointRecord,
+        parts: Mapping[str, str],
+        *,
+        generation: int,
+        expected_seq: int | None = None,
+        patient: bool = True,
     ) -> None:
         """See `StorageBackend.put`."""
         name = manifest_name(record.checkpoint_id)
@@ -294,6 +305,10 @@ class FileBackend:
         if problems:
             _warn(problems)
         return records
+
+    def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
+        """See `StorageBackend`: heads are no dearer here."""
+        return self.heads(workflow_name)
 
     def ids(self, workflow_name: str) -> list[str]:
         """See `StorageBackend.ids`."""

@@ -1,7 +1,8 @@
 """A checkpoint storage over a backend: everything that storages on disk and on servers have in common.
 
-Checkpoints are cut where they are saved, so that what is kept is what they were at that moment; whatever blocks happens
-on a thread of the storage's own, one thing after another.
+Checkpoints are cut where they are saved, so that what is kept is what they were at that moment. Whatever blocks happens
+on a thread of the storage's own, one thing after another; only small writes to this machine's own files are quicker
+done than handed over.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import asyncio
 import logging
 import os
 import threading
+import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -20,7 +22,15 @@ from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError, St
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.parts import ChainMemory, PartTexts
-from agentbench.checkpoints.records import content_of, to_checkpoint, to_info, to_record
+from agentbench.checkpoints.records import (
+    CONTENT,
+    looks_whole,
+    plain_fields,
+    read_metadata,
+    to_checkpoint,
+    to_info,
+    to_record,
+)
 from agentbench.checkpoints.storage import require_keep, require_limit, select_infos
 from agentbench.checkpoints.worker import Worker
 from agentbench.exceptions import (
@@ -38,6 +48,10 @@ _log = logging.getLogger(__name__)
 _MOST_CHAINS: Final = 64
 #: Others may sweep a chain between a look and a save; not that often, though.
 _ATTEMPTS: Final = 8
+#: Writes of up to so many characters are small; one that takes longer, in seconds, is slow; so many are not tried then.
+_SMALL: Final = 1 << 16
+_SLOW_S: Final = 0.005
+_AWAY: Final = 200
 #: With `keep_last`, unneeded parts are removed after so many checkpoints at the earliest.
 _SWEEP_EVERY: Final = 16
 
@@ -72,6 +86,8 @@ class PartedStorage:
         """Forget what this process takes for kept: a forked one cannot know what its parent still had to put away."""
         self._worker = Worker("agentbench-checkpoints")
         self._lock = threading.Lock()
+        #: How many of the next saves go to the thread in any case.
+        self._away = 0
         self._memories: OrderedDict[str, ChainMemory] = OrderedDict()
 
     # ------------------------------------------------------------------------------------------------- six methods
@@ -101,8 +117,10 @@ class PartedStorage:
         Their messages, state, requests and metadata are read when they are first asked for, and raise then what `load`
         would have raised. One whose head cannot be read is left out with a warning in the log.
         """
-        records = await self._heads(workflow_name)
-        return [each for record in records if (each := _readable(self._later, record)) is not None]
+        failure = f"Chain {workflow_name!r} was not listed from"
+        records = await self._run(failure, self._backend.outlines, workflow_name)
+        listed = partial(self._listed, Listing(self, workflow_name))
+        return [each for record in records if looks_whole(record) and (each := _readable(listed, record)) is not None]
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[CheckpointID]:
         """Return the ids of the checkpoints of a chain, oldest first."""
@@ -197,7 +215,9 @@ class PartedStorage:
                 if memory is None or memory.spoilt:
                     memory = await self._begin(checkpoint.workflow_name)
                 try:
-                    await self._cut_and_put(memory, checkpoint, expected_seq)
+                    handed_over = self._cut_and_put(memory, checkpoint, expected_seq)
+                    if handed_over is not None:
+                        await handed_over
                     break
                 except StalePartsError:
                     if attempt == _ATTEMPTS:
@@ -221,8 +241,15 @@ class PartedStorage:
 
     def _cut_and_put(
         self, memory: ChainMemory, checkpoint: WorkflowCheckpoint, expected_seq: int | None
-    ) -> asyncio.Future[None]:
-        """Cut and hand over in one go: the next one is cut on the understanding that this one is kept first."""
+    ) -> asyncio.Future[None] | None:
+        """Cut and put in one go: the next one is cut on the understanding that this one is kept first.
+
+        To hand a small write to a thread takes as long as to do it. So it is done here, where the backend is local:
+        until one turns out to be slow, which sends the next ones to the thread.
+
+        Returns:
+            What to wait for; `None` if it is done.
+        """
         with self._lock:
             try:
                 record, parts = to_record(checkpoint, memory)
@@ -231,13 +258,39 @@ class PartedStorage:
                 raise
             if checkpoint.workflow_name in self._memories:
                 self._memories.move_to_end(checkpoint.workflow_name)
-            return self._worker.hand_over(self._put, memory, record, parts, expected_seq)
+            put = partial(self._put, memory, record, parts, expected_seq)
+            if self._away > 0:
+                self._away -= 1
+            elif self._backend.is_local and len(record.content) + sum(map(len, parts.values())) <= _SMALL:
+                began = time.perf_counter()
+                try:
+                    if self._worker.run_here(put, patient=False):
+                        return None
+                except BlockingIOError:
+                    pass  # somebody else is writing: the thread waits for that
+                finally:
+                    if time.perf_counter() - began > _SLOW_S:
+                        self._away = _AWAY
+            return self._worker.hand_over(put)
 
-    def _put(self, memory: ChainMemory, record: CheckpointRecord, parts: PartTexts, expected_seq: int | None) -> None:
+    def _put(
+        self,
+        memory: ChainMemory,
+        record: CheckpointRecord,
+        parts: PartTexts,
+        expected_seq: int | None,
+        *,
+        patient: bool = True,
+    ) -> None:
         try:
             if memory.spoilt:
                 raise StalePartsError
-            self._backend.put(record, parts, generation=memory.generation, expected_seq=expected_seq)
+            generation = memory.generation
+            self._backend.put(record, parts, generation=generation, expected_seq=expected_seq, patient=patient)
+        except BlockingIOError:
+            if patient:
+                memory.spoilt = True
+            raise
         except BaseException:
             memory.spoilt = True
             raise
@@ -282,28 +335,10 @@ class PartedStorage:
         return None if record is None else self._whole(record)
 
     def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
-        fetch = partial(self._backend.parts, record.workflow_name)
-        checkpoint = to_checkpoint(record, partial(content_of, record, fetch), fetch)
-        checkpoint.messages, checkpoint.metadata  # noqa: B018 - asked for, and so read
-        return checkpoint
+        return to_checkpoint(record, partial(self._backend.parts, record.workflow_name))
 
-    def _later(self, record: CheckpointRecord) -> WorkflowCheckpoint:
-        """A checkpoint that is read on demand, by whatever thread asks: the storage's own does it meanwhile."""
-        chain, checkpoint_id = record.workflow_name, record.checkpoint_id
-
-        def read_content() -> Mapping[str, Any]:
-            found = self._wait_for(f"Checkpoint {checkpoint_id!r} was not loaded from", self._load, checkpoint_id)
-            return {
-                "messages": found.messages,
-                "state": found.state,
-                "pending_request_info_events": found.pending_request_info_events,
-            }
-
-        def fetch(names: Collection[str]) -> PartTexts:
-            parts = self._backend.parts
-            return self._wait_for(f"Checkpoint {checkpoint_id!r} was not loaded from", parts, chain, names)
-
-        return to_checkpoint(record, read_content, fetch)
+    def _listed(self, listing: Listing, record: CheckpointRecord) -> WorkflowCheckpoint:
+        return listing.checkpoint(record)
 
     async def _heads(self, workflow_name: str, **limits: Any) -> list[CheckpointRecord]:
         read = partial(self._backend.heads, workflow_name, **limits)
@@ -358,6 +393,41 @@ def _begin_anew_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew_in_child)
+
+
+class Listing:
+    """What the checkpoints of one list are read from, by whatever thread asks: the storage's own does it meanwhile."""
+
+    __slots__ = ("_chain", "_heads", "_storage")
+
+    def __init__(self, storage: PartedStorage, chain: str) -> None:
+        self._storage = storage
+        self._chain = chain
+        #: Of all checkpoints, once one was asked for that the list came without.
+        self._heads: dict[CheckpointID, CheckpointRecord] | None = None
+
+    def checkpoint(self, record: CheckpointRecord) -> WorkflowCheckpoint:
+        """A checkpoint that is read when somebody looks into it."""
+        known = {"workflow_name": record.workflow_name, "checkpoint_id": record.checkpoint_id}
+        return WorkflowCheckpoint.read_later(known, partial(self._read, record))
+
+    def _read(self, record: CheckpointRecord, name: str) -> Mapping[str, Any]:
+        storage, failure = self._storage, f"Checkpoint {record.checkpoint_id!r} was not loaded from"
+        if name in CONTENT:
+            found = storage._wait_for(failure, storage._load, record.checkpoint_id)  # noqa: SLF001 - one unit
+            return {each: getattr(found, each) for each in CONTENT}
+        if not record.head:
+            if self._heads is None:
+                heads = storage._wait_for(failure, storage._backend.heads, self._chain)  # noqa: SLF001
+                self._heads = {each.checkpoint_id: each for each in heads}
+            if record.checkpoint_id not in self._heads:
+                raise CheckpointNotFoundError(record.checkpoint_id)
+            record = self._heads[record.checkpoint_id]
+        fields = plain_fields(record)
+        if name == "metadata":
+            parts = partial(storage._wait_for, failure, storage._backend.parts, self._chain)  # noqa: SLF001
+            return fields | {"metadata": read_metadata(record, parts)}
+        return fields
 
 
 def _readable(read: Callable[[CheckpointRecord], T], record: CheckpointRecord) -> T | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import logging
 from typing import Any, Final, TypeAlias
 
 from agentbench.checkpoints import metadata as keys
@@ -20,8 +20,10 @@ from agentbench.serialization.writer import TAG, JsonWriter
 FORMAT: Final = 1
 
 Head: TypeAlias = dict[str, Any]
-_CONTENT = ("messages", "state", "pending_request_info_events")
+CONTENT = ("messages", "state", "pending_request_info_events")
 _WRITER = JsonWriter()
+_BEGINNING = f'{{"format":{FORMAT},"version":"'
+_log = logging.getLogger(__name__)
 
 
 def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[CheckpointRecord, PartTexts]:
@@ -38,7 +40,7 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
         UnstorableValueError: It holds something that has no stored form.
         RecursionError: It is nested too deeply, or contains itself.
     """
-    content = {name: getattr(checkpoint, name) for name in _CONTENT}
+    content = {name: getattr(checkpoint, name) for name in CONTENT}
     found, signature = checkpoint.metadata, None
     parts: PartTexts = {}
     if keys.GRAPH_SIGNATURE in found:
@@ -106,39 +108,65 @@ def to_info(record: CheckpointRecord) -> CheckpointInfo:
     )
 
 
-def to_checkpoint(
-    record: CheckpointRecord, read_content: Callable[[], Mapping[str, Any]], fetch: Fetch
-) -> WorkflowCheckpoint:
-    """Build a checkpoint whose larger fields are read when they are first asked for.
+def to_checkpoint(record: CheckpointRecord, fetch: Fetch) -> WorkflowCheckpoint:
+    """Put a checkpoint together.
 
     Args:
-        record: Its content is not needed.
-        read_content: Returns what `content_of` does.
+        record: With content.
         fetch: Returns parts of the chain by id.
+
+    Raises:
+        WorkflowCheckpointException: It is damaged, of a later format, or cannot be read here.
+    """
+    return WorkflowCheckpoint(
+        record.workflow_name,
+        checkpoint_id=record.checkpoint_id,
+        metadata=read_metadata(record, fetch),
+        **plain_fields(record),
+        **content_of(record, fetch),
+    )
+
+
+def plain_fields(record: CheckpointRecord) -> dict[str, Any]:
+    """Read the fields of a checkpoint that are in its head, but for the metadata.
 
     Raises:
         WorkflowCheckpointException: The head is damaged, or of a later format.
     """
     head = read_head(record)
-
-    def read(name: str) -> Mapping[str, Any]:
-        if name != "metadata":
-            return read_content()
-        found = dict(head["metadata"])
-        if head["signature"] is not None:
-            found[keys.GRAPH_SIGNATURE] = join_part(head["signature"], fetch)
-        return {"metadata": found}
-
-    known = {
-        "workflow_name": record.workflow_name,
+    return {
         "graph_signature_hash": head["graph"],
-        "checkpoint_id": record.checkpoint_id,
         "previous_checkpoint_id": head["previous"],
         "timestamp": head["timestamp"],
         "iteration_count": head["iteration"],
         "version": head["version"],
     }
-    return WorkflowCheckpoint.read_later(known, read)
+
+
+def read_metadata(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
+    """Read the metadata of a checkpoint.
+
+    Raises:
+        WorkflowCheckpointException: The head or the part with the graph's signature is damaged.
+    """
+    head = read_head(record)
+    found: dict[str, Any] = head["metadata"]
+    if head["signature"] is not None:
+        found[keys.GRAPH_SIGNATURE] = join_part(head["signature"], fetch)
+    return found
+
+
+def looks_whole(record: CheckpointRecord) -> bool:
+    """Tell whether a head is as it should be, as far as can be seen without reading it; if not, note it in the log."""
+    head = record.head
+    if not head or (head.startswith(_BEGINNING) and head.endswith("}")):
+        return True
+    try:
+        read_head(record)
+    except WorkflowCheckpointException as error:
+        _log.warning("Left out of a list: %s", error)
+        return False
+    return True
 
 
 def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
@@ -154,9 +182,9 @@ def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
         content = join_parts(record.content, fetch)
     except WorkflowCheckpointException as error:
         raise damaged(record.checkpoint_id, str(error), error) from error
-    if not isinstance(content, dict) or not all(isinstance(content.get(name), dict) for name in _CONTENT):
-        raise damaged(record.checkpoint_id, f"Its content lacks one of {', '.join(_CONTENT)}.")
-    return {name: content[name] for name in _CONTENT}
+    if not isinstance(content, dict) or not all(isinstance(content.get(name), dict) for name in CONTENT):
+        raise damaged(record.checkpoint_id, f"Its content lacks one of {', '.join(CONTENT)}.")
+    return {name: content[name] for name in CONTENT}
 
 
 def read_head(record: CheckpointRecord) -> Head:

@@ -65,6 +65,11 @@ class RedisBackend:
         return f"RedisBackend({self._connected.place!r}, prefix={self._prefix!r})"
 
     @property
+    def is_local(self) -> bool:
+        """It is not: a server is asked."""
+        return False
+
+    @property
     def place(self) -> str:
         """Where it connects to, without user and password."""
         return self._connected.place
@@ -77,7 +82,13 @@ class RedisBackend:
         return int(run, 16) << 64 | int(counter)
 
     def put(
-        self, record: CheckpointRecord, parts: Mapping[str, str], *, generation: int, expected_seq: int | None = None
+        self,
+        record: CheckpointRecord,
+        parts: Mapping[str, str],
+        *,
+        generation: int,
+        expected_seq: int | None = None,
+        patient: bool = True,
     ) -> None:
         """See `StorageBackend`."""
         answer: bytes = self._run(
@@ -142,6 +153,10 @@ class RedisBackend:
         entries = map(partial(_readable_entry, workflow_name), reversed(found[::2]))
         pairs = zip(entries, reversed(found[1::2]), strict=True)
         return [_record(workflow_name, entry, head) for entry, head in pairs if entry is not None]
+
+    def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
+        """See `StorageBackend`: heads are no dearer here."""
+        return self.heads(workflow_name)
 
     def ids(self, workflow_name: str) -> list[str]:
         """See `StorageBackend`."""

@@ -44,6 +44,11 @@ class SQLBackend:
         return f"SQLBackend({self.place!r})"
 
     @property
+    def is_local(self) -> bool:
+        """Whether the database is a file, which is written to but not synced by a `put`."""
+        return self._database.is_sqlite
+
+    @property
     def place(self) -> str:
         """The URL without its secrets."""
         return self._database.place
@@ -61,7 +66,13 @@ class SQLBackend:
         return self._database.read(read)
 
     def put(
-        self, record: CheckpointRecord, parts: Mapping[str, str], *, generation: int, expected_seq: int | None = None
+        self,
+        record: CheckpointRecord,
+        parts: Mapping[str, str],
+        *,
+        generation: int,
+        expected_seq: int | None = None,
+        patient: bool = True,
     ) -> None:
         """Keep a record and the new parts that it refers to, all or nothing, visible to others in one step."""
         checkpoint_id = encode_name(record.checkpoint_id)
@@ -146,6 +157,10 @@ class SQLBackend:
             raise CheckpointNotFoundError(checkpoint_id)
         seq, timestamp, record_id = found[0]
         return {"of_seq": seq, "of_timestamp": timestamp, "of_record_id": record_id}
+
+    def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
+        """See `StorageBackend`: heads are no dearer here."""
+        return self.heads(workflow_name)
 
     def ids(self, workflow_name: str) -> list[str]:
         """List the ids of a chain in order, oldest first."""

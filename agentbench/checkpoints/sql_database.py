@@ -31,6 +31,7 @@ class Database:
 
     Attributes:
         place: The URL without its secrets.
+        is_sqlite: Whether it is an SQLite file.
         statements: In the words of this database.
 
     Raises:
@@ -42,12 +43,10 @@ class Database:
         self.place = shown(url)
         self._secrets = secrets_of(url)
         self._file = file_of(url)
-        self._is_sqlite = url.get_backend_name() == "sqlite"
+        self.is_sqlite = url.get_backend_name() == "sqlite"
         self._patience_s = _patience_of(url)
-        self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN"
-        self._engine = _engine(
-            url, {"check_same_thread": False, "timeout": self._patience_s} if self._is_sqlite else {}
-        )
+        self._begin = "BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN"
+        self._engine = _engine(url, {"check_same_thread": False, "timeout": self._patience_s} if self.is_sqlite else {})
         self._driver: Any = self._engine.dialect.loaded_dbapi
         # The driver of SQLite fails to read what SQLite says of a damaged file.
         self._errors: tuple[type[Exception], ...] = (self._driver.Error, SQLAlchemyError, UnicodeDecodeError)
@@ -118,7 +117,7 @@ class Database:
             again = is_lost or isinstance(error, self._driver.IntegrityError)
             if last or self._session is None or is_committing() or not again:
                 in_doubt = is_lost and is_committing()
-                made, cause = explained(error, self._is_sqlite, self._secrets, is_lost=is_lost, in_doubt=in_doubt)
+                made, cause = explained(error, self.is_sqlite, self._secrets, is_lost=is_lost, in_doubt=in_doubt)
                 raise made from cause
         return self._attempt(work, is_committing, last=True)
 
@@ -132,7 +131,7 @@ class Database:
         connection = self._engine.connect()
         try:
             session = Session(connection, self._file)
-            if self._is_sqlite:
+            if self.is_sqlite:
                 set_up_sqlite(session.cursor, self._patience_s)
             ensure_tables(connection, session, self.statements, self._begin)
         except BaseException:
@@ -144,7 +143,7 @@ class Database:
 
     def _is_lost(self, error: Exception) -> bool:
         """Whether there is no connection any more, or there never was one."""
-        if self._is_sqlite:
+        if self.is_sqlite:
             return False
         if self._session is None:
             return isinstance(error, OperationalError)

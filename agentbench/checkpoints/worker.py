@@ -32,6 +32,8 @@ class Worker:
         self._jobs: SimpleQueue[_Job] | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        # How many jobs are not done; in a list, for the thread to count without keeping the worker alive.
+        self._open = [0]
 
     def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
         """Hand a function over, to be waited for by a thread."""
@@ -58,6 +60,18 @@ class Worker:
         self._put((function, args, tell))
         return waiter
 
+    def run_here(self, function: Callable[..., object], **how: Any) -> bool:
+        """Run a function on the calling thread, unless it would overtake what was handed over.
+
+        Returns:
+            Whether it ran; what it raises is raised.
+        """
+        with self._lock:  # whoever hands something over meanwhile waits
+            if self._open[0]:
+                return False
+            function(**how)
+        return True
+
     def close(self) -> None:
         """Wait for what was handed over already, and end the thread; a later function begins a new one."""
         with self._lock:
@@ -72,28 +86,30 @@ class Worker:
         with self._lock:
             if self._jobs is None:
                 self._jobs = SimpleQueue()
-                self._thread = threading.Thread(
-                    target=_work, args=(self._jobs, self._thread), name=self._name, daemon=True
-                )
+                work = (self._jobs, self._thread, self._open, self._lock)
+                self._thread = threading.Thread(target=_work, args=work, name=self._name, daemon=True)
                 self._thread.start()
                 weakref.finalize(self, self._jobs.put, None)
+            self._open[0] += 1
             self._jobs.put(job)
 
 
-def _work(jobs: SimpleQueue[_Job], former: threading.Thread | None) -> None:
+def _work(jobs: SimpleQueue[_Job], former: threading.Thread | None, open_jobs: list[int], lock: threading.Lock) -> None:
     if former is not None:
         former.join()  # the worker was closed, and what it was handed before may not be done
     del former
     while (job := jobs.get()) is not None:
         function, args, tell = job
+        result, error = None, None
         try:
             result = function(*args)
-        except BaseException as error:  # noqa: BLE001 - whoever waits for it gets it
-            tell(None, error)
-        else:
-            tell(result, None)
-            del result
-        del job, function, args, tell  # nothing of a finished job is held while the thread waits for the next one
+        except BaseException as raised:  # noqa: BLE001 - whoever waits for it gets it
+            error = raised
+        with lock:
+            open_jobs[0] -= 1
+        tell(result, error)
+        # Nothing of a finished job is held while the thread waits for the next one.
+        del job, function, args, tell, result, error
 
 
 def _settle(waiter: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:

@@ -13,6 +13,8 @@ from agentbench.exceptions import CheckpointNotFoundError
 
 
 class PlainBackend:
+    is_local = False
+
     def __init__(self) -> None:
         self.records: dict[str, CheckpointRecord] = {}
         self.parts_of: dict[str, dict[str, str]] = {}
@@ -24,7 +26,13 @@ class PlainBackend:
         return self.generations.get(workflow_name, 0)
 
     def put(
-        self, record: CheckpointRecord, parts: Mapping[str, str], *, generation: int, expected_seq: int | None = None
+        self,
+        record: CheckpointRecord,
+        parts: Mapping[str, str],
+        *,
+        generation: int,
+        expected_seq: int | None = None,
+        patient: bool = True,
     ) -> None:
         chain = record.workflow_name
         if generation != self.generation(chain):
@@ -55,6 +63,9 @@ class PlainBackend:
             found = found[: ids.index(before)]
         found = [replace(each, content="") for each in found if run_id is None or each.run_id == run_id]
         return found if limit is None else found[max(0, len(found) - limit) :]
+
+    def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
+        return self.heads(workflow_name)
 
     def ids(self, workflow_name: str) -> list[str]:
         return [record.checkpoint_id for record in self._chain(workflow_name)]

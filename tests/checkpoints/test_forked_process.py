@@ -41,7 +41,13 @@ class GatedBackend(PlainBackend):
         self.gate: Gate | None = None
 
     def put(
-        self, record: CheckpointRecord, parts: Mapping[str, str], *, generation: int, expected_seq: int | None = None
+        self,
+        record: CheckpointRecord,
+        parts: Mapping[str, str],
+        *,
+        generation: int,
+        expected_seq: int | None = None,
+        patient: bool = True,
     ) -> None:
         if self.gate is not None:
             self.gate.pass_through()

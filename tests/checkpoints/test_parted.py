@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -94,7 +95,7 @@ async def test_a_damaged_head_is_left_out_of_lists_and_hides_no_neighbour(caplog
     for seq in range(1, 4):
         await storage.save(checkpoint(seq))
     found = storage.backend.records["flow-2"]
-    for head in ("{", "[]", '{"format":1}', '{"format":99}', found.head.replace('"iteration":2', '"iteration":"2"')):
+    for head in ("{", "[]", '{"format":1}', '{"format":99}', found.head.replace('"format":1', '"format":"1"')):
         broken = CheckpointRecord("flow-2", "flow", 2, found.timestamp, None, head, found.content)
         storage.backend.records["flow-2"] = broken
         assert [each.checkpoint_id for each in await storage.list_checkpoints(workflow_name="flow")] == [
@@ -106,6 +107,18 @@ async def test_a_damaged_head_is_left_out_of_lists_and_hides_no_neighbour(caplog
         with pytest.raises(WorkflowCheckpointException, match="flow-2"):
             await storage.load("flow-2")
     assert "flow-2" in caplog.text
+
+
+async def test_a_head_that_only_looks_right_is_found_out_when_somebody_looks_into_it() -> None:
+    storage = PlainStorage()
+    await storage.save(checkpoint(1, state={"n": 1}))
+    found = storage.backend.records["flow-1"]
+    broken = found.head.replace('"iteration":1', '"iteration":"1"')
+    storage.backend.records["flow-1"] = replace(found, head=broken)
+    (listed,) = await storage.list_checkpoints(workflow_name="flow")
+    with pytest.raises(WorkflowCheckpointException, match=r"'flow-1' cannot be read\..*iteration"):
+        _ = listed.timestamp
+    assert await storage.list_infos(workflow_name="flow") == []
 
 
 # ----------------------------------------------------------------------------------------------------- what is written
