@@ -36,7 +36,7 @@ def open_storage(target: str | os.PathLike[str], *, create: bool = False) -> Che
     Example:
         ```python
         storage = open_storage("checkpoints/")
-        infos = await list_infos(storage)
+        latest = await storage.get_latest(workflow_name="report")
         ```
     """
     text = os.fspath(target)

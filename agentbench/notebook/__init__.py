@@ -1,8 +1,9 @@
 """What a person sees: graphs, panels, steppers, forms, frames.
 
-Every name is found when it is first touched, so that drawing a graph loads no pandas and a frame no widgets. To add a
-name, enter it in both tables below; a test compares them.
+Every name is found when it is first touched, so that drawing a graph loads no pandas and a frame no widgets.
 """
+
+# A new name is entered in both tables below; a test compares them.
 
 import importlib
 import sys
