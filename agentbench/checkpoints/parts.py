@@ -19,11 +19,10 @@ from __future__ import annotations
 import re
 from binascii import b2a_base64
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
 from operator import is_
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from agentbench._copying import is_atomic, isolate
 from agentbench.exceptions import WorkflowCheckpointException
@@ -87,8 +86,7 @@ class PartReference(str):
 # -------------------------------------------------------------------------------------------------------------- cutting
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """A value cut into parts.
 
     Attributes:
@@ -150,7 +148,7 @@ class ChainMemory:
 class _Runs:
     """A list as it was last written."""
 
-    __slots__ = ("entries", "levels", "spine", "tail", "written_tail")
+    __slots__ = ("entries", "levels", "parts_in_tail", "spine", "tail", "written_tail")
 
     def __init__(self) -> None:
         #: The entries themselves, if they are immutable.
@@ -162,6 +160,7 @@ class _Runs:
         #: JSON of the entries behind the last full run; and the same with ids in the place of parts.
         self.tail: list[str] = []
         self.written_tail: list[str] = []
+        self.parts_in_tail = 0
 
     def cut_back(self, length: int) -> None:
         """Keep only the full runs of the first `length` entries."""
@@ -169,6 +168,7 @@ class _Runs:
         del self.entries[kept * RUN :]
         self.tail.clear()
         self.written_tail.clear()
+        self.parts_in_tail = 0
         self.spine = None
         for level in self.levels:
             del level[kept:]
@@ -256,16 +256,21 @@ class _PartWriter(JsonWriter):
         tail = runs.tail
         if len(tail) + len(texts) < RUN:
             tail.extend(texts)
-            runs.written_tail.extend([text if len(text) <= SHORT else self._kept(text) for text in texts])
+            runs.written_tail.extend(self._shortened(runs, texts))
             return
         tail.extend(texts)
         for at in range(0, len(tail) - RUN + 1, RUN):
             run = [text if len(text) <= LONG else self._part(text) for text in tail[at : at + RUN]]
             runs.levels[0].append(self._kept(f"[{','.join(run)}]"))
         del tail[: len(tail) - len(tail) % RUN]
-        runs.written_tail = [text if len(text) <= SHORT else self._kept(text) for text in tail]
+        runs.parts_in_tail = 0
+        runs.written_tail = self._shortened(runs, tail)
         runs.spine = None
         self._raise_levels(runs.levels)
+
+    def _shortened(self, runs: _Runs, texts: list[str]) -> list[str]:
+        runs.parts_in_tail += sum([len(text) > SHORT for text in texts])
+        return [text if len(text) <= SHORT else self._kept(text) for text in texts]
 
     def _raise_levels(self, levels: list[list[str]]) -> None:
         for height, level in enumerate(levels):  # grows while it is walked through
@@ -276,7 +281,7 @@ class _PartWriter(JsonWriter):
                 levels.append(above)
 
     def _written(self, runs: _Runs) -> str:
-        """The spine, then the entries behind it: ids of parts in a row as one text, others in arrays of their own."""
+        """The spine, then the entries behind it."""
         levels = runs.levels
         if runs.spine is None and levels[0]:
             rest = []
@@ -284,15 +289,12 @@ class _PartWriter(JsonWriter):
                 taken = len(levels[height + 1]) * RUN if height + 1 < len(levels) else 0
                 rest.append(f'"{"".join(level[taken:])}"')
             runs.spine = self._kept(f"[{','.join(rest)}]")
-        groups: list[str] = []
-        for are_parts, group in groupby(zip(runs.tail, runs.written_tail, strict=True), _is_part):
-            forms = [form for _, form in group]
-            groups.append(f'"{"".join(forms)}"' if are_parts else f"[{','.join(forms)}]")
-        if runs.spine is None:
-            if not groups or (len(groups) == 1 and groups[0][0] == "["):
-                return groups[0] if groups else "[]"
-            return self.tagged(_RUNS, f"[null,{','.join(groups)}]")
-        return self.tagged(_RUNS, f'["{runs.spine}"{"".join([f",{group}" for group in groups])}]')
+        tail = _groups(runs)
+        if runs.spine is not None:
+            return self.tagged(_RUNS, f'["{runs.spine}"{"," if tail else ""}{tail}]')
+        if runs.parts_in_tail:
+            return self.tagged(_RUNS, f"[null,{tail}]")
+        return tail or "[]"
 
     def _part(self, text: str) -> str:
         return text if text.startswith(_PART_MARK) else _reference(self._kept(text))
@@ -306,6 +308,22 @@ class _PartWriter(JsonWriter):
 
 def _reference(name: str) -> str:
     return f'{_PART_MARK}{name}"}}'
+
+
+def _groups(runs: _Runs) -> str:
+    """What is behind the last full run: ids of parts in a row as one text, others in arrays of their own."""
+    forms = runs.written_tail
+    if not forms:
+        return ""
+    if runs.parts_in_tail == len(forms):
+        return f'"{"".join(forms)}"'
+    if not runs.parts_in_tail:
+        return f"[{','.join(forms)}]"
+    groups = []
+    for are_parts, group in groupby(zip(runs.tail, forms, strict=True), _is_part):
+        texts = [form for _, form in group]
+        groups.append(f'"{"".join(texts)}"' if are_parts else f"[{','.join(texts)}]")
+    return ",".join(groups)
 
 
 def _is_part(entry: tuple[str, str]) -> bool:

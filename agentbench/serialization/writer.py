@@ -23,6 +23,8 @@ _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _LARGEST_BITS: Final = 4096
 
 _TEXT: Final = frozenset({str})
+#: So few entries are written one by one in the time that it takes to prepare the C encoder.
+_FEW: Final = 6
 _MOST_KEYS: Final = 4096
 
 _quote_ascii: Callable[[str], str] = json.encoder.encode_basestring_ascii
@@ -74,10 +76,12 @@ class JsonWriter:
 
     def write_dict(self, value: dict[Any, Any]) -> str:
         """Write a dictionary."""
+        if not value:
+            return "{}"
         # An object has text keys, none of which would pass for a tag.
         if len(value) > self.longest_dict or TAG in value or not _TEXT.issuperset(map(type, value)):
             return self.write_pairs(value)
-        if _PLAIN.issuperset(map(type, value.values())):
+        if len(value) > _FEW and _PLAIN.issuperset(map(type, value.values())):
             text = _plain_text(value, self.longest_plain)
             if text is not None:
                 return text
@@ -95,7 +99,7 @@ class JsonWriter:
     def write_items(self, items: Iterable[Any]) -> str:
         """Write a JSON array, whatever `write_list` does."""
         items = items if isinstance(items, list) else list(items)
-        if _PLAIN.issuperset(map(type, items)):
+        if len(items) > _FEW and _PLAIN.issuperset(map(type, items)):
             text = _plain_text(items, self.longest_plain)
             if text is not None:
                 return text
