@@ -7,6 +7,8 @@ from typing import Final
 
 #: First byte of a text that was deflated, and of one that would otherwise begin with either of the two. JSON does not.
 _DEFLATED, _PLAIN = b"\x01", b"\x00"
+#: Longer ones are damaged or were planted: a few kilobytes of a file could fill the memory.
+_LONGEST: Final = 1 << 30
 #: Texts shorter than this fit a small window, which takes a third of the time to set up.
 _FITS_SMALL_WINDOW: Final = 4096
 
@@ -44,12 +46,20 @@ def pack(text: str, shortest: int) -> bytes:
 def unpack(data: bytes) -> str:
     """Return the text of which `pack` made the bytes.
 
-    What is damaged beyond that comes back as something else, for whoever reads the text to find out: what it belongs
-    to, and what is to be done, is known there.
+    What is damaged beyond that, or would be longer than 1 GiB, comes back as something else, for whoever reads the
+    text to find out: what it belongs to, and what is to be done, is known there.
     """
     try:
         if data.startswith(_DEFLATED):
-            return zlib.decompress(data[1:], -15).decode("utf-8", "surrogatepass")
+            return _inflated(data[1:]).decode("utf-8", "surrogatepass")
         return data.removeprefix(_PLAIN).decode("utf-8", "surrogatepass")
     except (zlib.error, UnicodeDecodeError, AttributeError):
         return repr(data)
+
+
+def _inflated(data: bytes) -> bytes:
+    inflate = zlib.decompressobj(-15)
+    found = inflate.decompress(data, _LONGEST)
+    if not inflate.eof:
+        raise zlib.error
+    return found

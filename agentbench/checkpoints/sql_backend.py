@@ -104,7 +104,7 @@ class SQLBackend:
             for name, text in texts.items():
                 session.run(statements.add_part, of_chain_id=chain, of_part_id=name, of_text=text)
 
-        self._database.change(write)
+        self._database.change(write, patient=patient)
 
     def _lock(self, session: Session, workflow_name: str) -> tuple[int, int]:
         """Let nobody else change a chain until the transaction ends; return its number and its generation."""

@@ -67,13 +67,15 @@ class Database:
         """
         return self._attempt(work, lambda: False)
 
-    def change(self, work: Callable[[Session], T]) -> T:
+    def change(self, work: Callable[[Session], T], *, patient: bool = True) -> T:
         """Run statements as one transaction: all of them take effect, or none does.
 
         Args:
             work: As with `read`; not called again once the database was told to keep what it did.
+            patient: Wait for other programs that hold an SQLite file; open one that is not open.
 
         Raises:
+            BlockingIOError: That would be needed, and it is not patient. Nothing was changed.
             WorkflowCheckpointException: The tables are of another version.
             OSError: The database cannot be reached or written. Nothing was changed, unless the message says otherwise.
             RuntimeError: It reports anything else; nothing was changed.
@@ -93,7 +95,12 @@ class Database:
                 raise
             return result
 
-        return self._attempt(transact, lambda: is_committing)
+        try:
+            return self._attempt(transact, lambda: is_committing, patient=patient)
+        except TimeoutError as error:
+            if patient:
+                raise
+            raise BlockingIOError(str(error)) from error
 
     def close(self) -> None:
         """Close the connection; a later use opens another one."""
@@ -104,10 +111,19 @@ class Database:
             with suppress(*self._errors):
                 session.close()
 
-    def _attempt(self, work: Callable[[Session], T], is_committing: Callable[[], bool], *, last: bool = False) -> T:
+    def _attempt(
+        self,
+        work: Callable[[Session], T],
+        is_committing: Callable[[], bool],
+        *,
+        patient: bool = True,
+        last: bool = False,
+    ) -> T:
         try:
-            session = self._opened()
+            session = self._opened(patient=patient)
             with session.busy:
+                if self.is_sqlite:
+                    session.wait_at_most(self._patience_s if patient else 0.0)
                 return work(session)
         except self._errors as error:
             is_lost = self._is_lost(error)
@@ -119,13 +135,15 @@ class Database:
                 in_doubt = is_lost and is_committing()
                 made, cause = explained(error, self.is_sqlite, self._secrets, is_lost=is_lost, in_doubt=in_doubt)
                 raise made from cause
-        return self._attempt(work, is_committing, last=True)
+        return self._attempt(work, is_committing, patient=patient, last=True)
 
-    def _opened(self) -> Session:
-        if self._session is not None:
-            if self._session.is_usable():
-                return self._session
-            self.close()
+    def _opened(self, *, patient: bool = True) -> Session:
+        if self._session is not None and self._session.is_usable():
+            return self._session
+        if self.is_sqlite and not patient:
+            message = "the database is not open, and others may hold it while it is opened"
+            raise TimeoutError(message)
+        self.close()
         if self._file is not None:
             create_file(self._file)
         connection = self._engine.connect()

@@ -54,13 +54,25 @@ class Session:
         busy: Held while something runs: a program may end, and so close this, while a thread of it is still at work.
     """
 
-    __slots__ = ("_connection", "_file", "_inode", "_pid", "busy", "cursor", "generation", "is_broken", "raw")
+    __slots__ = (
+        "_connection",
+        "_file",
+        "_inode",
+        "_patience_s",
+        "_pid",
+        "busy",
+        "cursor",
+        "generation",
+        "is_broken",
+        "raw",
+    )
 
     def __init__(self, connection: Connection, file: Path | None) -> None:
         self._connection = connection
         self._file = None if file is None else str(file)
         self._inode = None if self._file is None else _inode(self._file)
         self._pid = os.getpid()
+        self._patience_s: float | None = None
         self.raw = cast("Any", connection.connection.dbapi_connection)
         self.cursor: Any = self.raw.cursor()
         self.generation = 0
@@ -86,6 +98,12 @@ class Session:
         with closing(self.raw.cursor()) as cursor:
             cursor.execute(statement.text, statement.arguments(values))
             yield from cursor
+
+    def wait_at_most(self, patience_s: float) -> None:
+        """Let SQLite wait so long for other programs, from now on."""
+        if patience_s != self._patience_s:
+            self.cursor.execute(f"PRAGMA busy_timeout={int(patience_s * 1000)}").fetchall()
+            self._patience_s = patience_s
 
     def is_usable(self) -> bool:
         """Tell whether this is still a connection of this process, and to what is at the database's place now."""

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentbench.checkpoints import packed_text
 from agentbench.checkpoints.packed_text import decode_name, encode_name, pack, unpack
 
 TEXTS = st.text(st.characters(codec=None))
@@ -38,3 +39,11 @@ def test_what_is_damaged_is_no_json(cut: int) -> None:
     assert not unpack(data[:cut]).startswith('"')
     assert unpack(b'\xff"') == repr(b'\xff"')
     assert decode_name(b"\xff") == repr(b"\xff")
+
+
+def test_what_would_fill_the_memory_is_not_inflated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_text, "_LONGEST", 100_000)
+    largest, bomb = pack('"' + "x" * 99_990 + '"', 0), pack('"' + "x" * 10_000_000 + '"', 0)
+    assert len(unpack(largest)) == 99_992
+    assert not unpack(bomb).startswith('"')
+    assert len(unpack(bomb)) < 1_000_000

@@ -277,6 +277,50 @@ def test_a_database_that_another_program_holds_is_waited_for_and_then_an_error(m
     assert backend.ids("flow") == ["one", "two"]
 
 
+def test_whoever_is_not_patient_is_refused_at_once_while_another_program_writes(make: Make, file: Path) -> None:
+    backend = make(f"sqlite:///{file}?timeout=3600")  # nobody would wait for the end of this test
+    put(backend, record("one"))
+    generation = backend.generation("flow")
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(2):
+            with pytest.raises(BlockingIOError, match="another program holds the database"):
+                backend.put(record("two", 2), {"p" * 28: '"text"'}, generation=generation, patient=False)
+            assert backend.ids("flow") == ["one"]
+        assert backend.parts("flow", ["p" * 28]) == {}
+        other.execute("ROLLBACK")
+        backend.put(record("two", 2), {}, generation=generation, patient=False)
+    assert backend.ids("flow") == ["one", "two"]
+
+
+def test_the_patient_wait_also_after_somebody_was_not(make: Make, file: Path) -> None:
+    backend = make(f"sqlite:///{file}?timeout=3600")
+    put(backend, record("one"))
+    generation = backend.generation("flow")
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(BlockingIOError):
+            backend.put(record("two", 2), {}, generation=generation, patient=False)
+        waiting = threading.Thread(target=lambda: backend.put(record("two", 2), {}, generation=generation))
+        waiting.start()
+        other.execute("ROLLBACK")
+        waiting.join()
+    assert backend._database._opened().cursor.execute("PRAGMA busy_timeout").fetchone() == (3_600_000,)
+    assert backend.ids("flow") == ["one", "two"]
+
+
+def test_what_is_not_open_is_opened_only_by_the_patient(make: Make, file: Path) -> None:
+    backend = make()
+    put(backend, record("one"))
+    generation = backend.generation("flow")
+    backend.close()
+    with pytest.raises(BlockingIOError, match="not open"):
+        backend.put(record("two", 2), {}, generation=generation, patient=False)
+    backend.put(record("two", 2), {}, generation=generation)
+    backend.put(record("three", 3), {}, generation=generation, patient=False)
+    assert backend.ids("flow") == ["one", "two", "three"]
+
+
 def test_a_database_that_others_hold_while_it_is_opened_is_waited_for_too(make: Make, file: Path) -> None:
     file.parent.mkdir(parents=True)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
