@@ -396,10 +396,94 @@ def test_export_goes_to_the_terminal_by_default(folder: Path, shown: Shown) -> N
 def test_an_export_that_fails_leaves_the_old_file(folder: Path, shown: Shown, tmp_path: Path) -> None:
     file = tmp_path / "flow.jsonl"
     file.write_text("old")
-    shown.failure("export", folder, "--workflow", "nobody", "-o", file)
+    shown.failure("export", folder, "--workflow", "nobody", "-o", file, "--force")
     assert file.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["flow.jsonl", "runs"]
-    assert "No such file" in shown.failure("export", folder, "--all", "-o", tmp_path / "absent" / "x")
+
+
+def content_of(path: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in ([path] if path.is_file() else sorted(path.iterdir()))}
+
+
+def test_an_export_never_replaces_the_database_it_reads(folder: Path, shown: Shown, tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy")
+    database = tmp_path / "runs.db"
+    shown("export", folder, "--all", "--to", database)
+    before = content_of(database)
+    (tmp_path / "link").symlink_to(database)
+    os.link(database, tmp_path / "hard")
+    for source in (str(database), f"sqlite:///{database}"):
+        for output in (database, tmp_path / "runs" / ".." / "runs.db", tmp_path / "link", tmp_path / "hard"):
+            assert "it is what is being exported" in shown.failure("export", source, "--all", "-o", output, "--force")
+        for suffix in ("-wal", "-shm", "-journal"):
+            assert "being exported" in shown.failure("export", source, "--all", "-o", f"{database}{suffix}")
+    assert "a database of SQLite" in shown.failure("export", folder, "--all", "-o", database, "--force")
+    assert content_of(database) == before
+    assert len(shown("export", database, "--all").splitlines()) == 4
+
+
+def test_an_export_never_replaces_checkpoints(folder: Path, shown: Shown, tmp_path: Path) -> None:
+    before = content_of(folder)
+    (tmp_path / "link").symlink_to(folder)
+    for output in (folder / "flow-0001.json", folder / "new.jsonl", tmp_path / "link" / "flow-0001.json"):
+        for target in (folder, folder.as_uri()):
+            line = shown.failure("export", target, "--all", "-o", output, "--force")
+            assert repr(str(output)) in line
+            assert "the folder that is being exported" in line
+    keep(tmp_path / "others", [checkpoint("other", 1)])
+    for name in ("other-0001.json", "new.jsonl"):
+        line = shown.failure("export", folder, "--all", "-o", tmp_path / "others" / name, "--force")
+        assert "in a folder of checkpoints" in line
+    single = tmp_path / "copy.json"
+    single.write_bytes((folder / "flow-0001.json").read_bytes())
+    assert "it is a checkpoint" in shown.failure("export", folder, "--all", "-o", single, "--force")
+    assert content_of(folder) == before
+
+
+def test_an_export_replaces_a_file_only_if_told_to(folder: Path, shown: Shown, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("milk, eggs")
+    assert "replace it with --force" in shown.failure("export", folder, "--all", "-o", file)
+    assert file.read_text() == "milk, eggs"
+    shown("export", folder, "--all", "-o", file, "--force")
+    assert len(file.read_text(encoding="utf-8").splitlines()) == 4
+
+
+def test_an_output_that_cannot_be_is_named_as_it_was_written(
+    folder: Path, shown: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    for output, problem in {
+        "absent/x": "'absent/x' cannot be written: there is no folder 'absent'",
+        "sub": "'sub' is a folder",
+        "new/": "'new/' is a folder",
+        os.devnull: f"{os.devnull!r} is no plain file",
+        "x" * 300: f"'{'x' * 300}' cannot be written",
+    }.items():
+        line = shown.failure("export", folder, "--all", "-o", output)
+        assert problem in line
+        assert ".tmp" not in line
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs", "sub"]
+
+
+def test_a_storage_is_not_copied_to_itself(
+    folder: Path, shown: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(folder)
+    before = content_of(folder)
+    for other in (folder, "runs", "runs/", "./runs/../runs", "link", folder.as_uri()):
+        assert "is the same storage as" in shown.failure("export", folder, "--all", "--to", other)
+    assert content_of(folder) == before
+
+
+def test_a_server_is_not_copied_to_itself(folder: Path, shown: Shown, redis_url: str) -> None:
+    pytest.importorskip("redis")
+    shown("export", folder, "--all", "--to", redis_url)
+    line = shown.failure("export", redis_url, "--all", "--to", redis_url.replace("redis://", "redis://me:hunter2@"))
+    assert "is the same storage as" in line
+    assert "hunter2" not in line
 
 
 def test_export_needs_to_know_what(folder: Path, shown: Shown) -> None:

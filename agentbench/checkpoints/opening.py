@@ -64,6 +64,41 @@ def shown_address(target: str | os.PathLike[str]) -> str:
     return re.sub(r"(?<=://).*@", "•••@", text.partition("?")[0], flags=re.DOTALL)
 
 
+def local_path(target: str | os.PathLike[str]) -> str | None:
+    """Return the path of the folder or file that an address names; `None` for a server.
+
+    Raises:
+        WorkflowCheckpointException: It is on another machine.
+    """
+    text = os.fspath(target)
+    scheme = _SCHEME.match(text)
+    if scheme is None:
+        return text
+    name = scheme[1].lower()
+    if name == "file":
+        return _path_of(text)
+    return _path_of_database(text) if name.partition("+")[0] == "sqlite" else None
+
+
+def is_sqlite_file(path: str) -> bool:
+    """Tell whether a file holds a database of SQLite, or is an empty one that is named so.
+
+    Raises:
+        WorkflowCheckpointException: It cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            start = file.read(len(_SQLITE_MAGIC))
+    except OSError as error:
+        msg = f"{path!r} cannot be read: {error.strerror}."
+        raise WorkflowCheckpointException(msg, error) from error
+    return start == _SQLITE_MAGIC or (not start and path.lower().endswith(_SQLITE_SUFFIXES))
+
+
+def _path_of_database(url: str) -> str:
+    return url.partition("://")[2].partition("?")[0].removeprefix("/")
+
+
 def _path_of(url: str) -> str:
     parts = urlsplit(url)
     if parts.netloc not in ("", "localhost"):
@@ -77,7 +112,7 @@ def _open_path(path: str, *, create: bool) -> CheckpointStorage:
     if os.path.isdir(path):
         return _folder(path)
     if os.path.exists(path):
-        if not _is_sqlite(path):
+        if not is_sqlite_file(path):
             msg = f"{path!r} is neither a folder nor a file of SQLite. {_EXPECTED}"
             raise WorkflowCheckpointException(msg)
         return _sql(path, create=create)
@@ -87,27 +122,17 @@ def _open_path(path: str, *, create: bool) -> CheckpointStorage:
 
 
 def _require_database(url: str, *, create: bool) -> None:
-    path = url.partition("://")[2].partition("?")[0].removeprefix("/")
+    path = _path_of_database(url)
     if path in ("", ":memory:"):
         msg = f"{shown_address(url)!r} is a database in memory, which is empty. Name its file: sqlite:///runs.db."
         raise WorkflowCheckpointException(msg)
     if not create and not path.startswith("file:") and not os.path.exists(path):
-        raise _nothing_at(path)
+        raise _nothing_at(shown_address(url))
 
 
 def _nothing_at(path: str) -> WorkflowCheckpointException:
     msg = f"There is nothing at {path!r}, so there are no checkpoints. {_EXPECTED}"
     return WorkflowCheckpointException(msg)
-
-
-def _is_sqlite(path: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            start = file.read(len(_SQLITE_MAGIC))
-    except OSError as error:
-        msg = f"{path!r} cannot be read: {error.strerror}."
-        raise WorkflowCheckpointException(msg, error) from error
-    return start == _SQLITE_MAGIC or (not start and path.lower().endswith(_SQLITE_SUFFIXES))
 
 
 # Each kind is loaded when it is asked for: most programs use one, and two of them need packages of their own.

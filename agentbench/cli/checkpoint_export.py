@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import os
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from typing import TextIO
+from collections.abc import AsyncIterator
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.opening import shown_address
 from agentbench.checkpoints.storage import CheckpointStorage, list_workflow_names
 from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_chain
+from agentbench.cli.checkpoint_output import require_other_place, require_other_storage, written
 from agentbench.cli.checkpoint_text import line
 from agentbench.exceptions import WorkflowCheckpointException
 
@@ -23,11 +20,13 @@ async def export_checkpoints(given: argparse.Namespace) -> int:
     """Write checkpoints to a file, to the terminal, or to another storage."""
     with opened(given.target) as storage:
         if given.to is not None:
+            require_other_place(given.target, given.to)
             with opened(given.to, create=True) as other:
+                require_other_storage(storage, other, source=given.target, target=given.to)
                 count = await _copy(storage, other, given)
             place = shown_address(given.to)
         else:
-            with _written(given.output) as file:
+            with written(given.output, source=given.target, force=given.force) as file:
                 count = 0
                 async for checkpoint in _chosen(storage, given):
                     text = checkpoint.to_json()
@@ -82,20 +81,3 @@ async def _begun(storage: CheckpointStorage, other: CheckpointStorage, name: str
 def _spelled_out(text: str) -> str:
     """The same JSON with signs of ASCII only: nothing acts on a terminal."""
     return json.dumps(json.loads(text), separators=(",", ":"))
-
-
-@contextlib.contextmanager
-def _written(path: str) -> Iterator[TextIO]:
-    """A file for its owner only, which takes its place when it is complete; `-` is the standard output."""
-    if path == "-":
-        yield sys.stdout
-        return
-    folder, name = os.path.split(os.path.abspath(path))
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
-    try:
-        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            yield file
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

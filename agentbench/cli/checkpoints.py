@@ -113,6 +113,7 @@ def _add_export(actions: Commands) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("-o", "--output", default="-", metavar="FILE", help="default: the terminal")
     where.add_argument("--to", metavar="TARGET", help="another storage, made if it is not there")
+    parser.add_argument("--force", action="store_true", help="replace the file of -o if it is there already")
     _add_import(parser)
 
 
