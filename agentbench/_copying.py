@@ -87,6 +87,20 @@ def isolate(value: T) -> T:
     return _copy_part(value, {}, kept.append)  # type: ignore[no-any-return]
 
 
+def isolate_but(value: T, replaced: dict[int, Any]) -> T:
+    """Return a copy like `isolate`, with some objects replaced.
+
+    Args:
+        value: Anything.
+        replaced: What takes the place of mutable objects within the value, by their `id`.
+
+    Raises:
+        Exception: As `isolate`.
+    """
+    kept: list[object] = []
+    return _copy_part(value, {**replaced}, kept.append)  # type: ignore[no-any-return]
+
+
 def isolate_or_same(value: T) -> T:
     """Return `isolate(value)`, or `value` itself where it cannot be copied.
 

@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from types import MemberDescriptorType
 from typing import Any
 
-from agentbench._copying import is_atomic, isolate
+from agentbench._copying import is_atomic, isolate, isolate_but
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.grown_list import GrownList, GrowthLogs
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
 from agentbench.checkpoints.storage import checkpoint_order, require_head, require_keep, select_infos
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 
 _DEEPEST_PATH = 20
+_NOTHING: dict[int, GrownList] = {}
 
 
 class InMemoryCheckpointStorage:
@@ -34,6 +36,7 @@ class InMemoryCheckpointStorage:
     def __init__(self) -> None:
         self._entries: dict[CheckpointID, _Entry] = {}
         self._chains: dict[str, _Chain] = {}
+        self._logs: dict[str, GrowthLogs] = {}
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -43,7 +46,7 @@ class InMemoryCheckpointStorage:
         return {"_entries": self._entries, "_chains": self._chains}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._entries, self._chains = state["_entries"], state["_chains"]
+        self._entries, self._chains, self._logs = state["_entries"], state["_chains"], {}
         self._lock = threading.Lock()
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
@@ -158,7 +161,9 @@ class InMemoryCheckpointStorage:
         head = self._head_of(checkpoint.workflow_name)
         kept = None if head is None else head.checkpoint.metadata.get(GRAPH_SIGNATURE)
         signature = checkpoint.metadata.get(GRAPH_SIGNATURE)
-        return _Entry(_copied(checkpoint, kept if type(signature) is dict and signature == kept else None))
+        with self._lock:
+            grown = self._logs.setdefault(checkpoint.workflow_name, GrowthLogs()).note(checkpoint.state)
+        return _Entry(_copied(checkpoint, kept if type(signature) is dict and signature == kept else None, grown))
 
     def _put(self, entry: _Entry) -> None:
         checkpoint = entry.checkpoint
@@ -174,6 +179,7 @@ class InMemoryCheckpointStorage:
         chain.remove(entry)
         if not chain.entries:
             del self._chains[entry.checkpoint.workflow_name]
+            self._logs.pop(entry.checkpoint.workflow_name, None)
         return True
 
     def _remove_all(self, entries: list[_Entry]) -> int:
@@ -224,13 +230,17 @@ class _Chain:
 # --------------------------------------------------------------------------------------------------------------- copies
 
 
-def _copied(checkpoint: WorkflowCheckpoint, signature: dict[str, Any] | None = None) -> WorkflowCheckpoint:
-    """Copy a checkpoint, with `signature` in the place of an equal one of its own, if given."""
+def _copied(
+    checkpoint: WorkflowCheckpoint,
+    signature: dict[str, Any] | None = None,
+    grown: dict[int, GrownList] = _NOTHING,
+) -> WorkflowCheckpoint:
+    """Copy a checkpoint, with `signature` in the place of its own equal one, and `grown` in that of long lists."""
     content = checkpoint.to_dict()
     if signature is not None:
         content["metadata"] = {**checkpoint.metadata, GRAPH_SIGNATURE: None}
     try:
-        duplicate = WorkflowCheckpoint(**isolate(content))
+        duplicate = WorkflowCheckpoint(**isolate_but(content, grown))
     except Exception as error:
         path, part = _find_uncopyable(checkpoint)
         message = (
