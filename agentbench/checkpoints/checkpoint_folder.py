@@ -63,20 +63,38 @@ class CheckpointFolder:
         """Keep all other writers out.
 
         Raises:
+            WorkflowCheckpointException: As with `begin_writing`.
+        """
+        self.begin_writing()
+        try:
+            yield
+        finally:
+            self.lock.release()
+
+    def begin_writing(self, *, patient: bool = True) -> None:
+        """Keep all other writers out, until the lock is released.
+
+        Args:
+            patient: Wait for another writer.
+
+        Raises:
+            BlockingIOError: Another one is writing, and it was not to wait.
             WorkflowCheckpointException: The folder is gone, cannot be written to, or another writer does not end.
         """
         try:
-            self.lock.acquire()
+            self.lock.acquire(patient=patient)
+        except BlockingIOError:
+            raise
         except OSError as error:
             self.require()
             reason = f"cannot be written to ({error.strerror})"
             raise self._unusable(reason) from error
-        try:
-            if not self._is_tidy:
+        if not self._is_tidy:
+            try:
                 self._tidy()
-            yield
-        finally:
-            self.lock.release()
+            except BaseException:
+                self.lock.release()
+                raise
 
     @contextmanager
     def writing_if_idle(self) -> Iterator[bool]:

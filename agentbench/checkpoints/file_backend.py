@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.checkpoint_folder import CheckpointFolder
 from agentbench.checkpoints.file_index import FolderIndex
-from agentbench.checkpoints.file_names import manifest_name, pack_name
+from agentbench.checkpoints.file_names import SUFFIX, manifest_name, pack_name
 from agentbench.checkpoints.manifest import (
     LARGEST_MANIFEST,
     ManifestEntry,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _INDEX, _LOCK = ".agentbench.index", ".agentbench.lock"
+_SUFFIX_LENGTH = len(SUFFIX)
 _OPEN_PACKS = 32
 _WORTH_KEEPING = 32
 """After how many manifests that had to be read the log is written anew, for the next one who asks."""
@@ -95,36 +96,45 @@ class FileBackend:
     ) -> None:
         """See `StorageBackend.put`."""
         name = manifest_name(record.checkpoint_id)
-        chain, is_whole = record.workflow_name, isinstance(record, WholeRecord)
-        with self._folder.writing():
-            self._index.follow()
+        self._folder.begin_writing(patient=patient)
+        try:
+            index, chain = self._index, record.workflow_name
+            index.follow()
             pack = self._pack(chain)
             pack.follow()
+            is_whole = isinstance(record, WholeRecord)
             if not is_whole and pack.generation != generation and not self._begin(pack, chain, generation):
                 raise StalePartsError
             if expected_seq is not None:
                 require_head(chain, self._head_seq(chain), expected_seq)
-            self._refuse_another(name, record.checkpoint_id)
-            saved = self._index.next_saved(time.time_ns())
+            path = self._folder.path_of(name)
+            # Ids may differ where names of files do not; most names are new.
+            if index.find(name) is None and os.access(path, os.F_OK):
+                _refuse_another(path, record.checkpoint_id)
+            saved = index.next_saved(time.time_ns())
             manifest = record.content.encode() if is_whole else write_manifest(record, saved)
             if len(manifest) > LARGEST_MANIFEST:
                 raise _too_large(record, len(manifest))
             pack.append(parts)
-            status = write_private(self._folder.path_of(name), manifest, fsync=self._fsync)
-            entry = ManifestEntry(
-                name,
-                status.st_size,
-                status.st_mtime_ns,
-                chain,
-                record.seq,
-                record.timestamp,
-                record.run_id,
-                status.st_mtime_ns if is_whole else saved,
-                is_whole,
+            status = write_private(path, manifest, fsync=self._fsync)
+            changed = status.st_mtime_ns
+            index.add(
+                ManifestEntry(
+                    name,
+                    status.st_size,
+                    changed,
+                    chain,
+                    record.seq,
+                    record.timestamp,
+                    changed if is_whole else saved,
+                    record.run_id,
+                    is_whole,
+                )
             )
-            self._index.add(entry)
             if not is_whole:
-                self._index.heads[name] = record.head
+                index.heads[name] = record.head
+        finally:
+            self._folder.lock.release()
 
     @contextmanager
     def trusting_log(self) -> Iterator[None]:
@@ -181,27 +191,6 @@ class FileBackend:
             self._index.scan()
             entries = self._index.chain(workflow_name)
         return entries[-1].seq if entries else 0
-
-    def _refuse_another(self, name: str, checkpoint_id: str) -> None:
-        """Refuse to replace a file that holds another checkpoint: ids may differ where names of files do not."""
-        path = self._folder.path_of(name)
-        if self._index.find(name) is not None or not os.path.lexists(path):
-            return
-        if os.path.isdir(path):
-            message = (
-                f"Checkpoint {checkpoint_id!r} cannot be saved: {path!r} is a folder. Remove it, or use another id."
-            )
-            raise WorkflowCheckpointException(message)
-        try:
-            read_manifest(path)
-        except UnreadableManifestError as error:
-            if error.holds is not None:
-                message = (
-                    f"Checkpoint {checkpoint_id!r} cannot be saved: {path!r} holds the checkpoint {error.holds!r}. "
-                    "Expected ids that differ by more than upper and lower case, which the file system may not tell "
-                    "apart; remove the file if it is a stray copy."
-                )
-                raise WorkflowCheckpointException(message) from error
 
     def _unlink(self, workflow_name: str, names: Iterable[str]) -> int:
         gone = []
@@ -267,6 +256,8 @@ class FileBackend:
             if record is not None and found == entries[-1]:
                 if found.is_reference:
                     record = self._described(path, record)
+                else:
+                    self._index.heads[found.name] = record.head
                 break
             self._index.look_again(entries[-1].name)
         else:
@@ -307,8 +298,27 @@ class FileBackend:
         return records
 
     def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
-        """See `StorageBackend`: heads are no dearer here."""
-        return self.heads(workflow_name)
+        """See `StorageBackend.outlines`: known without a look into files that are as they were when they were read."""
+        self._scan()
+        problems = list(self._index.problems.values())
+        records = []
+        for entry in self._index.chain(workflow_name):
+            name, _, _, chain, seq, timestamp, _, run_id, is_reference = entry
+            if not is_reference:
+                records.append(CheckpointRecord(name[:-_SUFFIX_LENGTH], chain, seq, timestamp, run_id, ""))
+                continue
+            try:
+                whole = self._head(entry)
+            except UnreadableManifestError as error:
+                problems.append(error)
+                continue
+            if whole is None:  # changed since the listing, or the log was wrong
+                self._index.look_again(name)
+                return self.outlines(workflow_name)
+            records.append(whole)
+        if problems:
+            _warn(problems)
+        return records
 
     def ids(self, workflow_name: str) -> list[str]:
         """See `StorageBackend.ids`."""
@@ -404,6 +414,23 @@ def _place(entries: Sequence[ManifestEntry], checkpoint_id: str) -> int:
         if entry.checkpoint_id == checkpoint_id:
             return at
     raise CheckpointNotFoundError(checkpoint_id)
+
+
+def _refuse_another(path: str, checkpoint_id: str) -> None:
+    """Refuse to replace a file that holds another checkpoint."""
+    if os.path.isdir(path):
+        message = f"Checkpoint {checkpoint_id!r} cannot be saved: {path!r} is a folder. Remove it, or use another id."
+        raise WorkflowCheckpointException(message)
+    try:
+        read_manifest(path)
+    except UnreadableManifestError as error:
+        if error.holds is not None:
+            message = (
+                f"Checkpoint {checkpoint_id!r} cannot be saved: {path!r} holds the checkpoint {error.holds!r}. "
+                "Expected ids that differ by more than upper and lower case, which the file system may not tell "
+                "apart; remove the file if it is a stray copy."
+            )
+            raise WorkflowCheckpointException(message) from error
 
 
 def _too_large(record: CheckpointRecord, size: int) -> WorkflowCheckpointException:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import os
 import stat
-import zlib
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
+from zlib import crc32
 
 from agentbench.checkpoints.backend import CheckpointRecord
 from agentbench.checkpoints.file_names import SUFFIX
@@ -23,14 +23,10 @@ from agentbench.checkpoints.line_file import LineFile
 from agentbench.checkpoints.manifest import ManifestEntry, UnreadableManifestError, read_manifest
 from agentbench.serialization.writer import quote
 
-_order = attrgetter("order")
+_order = itemgetter(slice(4, 7))  # as `ManifestEntry.order`, and quicker
 _SPARE_LINES = 256
 """How many lines of the log may be out of date, besides as many as count, before it is written anew."""
-_KINDS = {(str,)} | {
-    (str, int, int, str, int, str, run_id, int, *is_reference)
-    for run_id in (str, type(None))
-    for is_reference in ((), (bool,))
-}
+_KINDS = {(str,)} | {(str, int, int, str, int, str, int, run_id, bool) for run_id in (str, type(None))}
 
 
 class FolderIndex:
@@ -49,6 +45,7 @@ class FolderIndex:
         self.problems: dict[str, UnreadableManifestError] = {}
         self.heads: dict[str, str | CheckpointRecord] = {}
         self._folder = folder
+        self._start = os.path.join(folder, "")
         self._log = LineFile(path)
         self._log_lines = 0
         self._log_is_whole = False
@@ -100,22 +97,22 @@ class FolderIndex:
             OSError: The folder cannot be read.
         """
         self._follow_log()  # before the listing: files are there before the log tells of them
-        with os.scandir(self._folder) as found:
-            files = {each.name: each for each in found if each.name.endswith(SUFFIX)}
-        for name in [*(self._entries.keys() - files.keys()), *(self.problems.keys() - files.keys())]:
+        entries = self._entries
+        names = dict.fromkeys(name for name in os.listdir(self._folder) if name.endswith(SUFFIX)).keys()
+        for name in [*(entries.keys() - names), *(self.problems.keys() - names)]:
             self._forget(name)
         n_read = 0
-        for name, file in files.items():
-            if only_names and name in self._entries:
-                continue
-            n_read += self._check(name, file)
+        for name in names:
+            entry = entries.get(name)
+            if entry is None or not (only_names or self.is_current(entry)):
+                n_read += self._check(name)
         self._was_scanned = True
         return n_read
 
     def is_current(self, entry: ManifestEntry) -> bool:
         """Whether the file is still as the entry says."""
         try:
-            status = os.lstat(os.path.join(self._folder, entry.name))
+            status = os.lstat(self._start + entry.name)
         except FileNotFoundError:
             return False
         return stat.S_ISREG(status.st_mode) and entry[1:3] == (status.st_size, status.st_mtime_ns)
@@ -139,10 +136,10 @@ class FolderIndex:
         self._forget(name)
         self._read(name, (-1, -1))
 
-    def _check(self, name: str, file: os.DirEntry[str]) -> bool:
+    def _check(self, name: str) -> bool:
         """Read a file if it is not known as it is now."""
         try:
-            status = file.stat(follow_symlinks=False)
+            status = os.lstat(self._start + name)
         except FileNotFoundError:
             self._forget(name)
             return False
@@ -159,7 +156,7 @@ class FolderIndex:
 
     def _read(self, name: str, seen: tuple[int, int]) -> None:
         try:
-            self._note(read_manifest(os.path.join(self._folder, name))[0])
+            self._note(read_manifest(self._start + name)[0])
         except FileNotFoundError:
             pass
         except UnreadableManifestError as error:
@@ -170,14 +167,14 @@ class FolderIndex:
     def add(self, entry: ManifestEntry) -> None:
         """Note what was just saved."""
         self._note(entry)
-        self._append([entry])
+        self._append(_line_of(entry), 1)
 
     def remove(self, names: Iterable[str]) -> None:
         """Note what was just removed."""
         gone = list(names)
         for name in gone:
             self._forget(name)
-        self._append([[name] for name in gone])
+        self._append(b"".join(_checked(f"[{quote(name)}]") for name in gone), len(gone))
 
     def rewrite(self) -> None:
         """Write the log anew, with what counts."""
@@ -191,14 +188,14 @@ class FolderIndex:
         """Let go of the log; what is known is kept."""
         self._log.close()
 
-    def _append(self, items: list[Any]) -> None:
+    def _append(self, lines: bytes, n_lines: int) -> None:
         if not self._log.is_there or self._log_lines > 2 * len(self._entries) + _SPARE_LINES:
             self._log_is_whole = False
             self.rewrite()
             return
         try:
-            self._log.append(b"".join(map(_line_of, items)))
-            self._log_lines += len(items)
+            self._log.append(lines)
+            self._log_lines += n_lines
         except OSError:  # it is only a cache; without it the others look at the folder
             self._log_is_whole = False
             self._log.close()
@@ -215,23 +212,39 @@ class FolderIndex:
         if anew:
             self._log_lines = 0
         if lines:
-            for item in _items_of(lines):
-                self._log_lines += 1
-                if len(item) > 1:
-                    self._note(ManifestEntry(*item))
-                else:
-                    self._forget(item[0])
+            items = _items_of(lines)
+            self._log_lines += len(items)
+            if self._entries or self.problems or not self._note_all(items):
+                for item in items:
+                    if len(item) > 1:
+                        self._note(ManifestEntry(*item))
+                    else:
+                        self._forget(item[0])
         self._log_is_whole = self._log.is_there
         return not anew
 
+    def _note_all(self, items: list[Any]) -> bool:
+        """Take over what a whole log tells where nothing is known yet, unless it tells of one file more than once."""
+        entries = {item[0]: ManifestEntry(*item) for item in items if len(item) > 1}
+        if len(entries) < len(items):
+            return False
+        self._entries = entries
+        for entry in entries.values():
+            self._chains.setdefault(entry[3], []).append(entry)
+            self._newest_saved = max(self._newest_saved, entry[6])
+        for chain in self._chains.values():
+            chain.sort(key=_order)
+        return True
+
     def _note(self, entry: ManifestEntry) -> None:
-        if self._entries.get(entry.name) == entry:
-            return
-        if entry.name in self._entries or entry.name in self.problems:
-            self._forget(entry.name)
-        self._entries[entry.name] = entry
+        name = entry.name
+        if name in self._entries or name in self.problems:
+            if self._entries.get(name) == entry:
+                return
+            self._forget(name)
+        self._entries[name] = entry
         chain = self._chains.setdefault(entry.workflow_name, [])
-        if chain and entry.order < chain[-1].order:
+        if chain and entry[4:7] < chain[-1][4:7]:
             insort(chain, entry, key=_order)
         else:
             chain.append(entry)
@@ -256,27 +269,25 @@ class FolderIndex:
 # ------------------------------------------------------------------------------------------------------------ the log
 
 
-def _line_of(item: Any) -> bytes:
-    text = f"[{quote(item[0])}]"
-    if isinstance(item, ManifestEntry):
-        run_id = "null" if item.run_id is None else quote(item.run_id)
-        text = (
-            f"[{quote(item.name)},{item.size},{item.mtime_ns},{quote(item.workflow_name)},{item.seq},"
-            f"{quote(item.timestamp)},{run_id},{item.saved}{',true' if item.is_reference else ''}]"
-        )
+def _line_of(entry: ManifestEntry) -> bytes:
+    name, size, mtime_ns, chain, seq, timestamp, saved, run_id, is_reference = entry
+    run = "null" if run_id is None else quote(run_id)
+    return _checked(
+        f"[{quote(name)},{size},{mtime_ns},{quote(chain)},{seq},{quote(timestamp)},{saved},{run},"
+        f"{'true' if is_reference else 'false'}]"
+    )
+
+
+def _checked(text: str) -> bytes:
     line = text.encode()
-    return b"%08x %b\n" % (zlib.crc32(line), line)
+    return b"%08x %b\n" % (crc32(line), line)
 
 
-def _items_of(lines: bytes) -> Iterator[Any]:
+def _items_of(lines: bytes) -> list[Any]:
     """Read lines of the log, all together because that is faster; those that are damaged are left out."""
-    texts = [line[9:] for line in lines.split(b"\n") if line[:8] == b"%08x" % zlib.crc32(line[9:])]
+    texts = [text for line in lines.split(b"\n") if line[:8] == b"%08x" % crc32(text := line[9:])]
     try:
-        items = json.loads(b"[" + b",".join(texts) + b"]")
+        items: list[Any] = json.loads(b"[%b]" % b",".join(texts))
     except (ValueError, RecursionError):
-        return iter(())
-    return (item for item in items if _is_item(item))
-
-
-def _is_item(item: Any) -> bool:
-    return isinstance(item, list) and tuple(map(type, item)) in _KINDS
+        return []
+    return [item for item in items if type(item) is list and tuple(map(type, item)) in _KINDS]

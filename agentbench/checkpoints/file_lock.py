@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -32,15 +33,21 @@ class FolderLock:
     def __del__(self) -> None:
         self.close()
 
-    def acquire(self) -> None:
-        """Wait for the lock.
+    def acquire(self, *, patient: bool = True) -> None:
+        """Take the lock.
+
+        Args:
+            patient: Wait for another writer.
 
         Raises:
+            BlockingIOError: Another one has it, and it was not to wait.
             OSError: There is no such folder, or it cannot be written to.
             WorkflowCheckpointException: Another process has held the lock for too long.
         """
         if self.attempt():
             return
+        if not patient:
+            raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK), self.path)
         deadline, pause_s = time.monotonic() + self._patience_s, 0.0005
         while time.monotonic() < deadline:
             time.sleep(pause_s)
@@ -59,13 +66,14 @@ class FolderLock:
         Raises:
             OSError: There is no such folder, or it cannot be written to.
         """
-        if self._descriptor < 0 or self._pid != os.getpid():  # a forked process would share the lock of its parent
-            self._open()
-        if not _try_lock(self._descriptor):
-            return False
-        if self._is_current():
-            return True
-        self.close()  # somebody removed the file, perhaps the folder: a lock on it keeps nobody out
+        for _ in range(2):
+            if self._descriptor < 0 or self._pid != os.getpid():  # a forked process would share the lock of its parent
+                self._open()
+            if not _try_lock(self._descriptor):
+                return False
+            if self._is_current():
+                return True
+            self.close()  # somebody removed the file, perhaps the folder: a lock on it keeps nobody out
         return False
 
     def release(self) -> None:

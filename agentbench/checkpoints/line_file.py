@@ -55,18 +55,17 @@ class LineFile:
             anew = self.is_there
             self.close()
             return anew, 0, b""
-        anew = (status.st_dev, status.st_ino) != self._identity or not self.is_there or status.st_size < self._end
+        size, start = status.st_size, self._end
+        anew = size < start or (status.st_dev, status.st_ino) != self._identity or self._descriptor < 0
         if anew:
-            self._open()
-            status = os.fstat(self._descriptor)
-        start = self._end
+            size, start = self._open().st_size, 0
         self._is_torn = False
-        if status.st_size == start:
+        if size == start:
             return anew, start, b""
-        lines = read_at(self._descriptor, start, status.st_size - start)
+        lines = read_at(self._descriptor, start, size - start)
         lines = lines[: lines.rfind(b"\n") + 1]
         self._end = start + len(lines)
-        self._is_torn = self._end != status.st_size
+        self._is_torn = self._end != size
         return anew, start, lines
 
     def append(self, lines: bytes) -> int:
@@ -108,7 +107,7 @@ class LineFile:
         if descriptor >= 0:
             os.close(descriptor)
 
-    def _open(self) -> None:
+    def _open(self) -> os.stat_result:
         self.close()
         try:
             self._descriptor = open_private(self.path, os.O_RDWR | os.O_APPEND)
@@ -116,3 +115,4 @@ class LineFile:
             self._descriptor = open_private(self.path, os.O_RDONLY)
         status = os.fstat(self._descriptor)
         self._identity = (status.st_dev, status.st_ino)
+        return status

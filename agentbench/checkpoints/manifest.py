@@ -35,8 +35,8 @@ class ManifestEntry(NamedTuple):
         workflow_name: The chain.
         seq: First sort key.
         timestamp: Second one.
-        run_id: The run that wrote it.
         saved: Third sort key: nanoseconds, rising in the folder.
+        run_id: The run that wrote it.
         is_reference: Whether it is a whole checkpoint in the pickled format.
     """
 
@@ -46,8 +46,8 @@ class ManifestEntry(NamedTuple):
     workflow_name: str
     seq: int
     timestamp: str
-    run_id: str | None
     saved: int
+    run_id: str | None
     is_reference: bool = False
 
     @property
@@ -58,7 +58,7 @@ class ManifestEntry(NamedTuple):
     @property
     def order(self) -> tuple[int, str, int]:
         """Sort key along a chain."""
-        return self.seq, self.timestamp, self.saved
+        return self[4:7]
 
 
 class UnreadableManifestError(WorkflowCheckpointException):
@@ -132,7 +132,7 @@ def read_manifest(path: str) -> tuple[ManifestEntry, CheckpointRecord]:
             raise _misnamed(path, fields["id"])
     except (KeyError, TypeError) as error:
         raise UnreadableManifestError(path, "fields are missing in its first line") from error
-    entry = ManifestEntry(*known, chain, seq, timestamp, run_id, saved)
+    entry = ManifestEntry(*known, chain, seq, timestamp, saved, run_id)
     return entry, _record_of(entry, head, content)
 
 
@@ -179,7 +179,7 @@ def _read_reference(path: str, data: bytes, known: tuple[str, int, int]) -> Mani
         raise UnreadableManifestError(path, "its fields are of other types than was expected")
     if found["checkpoint_id"] != known[0].removesuffix(SUFFIX):
         raise _misnamed(path, found["checkpoint_id"])
-    return ManifestEntry(*known, chain, seq, timestamp, run_id, known[2], is_reference=True)
+    return ManifestEntry(*known, chain, seq, timestamp, known[2], run_id, is_reference=True)
 
 
 def _misnamed(path: str, checkpoint_id: Any) -> UnreadableManifestError:

@@ -74,14 +74,15 @@ class PartsPack:
             OSError: Not all of them could be written. Those that were stay, which does no harm.
         """
         places = self._places
-        lines = [
-            f"{each} {text}\n".encode()
-            for each, text in parts.items()
-            if each not in places or self._text(each) != text  # damaged on the disk
-        ]
+        lines: dict[str, bytes] = {}
+        for each, text in parts.items():
+            if each not in places or self._text(each) != text:  # damaged on the disk
+                lines[each] = f"{each} {text}\n".encode()
         if lines:
-            added = b"".join(lines)
-            self._note(added, self._file.append(added))
+            start = self._file.append(b"".join(lines.values()))
+            for each, line in lines.items():
+                places[each] = (start + _ID_LENGTH + 1, len(line) - _ID_LENGTH - 2)
+                start += len(line)
 
     def start_over(self, generation: int, live: Collection[str] | None = None) -> None:
         """Put a pack of another generation in place of this one.
@@ -136,13 +137,13 @@ class PartsPack:
         return self._file.read(*self._places[part_id]).decode(errors="replace")
 
     def _note(self, lines: bytes, start: int) -> None:
-        places = self._places
-        for line in lines.split(b"\n"):
-            length = len(line)
-            if length > _ID_LENGTH and line[_ID_LENGTH] == 32:
-                part_id = line[:_ID_LENGTH].decode("latin-1")
-                places[part_id] = (start + _ID_LENGTH + 1, length - _ID_LENGTH - 1)
-            start += length + 1
+        places, find = self._places, lines.find
+        at = 0
+        while (end := find(b"\n", at)) >= 0:
+            text = at + _ID_LENGTH + 1
+            if text <= end and lines[text - 1] == 32:
+                places[lines[at : text - 1].decode("latin-1")] = (start + text, end - text)
+            at = end + 1
 
 
 def new_generation() -> int:

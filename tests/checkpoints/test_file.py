@@ -316,13 +316,13 @@ async def test_with_keep_last_a_save_looks_at_no_other_chain(open_storage, monke
         await storage.save(WorkflowCheckpoint("another", "hash", metadata={"seq": seq}))
         await storage.save(checkpoint(seq))
     looks = []
-    scandir = os.scandir
+    listdir = os.listdir
 
     def look(path):
         looks.append(path)
-        return scandir(path)
+        return listdir(path)
 
-    monkeypatch.setattr(os, "scandir", look)
+    monkeypatch.setattr(os, "listdir", look)
     await storage.save(checkpoint(10))
     assert looks == []
     assert await storage.list_checkpoint_ids(workflow_name=FLOW) == ["cp9", "cp10"]

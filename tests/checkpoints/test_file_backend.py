@@ -16,6 +16,7 @@ from agentbench.checkpoints.file_backend import FileBackend
 from agentbench.checkpoints.file_index import FolderIndex
 from agentbench.checkpoints.file_lock import FolderLock
 from agentbench.checkpoints.file_names import pack_name
+from agentbench.checkpoints.manifest import read_manifest
 from agentbench.checkpoints.parts import part_id
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
 
@@ -48,6 +49,14 @@ def run_here(function, *args):
 
 def bare(kept):
     return replace(kept, content="")
+
+
+def outline(kept):
+    return replace(kept, head="", content="")
+
+
+def contents_of(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
 @pytest.fixture
@@ -174,6 +183,29 @@ def test_heads_are_chosen_by_run_place_and_number(backend):
     assert backend.heads(CHAIN, run_id="run1", before="cp5", limit=1) == [saved[2]]
     with pytest.raises(CheckpointNotFoundError, match="nobody"):
         backend.heads(CHAIN, before="nobody")
+
+
+def test_outlines_are_told_without_a_look_into_files_that_are_as_they_were(backend, make, tmp_path, monkeypatch):
+    saved = [save(backend, f"cp{n}", n) for n in range(1, 30)]
+    other = make(str(tmp_path / "other"))
+    copied = save(other, "copied", 7, run_id=None)
+    exchanged = save(other, "cp3", 3, run_id="of another run")
+    for name in ("copied.json", "cp3.json"):
+        shutil.copy(os.path.join(other._folder.path, name), backend._folder.path)
+    os.unlink(os.path.join(backend._folder.path, "cp1.json"))
+    read = []
+
+    def counted(path):
+        read.append(os.path.basename(path))
+        return read_manifest(path)
+
+    monkeypatch.setattr("agentbench.checkpoints.file_index.read_manifest", counted)
+    monkeypatch.setattr("agentbench.checkpoints.file_backend.read_manifest", counted)
+    expected = [saved[1], exchanged, *saved[3:7], copied, *saved[7:]]
+    for each in (make(), backend):
+        read.clear()
+        assert each.outlines(CHAIN) == [outline(kept) for kept in expected]
+        assert sorted(read) == ["copied.json", "cp3.json"]
 
 
 def test_it_goes_on_after_it_was_closed(backend):
@@ -423,6 +455,45 @@ def test_a_writer_that_never_ends_is_named_instead_of_waited_for(backend, folder
         holder.release()
         holder.close()
     save(backend, "two", 2)
+
+
+HOLD = """
+import sys
+from agentbench.checkpoints.file_lock import FolderLock
+lock = FolderLock(sys.argv[1])
+lock.acquire()
+print("held", flush=True)
+sys.stdin.readline()
+lock.release()
+"""
+
+
+def test_who_is_not_to_wait_for_another_process_is_told_at_once_and_nothing_is_changed(backend, folder):
+    one = save(backend, "one", 1, "a")
+    generation, files = backend.generation(CHAIN), contents_of(folder)
+    two, parts = record("two", 2, parts=parts_of("b")), parts_of("b")
+    command = [sys.executable, "-c", HOLD, os.path.join(folder, ".agentbench.lock")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(BlockingIOError):
+            backend.put(two, parts, generation=generation, expected_seq=1, patient=False)
+        assert contents_of(folder) == files
+        assert backend.heads(CHAIN) == [bare(one)]
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+        backend.put(two, parts, generation=generation, expected_seq=1)  # waits for it
+    assert backend.heads(CHAIN) == [bare(one), bare(two)]
+    backend.put(record("three", 3), {}, generation=generation, patient=False)
+    assert backend.ids(CHAIN) == ["one", "two", "three"]
+
+
+def test_a_lock_that_somebody_removed_keeps_nobody_waiting(backend, folder):
+    save(backend, "one", 1)
+    generation = backend.generation(CHAIN)
+    os.unlink(os.path.join(folder, ".agentbench.lock"))
+    backend.put(record("two", 2), {}, generation=generation, patient=False)
+    assert backend.ids(CHAIN) == ["one", "two"]
 
 
 def fill_up(folder):

@@ -430,7 +430,7 @@ def test_whatever_happens_to_a_file_what_is_loaded_is_what_was_saved(
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     storage = FileCheckpointStorage(folder)
     try:
-        asyncio.run(judge(storage, saved, path))
+        asyncio.run(judge(storage, saved, path, may_be_listed=keeps_time))
     finally:
         storage.close()
         shutil.rmtree(folder)
@@ -445,7 +445,7 @@ async def error_of(storage, saved):
     return None
 
 
-async def judge(storage, saved, path):
+async def judge(storage, saved, path, *, may_be_listed):
     is_pack = path.suffix == ".parts"
     lost = set()
     for checkpoint_id, expected in saved.items():
@@ -455,10 +455,15 @@ async def judge(storage, saved, path):
             assert is_pack or path.stem == checkpoint_id
             lost.add(checkpoint_id)
     listed = await storage.list_checkpoints(workflow_name=FLOW)
-    assert [each.checkpoint_id for each in listed] == [each for each in saved if is_pack or each not in lost]
+    found = [each.checkpoint_id for each in listed]
+    hidden = set() if is_pack else lost - set(found) if may_be_listed else lost
+    assert found == [each for each in saved if each not in hidden]
     for each in listed:
         if each.checkpoint_id not in lost:
             assert each == saved[each.checkpoint_id]
+        else:
+            with pytest.raises(WorkflowCheckpointException, match=repr(each.checkpoint_id)):
+                each.state  # noqa: B018
     new = checkpoint(20)
     await storage.save(new)
     assert await storage.load("cp20") == new
