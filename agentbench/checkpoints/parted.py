@@ -78,6 +78,8 @@ class PartedStorage:
             require_keep(keep_last)
         self._backend = backend
         self._keep_last = keep_last
+        #: Removing older checkpoints takes its time now and then, and waits for other writers.
+        self._is_quick = backend.is_local and keep_last is None
         self._unswept: dict[str, int] = {}
         self._begin_anew()
         _STORAGES.add(self)
@@ -261,7 +263,7 @@ class PartedStorage:
             put = partial(self._put, memory, record, parts, expected_seq)
             if self._away > 0:
                 self._away -= 1
-            elif self._backend.is_local and len(record.content) + sum(map(len, parts.values())) <= _SMALL:
+            elif self._is_quick and len(record.content) + sum(map(len, parts.values())) <= _SMALL:
                 began = time.perf_counter()
                 try:
                     if self._worker.run_here(put, patient=False):
@@ -377,22 +379,40 @@ class PartedStorage:
         if isinstance(error, StalePartsError):
             reason = "others removed checkpoints of the chain again and again. Try again"
         else:
-            reason = (
-                f"{type(error).__name__}: {error}. What was saved before is as it was; mend the cause and try again"
-            )
+            cause = f"{type(error).__name__}: {error}".rstrip(".")
+            reason = f"{cause}. What was saved before is as it was; mend the cause and try again"
         return WorkflowCheckpointException(f"{failure} {self!r}: {reason}.", error)
 
 
 _STORAGES: Final[weakref.WeakSet[PartedStorage]] = weakref.WeakSet()
 
 
+#: What the forking thread has stopped.
+_FORKING: Final = threading.local()
+#: How long a fork waits for what a storage is doing, in seconds.
+_LONGEST_WAIT_S: Final = 2.0
+
+
+def _stop_for_fork() -> None:
+    # A child finds files half followed otherwise, and in a transaction of SQLite one that it waits for in vain.
+    workers = [storage._worker for storage in list(_STORAGES)]  # noqa: SLF001 - of this module
+    _FORKING.stopped = [worker for worker in workers if worker.hold(_LONGEST_WAIT_S)]
+
+
+def _go_on_in_parent() -> None:
+    for worker in _FORKING.stopped:
+        worker.go_on()
+    _FORKING.stopped = []
+
+
 def _begin_anew_in_child() -> None:
+    _FORKING.stopped = []
     for storage in _STORAGES:
         storage._begin_anew()  # noqa: SLF001 - of this module; its lock may be held by a thread that is not here
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew_in_child)
+    os.register_at_fork(before=_stop_for_fork, after_in_parent=_go_on_in_parent, after_in_child=_begin_anew_in_child)
 
 
 class Listing:

@@ -32,6 +32,7 @@ class Worker:
         self._jobs: SimpleQueue[_Job] | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._at_work = threading.Lock()
         # How many jobs are not done; in a list, for the thread to count without keeping the worker alive.
         self._open = [0]
 
@@ -69,8 +70,17 @@ class Worker:
         with self._lock:  # whoever hands something over meanwhile waits
             if self._open[0]:
                 return False
-            function(**how)
+            with self._at_work:
+                function(**how)
         return True
+
+    def hold(self, patience_s: float) -> bool:
+        """Wait until nothing runs, let nothing begin until `go_on`, and tell whether that came about in time."""
+        return self._at_work.acquire(timeout=patience_s)
+
+    def go_on(self) -> None:
+        """Let functions begin again after `hold`."""
+        self._at_work.release()
 
     def close(self) -> None:
         """Wait for what was handed over already, and end the thread; a later function begins a new one."""
@@ -86,7 +96,7 @@ class Worker:
         with self._lock:
             if self._jobs is None:
                 self._jobs = SimpleQueue()
-                work = (self._jobs, self._thread, self._open, self._lock)
+                work = (self._jobs, self._thread, self._open, self._lock, self._at_work)
                 self._thread = threading.Thread(target=_work, args=work, name=self._name, daemon=True)
                 self._thread.start()
                 weakref.finalize(self, self._jobs.put, None)
@@ -94,7 +104,13 @@ class Worker:
             self._jobs.put(job)
 
 
-def _work(jobs: SimpleQueue[_Job], former: threading.Thread | None, open_jobs: list[int], lock: threading.Lock) -> None:
+def _work(
+    jobs: SimpleQueue[_Job],
+    former: threading.Thread | None,
+    open_jobs: list[int],
+    lock: threading.Lock,
+    at_work: threading.Lock,
+) -> None:
     if former is not None:
         former.join()  # the worker was closed, and what it was handed before may not be done
     del former
@@ -102,7 +118,8 @@ def _work(jobs: SimpleQueue[_Job], former: threading.Thread | None, open_jobs: l
         function, args, tell = job
         result, error = None, None
         try:
-            result = function(*args)
+            with at_work:
+                result = function(*args)
         except BaseException as raised:  # noqa: BLE001 - whoever waits for it gets it
             error = raised
         with lock:

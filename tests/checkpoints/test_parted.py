@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -304,6 +304,22 @@ async def test_a_chain_that_is_saved_to_all_the_time_is_remembered_among_many_ot
         await storage.save(checkpoint(1, f"other-{seq}"))
     written = [parts for record, parts in storage.backend.puts if record.workflow_name == "busy"]
     assert not any(written[1:])
+
+
+@pytest.mark.parametrize("keep_last", [None, 1])
+async def test_older_checkpoints_are_never_removed_on_the_thread_of_the_caller(keep_last: int | None) -> None:
+    class LocalBackend(PlainBackend):
+        is_local = True
+        threads: ClassVar[set[threading.Thread]] = set()
+
+        def put(self, *args: Any, **how: Any) -> None:
+            self.threads.add(threading.current_thread())
+            super().put(*args, **how)
+
+    storage = PlainStorage(LocalBackend(), keep_last=keep_last)
+    for seq in range(1, 4):
+        await storage.save(checkpoint(seq))
+    assert (threading.current_thread() in LocalBackend.threads) is (keep_last is None)
 
 
 async def test_metadata_of_a_caller_under_a_key_of_the_engine_hide_no_other_checkpoint() -> None:
