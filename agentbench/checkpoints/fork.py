@@ -9,17 +9,19 @@ from typing import Any
 from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.guarded import awaitable, checkpoint_error, lent, load_checkpoint
+from agentbench.checkpoints.guarded import awaitable, checkpoint_error, id_of, lent, load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.manager import CheckpointManager, require_storage
 from agentbench.checkpoints.storage import CheckpointStorage, head_of, lineage, next_seq
+from agentbench.exceptions import WorkflowCheckpointException
 
 _OF_ONE_SUPERSTEP = {keys.RUN_ID, keys.WRITERS, keys.DURATION_S}
 """What a fork does not take over: no run wrote it, no executor ran for it."""
 
 
 async def fork_checkpoint(  # noqa: PLR0913 - the published signature
-    storage: CheckpointStorage,
-    checkpoint_id: CheckpointID,
+    storage: CheckpointStorage | CheckpointManager,
+    checkpoint_id: CheckpointID | CheckpointInfo,
     *,
     workflow_name: str | None = None,
     state_updates: Mapping[str, Any] | None = None,
@@ -38,7 +40,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
 
     Args:
         storage: Any; the original is there, and the fork goes there.
-        checkpoint_id: The original.
+        checkpoint_id: The original, by its id or its info.
         workflow_name: The chain that the fork joins; by default that of the original.
         state_updates: New values for keys of the state; the other keys stay.
         messages: Replaces the waiting messages, all of them: lists of `WorkflowMessage`s by the id of the sending
@@ -53,15 +55,20 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
         The fork, ready to be loaded or resumed from.
 
     Raises:
-        TypeError: `messages` holds something other than lists.
+        TypeError: `storage` is none, `messages` holds something other than lists, or `state_updates` is no mapping.
+        ValueError: `state_updates` has a key that is no text, or a path into a value instead of a key.
         WorkflowCheckpointException: The original is unknown, or the fork cannot be saved; nothing was saved then.
     """
+    storage = require_storage(storage)
+    checkpoint_id = id_of(checkpoint_id)
+    _require_updates(state_updates)
     for source, sent in (messages or {}).items():
         if isinstance(sent, (str, bytes)) or not isinstance(sent, Sequence):
             msg = f"messages of {source!r} are {sent!r}; expected a list of WorkflowMessages."
             raise TypeError(msg)
     clock, ids = clock or runtime_defaults().clock, ids or runtime_defaults().ids
     original = await load_checkpoint(storage, checkpoint_id)
+    _require_keys(state_updates or {}, original)
     chain = original.workflow_name if workflow_name is None else workflow_name
     seq = next_seq(await head_of(storage, chain))
     past: list[WorkflowCheckpoint] = []
@@ -94,6 +101,28 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
     return CheckpointInfo.of(fork)
 
 
+def _require_updates(updates: object) -> None:
+    if updates is not None and not isinstance(updates, Mapping):
+        msg = f"state_updates is a {type(updates).__name__}; expected a mapping of keys to new values, such as {{'n': 1}}."
+        raise TypeError(msg)
+    for key in updates or ():
+        if not isinstance(key, str):
+            msg = f"state_updates has the key {key!r}, a {type(key).__name__}; the keys of the state are texts."
+            raise ValueError(msg)
+
+
+def _require_keys(updates: Mapping[str, Any], original: WorkflowCheckpoint) -> None:
+    """Refuse what looks like a path into a value: it would become a key of its own, which nobody reads."""
+    for key in updates:
+        whole = key.partition(".")[0]
+        if key not in original.state and "." in key and isinstance(original.state.get(whole), Mapping):
+            msg = (
+                f"state_updates replaces whole keys, and the state has no key {key!r}, but a dict {whole!r}. Give all of "
+                f"it: state_updates={{{whole!r}: {{...}}}}."
+            )
+            raise ValueError(msg)
+
+
 async def _copied_history(
     storage: CheckpointStorage, checkpoint_id: CheckpointID, chain: str, first_seq: int, ids: IdSource
 ) -> list[WorkflowCheckpoint]:
@@ -120,6 +149,6 @@ async def _save_all(storage: CheckpointStorage, checkpoints: Sequence[WorkflowCh
         for checkpoint_id in saved:
             with contextlib.suppress(Exception):  # what made the save fail is what matters
                 await storage.delete(checkpoint_id)
-        if isinstance(error, Exception):
+        if isinstance(error, Exception) and not isinstance(error, WorkflowCheckpointException):
             raise checkpoint_error(error, f"The fork {checkpoints[-1].checkpoint_id!r} was not saved") from error
         raise

@@ -13,6 +13,7 @@ from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 
 if TYPE_CHECKING:
+    from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.storage import CheckpointStorage
 
 ResultT = TypeVar("ResultT")
@@ -45,19 +46,38 @@ def lent(storage: object, checkpoint: WorkflowCheckpoint) -> WorkflowCheckpoint:
     return checkpoint if keeps_copies(storage) else isolate_or_same(checkpoint)
 
 
-async def load_checkpoint(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
+def id_of(checkpoint: object) -> CheckpointID:
+    """Return the id of a checkpoint, which may be given by its info, or be there itself.
+
+    Raises:
+        TypeError: It is neither an id nor something that has one.
+    """
+    found = getattr(checkpoint, "checkpoint_id", checkpoint)
+    if not isinstance(found, str):
+        msg = f"The checkpoint is given as a {type(checkpoint).__name__}; expected its id, or a CheckpointInfo."
+        raise TypeError(msg)
+    return found
+
+
+async def load_checkpoint(
+    storage: CheckpointStorage, checkpoint_id: CheckpointID | CheckpointInfo
+) -> WorkflowCheckpoint:
     """Load a checkpoint as the caller's own.
 
     Args:
         storage: Any; `None` for an unknown id is understood.
-        checkpoint_id: Its id.
+        checkpoint_id: Its id, or its info.
 
     Raises:
         CheckpointNotFoundError: The id is unknown.
         WorkflowCheckpointException: It cannot be loaded.
+        TypeError: It is no id.
     """
+    checkpoint_id = id_of(checkpoint_id)
     try:
         found: Any = await awaitable(storage.load(checkpoint_id), storage, "load")
+    except WorkflowCheckpointException:
+        raise
     except Exception as error:
         raise checkpoint_error(error, f"Checkpoint {checkpoint_id!r} cannot be loaded") from error
     if found is None:

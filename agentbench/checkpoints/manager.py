@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+import re
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
@@ -15,10 +18,13 @@ class CheckpointManager:
 
     Attributes:
         storage: the storage behind it.
+
+    Raises:
+        TypeError: what it was given is no storage.
     """
 
     def __init__(self, storage: CheckpointStorage) -> None:
-        self.storage = storage
+        self.storage = require_storage(storage)
 
     @classmethod
     def create_in_memory(cls) -> CheckpointManager:
@@ -31,25 +37,70 @@ class CheckpointManager:
         return f"CheckpointManager({self.storage!r})"
 
 
-def bare_storage(given: CheckpointManager | CheckpointStorage | None) -> CheckpointStorage | None:
+def bare_storage(
+    given: CheckpointManager | CheckpointStorage | None, name: str = "checkpoint_storage"
+) -> CheckpointStorage | None:
     """The storage inside a manager, or the storage itself; None for none.
 
+    Args:
+        given: What somebody passed.
+        name: Of the argument, for the error.
+
     Raises:
-        TypeError: it is neither.
+        TypeError: it is neither, or none of its methods can be awaited as far as can be seen without calling them.
     """
     storage = given.storage if isinstance(given, CheckpointManager) else given
+    if storage is not None:
+        _check(storage, name)
+    return storage
+
+
+def require_storage(given: CheckpointManager | CheckpointStorage, name: str = "storage") -> CheckpointStorage:
+    """Like `bare_storage`, where there has to be one.
+
+    Raises:
+        TypeError: it is none.
+    """
+    storage = bare_storage(given, name)
     if storage is None:
-        return None
-    missing = [name for name in _METHODS if not hasattr(storage, name)]
-    if not missing:
-        return storage
-    lacks = f", which has no {', '.join(missing)}" if len(missing) < len(_METHODS) else ""
-    # By its type only: a text may be a URL with a password.
-    msg = (
-        f"checkpoint_storage is of type {type(given).__name__}{lacks}; expected a CheckpointStorage, such as "
-        "InMemoryCheckpointStorage() or FileCheckpointStorage(folder), or a CheckpointManager."
-    )
-    raise TypeError(msg)
+        msg = f"{name} is None; {_EXPECTED}."
+        raise TypeError(msg)
+    return storage
 
 
 _METHODS = ("save", "load", "list_checkpoints", "list_checkpoint_ids", "delete", "get_latest")
+_EXPECTED = (
+    "expected a CheckpointStorage, such as InMemoryCheckpointStorage() or FileCheckpointStorage(folder), or a "
+    "CheckpointManager"
+)
+
+
+def _check(storage: Any, name: str) -> None:
+    # By its type only: a text may be a URL with a password.
+    what = f"{name} is of type {type(storage).__name__}"
+    if isinstance(storage, type):
+        msg = f"{name} is the class {storage.__name__} itself, not a storage made of it; {_EXPECTED}."
+        raise TypeError(msg)
+    missing = [method for method in _METHODS if not callable(getattr(storage, method, None))]
+    if missing:
+        lacks = f", which has no {', '.join(missing)}" if len(missing) < len(_METHODS) else ""
+        msg = f"{what}{lacks}; {_EXPECTED}."
+        raise TypeError(msg)
+    if all(_returns_at_once(getattr(storage, method)) for method in _METHODS):
+        msg = (
+            f"{what}, whose methods are plain functions and cannot be awaited: write `async def save`, and likewise "
+            f"{', '.join(_METHODS[1:])}. Where they do return something to be awaited, annotate them so "
+            "(`-> Awaitable[...]`)."
+        )
+        raise TypeError(msg)
+
+
+def _returns_at_once(method: object) -> bool:
+    """Tell whether this is a plain function that says nothing of an awaitable; of other callables nobody knows."""
+    function = getattr(method, "__func__", method)
+    if isinstance(function, FunctionType):
+        function = inspect.unwrap(function)  # of a decorator it is what it decorates that counts
+    if not isinstance(function, FunctionType) or inspect.iscoroutinefunction(function):
+        return False
+    returned = str(function.__annotations__.get("return", ""))
+    return not re.search("Awaitable|Coroutine|Future|Task", returned)

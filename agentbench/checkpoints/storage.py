@@ -238,6 +238,8 @@ async def head_of(storage: CheckpointStorage, workflow_name: str) -> CheckpointI
         return newest[-1] if newest else None
     try:
         latest = await awaitable(storage.get_latest(workflow_name=workflow_name), storage, "get_latest")
+    except WorkflowCheckpointException:
+        raise
     except Exception as error:
         raise checkpoint_error(error, f"The latest checkpoint of chain {workflow_name!r} cannot be read") from error
     return None if latest is None else CheckpointInfo.of(latest)

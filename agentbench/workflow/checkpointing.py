@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import Clock, IdSource, iso_utc
@@ -41,7 +44,8 @@ class CheckpointWriter:
         clock: gives their timestamps.
         ids: gives their ids.
         metadata: the caller's, merged into each.
-        strict: a failed save is raised; else it becomes a `warning` event and the run goes on.
+        strict: a failed save is raised; else it becomes a `warning` event, the first one of the run a `RuntimeWarning`
+            too, and the run goes on.
         check_head: a chain that somebody else has moved on ends the run.
     """
 
@@ -97,13 +101,15 @@ class CheckpointWriter:
             what = f"The checkpoint of superstep {iteration} was not saved"
             if self._check_head and isinstance(error, WorkflowBusyError):
                 raise
+            if self._strict and isinstance(error, WorkflowCheckpointException):
+                raise
             if self._strict:
                 raise checkpoint_error(error, what) from error
-            log.append(
-                WorkflowEvent.warning(
-                    f"{_reason(error, what)} The run goes on without it; strict_checkpoints=True makes this an error."
-                )
-            )
+            text = f"{_reason(error, what)} The run goes on without it; strict_checkpoints=True makes this an error."
+            log.append(WorkflowEvent.warning(text))
+            if not log.told_of_unsaved:  # few people look for events of a run that seems to have gone well
+                log.told_of_unsaved = True
+                warnings.warn(text, RuntimeWarning, stacklevel=_callers_level())
             return None
         self.previous_id = checkpoint.checkpoint_id
         self._head_seq = checkpoint.metadata[keys.SEQ]
@@ -201,6 +207,15 @@ async def _saved_by(executor: Executor) -> dict[str, Any]:
         )
         raise WorkflowCheckpointException(msg)
     return dict(own)
+
+
+def _callers_level() -> int:
+    """`stacklevel`, for a warning of the caller of this, that names the nearest code that is not the library's."""
+    level = 1
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - what warnings itself goes by
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("agentbench."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _reason(error: Exception, what: str) -> str:

@@ -47,10 +47,11 @@ class EventLog:
     Attributes:
         outputs: the `output` events so far.
         checkpoints: infos of the checkpoints the run saved.
+        told_of_unsaved: somebody was warned, beyond the events, that a checkpoint was not saved.
         state: the last reported run state, None before the first.
     """
 
-    __slots__ = ("_cursor", "_records", "_sifted", "_waiter", "checkpoints", "outputs", "state")
+    __slots__ = ("_cursor", "_records", "_sifted", "_waiter", "checkpoints", "outputs", "state", "told_of_unsaved")
 
     #: True when events carry stamps and observation events are wanted.
     observed = False
@@ -62,6 +63,7 @@ class EventLog:
         self._waiter: asyncio.Future[None] | None = None
         self.outputs: list[WorkflowEvent[Any]] = []
         self.checkpoints: list[CheckpointInfo] = []
+        self.told_of_unsaved = False
         self.state: WorkflowRunState | None = None
 
     # ---- writing ---------------------------------------------------------------------------------

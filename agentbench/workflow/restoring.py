@@ -37,6 +37,8 @@ async def restore(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> None:
     require_same_graph(workflow, checkpoint)
     try:
         content = _looked_through(checkpoint, workflow.executors)
+    except WorkflowCheckpointException:
+        raise
     except Exception as error:
         raise checkpoint_error(error, f"Checkpoint {checkpoint.checkpoint_id!r} cannot be restored") from error
     before = workflow.state.export_state()
@@ -65,6 +67,8 @@ def require_same_graph(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> No
 async def _give_back(executor: Executor, saved: dict[str, Any], checkpoint_id: str) -> None:
     try:
         await executor.on_checkpoint_restore(saved)
+    except WorkflowCheckpointException:
+        raise
     except Exception as error:
         msg = f"Executor {executor.id!r} cannot restore its state from checkpoint {checkpoint_id!r}"
         raise checkpoint_error(error, msg) from error

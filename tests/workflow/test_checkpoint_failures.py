@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from typing import Any
 
 import pytest
@@ -28,6 +29,16 @@ DISK_FULL = OSError("disk full")
 def four(storage: Any, **settings: Any) -> Workflow:
     executors = [Pass("a"), Pass("b"), Pass("c"), Show("d")]
     return chain(*executors, name="four", checkpoint_storage=storage, **settings)
+
+
+async def warned(running: Any) -> Any:
+    """What a run returns whose first failed save is a Python warning too."""
+    with pytest.warns(
+        RuntimeWarning, match=r"^The checkpoint of superstep \d was not saved: .* goes on without"
+    ) as seen:
+        result = await running
+    assert len(seen) == 1
+    return result
 
 
 def warnings_of(events: Any) -> list[str]:
@@ -56,15 +67,21 @@ def links(storage: OwnStorage) -> list[tuple[int, int, int | None]]:
 )
 async def test_a_run_goes_on_and_its_chain_leaves_out_what_was_not_saved(failing: set[int], left: list[Any]):
     storage = FailingStorage(DISK_FULL, save=failing)
-    result = await four(storage).run("x")
+    result = await warned(four(storage).run("x"))
     assert result.outputs == ["x>a>b>c!"]
     assert links(storage) == left
     assert len(warnings_of(result)) == (len(failing) or 4)
 
 
+async def test_the_warning_points_at_the_line_that_awaits_the_run():
+    with pytest.warns(RuntimeWarning, match="superstep 0 was not saved") as seen:
+        await four(FailingStorage(DISK_FULL, save={1})).run("x")
+    assert [warning.filename for warning in seen] == [__file__]
+
+
 async def test_the_warning_is_one_sentence_after_the_other_and_stands_where_the_save_failed():
     storage = FailingStorage(DISK_FULL, save={2})
-    result = await four(storage).run("x")
+    result = await warned(four(storage).run("x"))
     assert warnings_of(result) == [
         "The checkpoint of superstep 1 was not saved: OSError: disk full. "
         "The run goes on without it; strict_checkpoints=True makes this an error."
@@ -74,10 +91,28 @@ async def test_the_warning_is_one_sentence_after_the_other_and_stands_where_the_
     assert told[at - 1 : at + 2] == ["executor_completed b", "warning", "superstep_completed 1"]
 
 
+async def test_a_handle_warns_once_however_many_rounds_its_run_has():
+    storage = FailingStorage(DISK_FULL, save=set())
+    run = four(storage).start("x")
+    assert (await warned(run.result())).outputs == ["x>a>b>c!"]
+    assert await run.try_send_message("y")
+    assert (await run.result()).outputs == ["x>a>b>c!", "y>a>b>c!"]
+    assert len(warnings_of(run.events)) == 4 + 5
+
+
+async def test_a_run_whose_saves_all_succeed_or_that_is_strict_warns_of_nothing():
+    with warnings.catch_warnings(record=True) as seen:
+        await four(OwnStorage()).run("x")
+        with pytest.raises(WorkflowCheckpointException):
+            await four(FailingStorage(DISK_FULL, save=set()), strict_checkpoints=True).run("x")
+    assert seen == []
+
+
 async def test_a_handle_tells_only_of_what_was_saved():
     storage = FailingStorage(DISK_FULL, save={2})
     run = four(storage).start("x")
-    events = [event async for event in run.watch_stream()]
+    events: list[Any] = []
+    await warned(collect(run.watch_stream(), events))
     infos = [e.completion_info.checkpoint for e in events if e.completion_info is not None]
     assert [info and info.iteration for info in infos] == [None, 2, 3]
     assert [info.iteration for info in run.checkpoints] == [0, 2, 3]
@@ -94,7 +129,7 @@ async def test_a_save_that_arrived_although_it_failed_leaves_its_number_to_nobod
             return checkpoint.checkpoint_id
 
     storage = Unsure()
-    assert len(warnings_of(await four(storage).run("x"))) == 1
+    assert len(warnings_of(await warned(four(storage).run("x")))) == 1
     assert links(storage) == [(0, 1, None), (1, 2, 0), (2, 3, 0), (3, 4, 2)]
 
 
@@ -108,7 +143,7 @@ async def test_a_latest_checkpoint_that_cannot_be_read_does_not_stop_the_saving(
 
 async def test_a_storage_that_answers_nothing_at_all_is_a_warning_per_superstep():
     storage = FailingStorage(DISK_FULL, get_latest=set(), list_checkpoint_ids=set())
-    result = await four(storage).run("x")
+    result = await warned(four(storage).run("x"))
     assert result.outputs == ["x>a>b>c!"]
     assert len(warnings_of(result)) == 4
     assert storage.kept == {}
@@ -145,7 +180,7 @@ async def test_a_run_may_be_stricter_or_laxer_than_its_workflow(built: bool, run
         with pytest.raises(WorkflowCheckpointException, match="disk full"):
             await running
     else:
-        assert (await running).outputs == ["x>a>b>c!"]
+        assert (await warned(running)).outputs == ["x>a>b>c!"]
 
 
 async def test_a_strict_handle_fails_in_the_step_that_was_not_saved_and_can_be_put_back():

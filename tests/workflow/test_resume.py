@@ -245,7 +245,8 @@ async def test_a_save_that_fails_is_a_warning_and_the_run_goes_on(save: Any):
     storage = InMemoryCheckpointStorage()
     broken = Broken("a")
     broken.save = save
-    result = await chain(broken, Show("b"), name="keeps", checkpoint_storage=storage).run("x")
+    with pytest.warns(RuntimeWarning, match="was not saved"):
+        result = await chain(broken, Show("b"), name="keeps", checkpoint_storage=storage).run("x")
     assert result.outputs == ["x>a!"]
     assert any("was not saved" in e.data for e in result if e.type == "warning")
     assert await saved(storage) == []
@@ -267,7 +268,8 @@ async def test_state_that_cannot_be_copied_is_a_warning_that_names_it():
             await ctx.send_message(text)
 
     storage = InMemoryCheckpointStorage()
-    result = await chain(Odd("o"), Show("s"), name="keeps", checkpoint_storage=storage).run("x")
+    with pytest.warns(RuntimeWarning, match="generator"):
+        result = await chain(Odd("o"), Show("s"), name="keeps", checkpoint_storage=storage).run("x")
     assert result.outputs == ["x!"]
     warnings = [e.data for e in result if e.type == "warning"]
     assert any("generator" in text for text in warnings)

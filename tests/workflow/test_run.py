@@ -640,7 +640,8 @@ async def test_a_checkpoint_hook_that_raises_is_named_in_the_warning() -> None:
         async def on_checkpoint_save(self) -> dict[str, Any]:
             raise ValueError("boom")
 
-    result = await chain(Bad("bad"), checkpoint_storage=InMemoryCheckpointStorage()).run("x")
+    with pytest.warns(RuntimeWarning, match="executor 'bad' raised ValueError: boom"):
+        result = await chain(Bad("bad"), checkpoint_storage=InMemoryCheckpointStorage()).run("x")
     warnings = [e.data for e in result if e.type == "warning"]
     assert "on_checkpoint_save of executor 'bad' raised ValueError: boom. The run goes on" in warnings[0]
 

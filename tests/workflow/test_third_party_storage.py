@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
 from agentbench import (
+    CheckpointManager,
     CheckpointNotFoundError,
     CheckpointStorage,
     Executor,
@@ -24,6 +27,8 @@ from agentbench.checkpoints.guarded import keeps_copies
 from agentbench.checkpoints.storage import lineage, list_infos
 from tests.workflow.parts import Pass, Show, chain
 from tests.workflow.storages import BackwardsStorage, BareStorage, FailingStorage, OwnStorage
+
+METHODS = ("save", "load", "list_checkpoints", "list_checkpoint_ids", "delete", "get_latest")
 
 
 class Grow(Executor):
@@ -208,7 +213,8 @@ class PlainMethods(OwnStorage):
 
 async def test_a_method_that_is_not_async_is_named():
     storage: Any = PlainMethods()
-    result = await three(storage).run("x")
+    with pytest.warns(RuntimeWarning, match=r"save\(\) is no coroutine"):
+        result = await three(storage).run("x")
     warnings = [e.data for e in result if e.type == "warning"]
     assert len(warnings) == 3
     assert "PlainMethods.save() is no coroutine: it returned a str" in warnings[0]
@@ -247,6 +253,78 @@ def test_a_storage_that_lacks_methods_is_told_which():
     half: Any = Half()
     with pytest.raises(TypeError, match="has no list_checkpoints, list_checkpoint_ids, delete, get_latest"):
         three(half)
+
+
+def test_a_storage_none_of_whose_methods_is_async_is_refused_before_anything_runs():
+    class AllPlain:
+        def save(self, checkpoint: WorkflowCheckpoint) -> str:
+            return checkpoint.checkpoint_id
+
+        def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
+            raise KeyError(checkpoint_id)
+
+        delete = get_latest = list_checkpoints = list_checkpoint_ids = load
+
+    plain: Any = AllPlain()
+    for use in (three, CheckpointManager, lambda storage: three().start("x", checkpoint_storage=storage)):
+        with pytest.raises(TypeError, match=r"AllPlain, whose methods are plain functions.*write `async def save`"):
+            use(plain)
+
+
+async def test_methods_that_return_awaitables_without_being_coroutines_make_a_storage():
+    class Object:
+        """Each method is something to call that nobody can look into."""
+
+        def __init__(self, inner: OwnStorage) -> None:
+            for name in METHODS:
+                setattr(self, name, functools.partial(getattr(inner, name)))
+
+    def decorated(method: Any) -> Any:
+        @functools.wraps(method)
+        def passed_on(*args: Any, **named: Any) -> Any:
+            return method(*args, **named)
+
+        return passed_on
+
+    class Annotated:
+        """Passes on what another storage returns."""
+
+    for name in METHODS:
+
+        def passed_on(self: Any, *args: Any, _name: str = name, **named: Any) -> Awaitable[Any]:
+            found: Awaitable[Any] = getattr(self.inner, _name)(*args, **named)
+            return found
+
+        setattr(Annotated, name, passed_on)
+    decorating = type("Decorating", (OwnStorage,), {name: decorated(getattr(OwnStorage, name)) for name in METHODS})
+    annotated: Any = Annotated()
+    annotated.inner = OwnStorage()
+    for storage in (Object(OwnStorage()), decorating(), annotated):
+        run = three().start("x", checkpoint_storage=storage)
+        await run.result()
+        assert len(run.checkpoints) == 3
+
+
+@pytest.mark.parametrize("given", [InMemoryCheckpointStorage, OwnStorage])
+def test_a_class_is_no_storage(given: Any):
+    for use in (three, CheckpointManager, lambda storage: three().run("x", checkpoint_storage=storage)):
+        with pytest.raises(TypeError, match=rf"storage is the class {given.__name__} itself, not a storage made of it"):
+            use(given)
+
+
+@pytest.mark.parametrize(("given", "told"), [("folder", "is of type str"), (5, "is of type int"), (None, "is None")])
+async def test_a_manager_and_a_fork_need_a_storage(given: Any, told: str):
+    with pytest.raises(TypeError, match=f"storage {told}; expected a CheckpointStorage"):
+        CheckpointManager(given)
+    with pytest.raises(TypeError, match=f"storage {told}; expected a CheckpointStorage"):
+        await fork_checkpoint(given, "cp")
+
+
+def test_a_method_that_cannot_be_called_is_none():
+    storage: Any = OwnStorage()
+    storage.delete = None
+    with pytest.raises(TypeError, match="OwnStorage, which has no delete; expected"):
+        three(storage)
 
 
 def test_an_address_is_no_storage_and_its_password_is_not_told():
