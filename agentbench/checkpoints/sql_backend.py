@@ -18,10 +18,9 @@ from agentbench.exceptions import CheckpointNotFoundError
 
 T = TypeVar("T")
 
-#: Parts are deflated from this size on (bytes): each is written once. What is written with every checkpoint is small,
-#: if it can be, and has to be quick then.
-_SHORTEST_PART: Final = 128
-_SHORTEST_OTHER: Final = 1024
+#: Texts are deflated from this size on (bytes): most of what is written with every checkpoint is shorter, and has to be
+#: quick.
+_SHORTEST: Final = 1024
 #: As many ids are asked for at once; databases limit the number of values in a statement.
 _AT_ONCE: Final = 256
 
@@ -76,45 +75,57 @@ class SQLBackend:
     ) -> None:
         """Keep a record and the new parts that it refers to, all or nothing, visible to others in one step."""
         checkpoint_id = encode_name(record.checkpoint_id)
-        values = {
-            "seq": record.seq,
-            "timestamp": encode_name(record.timestamp),
-            "checkpoint_id": checkpoint_id,
-            "run_id": None if record.run_id is None else encode_name(record.run_id),
-            "head": pack(record.head, _SHORTEST_OTHER),
+        name = encode_name(record.workflow_name)
+        row = {
+            "of_name": name,
+            "of_generation": generation,
+            "of_seq": record.seq,
+            "of_timestamp": encode_name(record.timestamp),
+            "of_checkpoint_id": checkpoint_id,
+            "of_run_id": None if record.run_id is None else encode_name(record.run_id),
+            "of_head": pack(record.head, _SHORTEST),
         }
-        content = pack(record.content, _SHORTEST_OTHER)
-        texts = {encode_name(name): pack(text, _SHORTEST_PART) for name, text in parts.items()}
+        content = {"of_checkpoint_id": checkpoint_id, "of_content": pack(record.content, _SHORTEST)}
+        texts = [
+            {"of_name": name, "of_part_id": encode_name(part_id), "of_text": pack(text, _SHORTEST)}
+            for part_id, text in parts.items()
+        ]
         statements = self._statements
         seems_new = True
 
         def write(session: Session) -> None:
             nonlocal seems_new
-            chain, current = self._lock(session, record.workflow_name)
-            if generation != current:
-                raise StalePartsError
-            if expected_seq is not None:
-                newest = session.rows(statements.newest_seq, of_chain_id=chain)
-                require_head(record.workflow_name, newest[0][0] if newest else 0, expected_seq)
+            if expected_seq is not None or not seems_new:
+                chain = self._lock(session, record.workflow_name, generation)
+                if expected_seq is not None:
+                    newest = session.rows(statements.newest_seq, of_chain_id=chain)
+                    require_head(record.workflow_name, newest[0][0] if newest else 0, expected_seq)
             if not seems_new:  # the database refused another one of the same id, and this is the second attempt
                 self._remove(session, session.rows(statements.find_record, of_checkpoint_id=checkpoint_id))
             seems_new = False
-            session.run(statements.add_record, chain_id=chain, **values)
-            session.run(statements.add_content, of_checkpoint_id=checkpoint_id, of_content=content)
-            for name, text in texts.items():
-                session.run(statements.add_part, of_chain_id=chain, of_part_id=name, of_text=text)
+            if not session.run(statements.add_record, row):  # no such chain, or of another generation
+                self._lock(session, record.workflow_name, generation)
+                session.run(statements.add_record, row)
+            session.run(statements.add_content, content)
+            session.run_many(statements.add_part, texts)
 
         self._database.change(write, patient=patient)
 
-    def _lock(self, session: Session, workflow_name: str) -> tuple[int, int]:
-        """Let nobody else change a chain until the transaction ends; return its number and its generation."""
+    def _lock(self, session: Session, workflow_name: str, generation: int | None = None) -> int:
+        """Let nobody else change a chain until the transaction ends, and return its number.
+
+        Raises:
+            StalePartsError: It has another generation than the given one.
+        """
         name = encode_name(workflow_name)
         found = session.rows(self._statements.lock_chain, of_name=name)
         if not found:
-            session.run(self._statements.add_chain, name=name, generation=session.generation)
+            session.run(self._statements.add_chain, {"name": name, "generation": session.generation})
             found = session.rows(self._statements.lock_chain, of_name=name)
-        chain, generation = found[0]
-        return chain, generation
+        chain: int = found[0][0]
+        if generation is not None and generation != found[0][1]:
+            raise StalePartsError
+        return chain
 
     # ------------------------------------------------------------------------------------------------------ reading
 
@@ -192,7 +203,7 @@ class SQLBackend:
         """Remove records of a chain, with `sweep` also all parts that none needs any more; count the records."""
 
         def write(session: Session) -> int:
-            chain, _ = self._lock(session, workflow_name)
+            chain = self._lock(session, workflow_name)
             found: list[Row] = []
             for names in _numbered(dict.fromkeys(ids)):
                 found += session.rows(self._statements.find_records(len(names)), of_chain_id=chain, **names)
@@ -207,7 +218,7 @@ class SQLBackend:
         """Remove all records of a chain and all its parts, and return the number of records."""
 
         def write(session: Session) -> int:
-            chain, _ = self._lock(session, workflow_name)
+            chain = self._lock(session, workflow_name)
             found = session.rows(self._statements.record_ids, of_chain_id=chain)
             self._remove(session, found)
             self._remove_parts(session, chain, session.rows(self._statements.part_ids, of_chain_id=chain))
@@ -236,7 +247,7 @@ class SQLBackend:
         if part_ids:
             values = [{"of_chain_id": chain, "of_part_id": part_id} for (part_id,) in part_ids]
             session.run_many(self._statements.remove_part, values)
-        session.run(self._statements.next_generation, of_chain_id=chain)
+        session.run(self._statements.next_generation, {"of_chain_id": chain})
 
 
 def _first(rows: list[Row]) -> CheckpointRecord | None:

@@ -79,9 +79,12 @@ class Session:
         self.is_broken = False
         self.busy = threading.Lock()
 
-    def run(self, statement: Statement, **values: Any) -> None:
-        """Run a statement that returns no rows."""
-        self.cursor.execute(statement.text, statement.arguments(values))
+    def run(self, statement: Statement, values: Mapping[str, Any]) -> int:
+        """Run a statement that returns no rows, and return how many it changed."""
+        cursor = self.cursor
+        cursor.execute(statement.text, statement.arguments(values))
+        changed: int = cursor.rowcount
+        return changed
 
     def run_many(self, statement: Statement, many: Iterable[Mapping[str, Any]]) -> None:
         """Run a statement that returns no rows, once for each set of values."""
@@ -198,7 +201,7 @@ def _create_tables(connection: Connection, session: Session, statements: Stateme
             execute(str(CreateTable(table).compile(dialect=dialect)))
             for index in table.indexes:
                 execute(str(CreateIndex(index).compile(dialect=dialect)))
-        session.run(statements.add_schema, version=SCHEMA_VERSION, generation=secrets.randbits(52))
+        session.run(statements.add_schema, {"version": SCHEMA_VERSION, "generation": secrets.randbits(52)})
         execute("COMMIT")
     except Exception:
         with suppress(Exception):

@@ -6,8 +6,9 @@ whatever its collation, and holds every text, also one with NUL characters. Load
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -22,6 +23,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
+    func,
     insert,
     literal_column,
     select,
@@ -92,12 +94,16 @@ class Statement:
         columns: Of an insertion: which columns are given.
     """
 
-    __slots__ = ("_fixed", "_names", "text")
+    __slots__ = ("_fixed", "_in_order", "text")
 
     def __init__(self, clause: ClauseElement, dialect: Dialect, columns: list[str] | None = None) -> None:
         compiled: Any = clause.compile(dialect=dialect, column_keys=columns)
         self.text = str(compiled)
-        self._names: list[str] | None = compiled.positiontup
+        names: list[str] | None = compiled.positiontup
+        #: Puts values in order, where the dialect goes by that.
+        self._in_order: Callable[[Mapping[str, Any]], Any] | None = (
+            None if names is None else partial(_in_order, names) if len(names) < 2 else itemgetter(*names)
+        )
         #: What the dialect needs that nobody gave: SQLite has no LIMIT without an OFFSET.
         self._fixed = {name: value for name, value in compiled.params.items() if value is not None}
 
@@ -105,11 +111,16 @@ class Statement:
         """Return values by name in the form that the driver takes."""
         if self._fixed:
             values = {**self._fixed, **values}
-        return values if self._names is None else [values[name] for name in self._names]
+        return values if self._in_order is None else self._in_order(values)
+
+
+def _in_order(names: list[str], values: Mapping[str, Any]) -> list[Any]:
+    return [values[name] for name in names]
 
 
 # --------------------------------------------------------------------------------------------------------- expressions
 
+_last_record: ColumnElement[int] = func.last_insert_rowid()
 _ONE: ColumnElement[int] = literal_column("1", Integer)
 _OLDEST_FIRST = (records.c.seq, records.c.timestamp, records.c.record_id)
 _NEWEST_FIRST = tuple(column.desc() for column in _OLDEST_FIRST)
@@ -175,17 +186,25 @@ class Statements:
         self.add_chain = made(insert(chains).inline(), chains, without="chain_id")
         self.newest_seq = made(select(records.c.seq).where(in_chain).order_by(*_NEWEST_FIRST).limit(_ONE))
         self.find_record = made(select(records.c.record_id).where(_is_record))
-        self.add_record = made(insert(records).inline(), records, without="record_id")
-        self.add_content = made(
-            insert(contents).from_select(
-                ["record_id", "content"], select(records.c.record_id, _given(contents.c.content)).where(_is_record)
+        columns = [column for column in records.c if column.name not in ("record_id", "chain_id")]
+        #: Only to a chain of the generation; it locks the chain.
+        self.add_record = made(
+            insert(records).from_select(
+                ["chain_id", *[column.name for column in columns]],
+                select(chains.c.chain_id, *map(_given, columns))
+                .where(_is_chain, chains.c.generation == _given(chains.c.generation))
+                .with_for_update(),
             )
         )
-        known = exists().where(parts.c.chain_id == _given(parts.c.chain_id), parts.c.part_id == _given(parts.c.part_id))
-        part = select(*map(_given, parts.c))
-        if dialect.name == "sqlite":  # which looks only once then
+        content = _given(contents.c.content)
+        part = select(chains.c.chain_id, _given(parts.c.part_id), _given(parts.c.text)).where(_is_chain)
+        if dialect.name == "sqlite":  # nothing is looked for that was just found, or is found by the insertion
+            self.add_content = made(insert(contents).from_select(contents.c.keys(), select(_last_record, content)))
             self.add_part = made(insert(parts).prefix_with("OR IGNORE").from_select(parts.c.keys(), part))
         else:
+            found = select(records.c.record_id, content).where(_is_record)
+            known = exists().where(parts.c.chain_id == chains.c.chain_id, parts.c.part_id == _given(parts.c.part_id))
+            self.add_content = made(insert(contents).from_select(contents.c.keys(), found))
             self.add_part = made(insert(parts).from_select(parts.c.keys(), part.where(~known)))
         # Removing.
         self.remove_content = made(delete(contents).where(contents.c.record_id == _given(contents.c.record_id)))
