@@ -190,8 +190,61 @@ def test_list_draws_branches(folder: Path, shown: Shown) -> None:
 def test_nothing_to_list_is_said(folder: Path, shown: Shown, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert shown("list", tmp_path / "empty").startswith("There are no checkpoints in ")
-    assert shown("list", folder, "--workflow", "nobody").startswith("There are no such checkpoints in ")
-    assert json.loads(shown("list", folder, "--workflow", "nobody", "--json")) == []
+    assert shown("list", folder, "--run", "nobody").startswith("There are no such checkpoints in ")
+    assert json.loads(shown("list", folder, "--run", "nobody", "--json")) == []
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--tree"]])
+def test_a_chain_that_is_not_there_is_told_with_those_that_are(form: list[str], folder: Path, shown: Shown) -> None:
+    line = shown.failure("list", folder, "--workflow", "nobody", *form)
+    assert "There is no chain 'nobody' in " in line
+    assert "There are: 'flow', 'other'." in line
+
+
+def damage(folder: Path, checkpoint_id: str) -> None:
+    file = folder / f"{checkpoint_id}.json"
+    file.write_bytes(file.read_bytes()[:-20])
+
+
+def pickle_into(folder: Path, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
+    async def save() -> None:
+        storage = FileCheckpointStorage(folder, codec="pickle")
+        for each in checkpoints:
+            await storage.save(each)
+        storage.close()
+
+    asyncio.run(save())
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--tree"]])
+def test_a_damaged_checkpoint_does_not_vanish_from_the_list(form: list[str], folder: Path, shown: Shown) -> None:
+    damage(folder, "flow-0002")
+    told = shown("list", folder, *form)
+    assert "flow-0001" in told
+    assert shown.error.startswith("1 checkpoint could not be read: flow-0002: it was changed or damaged")
+    assert len(shown.error.splitlines()) == 1
+
+
+def test_where_nothing_can_be_read_that_is_told_and_is_a_failure(folder: Path, shown: Shown, tmp_path: Path) -> None:
+    for file in folder.glob("*.json"):
+        damage(folder, file.stem)
+    assert shown("list", folder, status=1) == ""
+    first, *others = shown.error.splitlines()
+    assert first == "4 checkpoints could not be read:"
+    assert [each.split(":")[0] for each in others] == ["  flow-0001", "  flow-0002", "  flow-0003", "  other-0001"]
+    pickle_into(tmp_path / "pickled", flow())
+    assert json.loads(shown("list", tmp_path / "pickled", "--json", status=1)) == []
+    assert shown.error.count("it is in the pickled format") == 3
+    assert "it is in the pickled format" in shown.failure("show", tmp_path / "pickled", "flow-0001")
+
+
+def test_of_many_unreadable_checkpoints_a_few_are_named(shown: Shown, tmp_path: Path) -> None:
+    many = [checkpoint(f"chain{number}", 1) for number in range(8)]
+    pickle_into(tmp_path, many)
+    keep(tmp_path, [checkpoint("flow", 1)])
+    assert "flow-0001" in shown("list", tmp_path)
+    lines = shown.error.splitlines()
+    assert (lines[0], lines[-1], len(lines)) == ("8 checkpoints could not be read:", "  and 3 more", 7)
 
 
 # ----------------------------------------------------------------------------------------------------------------- show

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.manifest import UnreadableManifestError
 from agentbench.checkpoints.opening import open_storage, shown_address
 from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names
 from agentbench.exceptions import (
@@ -53,17 +54,29 @@ async def require_chain(storage: CheckpointStorage, name: str, *, target: str) -
     """Return what a chain holds, oldest first.
 
     Raises:
-        WorkflowCheckpointException: It holds nothing.
+        WorkflowCheckpointException: It is not there, or nothing of it can be read.
     """
+    await require_name(storage, name, target=target)
     infos = await list_infos(storage, workflow_name=name)
     if not infos:
-        msg = f"There is no chain {name!r} in {shown_address(target)}. There are: {await _chains(storage)}."
+        msg = f"No checkpoint of chain {name!r} can be read; agentbench checkpoints list tells why."
         raise WorkflowCheckpointException(msg)
     return infos
 
 
-async def _chains(storage: CheckpointStorage) -> str:
+async def require_name(storage: CheckpointStorage, name: str, *, target: str) -> None:
+    """Refuse the name of a chain that is not there, and tell which are.
+
+    Raises:
+        WorkflowCheckpointException: It is not there.
+    """
     names = await list_workflow_names(storage)
+    if name not in names:
+        msg = f"There is no chain {name!r} in {shown_address(target)}. There are: {_listed(names)}."
+        raise WorkflowCheckpointException(msg)
+
+
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     return (", ".join(map(repr, names[:_MOST_NAMED])) or "none") + more
 
@@ -84,14 +97,16 @@ async def find_checkpoint(storage: CheckpointStorage, reference: str, *, target:
         CheckpointNotFoundError: There is none.
         WorkflowCheckpointException: There are several, or it cannot be read.
     """
+    failure: WorkflowCheckpointException | None = None
     if reference != "latest" and not reference.startswith("latest:"):
         try:
             return await storage.load(reference)
         except CheckpointNotFoundError:
             pass
         except WorkflowCheckpointException as error:
-            if unknown_class(error) is not None:
-                raise  # it is there
+            failure = error  # perhaps of what can be no id in this storage, but the beginning of one
+    if failure is not None and (unknown_class(failure) is not None or await _is_there(storage, reference, failure)):
+        raise failure
     found = await _matching(storage, reference)
     if not found:
         msg = (
@@ -105,6 +120,13 @@ async def find_checkpoint(storage: CheckpointStorage, reference: str, *, target:
         msg = f"{reference!r} may be each of {len(found):,} checkpoints: {named}{more}. Give more of the id."
         raise WorkflowCheckpointException(msg)
     return await storage.load(found[0].checkpoint_id)
+
+
+async def _is_there(storage: CheckpointStorage, checkpoint_id: str, failure: WorkflowCheckpointException) -> bool:
+    if isinstance(failure, UnreadableManifestError):
+        return True
+    names = await list_workflow_names(storage)
+    return any([checkpoint_id in await storage.list_checkpoint_ids(workflow_name=name) for name in names])
 
 
 async def _matching(storage: CheckpointStorage, reference: str) -> list[CheckpointInfo]:

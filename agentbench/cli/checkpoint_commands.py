@@ -13,7 +13,8 @@ from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.opening import shown_address
 from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names, prune
-from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_chain
+from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_chain, require_name
+from agentbench.cli.checkpoint_gaps import find_unreadable, tell_unreadable
 from agentbench.cli.checkpoint_text import (
     checkpoint_text,
     diff_json,
@@ -29,18 +30,22 @@ from agentbench.notebook.lineage_plot import lineage_rows, lineage_text
 async def list_checkpoints(given: argparse.Namespace) -> int:
     """Show what there is."""
     with opened(given.target) as storage:
+        if given.workflow is not None:
+            await require_name(storage, given.workflow, target=given.target)
         chains = await _chains(storage, given)
+        unreadable = await find_unreadable(storage, target=given.target, workflow_name=given.workflow)
     infos = [info for _, chain in chains for info in chain]
     if given.json:
         _print_json([info_json(info, secrets=given.show_secrets) for info in infos])
-    elif not infos:
-        print(f"There are no {'such ' if given.run or given.workflow else ''}checkpoints in {_place(given)}.")
-    elif given.tree:
+    elif infos and given.tree:
         print(lineage_text(lineage_rows(infos), title=f"{_count(len(infos), 'checkpoint')} in {_place(given)}"))
-    else:
+    elif infos:
         blocks = [f"{line(name)}: {_count(len(chain), 'checkpoint')}\n{infos_text(chain)}" for name, chain in chains]
         print("\n\n".join(blocks))
-    return 0
+    elif not unreadable:
+        print(f"There are no {'such ' if given.run else ''}checkpoints in {_place(given)}.")
+    tell_unreadable(unreadable)
+    return 1 if unreadable and not infos else 0
 
 
 async def _chains(storage: CheckpointStorage, given: argparse.Namespace) -> list[tuple[str, list[CheckpointInfo]]]:
