@@ -173,6 +173,8 @@ class _Runs:
         for level in self.levels:
             del level[kept:]
             kept //= RUN
+        while len(self.levels) > 1 and not self.levels[-1]:
+            del self.levels[-1]  # as if the list had never been longer
 
 
 class _PartWriter(JsonWriter):

@@ -195,3 +195,9 @@ def test_a_database_of_a_server_is_not_written_to_by_looking(postgres_url: str) 
 )
 def test_an_address_is_shown_without_what_may_be_secret(target: str, shown: str) -> None:
     assert shown_address(target) == shown
+
+
+def test_a_file_that_is_not_there_is_told_without_the_password() -> None:
+    with pytest.raises(WorkflowCheckpointException, match="nothing at") as caught:
+        open_storage("sqlite://me:secret@nowhere/x")
+    assert "secret" not in str(caught.value)

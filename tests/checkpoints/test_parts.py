@@ -112,6 +112,12 @@ def test_a_list_that_grows_shrinks_and_changes_in_place_comes_back_at_each_step(
         assert live_parts([text], shelf.fetch) <= shelf.texts.keys()
 
 
+def test_a_list_that_shrank_is_cut_as_if_it_had_never_been_longer() -> None:
+    memory, entries = ChainMemory(1), [f"{each:070d}" for each in range(RUN * RUN + RUN)]
+    memory.cut(entries)
+    assert memory.cut(entries[: 3 * RUN]).text == ChainMemory(1).cut(entries[: 3 * RUN]).text
+
+
 def test_changes_inside_mutable_entries_are_noticed() -> None:
     shelf, memory = Shelf(), ChainMemory(0)
     entries = [{"n": each, "text": message(each)} for each in range(50)]
