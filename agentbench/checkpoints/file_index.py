@@ -54,6 +54,8 @@ class FolderIndex:
         self._problem_status: dict[str, tuple[int, int]] = {}
         self._newest_saved = 0
         self._was_scanned = False
+        #: What the folder held when it was last compared with what is known here; nothing once that has changed.
+        self._files: list[str] = []
 
     # --------------------------------------------------------------------------------------------------------- looking
 
@@ -97,8 +99,11 @@ class FolderIndex:
             OSError: The folder cannot be read.
         """
         self._follow_log()  # before the listing: files are there before the log tells of them
+        files = os.listdir(self._folder)
+        if only_names and files == self._files and not self.problems:
+            return 0
         entries = self._entries
-        names = dict.fromkeys(name for name in os.listdir(self._folder) if name.endswith(SUFFIX)).keys()
+        names = dict.fromkeys([name for name in files if name.endswith(SUFFIX)]).keys()
         for name in [*(entries.keys() - names), *(self.problems.keys() - names)]:
             self._forget(name)
         n_read = 0
@@ -106,6 +111,7 @@ class FolderIndex:
             entry = entries.get(name)
             if entry is None or not (only_names or self.is_current(entry)):
                 n_read += self._check(name)
+        self._files = files
         self._was_scanned = True
         return n_read
 
@@ -228,7 +234,7 @@ class FolderIndex:
         entries = {item[0]: ManifestEntry(*item) for item in items if len(item) > 1}
         if len(entries) < len(items):
             return False
-        self._entries = entries
+        self._entries, self._files = entries, []
         for entry in entries.values():
             self._chains.setdefault(entry[3], []).append(entry)
             self._newest_saved = max(self._newest_saved, entry[6])
@@ -243,6 +249,7 @@ class FolderIndex:
                 return
             self._forget(name)
         self._entries[name] = entry
+        self._files = []
         chain = self._chains.setdefault(entry.workflow_name, [])
         if chain and entry[4:7] < chain[-1][4:7]:
             insort(chain, entry, key=_order)
@@ -254,6 +261,7 @@ class FolderIndex:
         self.problems.pop(name, None)
         self.heads.pop(name, None)
         self._problem_status.pop(name, None)
+        self._files = []
         entry = self._entries.pop(name, None)
         if entry is None:
             return
@@ -285,7 +293,14 @@ def _checked(text: str) -> bytes:
 
 def _items_of(lines: bytes) -> list[Any]:
     """Read lines of the log, all together because that is faster; those that are damaged are left out."""
-    texts = [text for line in lines.split(b"\n") if line[:8] == b"%08x" % crc32(text := line[9:])]
+    texts = []
+    for line in lines.split(b"\n"):
+        total, _, text = line.partition(b" ")
+        try:
+            if int(total, 16) == crc32(text):
+                texts.append(text)
+        except ValueError:
+            continue
     try:
         items: list[Any] = json.loads(b"[%b]" % b",".join(texts))
     except (ValueError, RecursionError):

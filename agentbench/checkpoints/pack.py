@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from agentbench.checkpoints.line_file import LineFile
 
 _ID_LENGTH = 28
+_TEXT = _ID_LENGTH + 1
 _FORMAT, _VERSION = "agentbench_parts", 1
 
 
@@ -81,7 +82,7 @@ class PartsPack:
         if lines:
             start = self._file.append(b"".join(lines.values()))
             for each, line in lines.items():
-                places[each] = (start + _ID_LENGTH + 1, len(line) - _ID_LENGTH - 2)
+                places[each] = (start + _TEXT, len(line) - _TEXT - 1)
                 start += len(line)
 
     def start_over(self, generation: int, live: Collection[str] | None = None) -> None:
@@ -137,13 +138,12 @@ class PartsPack:
         return self._file.read(*self._places[part_id]).decode(errors="replace")
 
     def _note(self, lines: bytes, start: int) -> None:
-        places, find = self._places, lines.find
-        at = 0
-        while (end := find(b"\n", at)) >= 0:
-            text = at + _ID_LENGTH + 1
-            if text <= end and lines[text - 1] == 32:
-                places[lines[at : text - 1].decode("latin-1")] = (start + text, end - text)
-            at = end + 1
+        places = self._places
+        for line in lines.decode("latin-1").split("\n"):  # bytes as characters, in one go
+            length = len(line)
+            if line[_ID_LENGTH:_TEXT] == " ":
+                places[line[:_ID_LENGTH]] = (start + _TEXT, length - _TEXT)
+            start += length + 1
 
 
 def new_generation() -> int:

@@ -110,7 +110,7 @@ def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_res
 
 def is_temporary(name: str) -> bool:
     """Tell whether `write_private` names a file so while it is being written."""
-    return _TEMPORARY.fullmatch(name) is not None
+    return name.endswith(".tmp") and _TEMPORARY.fullmatch(name) is not None
 
 
 def write_all(descriptor: int, data: bytes) -> None:
