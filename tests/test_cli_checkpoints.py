@@ -9,8 +9,9 @@ import stat
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -378,6 +379,46 @@ def test_a_setting_that_is_none_is_refused(setting: str, folder: Path, shown: Sh
     assert len(kept(folder)) == 3
 
 
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+@dataclass(frozen=True)
+class Search:
+    limit: int
+    at: Point
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+def test_a_fork_changes_what_lies_in_a_value(shown: Shown, tmp_path: Path) -> None:
+    state = {"n": {"len": 3, "x.y": 1}, "a.b": 1, "search": Search(3, Point(1, 2), {"deep": 1}), "list": [1]}
+    keep(tmp_path, [checkpoint("flow", 1, state=state)])
+    settings = ["n.len=1", "n.new=2", "n.x.y=9", "a.b=2", "search.at.x=7", "state.search.more.deep=8", "fresh=0"]
+    shown("fork", tmp_path, "latest", *(each for setting in settings for each in ("--set", setting)))
+    original, fork = kept(tmp_path)
+    assert original.state == state
+    assert fork.state == {
+        "n": {"len": 1, "x.y": 9, "new": 2},
+        "a.b": 2,
+        "search": Search(3, Point(7, 2), {"deep": 8}),
+        "list": [1],
+        "fresh": 0,
+    }
+
+
+@pytest.mark.parametrize("name", ["m.len", "n.len.x", "search.limits", "search.at.z", "list[0]", "a.c", "list.0"])
+def test_a_setting_that_leads_nowhere_is_told_with_what_is_there(name: str, shown: Shown, tmp_path: Path) -> None:
+    state = {"n": {"len": 3}, "a.b": 1, "search": Search(3, Point(1, 2)), "list": [1]}
+    keep(tmp_path, [checkpoint("flow", 1, state=state)])
+    line = shown.failure("fork", tmp_path, "latest", "--set", f"{name}=1")
+    assert line.startswith(f"agentbench: --set {name}: there is no ")
+    expected = {"n": "none", "search.l": "'limit', 'at', 'more'", "search.a": "'x', 'y'", "list.": "none"}
+    there = next((value for key, value in expected.items() if name.startswith(key)), "'n', 'a.b', 'search', 'list'")
+    assert f"There are: {there}." in line
+    assert len(kept(tmp_path)) == 1
+
+
 # ---------------------------------------------------------------------------------------------------------------- prune
 
 
@@ -425,6 +466,16 @@ def test_prune_needs_a_chain_that_is_there_and_a_count(folder: Path, shown: Show
         assert f"'{count}' is no count" in shown.error
     shown("prune", folder, "--workflow", "flow", status=2)
     assert len(ids_in(folder)) == 3
+
+
+def test_prune_counts_what_it_removes_also_where_it_cannot_be_read(folder: Path, shown: Shown) -> None:
+    pickle_into(folder, [checkpoint("flow", 4)])
+    told = shown("prune", folder, "--workflow", "flow", "--keep", "1", "--dry-run")
+    assert told.startswith("Would remove 3 of 4 checkpoints of chain 'flow':")
+    assert "flow-0003" in told
+    pickle_into(folder, [checkpoint("old", 1), checkpoint("old", 2)])
+    assert "Would remove 1 of 2 " in shown("prune", folder, "--workflow", "old", "--keep", "1", "--dry-run")
+    assert shown.error.startswith("1 checkpoint could not be read: old-0001: it is in the pickled format")
 
 
 # --------------------------------------------------------------------------------------------------------------- export
@@ -537,6 +588,18 @@ def test_a_server_is_not_copied_to_itself(folder: Path, shown: Shown, redis_url:
     line = shown.failure("export", redis_url, "--all", "--to", redis_url.replace("redis://", "redis://me:hunter2@"))
     assert "is the same storage as" in line
     assert "hunter2" not in line
+
+
+@pytest.mark.parametrize("to", ["-o", "--to"])
+def test_an_export_that_lacks_something_says_so(to: str, folder: Path, shown: Shown, tmp_path: Path) -> None:
+    damage(folder, "flow-0002")
+    pickle_into(folder, [checkpoint("old", 1)])
+    shown("export", folder, "--all", to, tmp_path / "copy", status=1)
+    first, *others = shown.error.splitlines()
+    assert first.startswith("3 checkpoints written to ")
+    assert others[0] == "2 checkpoints could not be read:"
+    assert [each.split(":")[0] for each in others[1:]] == ["  old-0001", "  flow-0002"]
+    assert "No checkpoint of chain 'old' can be read" in shown.failure("export", folder, "--workflow", "old")
 
 
 def test_export_needs_to_know_what(folder: Path, shown: Shown) -> None:

@@ -13,6 +13,7 @@ from agentbench.exceptions import MissingExtraError, WorkflowCheckpointException
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _SQLITE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 _SCHEME = re.compile(r"([A-Za-z][\w+.-]*)://", re.ASCII)
+_LIKE_URL = re.compile(r"\s*[A-Za-z][\w+.-]*:(?://|/?(?=[^/@]*@|[^/@]*:.*@))", re.ASCII | re.DOTALL)
 _EXPECTED = (
     "Expected a folder, a SQLite file, or a URL such as sqlite:///runs.db, postgresql://user@host/name or "
     "redis://localhost:6379/0."
@@ -57,11 +58,15 @@ def open_storage(target: str | os.PathLike[str], *, create: bool = False) -> Che
 
 
 def shown_address(target: str | os.PathLike[str]) -> str:
-    """Return an address without what may be secret in it: what stands before the host and after the question mark."""
+    """Return an address without what may be secret in it: what stands before the host and after the question mark.
+
+    What only resembles a URL, because of a slash that is missing, may hold a password too.
+    """
     text = os.fspath(target)
-    if _SCHEME.match(text) is None:
+    resembles = _LIKE_URL.match(text)
+    if resembles is None:
         return text
-    return re.sub(r"(?<=://).*@", "•••@", text.partition("?")[0], flags=re.DOTALL)
+    return resembles[0] + re.sub(r".*@", "***@", text[resembles.end() :].partition("?")[0], flags=re.DOTALL)
 
 
 def local_path(target: str | os.PathLike[str]) -> str | None:
@@ -131,7 +136,7 @@ def _require_database(url: str, *, create: bool) -> None:
 
 
 def _nothing_at(path: str) -> WorkflowCheckpointException:
-    msg = f"There is nothing at {path!r}, so there are no checkpoints. {_EXPECTED}"
+    msg = f"There is nothing at {shown_address(path)!r}, so there are no checkpoints. {_EXPECTED}"
     return WorkflowCheckpointException(msg)
 
 
@@ -153,7 +158,8 @@ def _sql(url_or_path: str, *, create: bool) -> CheckpointStorage:
     except MissingExtraError:
         raise
     except (exc.ArgumentError, ImportError) as error:
-        msg = f"{shown_address(url_or_path)!r} names no driver that is there: {error}. Install it, or correct the URL."
+        reason = str(error).rstrip(".")
+        msg = f"{shown_address(url_or_path)!r} names no driver that is there: {reason}. Install it, or correct the URL."
         raise WorkflowCheckpointException(msg, error) from error
     if not create and _lacks_tables(url_or_path):
         storage.close()
@@ -181,6 +187,10 @@ def _lacks_tables(url_or_path: str) -> bool:
 
 
 def _redis(url: str) -> CheckpointStorage:
+    parts = urlsplit(url)
+    if parts.scheme.lower() != "unix" and not re.fullmatch(r"/?[0-9]*", parts.path):
+        msg = f"{shown_address(url)!r} names no database of a Redis server. Expected its number: redis://host:6379/0."
+        raise WorkflowCheckpointException(msg)
     from agentbench.checkpoints.redis import RedisCheckpointStorage  # noqa: PLC0415
 
     return RedisCheckpointStorage(url)

@@ -169,7 +169,7 @@ def _import(name: str) -> None:
         else:
             importlib.import_module(name)
     except Exception as error:
-        msg = f"--import {name}: {type(error).__name__}: {error}."
+        msg = f"--import {name}: {type(error).__name__}: {str(error).rstrip('.')}."
         raise WorkflowCheckpointException(msg, error) from error
 
 

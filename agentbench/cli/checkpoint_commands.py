@@ -13,8 +13,9 @@ from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.opening import shown_address
 from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names, prune
-from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_chain, require_name
+from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_name
 from agentbench.cli.checkpoint_gaps import find_unreadable, tell_unreadable
+from agentbench.cli.checkpoint_settings import updated_state
 from agentbench.cli.checkpoint_text import (
     checkpoint_text,
     diff_json,
@@ -87,7 +88,7 @@ async def fork(given: argparse.Namespace) -> int:
             storage,
             original.checkpoint_id,
             workflow_name=given.to,
-            state_updates=dict(given.set),
+            state_updates=updated_state(original.state, given.set),
             with_history=given.with_history,
         )
     print(line(info.checkpoint_id))
@@ -99,14 +100,18 @@ async def fork(given: argparse.Namespace) -> int:
 async def prune_chain(given: argparse.Namespace) -> int:
     """Remove all but the newest checkpoints of a chain."""
     with opened(given.target) as storage:
-        infos = await require_chain(storage, given.workflow, target=given.target)
-        old = infos[: -given.keep]
-        what = f"{len(old):,} of {_count(len(infos), 'checkpoint')} of chain {line(repr(given.workflow))}"
+        await require_name(storage, given.workflow, target=given.target)
+        ids = await storage.list_checkpoint_ids(workflow_name=given.workflow)
+        old = ids[: -given.keep]
+        what = f"{len(old):,} of {_count(len(ids), 'checkpoint')} of chain {line(repr(given.workflow))}"
         if not old:
-            print(f"Nothing to remove: the chain holds {_count(len(infos), 'checkpoint')}.")
+            print(f"Nothing to remove: the chain holds {_count(len(ids), 'checkpoint')}.")
             return 0
         if given.dry_run:
-            print(f"Would remove {what}:\n{infos_text(old)}")
+            infos = await list_infos(storage, workflow_name=given.workflow)
+            print(f"Would remove {what}:\n{infos_text([info for info in infos if info.checkpoint_id in set(old)])}")
+            hidden = await find_unreadable(storage, target=given.target, workflow_name=given.workflow)
+            tell_unreadable({each: reason for each, reason in hidden.items() if each in old})
             return 0
         if not given.yes and not _agrees(f"Remove {what}, for good?"):
             print("Nothing was removed.")

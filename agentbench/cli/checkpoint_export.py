@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.opening import shown_address
-from agentbench.checkpoints.storage import CheckpointStorage, list_workflow_names
+from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names
 from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_chain
+from agentbench.cli.checkpoint_gaps import find_unreadable, tell_unreadable
 from agentbench.cli.checkpoint_output import require_other_place, require_other_storage, written
 from agentbench.cli.checkpoint_text import line
 from agentbench.exceptions import WorkflowCheckpointException
@@ -33,9 +34,13 @@ async def export_checkpoints(given: argparse.Namespace) -> int:
                     file.write(f"{_spelled_out(text) if given.output == '-' else text}\n")
                     count += 1
             place = given.output
+        unreadable = {}
+        if given.id is None:
+            unreadable = await find_unreadable(storage, target=given.target, workflow_name=given.workflow)
     if place != "-":
         print(line(f"{count:,} checkpoint{'' if count == 1 else 's'} written to {place}."), file=sys.stderr)
-    return 0
+    tell_unreadable(unreadable)
+    return 1 if unreadable else 0
 
 
 async def _names(storage: CheckpointStorage, given: argparse.Namespace) -> list[str]:
@@ -48,7 +53,10 @@ async def _chosen(storage: CheckpointStorage, given: argparse.Namespace) -> Asyn
         yield await find_checkpoint(storage, given.id, target=given.target)
         return
     for name in await _names(storage, given):
-        for info in await require_chain(storage, name, target=given.target):
+        infos = (
+            list_infos(storage, workflow_name=name) if given.all else require_chain(storage, name, target=given.target)
+        )
+        for info in await infos:
             yield await storage.load(info.checkpoint_id)
 
 

@@ -80,7 +80,8 @@ def _add_fork(actions: Commands) -> None:
         action="append",
         default=[],
         metavar="KEY=JSON",
-        help="a new value for a key of the state, such as --set topic='\"llamas\"' --set limit=3; may be repeated",
+        help="a new value for a key of the state, such as --set topic='\"llamas\"' --set limit=3, or for what lies in "
+        "a value: --set search.limit=3; may be repeated",
     )
     _add_import(parser)
 

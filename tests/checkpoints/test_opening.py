@@ -150,6 +150,19 @@ def test_a_driver_that_is_not_there_is_told_without_the_password() -> None:
 # -------------------------------------------------------------------------------------------------------------- servers
 
 
+@pytest.mark.parametrize("database", ["xx", "1/2", "0x1", "-1", "runs/"])
+def test_a_redis_database_that_is_none_is_refused(database: str) -> None:
+    with pytest.raises(WorkflowCheckpointException, match="names no database") as caught:
+        open_storage(f"redis://me:hunter2@127.0.0.1:1/{database}", create=True)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_an_address_with_a_slash_too_few_is_refused_without_its_password(tmp_path: Path) -> None:
+    with pytest.raises(WorkflowCheckpointException, match="There is nothing at") as caught:
+        open_storage("postgresql:/me:hunter2@host/runs")
+    assert "hunter2" not in str(caught.value)
+
+
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "rediss://127.0.0.1:1", "unix:///nowhere.sock"])
 def test_a_redis_server_is_not_asked_before_it_is_needed(url: str) -> None:
     pytest.importorskip("redis")
@@ -189,8 +202,14 @@ def test_a_database_of_a_server_is_not_written_to_by_looking(postgres_url: str) 
         ("runs", "runs"),
         ("a@b/c?d", "a@b/c?d"),
         ("redis://localhost:6379/0", "redis://localhost:6379/0"),
-        ("postgresql://me:p@ss/w@host/name?password=x", "postgresql://•••@host/name"),
-        ("redis://:secret@host", "redis://•••@host"),
+        ("postgresql://me:p@ss/w@host/name?password=x", "postgresql://***@host/name"),
+        ("redis://:secret@host", "redis://***@host"),
+        (" redis://me:secret@host", " redis://***@host"),
+        ("postgresql:/me:secret@host/name", "postgresql:/***@host/name"),
+        ("postgresql:me:sec/ret@host/name", "postgresql:***@host/name"),
+        ("redis:secret@host?password=x", "redis:***@host"),
+        ("C:/runs/a@b", "C:/runs/a@b"),
+        ("C:\\runs", "C:\\runs"),
     ],
 )
 def test_an_address_is_shown_without_what_may_be_secret(target: str, shown: str) -> None:
