@@ -18,8 +18,9 @@ from agentbench.exceptions import CheckpointNotFoundError
 
 T = TypeVar("T")
 
-#: Texts are deflated from this size on (bytes): most of what is written with every checkpoint is shorter, and has to be
-#: quick.
+#: Parts are deflated from this size on (bytes): each is written once. What is written with every checkpoint is small,
+#: if it can be, and has to be quick then.
+_SHORTEST_PART: Final = 128
 _SHORTEST: Final = 1024
 #: As many ids are asked for at once; databases limit the number of values in a statement.
 _AT_ONCE: Final = 256
@@ -87,7 +88,7 @@ class SQLBackend:
         }
         content = {"of_checkpoint_id": checkpoint_id, "of_content": pack(record.content, _SHORTEST)}
         texts = [
-            {"of_name": name, "of_part_id": encode_name(part_id), "of_text": pack(text, _SHORTEST)}
+            {"of_name": name, "of_part_id": encode_name(part_id), "of_text": pack(text, _SHORTEST_PART)}
             for part_id, text in parts.items()
         ]
         statements = self._statements

@@ -23,8 +23,8 @@ Row: TypeAlias = tuple[Any, ...]
 
 #: Small, because a saving changes a few rows in each of six trees, and a changed page is written whole, twice.
 _PAGE_BYTES: Final = 512
-#: SQLite moves its log into the database when the log has grown to this.
-_LOG_BYTES: Final = 160 * 1024
+#: SQLite moves its log into the database when the log has grown to this, and waits for the disk three times then.
+_LOG_BYTES: Final = 208 * 1024
 _SETTINGS: Final = (
     "synchronous=NORMAL",
     f"wal_autocheckpoint={_LOG_BYTES // _PAGE_BYTES}",
