@@ -80,11 +80,24 @@ class WorkflowCheckpoint(_ReadLater):
     version: str = "1.0"
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.checkpoint_id!r}, workflow_name={self.workflow_name!r}, "
-            f"iteration_count={self.iteration_count}, messages={sum(map(len, self.messages.values()))}, "
-            f"requests={len(self.pending_request_info_events)})"
-        )
+        """Of a checkpoint that is read later, only what is known already: looking at one must not read, nor fail."""
+        iteration, messages, requests = map(self._known, ("iteration_count", "messages", "pending_request_info_events"))
+        shown = [
+            repr(self._known("checkpoint_id")),
+            f"workflow_name={self._known('workflow_name')!r}",
+            "" if iteration is ... else f"iteration_count={iteration!r}",
+            "" if messages is ... else f"messages={_count(messages)}",
+            "" if requests is ... else f"requests={_count(requests)}",
+            "…not read yet" if ... in (messages, requests) else "",
+        ]
+        return f"{type(self).__name__}({', '.join(filter(None, shown))})"
+
+    def _known(self, name: str) -> Any:
+        """The value of a field, or an ellipsis for one that was not read yet."""
+        try:
+            return object.__getattribute__(self, name)
+        except AttributeError:
+            return ...
 
     @classmethod
     def read_later(cls, known: Mapping[str, Any], read: Callable[[str], Mapping[str, Any]]) -> WorkflowCheckpoint:
@@ -116,20 +129,40 @@ class WorkflowCheckpoint(_ReadLater):
             raise explain_unstorable(self) from error
 
     @classmethod
-    def from_json(cls, text: str) -> WorkflowCheckpoint:
+    def from_json(cls, text: str | bytes | bytearray | memoryview) -> WorkflowCheckpoint:
         """Build a checkpoint from what `to_json` returned.
 
+        Args:
+            text: The text, or its bytes in UTF-8, as many clients of databases give it back.
+
         Raises:
-            WorkflowCheckpointException: The text is damaged, is no checkpoint, or holds instances of classes that are
-                not known in this process: import their modules first.
+            WorkflowCheckpointException: The text is damaged, is no checkpoint, is of a format that this version does
+                not know, or holds instances of classes that are not known in this process: import their modules first.
+            TypeError: It is neither text nor bytes.
         """
         from agentbench.serialization.reader import JsonReader  # noqa: PLC0415 - as above
 
-        data = JsonReader().read(text)
+        data = JsonReader().read(_decoded(text))
         if not isinstance(data, dict):
             message = f"The text holds a {type(data).__name__}, expected a checkpoint as to_json() writes it."
             raise WorkflowCheckpointException(message)
-        return cls.from_dict(data)
+        checkpoint = cls.from_dict(data)
+        checkpoint.require_known_version()
+        return checkpoint
+
+    def require_known_version(self) -> None:
+        """Refuse a format that is not known here. The number before the point is the format; the rest may differ.
+
+        Raises:
+            WorkflowCheckpointException: It is another format.
+        """
+        version: object = self.version
+        if not isinstance(version, str) or version.partition(".")[0] != _KNOWN_FORMAT:
+            message = (
+                f"Checkpoint {self.checkpoint_id!r} has version {version!r}; this version of agentbench knows "
+                f"{_KNOWN_FORMAT}.x. Read it with the version that wrote it, or a later one."
+            )
+            raise WorkflowCheckpointException(message)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, in their order; the values are the checkpoint's own, not copies."""
@@ -145,7 +178,7 @@ class WorkflowCheckpoint(_ReadLater):
                 their own `to_dict()`, as a storage of one's own writes them.
 
         Raises:
-            WorkflowCheckpointException: A field is missing, or one is not known.
+            WorkflowCheckpointException: A field is missing, not known, or no dictionary where one is expected.
         """
         unknown = [key for key in data if key not in _FIELDS]
         missing = [name for name in _REQUIRED if name not in data]
@@ -155,6 +188,14 @@ class WorkflowCheckpoint(_ReadLater):
                 f"Expected what to_dict() returns: {', '.join(_FIELDS)}."
             )
             raise WorkflowCheckpointException(message)
+        for name in _DICTIONARIES:
+            if not isinstance(data.get(name, {}), Mapping):
+                message = f"{name} is a {type(data[name]).__name__}; expected a dictionary."
+                raise WorkflowCheckpointException(message)
+        for source, sent in data.get("messages", {}).items():
+            if not isinstance(sent, list):
+                message = f"messages[{source!r}] is a {type(sent).__name__}; expected a list."
+                raise WorkflowCheckpointException(message)
         return cls(**{**data, **_rebuilt(data)})
 
 
@@ -186,11 +227,36 @@ def _of_type(tag: str, value: Any) -> Any:
         raise WorkflowCheckpointException(message, error) from error
 
 
+def _decoded(text: object) -> str:
+    if isinstance(text, str):
+        return text
+    if not isinstance(text, (bytes, bytearray, memoryview)):
+        message = (
+            f"from_json() was given a {type(text).__name__}; expected the text that to_json() returned, or its bytes."
+        )
+        raise TypeError(message)
+    try:
+        return bytes(text).decode()
+    except UnicodeDecodeError as error:
+        message = f"The bytes are no text in UTF-8: {error}. Expected those of the text that to_json() returned."
+        raise WorkflowCheckpointException(message, error) from error
+
+
 def _listed(keys: list[Any]) -> str:
     return ", ".join(map(repr, keys)) or "none"
 
 
+def _count(queued: Any) -> str:
+    """How many there are, in lists by name or by name alone; a damaged field is shown as what it is."""
+    try:
+        return str(sum(len(each) if isinstance(each, list) else 1 for each in queued.values()))
+    except Exception:  # noqa: BLE001 - whatever somebody put there, it is only to be shown
+        return f"<{type(queued).__name__}>"
+
+
+_KNOWN_FORMAT = "1"
 _FIELDS = tuple(each.name for each in fields(WorkflowCheckpoint))
+_DICTIONARIES = ("messages", "state", "pending_request_info_events", "metadata")
 _REQUIRED = tuple(
     each.name for each in fields(WorkflowCheckpoint) if each.default is MISSING and each.default_factory is MISSING
 )

@@ -87,6 +87,7 @@ def diff_checkpoints(
 
     Raises:
         WorkflowCheckpointException: A dict is not one of a checkpoint.
+        TypeError: One of the two is an id, an info or something else that does not hold what is to be compared.
 
     Example:
         ```python
@@ -94,13 +95,23 @@ def diff_checkpoints(
             print(change)
         ```
     """
-    before, after = (
-        each if isinstance(each, WorkflowCheckpoint) else WorkflowCheckpoint.from_dict(each) for each in (a, b)
-    )
+    before, after = map(_checkpoint, (a, b))
     same_graph = before.graph_signature_hash == after.graph_signature_hash
     old, new = (_content(each, with_graph=not same_graph) for each in (before, after))
     changes = Comparison(_is_compared).changes(old, new)
     return CheckpointDiff(CheckpointInfo.of(before), CheckpointInfo.of(after), tuple(changes))
+
+
+def _checkpoint(given: object) -> WorkflowCheckpoint:
+    if isinstance(given, WorkflowCheckpoint):
+        return given
+    if isinstance(given, Mapping):
+        return WorkflowCheckpoint.from_dict(given)
+    msg = (
+        f"diff_checkpoints() was given a {type(given).__name__}; expected a WorkflowCheckpoint. Load both first "
+        "(`await storage.load(checkpoint_id)`), or name them to agentbench.notebook.diff(a, b, source=storage)."
+    )
+    raise TypeError(msg)
 
 
 def _content(checkpoint: WorkflowCheckpoint, *, with_graph: bool) -> dict[str, Any]:

@@ -103,7 +103,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
 
 def _require_updates(updates: object) -> None:
     if updates is not None and not isinstance(updates, Mapping):
-        msg = f"state_updates is a {type(updates).__name__}; expected a mapping of keys to new values, such as {{'n': 1}}."
+        msg = f"state_updates is a {type(updates).__name__}; expected new values by key, such as {{'n': 1}}."
         raise TypeError(msg)
     for key in updates or ():
         if not isinstance(key, str):
@@ -117,8 +117,8 @@ def _require_keys(updates: Mapping[str, Any], original: WorkflowCheckpoint) -> N
         whole = key.partition(".")[0]
         if key not in original.state and "." in key and isinstance(original.state.get(whole), Mapping):
             msg = (
-                f"state_updates replaces whole keys, and the state has no key {key!r}, but a dict {whole!r}. Give all of "
-                f"it: state_updates={{{whole!r}: {{...}}}}."
+                f"state_updates replaces whole keys, and the state has no key {key!r}, but a dict {whole!r}. "
+                f"Give all of it: state_updates={{{whole!r}: {{...}}}}."
             )
             raise ValueError(msg)
 

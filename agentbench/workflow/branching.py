@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentbench._signatures import type_name
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage
+from agentbench.workflow.edges import FanInEdgeGroup
+from agentbench.workflow.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -14,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def queued_messages(messages: Mapping[str, Sequence[Any]], workflow: Workflow) -> dict[str, list[WorkflowMessage]]:
-    """Values as messages of their source; nothing is queued that could not be delivered."""
+    """Values as messages of their source; nothing is queued that could not be delivered.
+
+    Raises:
+        ValueError: a source sends to nobody, or none of its targets takes a value.
+        TypeError: what a source sends is no list.
+    """
     sources = {s for group in workflow.edge_groups for s in group.source_executor_ids} | {WORKFLOW_SOURCE}
     queued = {}
     for source, values in messages.items():
@@ -25,7 +32,30 @@ def queued_messages(messages: Mapping[str, Sequence[Any]], workflow: Workflow) -
             msg = f"messages of {source!r} are {values!r}; expected a list, such as [{values!r}]."
             raise TypeError(msg)
         queued[source] = [v if isinstance(v, WorkflowMessage) else WorkflowMessage(v, source) for v in values]
+        _require_taken(source, queued[source], workflow)
     return queued
+
+
+def _require_taken(source: str, messages: Sequence[WorkflowMessage], workflow: Workflow) -> None:
+    """Refuse what would be dropped without a trace: a value that no executor behind the source has a handler for."""
+    groups = [group for group in workflow.edge_groups if source in group.source_executor_ids]
+    targets = {
+        executor_id: workflow.executors[executor_id]
+        for executor_id in ([i for group in groups for i in group.target_executor_ids] or workflow.start_executor_ids)
+    }
+    gathered = any(isinstance(group, FanInEdgeGroup) for group in groups)
+    for message in messages:
+        if message.type is not MessageType.STANDARD:  # an answer, which goes by its request
+            continue
+        forms = [message.data, [message.data]] if gathered else [message.data]
+        meant = [each for each in targets.values() if message.target_id in (None, each.id)]
+        if not any(each.find_handler(form) is not None for each in meant for form in forms):
+            takes = "; ".join(
+                f"{executor_id!r} takes {', '.join(map(type_name, executor.input_types)) or 'nothing'}"
+                for executor_id, executor in targets.items()
+            )
+            msg = f"messages of {source!r} hold {message.data!r}, a {type(message.data).__name__}, but {takes}."
+            raise ValueError(msg)
 
 
 def cut_back(infos: list[CheckpointInfo], checkpoint: WorkflowCheckpoint) -> None:

@@ -34,7 +34,7 @@ async def restore(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> None:
         GraphMismatchError: the checkpoint belongs to another graph.
         WorkflowCheckpointException: the checkpoint is damaged, or an executor is unknown or refuses its state.
     """
-    require_same_graph(workflow, checkpoint)
+    require_fitting(workflow, checkpoint)
     try:
         content = _looked_through(checkpoint, workflow.executors)
     except WorkflowCheckpointException:
@@ -57,8 +57,14 @@ async def restore(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> None:
     workflow.runner.iteration = checkpoint.iteration_count
 
 
-def require_same_graph(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> None:
-    """Raise GraphMismatchError if the checkpoint belongs to another graph."""
+def require_fitting(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> None:
+    """Refuse a checkpoint that this workflow cannot go on from, whatever it holds.
+
+    Raises:
+        WorkflowCheckpointException: it has a format that is not known here.
+        GraphMismatchError: it belongs to another graph.
+    """
+    checkpoint.require_known_version()
     mismatch = graph_mismatch(workflow, checkpoint)
     if mismatch is not None:
         raise mismatch

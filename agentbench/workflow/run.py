@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.fork import fork_checkpoint
-from agentbench.checkpoints.guarded import load_checkpoint
+from agentbench.checkpoints.guarded import id_of, load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
 from agentbench.workflow.boundary import PauseReason
@@ -23,7 +23,7 @@ from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage
 from agentbench.workflow.options import RunOptions
 from agentbench.workflow.report import PlannedDelivery, StepReport, planned
 from agentbench.workflow.requests import check_answers
-from agentbench.workflow.restoring import require_same_graph
+from agentbench.workflow.restoring import require_fitting
 from agentbench.workflow.result import WorkflowRunResult
 from agentbench.workflow.stream import LiveSteps
 
@@ -270,7 +270,10 @@ class WorkflowRun(Displayable):
 
     def _check_writable(self) -> None:
         if self._read_only:
-            msg = f"Run {self.run_id} is read-only: its workflow instance serves another run now."
+            msg = (
+                f"Run {self.run_id} is read-only: its workflow instance serves another run now. To go on with both, "
+                "give the other one an instance of its own: fork(..., workflow=run.workflow.clone())."
+            )
             raise WorkflowBusyError(msg)
 
     async def _goes_on(self) -> bool:
@@ -407,9 +410,9 @@ class WorkflowRun(Displayable):
             msg = "This run saves no checkpoints. Pass checkpoint_storage= to start() or to WorkflowBuilder."
             raise WorkflowCheckpointException(msg)
         self.workflow.acquire(self)
-        checkpoint_id = info if isinstance(info, str) else info.checkpoint_id
+        checkpoint_id = id_of(info)
         checkpoint = await load_checkpoint(self._storage, checkpoint_id)
-        require_same_graph(self.workflow, checkpoint)  # before anything of this run is given up
+        require_fitting(self.workflow, checkpoint)  # before anything of this run is given up
         self.workflow.runner.disown()
         self._execution.break_off()
         self._execute(RunInput(checkpoint_id=checkpoint_id, storage=self._storage))
@@ -450,8 +453,9 @@ class WorkflowRun(Displayable):
         Raises:
             WorkflowCheckpointException: there is no checkpoint to fork from, or it belongs to another graph.
             RuntimeError: a superstep is being executed, or `workflow` runs.
-            ValueError: messages name a source that the graph has not.
-            TypeError: messages are not lists.
+            ValueError: messages name a source that the graph has not, or hold what none of its targets takes; or
+                `state_updates` has a key that is no text, or a path into a value.
+            TypeError: messages are not lists, or `state_updates` is no mapping.
         """
         self._check_still("fork")
         origin = info if info is not None else self.last_checkpoint
@@ -460,8 +464,8 @@ class WorkflowRun(Displayable):
             raise WorkflowCheckpointException(msg)
         target = workflow or self.workflow
         target.require_free(self)
-        checkpoint_id = origin if isinstance(origin, str) else origin.checkpoint_id
-        require_same_graph(target, await load_checkpoint(self._storage, checkpoint_id))
+        checkpoint_id = id_of(origin)
+        require_fitting(target, await load_checkpoint(self._storage, checkpoint_id))
         options = replace(self._options, chain=chain or self._options.chain or self.workflow.name)
         copied = await fork_checkpoint(
             self._storage,

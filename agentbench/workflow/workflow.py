@@ -233,7 +233,7 @@ class Workflow(Displayable):
         *,
         stream: Literal[False] = False,
         responses: Mapping[str, Any] | None = None,
-        checkpoint_id: str | None = None,
+        checkpoint_id: CheckpointInfo | str | None = None,
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         include_status_events: bool = False,
         function_invocation_kwargs: Mapping[str, Any] | None = None,
@@ -247,7 +247,7 @@ class Workflow(Displayable):
         *,
         stream: Literal[True],
         responses: Mapping[str, Any] | None = None,
-        checkpoint_id: str | None = None,
+        checkpoint_id: CheckpointInfo | str | None = None,
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         include_status_events: bool = False,
         function_invocation_kwargs: Mapping[str, Any] | None = None,
@@ -260,7 +260,7 @@ class Workflow(Displayable):
         *,
         stream: bool = False,
         responses: Mapping[str, Any] | None = None,
-        checkpoint_id: str | None = None,
+        checkpoint_id: CheckpointInfo | str | None = None,
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         include_status_events: bool = False,
         function_invocation_kwargs: Mapping[str, Any] | None = None,
@@ -273,7 +273,7 @@ class Workflow(Displayable):
             message: input for the start executor; any value but None.
             stream: return an async iterator of events instead of an awaitable of the result.
             responses: answers by request id; continues where the requests were left open.
-            checkpoint_id: restore this checkpoint first, then continue.
+            checkpoint_id: restore this checkpoint first, then continue; its id or its info.
             checkpoint_storage: load from and save to here, in this run only.
             include_status_events: keep `status` events in the result.
             function_invocation_kwargs: for tools; flat, or keyed by executor id.
@@ -293,7 +293,7 @@ class Workflow(Displayable):
         given = RunInput(
             message=ABSENT if message is None else message,
             responses=responses,
-            checkpoint_id=checkpoint_id,
+            checkpoint_id=_id_of(checkpoint_id),
             storage=bare_storage(checkpoint_storage),
             kwargs={"function_invocation_kwargs": function_invocation_kwargs, "client_kwargs": client_kwargs},
         )
@@ -326,12 +326,14 @@ class Workflow(Displayable):
 
     @overload
     def run_from_checkpoint(
-        self, checkpoint_id: str, *, stream: Literal[False] = False, **settings: Any
+        self, checkpoint_id: CheckpointInfo | str, *, stream: Literal[False] = False, **settings: Any
     ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
     @overload
-    def run_from_checkpoint(self, checkpoint_id: str, *, stream: Literal[True], **settings: Any) -> WorkflowStream: ...
     def run_from_checkpoint(
-        self, checkpoint_id: str, *, stream: bool = False, **settings: Any
+        self, checkpoint_id: CheckpointInfo | str, *, stream: Literal[True], **settings: Any
+    ) -> WorkflowStream: ...
+    def run_from_checkpoint(
+        self, checkpoint_id: CheckpointInfo | str, *, stream: bool = False, **settings: Any
     ) -> Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream:
         """Same as `run(checkpoint_id=...)`."""
         run: Any = self.run  # the overloads want the literal
@@ -367,12 +369,9 @@ class Workflow(Displayable):
         if input is None and resume_from is None and responses is None:
             msg = "start() needs input=, resume_from= or responses=."
             raise ValueError(msg)
-        checkpoint_id = (
-            resume_from if resume_from is None or isinstance(resume_from, str) else resume_from.checkpoint_id
-        )
         given = RunInput(
             message=ABSENT if input is None else input,
-            checkpoint_id=checkpoint_id,
+            checkpoint_id=_id_of(resume_from),
             responses=responses,
             storage=bare_storage(checkpoint_storage),
         )
@@ -467,6 +466,14 @@ class Workflow(Displayable):
 
     def __repr__(self) -> str:
         return f"Workflow({self.name!r}, {len(self.executors)} executors, start={', '.join(self.start_executor_ids)})"
+
+
+def _id_of(checkpoint: CheckpointInfo | str | None) -> str | None:
+    if checkpoint is None or isinstance(checkpoint, str):
+        return checkpoint
+    from agentbench.checkpoints.guarded import id_of  # noqa: PLC0415 - most runs start from no checkpoint
+
+    return id_of(checkpoint)
 
 
 def _check_combination(message: Any, responses: object, checkpoint_id: object) -> None:

@@ -1,6 +1,7 @@
 import json
 import uuid
 from datetime import datetime, timezone
+from typing import Any
 
 import pytest
 
@@ -108,6 +109,52 @@ def test_from_dict_refuses_a_list_that_a_broken_file_may_hold():
         WorkflowCheckpoint.from_dict(json.loads("[1]"))
 
 
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_the_text_may_come_back_as_bytes(kind):
+    checkpoint = WorkflowCheckpoint("flöw", "hash", state={"text": "ä €"})
+    assert WorkflowCheckpoint.from_json(kind(checkpoint.to_json().encode())) == checkpoint
+
+
+def test_bytes_that_are_no_text_and_what_is_neither_are_told_apart():
+    with pytest.raises(WorkflowCheckpointException, match=r"bytes are no text in UTF-8: .* Expected those of the text"):
+        WorkflowCheckpoint.from_json(b"\xff{}")
+    wrongs: tuple[Any, ...] = (None, 5, {"workflow_name": "flow"})
+    for wrong in wrongs:
+        with pytest.raises(TypeError, match=f"was given a {type(wrong).__name__}; expected the text"):
+            WorkflowCheckpoint.from_json(wrong)
+
+
+@pytest.mark.parametrize("version", ["9.0", "2", "10.0", "", 1, None])
+def test_another_format_is_refused(version):
+    text = WorkflowCheckpoint("flow", "hash", "cp-1", version=version).to_json()
+    with pytest.raises(WorkflowCheckpointException, match=r"Checkpoint 'cp-1' has version .* knows 1\.x"):
+        WorkflowCheckpoint.from_json(text)
+
+
+@pytest.mark.parametrize("version", ["1", "1.0", "1.9", "1.0.1"])
+def test_another_version_of_the_same_format_is_read(version):
+    text = WorkflowCheckpoint("flow", "hash", version=version).to_json()
+    assert WorkflowCheckpoint.from_json(text).version == version
+
+
+def test_the_repr_of_a_checkpoint_that_is_read_later_reads_nothing_and_tells_what_is_known():
+    def read(name):
+        raise OSError(name)
+
+    checkpoint = WorkflowCheckpoint.read_later({"workflow_name": "w", "checkpoint_id": "cp-1"}, read)
+    assert repr(checkpoint) == "WorkflowCheckpoint('cp-1', workflow_name='w', …not read yet)"
+    checkpoint.iteration_count, checkpoint.messages = 2, {"a": ["x", "y"]}
+    assert repr(checkpoint) == (
+        "WorkflowCheckpoint('cp-1', workflow_name='w', iteration_count=2, messages=2, …not read yet)"
+    )
+
+
+@pytest.mark.parametrize(("damaged", "shown"), [(None, "<NoneType>"), (5, "<int>"), ({"a": None}, "1")])
+def test_the_repr_never_raises(damaged, shown):
+    checkpoint = WorkflowCheckpoint("w", "hash", messages=damaged, pending_request_info_events=damaged)
+    assert f"messages={shown}, requests={shown}" in repr(checkpoint)
+
+
 def test_the_repr_fits_one_line_and_keeps_the_id_whole():
     checkpoint = WorkflowCheckpoint(
         "flow",
@@ -121,3 +168,20 @@ def test_the_repr_fits_one_line_and_keeps_the_id_whole():
     assert repr(checkpoint) == (
         f"WorkflowCheckpoint({'c' * 36!r}, workflow_name='flow', iteration_count=4, messages=3, requests=1)"
     )
+
+
+@pytest.mark.parametrize(
+    ("field", "found", "named"),
+    [
+        ("messages", 5, "messages is a int"),
+        ("messages", {"a": 5}, "messages['a'] is a int"),
+        ("state", [], "state is a list"),
+        ("pending_request_info_events", "", "pending_request_info_events is a str"),
+        ("metadata", None, "metadata is a NoneType"),
+    ],
+)
+def test_fields_of_another_kind_are_refused_by_name(field, found, named):
+    fields = {"workflow_name": "flow", "graph_signature_hash": "hash", field: found}
+    with pytest.raises(WorkflowCheckpointException) as caught:
+        WorkflowCheckpoint.from_dict(fields)
+    assert named in str(caught.value)

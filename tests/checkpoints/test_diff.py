@@ -18,6 +18,7 @@ from agentbench.checkpoints.changes import ItemId, Member
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.fork import fork_checkpoint
+from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.workflow.builder import WorkflowBuilder
@@ -545,3 +546,11 @@ def test_law_things_with_ids_change_places_with_the_sides_exactly(
 def test_steps_to_items_and_members_can_be_told_from_keys() -> None:
     found = diff_checkpoints(checkpoint(x=[], y=set()), checkpoint(x=[{"id": 1}], y={1}))
     assert [change.keys[-1] for change in found] == [ItemId("id", 1), Member(1)]
+
+
+@pytest.mark.parametrize("wrong", ["cp-1", CheckpointInfo("flow", "cp-1", 0, "now"), None])
+def test_what_holds_nothing_to_compare_has_to_be_loaded_first(wrong: Any):
+    told = rf"given a {type(wrong).__name__}; expected .*`await storage\.load\(checkpoint_id\)`.*diff\(a, b, source"
+    for pair in ((wrong, checkpoint()), (checkpoint(), wrong)):
+        with pytest.raises(TypeError, match=told):
+            diff_checkpoints(*pair)

@@ -55,6 +55,47 @@ async def test_a_fork_is_a_new_checkpoint_with_the_content_of_the_original(stora
     assert fork.previous_checkpoint_id == saved[1].checkpoint_id
 
 
+async def test_a_fork_may_be_asked_for_by_an_info(storage):
+    saved = await save_chain(storage, 2)
+    info = await fork_checkpoint(storage, CheckpointInfo.of(saved[0]))
+    assert info.previous_checkpoint_id == saved[0].checkpoint_id
+    assert (await storage.load(info.checkpoint_id)).metadata["forked_from"] == saved[0].checkpoint_id
+    wrongs: tuple[Any, ...] = (5, None, ["cp"])
+    for wrong in wrongs:
+        with pytest.raises(TypeError, match=f"given as a {type(wrong).__name__}; expected its id, or a CheckpointInfo"):
+            await fork_checkpoint(storage, wrong)
+
+
+@pytest.mark.parametrize(
+    ("updates", "error", "told"),
+    [
+        ({1: 2}, ValueError, "has the key 1, a int; the keys of the state are texts"),
+        ([("n", 1)], TypeError, "is a list; expected new values by key"),
+        ("n", TypeError, "is a str; expected new values by key"),
+        ({"n.len": 5}, ValueError, r"no key 'n.len', but a dict 'n'. Give all of it: state_updates=\{'n': \{...\}\}"),
+    ],
+)
+async def test_updates_that_would_do_something_else_are_refused_and_nothing_is_saved(storage, updates, error, told):
+    (saved,) = await save_chain(storage, 1, state={"n": {"len": 1}})
+    with pytest.raises(error, match=told):
+        await fork_checkpoint(storage, saved.checkpoint_id, state_updates=updates)
+    assert len(await list_infos(storage)) == 1
+
+
+async def test_keys_with_a_point_are_keys_like_others_where_no_dict_is_meant(storage):
+    (saved,) = await save_chain(storage, 1, state={"n.len": 1, "n": {"len": 1}, "text": "t"})
+    updates = {"n.len": 5, "text.new": 6, "other.new": 7}
+    info = await fork_checkpoint(storage, saved.checkpoint_id, state_updates=updates)
+    assert (await storage.load(info.checkpoint_id)).state == {"n": {"len": 1}, "text": "t", **updates}
+
+
+async def test_an_unknown_original_is_one_error_and_not_two(storage):
+    with pytest.raises(CheckpointNotFoundError) as caught:
+        await fork_checkpoint(storage, "nobody")
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
 async def test_the_metadata_of_a_fork_are_its_own_where_they_were_of_one_run_or_superstep(storage):
     saved = await save_chain(storage, 3, **RICH)
     info = await fork_checkpoint(storage, saved[1].checkpoint_id)

@@ -11,6 +11,7 @@ import pytest
 
 from agentbench import (
     CheckpointManager,
+    CheckpointNotFoundError,
     CountingIds,
     Executor,
     GraphMismatchError,
@@ -24,11 +25,13 @@ from agentbench import (
     WorkflowBusyError,
     WorkflowCheckpointException,
     WorkflowContext,
+    WorkflowMessage,
     WorkflowRunnerException,
     WorkflowRunState,
     handler,
     response_handler,
 )
+from agentbench.workflow.message import WORKFLOW_SOURCE
 from tests.workflow.parts import Again, Fail, Join, Pass, Show, Wait, brief, chain
 
 
@@ -474,7 +477,7 @@ async def test_a_fork_on_the_same_instance_makes_the_old_handle_read_only():
     run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
     await run.step()
     fork = await run.fork()
-    with pytest.raises(WorkflowBusyError, match="read-only"):
+    with pytest.raises(WorkflowBusyError, match=r"read-only.*fork\(\.\.\., workflow=run\.workflow\.clone\(\)\)"):
         await run.step()
     assert (await fork.result()).outputs == ["x>e0>e1!"]
     assert run.is_over
@@ -646,6 +649,60 @@ async def test_a_checkpoint_hook_that_raises_is_named_in_the_warning() -> None:
     assert "on_checkpoint_save of executor 'bad' raised ValueError: boom. The run goes on" in warnings[0]
 
 
+async def test_a_fork_takes_what_a_fan_in_gathers_one_by_one():
+    run = diamond(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    await run.result()
+    point = run.checkpoints[1]
+    fork = await run.fork(point, messages={"l": ["left"], "r": ["right"]}, workflow=diamond())
+    assert (await fork.result()).outputs == [["left", "right"]]
+    with pytest.raises(ValueError, match=r"'l' hold 3, a int, but 'j' takes list\[str\]"):
+        await run.fork(point, messages={"l": [3]}, workflow=diamond())
+
+
+async def test_an_info_may_stand_where_an_id_is_expected():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    info = run.checkpoints[1]
+    for resumed in (
+        three(checkpoint_storage=storage).run(checkpoint_id=info),
+        three(checkpoint_storage=storage).run_from_checkpoint(info),
+        three(checkpoint_storage=storage).run_stream(checkpoint_id=info).get_final_response(),
+        three().start(resume_from=info, checkpoint_storage=storage).result(),
+    ):
+        assert (await resumed).outputs == ["x>e0>e1!"]
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="given as a int; expected its id, or a CheckpointInfo"):
+        _ = three(checkpoint_storage=storage).run(checkpoint_id=wrong)
+
+
+async def test_a_missing_checkpoint_is_one_error_and_not_two():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    for call in (lambda: three(checkpoint_storage=storage).run(checkpoint_id="nobody"), lambda: run.fork("nobody")):
+        with pytest.raises(CheckpointNotFoundError) as caught:
+            await call()
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+
+
+async def test_a_checkpoint_of_another_format_is_refused_before_anything_changes():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    later = await storage.load(run.checkpoints[1].checkpoint_id)
+    later.version, later.checkpoint_id = "9.0", "later"
+    await storage.save(later)
+    fresh = three(checkpoint_storage=storage)
+    for call in (lambda: fresh.run(checkpoint_id="later"), lambda: run.fork("later")):
+        with pytest.raises(WorkflowCheckpointException, match=r"'later' has version '9.0'"):
+            await call()
+    with pytest.raises(WorkflowCheckpointException, match=r"'later' has version '9.0'"):
+        await run.restore_checkpoint("later")
+    assert run.outputs == ["x>e0>e1!"]
+
+
 async def test_a_fork_takes_values_as_messages_and_refuses_what_nobody_could_send():
     storage = InMemoryCheckpointStorage()
     run = three(checkpoint_storage=storage).start("x")
@@ -657,6 +714,11 @@ async def test_a_fork_takes_values_as_messages_and_refuses_what_nobody_could_sen
         await run.fork(run.checkpoints[0], messages={"nobody": ["x"]}, workflow=three())
     with pytest.raises(TypeError, match="expected a list"):
         await run.fork(run.checkpoints[0], messages={"e0": "text"}, workflow=three())
+    for messages in ({"e0": ["x", 3]}, {"e0": [WorkflowMessage(3, "e0")]}):
+        with pytest.raises(ValueError, match="'e0' hold 3, a int, but 'e1' takes str"):
+            await run.fork(run.checkpoints[0], messages=messages, workflow=three())
+    with pytest.raises(ValueError, match="'Workflow' hold 3, a int, but 'e0' takes str"):
+        await run.fork(run.checkpoints[0], messages={WORKFLOW_SOURCE: [3]}, workflow=three())
     assert len(await storage.list_checkpoint_ids(workflow_name="three")) == count
 
 
