@@ -409,22 +409,33 @@ class _PartReader(JsonReader):
         super().__init__()
         self._texts = texts
         self._left = LARGEST
+        # Long texts are read once, however often they are referred to: a small file could fill the memory with one.
+        self._long_texts: dict[str, str] = {}
         self.decoders[_PART] = self._read_part
         self.decoders[_RUNS] = self._read_runs
 
     def _read_part(self, name: Any) -> Any:
         text = self._texts.get(name) if isinstance(name, str) else None
+        if text is not None and name in self._long_texts:
+            self._use(LONG)
+            return self._long_texts[name]
         if text is None:
             message = f"Its part {name!r} is missing: removed, or lost, from the storage."
             raise WorkflowCheckpointException(message)
         if not verify_part(name, text):
             message = f"Its part {name!r} is damaged: what is stored under this id is not what was saved."
             raise WorkflowCheckpointException(message)
-        self._left -= max(len(text), LONG)
+        self._use(max(len(text), LONG))
+        value = self.read(text)
+        if type(value) is str:
+            self._long_texts[name] = value
+        return value
+
+    def _use(self, characters: int) -> None:
+        self._left -= characters
         if self._left < 0:
             message = f"Its parts unfold to more than {LARGEST:,} characters. It was not written by the library."
             raise WorkflowCheckpointException(message)
-        return self.read(text)
 
     def _read_runs(self, found: Any) -> list[Any]:
         spine, *groups = found

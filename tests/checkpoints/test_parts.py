@@ -204,6 +204,13 @@ def test_a_long_text_that_stays_is_written_once() -> None:
     assert (second.parts, third.parts) == ({}, {})
 
 
+def test_a_long_text_that_occurs_often_is_in_memory_once() -> None:
+    shelf = Shelf()
+    text = shelf.keep(ChainMemory(0).cut(dict.fromkeys("abc", "word " * 10000)))
+    found = join_parts(text, shelf.fetch)
+    assert found["a"] is found["b"] is found["c"]
+
+
 def test_parts_are_fetched_level_by_level_and_not_one_by_one() -> None:
     shelf = Shelf()
     conversation = [message(each) for each in range(5000)]
