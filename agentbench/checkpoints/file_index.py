@@ -11,7 +11,7 @@ import json
 import os
 import stat
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from operator import itemgetter
 from typing import Any
@@ -21,9 +21,9 @@ from agentbench.checkpoints.backend import CheckpointRecord
 from agentbench.checkpoints.file_names import SUFFIX
 from agentbench.checkpoints.line_file import LineFile
 from agentbench.checkpoints.manifest import ManifestEntry, UnreadableManifestError, read_manifest
-from agentbench.serialization.writer import quote
 
 _order = itemgetter(slice(4, 7))  # as `ManifestEntry.order`, and quicker
+_quote: Callable[[str], str] = json.encoder.encode_basestring_ascii
 _SPARE_LINES = 256
 """How many lines of the log may be out of date, besides as many as count, before it is written anew."""
 _KINDS = {(str,)} | {(str, int, int, str, int, str, int, run_id, bool) for run_id in (str, type(None))}
@@ -180,7 +180,7 @@ class FolderIndex:
         gone = list(names)
         for name in gone:
             self._forget(name)
-        self._append(b"".join(_checked(f"[{quote(name)}]") for name in gone), len(gone))
+        self._append(b"".join(_checked(f"[{_quote(name)}]") for name in gone), len(gone))
 
     def rewrite(self) -> None:
         """Write the log anew, with what counts."""
@@ -255,7 +255,8 @@ class FolderIndex:
             insort(chain, entry, key=_order)
         else:
             chain.append(entry)
-        self._newest_saved = max(self._newest_saved, entry.saved)
+        if entry.saved > self._newest_saved:
+            self._newest_saved = entry.saved
 
     def _forget(self, name: str) -> None:
         self.problems.pop(name, None)
@@ -279,9 +280,9 @@ class FolderIndex:
 
 def _line_of(entry: ManifestEntry) -> bytes:
     name, size, mtime_ns, chain, seq, timestamp, saved, run_id, is_reference = entry
-    run = "null" if run_id is None else quote(run_id)
+    run = "null" if run_id is None else _quote(run_id)
     return _checked(
-        f"[{quote(name)},{size},{mtime_ns},{quote(chain)},{seq},{quote(timestamp)},{saved},{run},"
+        f"[{_quote(name)},{size},{mtime_ns},{_quote(chain)},{seq},{_quote(timestamp)},{saved},{run},"
         f"{'true' if is_reference else 'false'}]"
     )
 

@@ -71,8 +71,12 @@ class FolderLock:
                 self._open()
             if not _try_lock(self._descriptor):
                 return False
-            if self._is_current():
-                return True
+            try:
+                status = os.lstat(self.path)
+                if (status.st_dev, status.st_ino) == self._identity:
+                    return True
+            except FileNotFoundError:
+                pass
             self.close()  # somebody removed the file, perhaps the folder: a lock on it keeps nobody out
         return False
 
@@ -91,13 +95,6 @@ class FolderLock:
         self._descriptor = open_private(self.path, os.O_RDWR | os.O_CREAT)
         status = os.fstat(self._descriptor)
         self._identity, self._pid = (status.st_dev, status.st_ino), os.getpid()
-
-    def _is_current(self) -> bool:
-        try:
-            status = os.lstat(self.path)
-        except FileNotFoundError:
-            return False
-        return (status.st_dev, status.st_ino) == self._identity
 
 
 if sys.platform == "win32":

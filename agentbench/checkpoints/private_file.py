@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 
 _MODE = 0o600
+_PRIVATE_FILE = stat.S_IFREG | _MODE
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NONBLOCK"))
 """Not blocking, because opening a planted pipe would wait for its other end."""
 _CHUNK = 1 << 30
@@ -86,7 +87,7 @@ def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_res
     Raises:
         OSError: It cannot be written; what was there before is unchanged.
     """
-    folder, _, _ = path.rpartition(os.sep)
+    folder = path[: path.rindex(os.sep)]
     temporary = f"{folder}{os.sep}.{_TOKEN}-{os.getpid()}-{next(_NUMBERS)}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE)
     try:
@@ -95,7 +96,8 @@ def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_res
             if fsync:
                 os.fsync(descriptor)
             status = os.fstat(descriptor)
-            _keep_private(descriptor, status)
+            if status.st_mode != _PRIVATE_FILE:
+                _keep_private(descriptor, status)
         finally:
             os.close(descriptor)
         os.replace(temporary, path)
