@@ -415,11 +415,19 @@ class UnknownStoredTypeError(WorkflowCheckpointException):
 
     def __init__(self, type_name: str, problem: str | None = None) -> None:
         self.type_name = type_name
-        super().__init__(
-            f"A stored value is of the class {type_name!r}, "
-            + (problem or "which is not known here. Import the module that defines it first")
-            + ", or give the class to register_state_type(), then load again. Loading imports nothing by itself."
-        )
+        module, _, name = type_name.partition(".")
+        if problem is None and module == "__main__":
+            told = (
+                "which is not known here: the program or notebook that saved it defined it. Define it here too, or "
+                f"import the class {name} from where it is now and give it to register_state_type(), with "
+                f"identifier={type_name!r} if several classes of that name are registered, then load again."
+            )
+        else:
+            told = (
+                f"{problem or 'which is not known here. Import the module that defines it first'}, or give the class "
+                "to register_state_type(), then load again. Loading imports nothing by itself."
+            )
+        super().__init__(f"A stored value is of the class {type_name!r}, {told}")
 
 
 class GraphMismatchError(WorkflowCheckpointException):

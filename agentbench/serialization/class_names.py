@@ -1,12 +1,13 @@
 """Classes by name: what is written for a class, and the class that a name stands for here.
 
-A name is looked up among the registered classes and in the modules that are loaded. Nothing is imported.
+A name is looked up among the registered classes and in the modules that are loaded. Nothing is imported. What a program
+or notebook stored as `__main__.Car` is found when one class `Car` is registered, whatever its module.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
@@ -125,4 +126,24 @@ def _find(name: str) -> Any:
         return _REGISTERED[name]
     if name in _OF_LIBRARY:
         import_module(_OF_LIBRARY[name])
-    return find_loaded_type(name)
+    try:
+        return find_loaded_type(name)
+    except TypeError:
+        moved = moved_from_main(name, _REGISTERED.values())
+        if moved is None:
+            raise
+        return moved
+
+
+def moved_from_main(name: str, classes: Iterable[type]) -> type | None:
+    """Find a class of a program or notebook that is in a module now: the only one of that qualified name.
+
+    Args:
+        name: By which it was stored.
+        classes: Registered ones; others are not looked for, since a name alone is no proof.
+    """
+    module, _, qualified = name.partition(".")
+    if module != "__main__":
+        return None
+    found = {cls for cls in classes if cls.__qualname__ == qualified}
+    return found.pop() if len(found) == 1 else None

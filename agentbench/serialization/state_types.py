@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar, overload
 
 from agentbench.exceptions import UnknownStoredTypeError
-from agentbench.serialization.class_names import class_name, refuse_other, register_class
+from agentbench.serialization.class_names import class_name, moved_from_main, refuse_other, register_class
 from agentbench.serialization.class_types import class_type
 from agentbench.serialization.registry import StateType, store_as
 
@@ -16,6 +16,8 @@ C = TypeVar("C", bound=type)
 
 _log = logging.getLogger("agentbench")
 
+#: The writer never asks how instances of these are stored.
+_WRITTEN_AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None), list, dict, set, frozenset})
 _BY_NAME: Final[dict[str, StateType]] = {}
 #: Each class under every name that a `"type"` field may give it; the latest of several classes stands last.
 _BY_IDENTIFIER: Final[dict[str, dict[str, StateType]]] = {}
@@ -58,6 +60,9 @@ def register_state_type(
     `from_dict(data)`, or `encode` and `decode`. Subclasses are not meant. Works as a decorator, with and without
     arguments.
 
+    What a program or notebook saved of a class of its own (`__main__.Car`) is read as the registered class of that name
+    once the class is in a module, if there is one such class; of several, name one by `identifier="__main__.Car"`.
+
     Args:
         cls: The class.
         identifier: Name to store it by; by default its qualified name.
@@ -69,7 +74,8 @@ def register_state_type(
         The class.
 
     Raises:
-        TypeError: The class is of no kind that can be stored without `encode` and `decode`, or only one is given.
+        TypeError: The class is of no kind that can be stored without `encode` and `decode`, only one is given, one
+            cannot be called, or the class is one of those that are written as they are, such as `int`.
         ValueError: Another class is stored by this identifier.
 
     Example:
@@ -94,14 +100,25 @@ def register_state_type(
     if not isinstance(cls, type):
         message = f"register_state_type() was given {cls!r}. Expected a class."
         raise TypeError(message)
-    if (encode is None) != (decode is None):
-        message = f"{cls.__qualname__} was given only one of encode and decode. Give both, or neither."
-        raise TypeError(message)
+    _require_form(cls, encode, decode)
     kind = _kind_of(cls, identifier, encode, decode)
     store_as(kind, frozen=frozen)
     for name in _identifiers_of(cls, identifier):
         _note_identifier(name, kind)
     return cls
+
+
+def _require_form(cls: type, encode: object, decode: object) -> None:
+    if cls in _WRITTEN_AS_THEY_ARE:
+        message = f"{cls.__qualname__} is written as it is, and needs no form. Register a class of your own."
+        raise TypeError(message)
+    if (encode is None) != (decode is None):
+        message = f"{cls.__qualname__} was given only one of encode and decode. Give both, or neither."
+        raise TypeError(message)
+    for name, function in (("encode", encode), ("decode", decode)):
+        if function is not None and not callable(function):
+            message = f"{name} of {cls.__qualname__} is {function!r}. Expected a function of one argument."
+            raise TypeError(message)
 
 
 def type_of_identifier(identifier: str, name: str | None = None) -> StateType | None:
@@ -121,6 +138,9 @@ def read_registered(found: Any) -> Any:
     """Read an instance of a registered class."""
     name, content = found
     kind = _BY_NAME.get(name)
+    if kind is None:
+        moved = moved_from_main(str(name), [each.cls for each in _BY_NAME.values()])
+        kind = next((each for each in _BY_NAME.values() if each.cls is moved), None)
     if kind is None:
         raise UnknownStoredTypeError(str(name))
     return kind.decode(content)

@@ -129,6 +129,87 @@ def test_reading_a_class_that_nobody_registered_says_so() -> None:
     assert caught.value.type_name.endswith("test_state_types.Plain")
 
 
+# ---- what a program or notebook defined --------------------------------------------------------------
+
+
+def defined_in(module: str, *, record: bool) -> Any:
+    """A class `Car` as if that module had defined it: a dataclass, or one with a form of its own."""
+
+    class Car:
+        def __init__(self, doors: int) -> None:
+            self.doors = doors
+
+        def to_dict(self) -> dict[str, Any]:
+            return {"doors": self.doors}
+
+        @classmethod
+        def from_dict(cls, data: dict[str, Any]) -> Any:
+            return cls(**data)
+
+    @dataclass
+    class Record:
+        doors: int
+
+    made: Any = Record if record else Car
+    made.__module__, made.__qualname__, made.__name__ = module, "Car", "Car"
+    return made
+
+
+def stored_by_a_program(*, record: bool) -> str:
+    car = register_state_type(defined_in("__main__", record=record))
+    text = to_json(car(4))
+    for table in (class_names._REGISTERED, state_types._BY_NAME):
+        table.clear()
+    return text
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_what_a_program_saved_is_read_once_its_class_of_now_is_registered(record: bool) -> None:
+    text = stored_by_a_program(record=record)
+    with pytest.raises(UnknownStoredTypeError, match=r"'__main__.Car', .*import the class Car .*register_state_type"):
+        from_json(text)
+    car = register_state_type(defined_in("shop", record=record))
+    found = from_json(text)
+    assert type(found) is car
+    assert found.doors == 4
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_of_several_classes_of_one_name_the_identifier_tells_which_a_program_meant(record: bool) -> None:
+    text = stored_by_a_program(record=record)
+    register_state_type(defined_in("shop", record=record))
+    other = defined_in("garage", record=record)
+    register_state_type(other)
+    with pytest.raises(UnknownStoredTypeError, match=r"identifier='__main__\.Car' if several"):
+        from_json(text)
+    register_state_type(other, identifier="__main__.Car")
+    assert type(from_json(text)) is other
+
+
+def test_a_class_of_a_module_is_not_taken_for_one_of_another_module() -> None:
+    text = stored_by_a_program(record=True).replace("__main__", "stall")
+    register_state_type(defined_in("shop", record=True))
+    with pytest.raises(UnknownStoredTypeError, match=r"'stall\.Car', which is not known here. Import the module"):
+        from_json(text)
+
+
+# ---- what cannot be registered -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", [str, int, float, bool, type(None), list, dict, set, frozenset])
+def test_what_is_written_as_it_is_cannot_be_given_another_form(cls: type) -> None:
+    with pytest.raises(TypeError, match=f"{cls.__name__} is written as it is"):
+        register_state_type(cls, encode=str, decode=cls)
+
+
+def test_encode_and_decode_have_to_be_functions() -> None:
+    wrong: Any = 1
+    with pytest.raises(TypeError, match=r"encode of Plain is 1\. Expected a function"):
+        register_state_type(Plain, encode=wrong, decode=Plain)
+    with pytest.raises(TypeError, match=r"decode of Plain is 1\. Expected a function"):
+        register_state_type(Plain, encode=vars, decode=wrong)
+
+
 def test_subclasses_of_a_registered_class_are_not_meant() -> None:
     class Special(SearchHistory):
         pass
