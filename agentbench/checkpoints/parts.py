@@ -38,9 +38,10 @@ _FEW: Final = 4
 #: A chain that goes on for ever keeps no more identities in memory than this; a text written twice is no harm.
 _MOST_KNOWN: Final = 50_000
 
-#: What a value may grow to when it is read, in characters; a part counts as `LONG` at least. Parts that name the next
-#: one twice, again and again, are few and small, and have no end.
-LARGEST: Final = 1 << 32
+#: What a value may grow to when it is read, in characters, a part counted as `LONG` at least; or to 64 times of what its
+#: parts are together, if that is more. Parts that name the next one twice, again and again, are few and small, and have
+#: no end.
+LARGEST: Final = 1 << 28
 
 PartTexts: TypeAlias = Mapping[str, str]
 Fetch: TypeAlias = Callable[[Collection[str]], PartTexts]
@@ -408,7 +409,7 @@ class _PartReader(JsonReader):
     def __init__(self, texts: PartTexts) -> None:
         super().__init__()
         self._texts = texts
-        self._left = LARGEST
+        self._most = self._left = max(LARGEST, 64 * sum(map(len, texts.values())))
         # Long texts are read once, however often they are referred to: a small file could fill the memory with one.
         self._long_texts: dict[str, str] = {}
         self.decoders[_PART] = self._read_part
@@ -434,7 +435,7 @@ class _PartReader(JsonReader):
     def _use(self, characters: int) -> None:
         self._left -= characters
         if self._left < 0:
-            message = f"Its parts unfold to more than {LARGEST:,} characters. It was not written by the library."
+            message = f"Its parts unfold to more than {self._most:,} characters. It was not written by the library."
             raise WorkflowCheckpointException(message)
 
     def _read_runs(self, found: Any) -> list[Any]:
