@@ -179,13 +179,74 @@ def test_list_as_json_has_the_facts(folder: Path, shown: Shown) -> None:
     }
 
 
-def test_list_draws_branches(folder: Path, shown: Shown) -> None:
-    shown("fork", folder, "flow-0001", "--set", "topic=1")
-    title, *lines = shown("list", folder, "--tree", "--workflow", "flow").splitlines()
-    assert title.startswith("4 checkpoints in ")
-    assert [line[:13] for line in lines[:3]] == ["* flow-0001  ", "* flow-0002  ", "* flow-0003  "]
-    assert lines[3].startswith("  + ")
-    assert lines[3].endswith("from flow-0001")
+def tree(*checkpoints: tuple[int, int | None, str], chain: str = "flow") -> list[WorkflowCheckpoint]:
+    """Checkpoints by number, number of the previous one, and source."""
+    made = []
+    for number, previous, source in checkpoints:
+        each = checkpoint(chain, number, previous=None if previous is None else f"{chain}-{previous:04}")
+        each.metadata["source"] = source
+        if source in ("fork", "update"):
+            each.metadata["forked_from"] = each.previous_checkpoint_id
+        made.append(each)
+    return made
+
+
+def test_list_draws_chains_apart_and_branches_below_where_they_begin(shown: Shown, tmp_path: Path) -> None:
+    step, fork = "step", "fork"
+    flow = [(1, None, "input"), (2, 1, step), (3, 2, step), (4, 1, fork), (5, 1, "update"), (6, 4, step), (7, 6, fork)]
+    keep(tmp_path, [*tree(*flow), *tree((1, None, "input"), chain="other")])
+    assert shown("list", tmp_path, "--tree").splitlines() == [
+        "flow: 7 checkpoints",
+        "* flow-0001  superstep 0, input",
+        "  + flow-0004  superstep 3, fork, from flow-0001",
+        "  * flow-0006  superstep 5",
+        "    + flow-0007  superstep 6, fork, from flow-0006",
+        "  + flow-0005  superstep 4, update, from flow-0001",
+        "* flow-0002  superstep 1",
+        "* flow-0003  superstep 2",
+        "",
+        "other: 1 checkpoint",
+        "* other-0001  superstep 0, input",
+    ]
+
+
+def test_list_draws_what_lost_its_predecessor_as_a_beginning(shown: Shown, tmp_path: Path) -> None:
+    keep(tmp_path, tree((1, None, "input"), (3, 2, "step"), (4, 1, "fork"), (5, 3, "step"), (6, 3, "step")))
+    assert shown("list", tmp_path, "--tree", "--workflow", "flow").splitlines()[1:] == [
+        "* flow-0001  superstep 0, input",
+        "  + flow-0004  superstep 3, fork, from flow-0001",
+        "* flow-0003  superstep 2, after flow-0002, which is not shown here",
+        "  + flow-0006  superstep 5, from flow-0003",
+        "* flow-0005  superstep 4",
+    ]
+
+
+def test_list_folds_a_long_tree_where_nothing_branches(shown: Shown, tmp_path: Path) -> None:
+    links = [(number, number - 1 or None) for number in range(1, 100)]
+    long = [
+        WorkflowCheckpoint(
+            *("flow", "hash"),
+            checkpoint_id=f"cp-{number}",
+            previous_checkpoint_id=previous and f"cp-{previous}",
+            iteration_count=number - 1,
+            metadata={"seq": number, "source": "input" if number == 1 else "step"},
+        )
+        for number, previous in links
+    ]
+    keep(tmp_path, long)
+    shown("fork", tmp_path, "cp-50", "--to", "flow")
+    lines = shown("list", tmp_path, "--tree").splitlines()
+    fork = lines.pop(4)
+    assert fork.startswith("  + ")
+    assert fork.endswith("from cp-50")
+    assert lines == [
+        "flow: 100 checkpoints",
+        "* cp-1  superstep 0, input",
+        ": 48 checkpoints  up to superstep 48",
+        "* cp-50  superstep 49",
+        ": 48 checkpoints  up to superstep 97",
+        "* cp-99  superstep 98",
+    ]
 
 
 def test_nothing_to_list_is_said(folder: Path, shown: Shown, tmp_path: Path) -> None:

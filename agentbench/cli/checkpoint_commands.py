@@ -24,8 +24,8 @@ from agentbench.cli.checkpoint_text import (
     line,
     stored_form,
 )
+from agentbench.cli.checkpoint_tree import tree_text
 from agentbench.notebook.diff_view import diff_text
-from agentbench.notebook.lineage_plot import lineage_rows, lineage_text
 
 
 async def list_checkpoints(given: argparse.Namespace) -> int:
@@ -39,7 +39,7 @@ async def list_checkpoints(given: argparse.Namespace) -> int:
     if given.json:
         _print_json([info_json(info, secrets=given.show_secrets) for info in infos])
     elif infos and given.tree:
-        print(lineage_text(lineage_rows(infos), title=f"{_count(len(infos), 'checkpoint')} in {_place(given)}"))
+        print("\n\n".join(tree_text(name, chain) for name, chain in chains))
     elif infos:
         blocks = [f"{line(name)}: {_count(len(chain), 'checkpoint')}\n{infos_text(chain)}" for name, chain in chains]
         print("\n\n".join(blocks))
