@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from operator import itemgetter
 from typing import Any
 from zlib import crc32
@@ -23,7 +25,9 @@ from agentbench.checkpoints.line_file import LineFile
 from agentbench.checkpoints.manifest import ManifestEntry, UnreadableManifestError, read_manifest
 
 _order = itemgetter(slice(4, 7))  # as `ManifestEntry.order`, and quicker
+_entry_of: Callable[[list[Any]], ManifestEntry] = partial(tuple.__new__, ManifestEntry)  # checked already
 _quote: Callable[[str], str] = json.encoder.encode_basestring_ascii
+_LINE = re.compile(rb"^([0-9a-f]{8}) (.*)$", re.MULTILINE)
 _SPARE_LINES = 256
 """How many lines of the log may be out of date, besides as many as count, before it is written anew."""
 _KINDS = {(str,)} | {(str, int, int, str, int, str, int, run_id, bool) for run_id in (str, type(None))}
@@ -107,9 +111,9 @@ class FolderIndex:
         for name in [*(entries.keys() - names), *(self.problems.keys() - names)]:
             self._forget(name)
         n_read = 0
-        for name in names:
+        for name in names - entries.keys() if only_names else names:
             entry = entries.get(name)
-            if entry is None or not (only_names or self.is_current(entry)):
+            if entry is None or not self.is_current(entry):
                 n_read += self._check(name)
         self._files = files
         self._was_scanned = True
@@ -223,7 +227,7 @@ class FolderIndex:
             if self._entries or self.problems or not self._note_all(items):
                 for item in items:
                     if len(item) > 1:
-                        self._note(ManifestEntry(*item))
+                        self._note(_entry_of(item))
                     else:
                         self._forget(item[0])
         self._log_is_whole = self._log.is_there
@@ -231,13 +235,13 @@ class FolderIndex:
 
     def _note_all(self, items: list[Any]) -> bool:
         """Take over what a whole log tells where nothing is known yet, unless it tells of one file more than once."""
-        entries = {item[0]: ManifestEntry(*item) for item in items if len(item) > 1}
+        entries = {item[0]: _entry_of(item) for item in items if len(item) > 1}
         if len(entries) < len(items):
             return False
         self._entries, self._files = entries, []
+        self._newest_saved = max([self._newest_saved, *[entry[6] for entry in entries.values()]])
         for entry in entries.values():
             self._chains.setdefault(entry[3], []).append(entry)
-            self._newest_saved = max(self._newest_saved, entry[6])
         for chain in self._chains.values():
             chain.sort(key=_order)
         return True
@@ -294,14 +298,7 @@ def _checked(text: str) -> bytes:
 
 def _items_of(lines: bytes) -> list[Any]:
     """Read lines of the log, all together because that is faster; those that are damaged are left out."""
-    texts = []
-    for line in lines.split(b"\n"):
-        total, _, text = line.partition(b" ")
-        try:
-            if int(total, 16) == crc32(text):
-                texts.append(text)
-        except ValueError:
-            continue
+    texts = [text for total, text in _LINE.findall(lines) if int(total, 16) == crc32(text)]
     try:
         items: list[Any] = json.loads(b"[%b]" % b",".join(texts))
     except (ValueError, RecursionError):
