@@ -38,9 +38,9 @@ _FEW: Final = 4
 #: A chain that goes on for ever keeps no more identities in memory than this; a text written twice is no harm.
 _MOST_KNOWN: Final = 50_000
 
-#: What a value may grow to when it is read, in characters, a part counted as `LONG` at least; or to 64 times of what its
-#: parts are together, if that is more. Parts that name the next one twice, again and again, are few and small, and have
-#: no end.
+#: What a value may grow to when it is read, in characters, a part counted as `LONG` at least; or to 64 times of what
+#: its parts are together, if that is more. Parts that name the next one twice, again and again, are few and small, and
+#: have no end.
 LARGEST: Final = 1 << 28
 
 PartTexts: TypeAlias = Mapping[str, str]
