@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -22,7 +23,8 @@ T = TypeVar("T")
 #: if it can be, and has to be quick then.
 _SHORTEST_PART: Final = 128
 _SHORTEST: Final = 1024
-#: As many ids are asked for at once; databases limit the number of values in a statement.
+#: So many ids are asked for at once, few or many: for each number there is a statement of its own.
+_FEW: Final = 16
 _AT_ONCE: Final = 256
 
 
@@ -158,8 +160,7 @@ class SQLBackend:
                 values.update(self._position(session, workflow_name, before))
             return session.rows(statement, **values)
 
-        rows = self._database.read(read)
-        return [_record(workflow_name, *row) for row in reversed(rows)]
+        return _bare_records(workflow_name, self._database.read(read))
 
     def _position(self, session: Session, workflow_name: str, checkpoint_id: str) -> dict[str, Any]:
         found = session.rows(
@@ -171,7 +172,7 @@ class SQLBackend:
         return {"of_seq": seq, "of_timestamp": timestamp, "of_record_id": record_id}
 
     def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
-        """See `StorageBackend`: heads are no dearer here."""
+        """See `StorageBackend`: heads are hardly dearer here."""
         return self.heads(workflow_name)
 
     def ids(self, workflow_name: str) -> list[str]:
@@ -254,34 +255,26 @@ class SQLBackend:
 def _first(rows: list[Row]) -> CheckpointRecord | None:
     if not rows:
         return None
-    name, *head, content = rows[0]
-    return _record(decode_name(name), *head, content=unpack(content))
+    name, *bare, content = rows[0]
+    (record,) = _bare_records(decode_name(name), [tuple(bare)])
+    return replace(record, content=unpack(content))
 
 
-def _record(
-    workflow_name: str,
-    checkpoint_id: bytes,
-    seq: int,
-    timestamp: bytes,
-    run_id: bytes | None,
-    head: bytes,
-    *,
-    content: str = "",
-) -> CheckpointRecord:
-    return CheckpointRecord(
-        decode_name(checkpoint_id),
-        workflow_name,
-        seq,
-        decode_name(timestamp),
-        None if run_id is None else decode_name(run_id),
-        unpack(head),
-        content,
-    )
+def _bare_records(workflow_name: str, rows: list[Row]) -> list[CheckpointRecord]:
+    """Make records of rows that begin with the newest."""
+    runs: dict[bytes | None, str | None] = {None: None}  # few, with many records each
+    records = []
+    for checkpoint_id, seq, timestamp, run_id, head in reversed(rows):
+        if run_id not in runs:
+            runs[run_id] = decode_name(run_id)
+        name, time, run = decode_name(checkpoint_id), decode_name(timestamp), runs[run_id]
+        records.append(CheckpointRecord(name, workflow_name, seq, time, run, unpack(head)))
+    return records
 
 
 def _numbered(ids: Collection[str]) -> Iterator[dict[str, bytes]]:
-    """Name ids `id_0` and so on, in groups of few different sizes: for each size there is a statement of its own."""
+    """Name ids `id_0` and so on, in groups of few different sizes; the last id fills the last group up."""
     names = iter(ids)
     while group := [encode_name(name) for name in islice(names, _AT_ONCE)]:
-        group += group[-1:] * ((1 << (len(group) - 1).bit_length()) - len(group))
+        group += group[-1:] * ((_FEW if len(group) <= _FEW else _AT_ONCE) - len(group))
         yield {f"id_{number}": name for number, name in enumerate(group)}
