@@ -14,14 +14,24 @@ from agentbench.checkpoints.parts import ChainMemory, Fetch, PartTexts, join_par
 from agentbench.checkpoints.storage import checkpoint_order
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.reader import JsonReader
-from agentbench.serialization.writer import TAG, JsonWriter
+from agentbench.serialization.writer import TAG, JsonWriter, quote_ascii
 
 #: Format of heads and contents. A storage that finds a higher one was written by a later version.
 FORMAT: Final = 1
 
 Head: TypeAlias = dict[str, Any]
 CONTENT = ("messages", "state", "pending_request_info_events")
-_WRITER = JsonWriter()
+
+
+class _HeadWriter(JsonWriter):
+    """Writes heads, most of whose texts are ids and times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._methods[str] = quote_ascii
+
+
+_WRITER = _HeadWriter()
 _BEGINNING = f'{{"format":{FORMAT},"version":'
 _log = logging.getLogger(__name__)
 
@@ -61,14 +71,15 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
         checkpoint.metadata[keys.SIZES] = sizes
     seq, timestamp = checkpoint_order(checkpoint)
     run_id = found.get(keys.RUN_ID)
-    write = _WRITER.write
+    write, previous = _WRITER.write, checkpoint.previous_checkpoint_id
     # Written out: a dictionary of the same would take twice as long, at each superstep.
     head = (
-        f'{_BEGINNING}{write(checkpoint.version)},"timestamp":{write(checkpoint.timestamp)},'
-        f'"graph":{write(checkpoint.graph_signature_hash)},"previous":{write(checkpoint.previous_checkpoint_id)},'
+        f'{_BEGINNING}{quote_ascii(checkpoint.version)},"timestamp":{quote_ascii(checkpoint.timestamp)},'
+        f'"graph":{quote_ascii(checkpoint.graph_signature_hash)},'
+        f'"previous":{"null" if previous is None else quote_ascii(previous)},'
         f'"iteration":{write(checkpoint.iteration_count)},"messages":{sum(map(len, checkpoint.messages.values()))},'
         f'"requests":{len(checkpoint.pending_request_info_events)},"bytes":{size},'
-        f'"signature":{"null" if signature is None else write(str(signature))},"metadata":{write(found)}}}'
+        f'"signature":{"null" if signature is None else quote_ascii(signature)},"metadata":{write(found)}}}'
     )
     record = CheckpointRecord(
         checkpoint.checkpoint_id,

@@ -27,7 +27,8 @@ _TEXT: Final = frozenset({str})
 _FEW: Final = 6
 _MOST_KEYS: Final = 4096
 
-_quote_ascii: Callable[[str], str] = json.encoder.encode_basestring_ascii
+#: A text as a JSON string of ASCII characters only: longer than others for most of the world's texts, and quicker.
+quote_ascii: Callable[[str], str] = json.encoder.encode_basestring_ascii
 _quote_any: Callable[[str], str] = json.encoder.encode_basestring
 _MAKE_ENCODER: Final[Callable[..., Any] | None] = getattr(json.encoder, "c_make_encoder", None)
 
@@ -134,11 +135,11 @@ class JsonWriter:
 def quote(text: str) -> str:
     """Return a text as a JSON string; lone surrogates, which UTF-8 lacks, are escaped."""
     if text.isascii():
-        return _quote_ascii(text)
+        return quote_ascii(text)
     try:
         text.encode()
     except UnicodeEncodeError:
-        return _quote_ascii(text)
+        return quote_ascii(text)
     return _quote_any(text)
 
 
