@@ -13,7 +13,8 @@ from agentbench.checkpoints.parts import ChainMemory
 from agentbench.checkpoints.records import to_record
 from agentbench.checkpoints.whole_record import WholeRecord
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
-from agentbench.serialization.pickled import decode_checkpoint_value, encode_checkpoint_value
+from agentbench.serialization.pickle_names import NameFinder
+from agentbench.serialization.pickled import decode_found, encode_readable
 
 
 class PickledFormat:
@@ -21,18 +22,21 @@ class PickledFormat:
 
     Args:
         allowed_types: More types that may be unpickled, see `decode_checkpoint_value`.
+
+    Raises:
+        ValueError: One of them is not written as `"module:qualname"`.
     """
 
     def __init__(self, allowed_types: Collection[str]) -> None:
-        self._allowed_types = allowed_types
+        self._finder = NameFinder(allowed_types)
 
     def write(self, checkpoint: WorkflowCheckpoint) -> WholeRecord:
         """Turn a checkpoint into a record.
 
         Raises:
-            UnstorableValueError: Something in it cannot be pickled.
+            UnstorableValueError: Something in it cannot be pickled, or `read` would refuse it.
         """
-        encoded = {name: encode_checkpoint_value(value) for name, value in checkpoint.to_dict().items()}
+        encoded = {name: encode_readable(value, self._finder, name) for name, value in checkpoint.to_dict().items()}
         return _described(checkpoint, json.dumps(encoded, indent=2))
 
     def describe(self, text: str) -> WholeRecord:
@@ -45,7 +49,7 @@ class PickledFormat:
         outline = {
             "messages": {name: [None] * len(queue) for name, queue in found.get("messages", {}).items()},
             "pending_request_info_events": dict.fromkeys(found.get("pending_request_info_events", {})),
-            "metadata": decode_checkpoint_value(found.get("metadata", {}), allowed_types=self._allowed_types),
+            "metadata": decode_found(found.get("metadata", {}), self._finder),
             "state": {},
         }
         return _described(WorkflowCheckpoint.from_dict({**found, **outline}), text)
@@ -57,10 +61,7 @@ class PickledFormat:
             WorkflowCheckpointException: It cannot be read, or holds what is not allowed.
         """
         try:
-            decoded = {
-                name: decode_checkpoint_value(value, allowed_types=self._allowed_types)
-                for name, value in _fields(record.content).items()
-            }
+            decoded = {name: decode_found(value, self._finder) for name, value in _fields(record.content).items()}
             return WorkflowCheckpoint.from_dict(decoded)
         except WorkflowCheckpointException as error:
             message = f"Checkpoint {record.checkpoint_id!r} cannot be read: {error}"

@@ -59,6 +59,10 @@ class NameFinder:
 
     Args:
         allowed_types: More names than those that are always allowed, as `"module:qualname"`, or `"*"` for all.
+
+    Raises:
+        TypeError: They are one text.
+        ValueError: One of them is no such name.
     """
 
     def __init__(self, allowed_types: Collection[str]) -> None:
@@ -66,6 +70,12 @@ class NameFinder:
             message = f"allowed_types is the text {allowed_types!r}. Expected a set of 'module:qualname' texts."
             raise TypeError(message)
         self._allowed = frozenset(allowed_types)
+        for entry in self._allowed:
+            if entry != EVERYTHING and not _is_label(entry):
+                message = (
+                    f"{entry!r} is among the allowed types. Expected 'module:qualname', such as 'shop.orders:Order'."
+                )
+                raise ValueError(message)
         self.takes_everything = EVERYTHING in self._allowed
 
     def label_here(self, label: str) -> str:
@@ -97,10 +107,17 @@ class NameFinder:
         return None if label is None else _object_at(label)
 
 
+def _is_label(entry: object) -> bool:
+    if not isinstance(entry, str):
+        return False
+    module, colon, path = entry.partition(":")
+    return bool(colon) and all(name.isidentifier() for name in (*module.split("."), *path.split(".")))
+
+
 def _not_allowed(label: str) -> WorkflowCheckpointException:
     message = (
         f"The checkpoint holds a pickled {label}, which is not allowed. If you trust whoever wrote it, add {label!r} "
-        "to the allowed types."
+        "to the allowed types: allowed_checkpoint_types of the storage, or allowed_types of decode_checkpoint_value()."
     )
     return WorkflowCheckpointException(message)
 

@@ -32,7 +32,21 @@ def encode_checkpoint_value(value: Any) -> Any:
     Raises:
         UnstorableValueError: Something in it cannot be pickled.
     """
-    return _encode(value, "")
+    return _encode(value, "", None)
+
+
+def encode_readable(value: Any, finder: NameFinder, path: str = "") -> Any:
+    """Turn a value into what `json.dumps` can write, and `decode_found` with this finder can read again.
+
+    Args:
+        value: The value.
+        finder: Knows the names that are allowed.
+        path: Where the value is, for the error.
+
+    Raises:
+        UnstorableValueError: Something in it cannot be pickled, or could not be read again.
+    """
+    return _encode(value, path, finder)
 
 
 def decode_checkpoint_value(value: Any, *, allowed_types: Collection[str] | None = None) -> Any:
@@ -46,34 +60,46 @@ def decode_checkpoint_value(value: Any, *, allowed_types: Collection[str] | None
             data classes of this library. `{"*"}` takes everything: whoever wrote the value can then run any code here.
 
     Raises:
+        ValueError: One of the allowed types is no such name.
         WorkflowCheckpointException: It names something that is not allowed, is not what it says, or is damaged.
     """
-    return _decode(value, NameFinder(allowed_types or ()))
+    return decode_found(value, NameFinder(allowed_types or ()))
 
 
-def _encode(value: Any, path: str) -> Any:
-    cls = type(value)
-    if cls in _SCALARS:
-        return value
-    if cls is list:
-        return [_encode(item, f"{path}[{place}]") for place, item in enumerate(value)]
-    if cls is dict and not (PICKLED in value and PICKLED_TYPE in value):  # such data would pass for a pickle
-        return {str(key): _encode(item, f"{path}[{key!r}]") for key, item in value.items()}
-    try:
-        data = pickle.dumps(value, _PROTOCOL)
-    except Exception as error:
-        raise UnstorableValueError(cls, f"It cannot be pickled: {error}.", path=path) from error
-    return {PICKLED: b64encode(data).decode(), PICKLED_TYPE: type_label(cls)}
+def decode_found(value: Any, finder: NameFinder) -> Any:
+    """Like `decode_checkpoint_value`, with what knows the names that are allowed.
 
-
-def _decode(value: Any, finder: NameFinder) -> Any:
+    Raises:
+        WorkflowCheckpointException: As there.
+    """
     if isinstance(value, list):
-        return [_decode(item, finder) for item in value]
+        return [decode_found(item, finder) for item in value]
     if not isinstance(value, Mapping):
         return value
     if PICKLED in value and PICKLED_TYPE in value:
         return _unpickle(value[PICKLED], str(value[PICKLED_TYPE]), finder)
-    return {key: _decode(item, finder) for key, item in value.items()}
+    return {key: decode_found(item, finder) for key, item in value.items()}
+
+
+def _encode(value: Any, path: str, finder: NameFinder | None) -> Any:
+    cls = type(value)
+    if cls in _SCALARS:
+        return value
+    if cls is list:
+        return [_encode(item, f"{path}[{place}]", finder) for place, item in enumerate(value)]
+    if cls is dict and not (PICKLED in value and PICKLED_TYPE in value):  # such data would pass for a pickle
+        return {str(key): _encode(item, f"{path}[{key!r}]", finder) for key, item in value.items()}
+    try:
+        data = pickle.dumps(value, _PROTOCOL)
+    except Exception as error:
+        raise UnstorableValueError(cls, f"It cannot be pickled: {error}.", path=path) from error
+    text, label = b64encode(data).decode(), type_label(cls)
+    if finder is not None:
+        try:
+            _unpickle(text, label, finder)
+        except WorkflowCheckpointException as error:
+            raise UnstorableValueError(cls, f"It could not be loaded again: {error}", path=path) from error
+    return {PICKLED: text, PICKLED_TYPE: label}
 
 
 def _unpickle(text: Any, label: str, finder: NameFinder) -> Any:

@@ -14,7 +14,7 @@ from agentbench import WorkflowMessage
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.fork import fork_checkpoint
-from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
+from agentbench.exceptions import UnstorableValueError, WorkflowBusyError, WorkflowCheckpointException
 from agentbench.serialization.pickled import encode_checkpoint_value
 from agentbench.testing import storage_suite
 
@@ -245,11 +245,19 @@ async def test_both_formats_make_one_chain(open_storage):
 async def test_only_allowed_types_are_unpickled(open_storage):
     mine = f"{Mine.__module__}:{Mine.__qualname__}"
     saved = checkpoint(1, state={"mine": Mine(7)})
-    await open_storage(codec="pickle").save(saved)
+    with pytest.raises(UnstorableValueError, match=rf"state\['mine'\] cannot .*{mine}.*allowed_checkpoint_types"):
+        await open_storage(codec="pickle").save(saved)
+    assert await open_storage(codec="pickle").list_checkpoint_ids(workflow_name=FLOW) == []
+    await open_storage(codec="pickle", allowed_checkpoint_types={mine}).save(saved)
     with pytest.raises(WorkflowCheckpointException, match=r"'cp1'.*Mine"):
         await open_storage(codec="pickle").load("cp1")
     for allowed in ({mine}, {"*"}):
         assert await open_storage(codec="pickle", allowed_checkpoint_types=allowed).load("cp1") == saved
+
+
+def test_allowed_types_are_looked_at_when_the_storage_is_made(open_storage):
+    with pytest.raises(ValueError, match=r"'shop\.Order' is among the allowed types. Expected 'module:qualname'"):
+        open_storage(codec="pickle", allowed_checkpoint_types={"shop.Order"})
 
 
 async def test_a_blocked_checkpoint_hides_no_other(open_storage, tmp_path, caplog):

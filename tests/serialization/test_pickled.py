@@ -28,7 +28,13 @@ from hypothesis import strategies as st
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
-from agentbench.serialization.pickled import decode_checkpoint_value, encode_checkpoint_value
+from agentbench.serialization.pickle_names import NameFinder
+from agentbench.serialization.pickled import (
+    decode_checkpoint_value,
+    decode_found,
+    encode_checkpoint_value,
+    encode_readable,
+)
 from agentbench.workflow.events import WorkflowEvent, WorkflowEventSource, WorkflowRunState
 from agentbench.workflow.message import MessageType, WorkflowMessage
 from tests.serialization.samples import Color, Note, Order, Point, Word
@@ -159,6 +165,22 @@ def test_what_cannot_be_pickled_is_named_with_its_path() -> None:
     with pytest.raises(UnstorableValueError) as caught:
         encode_checkpoint_value({"a": [1, lambda: 1]})
     assert caught.value.path == "['a'][1]"
+
+
+@pytest.mark.parametrize("entry", ["orders.Order", "orders:", ":Order", "a b:C", "orders:f.<locals>.C", "", 5, Note])
+def test_an_allowed_type_has_a_module_and_a_name(entry: Any) -> None:
+    with pytest.raises(ValueError, match=r"is among the allowed types\. Expected 'module:qualname'"):
+        decode_checkpoint_value(1, allowed_types={entry})
+
+
+@pytest.mark.parametrize("value", [Note("a"), (Note("a"),), Path("a"), Color.RED], ids=repr)
+def test_what_is_written_to_be_read_again_is_checked_against_what_is_allowed(value: Any) -> None:
+    with pytest.raises(UnstorableValueError, match=r"allowed_checkpoint_types of the storage") as caught:
+        encode_readable({"v": [value]}, NameFinder(()), "state")
+    assert caught.value.path == "state['v'][0]"
+    written = encode_readable({"v": [value]}, NameFinder({"*"}), "state")
+    assert written == encode_checkpoint_value({"v": [value]})
+    assert decode_found(written, NameFinder({"*"})) == {"v": [value]}
 
 
 def test_allowed_types_have_to_be_a_set() -> None:
