@@ -196,6 +196,17 @@ class BackendContract:
     def test_lists_are_cut(self, listed: StorageBackend, limits: dict[str, Any], expected: str) -> None:
         assert [each.checkpoint_id for each in listed.heads("flow", **limits)] == [f"id{seq}" for seq in expected]
 
+    def test_outlines_are_the_heads_perhaps_without_their_text(self, listed: StorageBackend) -> None:
+        def outlines(chain: str) -> list[CheckpointRecord]:
+            heads = {each.checkpoint_id: each.head for each in listed.heads(chain)}
+            found = listed.outlines(chain)
+            assert all(each.head in ("", heads[each.checkpoint_id]) for each in found)
+            return [replace(each, head=heads[each.checkpoint_id]) for each in found]
+
+        assert outlines("flow") == listed.heads("flow")
+        assert outlines("other") == listed.heads("other")
+        assert outlines("nobody's") == []
+
     @pytest.mark.parametrize("before", ["unknown", "elsewhere"])
     def test_what_is_not_in_the_chain_cannot_be_listed_up_to(self, listed: StorageBackend, before: str) -> None:
         with pytest.raises(CheckpointNotFoundError, match=before):

@@ -252,6 +252,36 @@ def test_a_copied_in_checkpoint_may_be_the_latest_and_can_be_deleted(backend, ma
     assert backend.latest(CHAIN).checkpoint_id == "two"
 
 
+def test_the_latest_is_looked_for_again_when_files_came_and_went(backend, make, tmp_path):
+    other = make(str(tmp_path / "other"))
+    newest = save(other, "newest", 9)
+    one = save(backend, "one", 1)
+    reader = make()
+    path = os.path.join(backend._folder.path, "newest.json")
+    for _ in range(2):
+        assert reader.latest(CHAIN) == one
+        assert reader.heads(CHAIN, limit=1) == [bare(one)]
+        shutil.copy(os.path.join(other._folder.path, "newest.json"), path)
+        assert reader.heads(CHAIN, limit=1) == [bare(newest)]
+        assert reader.latest(CHAIN) == newest
+        os.unlink(path)
+
+
+def test_a_damaged_line_of_the_index_costs_a_look_at_one_file(backend, make, monkeypatch):
+    saved = [save(backend, f"cp{n}", n) for n in range(1, 10)]
+    index = Path(backend._folder.path, ".agentbench.index")
+    index.write_bytes(index.read_bytes().replace(b"cp4.json", b"cp5.json"))
+    read = []
+
+    def counted(path):
+        read.append(os.path.basename(path))
+        return read_manifest(path)
+
+    monkeypatch.setattr("agentbench.checkpoints.file_index.read_manifest", counted)
+    assert make().outlines(CHAIN) == [outline(kept) for kept in saved]
+    assert read == ["cp4.json"]
+
+
 def test_files_that_were_removed_are_gone(backend, make):
     save(backend, "one", 1)
     save(backend, "two", 2)
