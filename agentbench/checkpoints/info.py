@@ -13,7 +13,7 @@ from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 
 
 @drawn_by("agentbench.notebook.views:checkpoint_info_bundle")
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CheckpointInfo(Displayable):
     """A checkpoint as lists, events and pictures show it. Equal to another one if both name the same checkpoint.
 
@@ -51,6 +51,12 @@ class CheckpointInfo(Displayable):
     writers: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     forked_from: CheckpointID | None = field(default=None, compare=False, kw_only=True)
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False, kw_only=True)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.checkpoint_id!r}, workflow_name={self.workflow_name!r}, "
+            f"iteration={self.iteration}, seq={self.seq}, source={self.source!r})"
+        )
 
     @classmethod
     def of(cls, checkpoint: WorkflowCheckpoint, *, own_metadata: bool = False) -> CheckpointInfo:

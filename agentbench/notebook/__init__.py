@@ -89,6 +89,8 @@ _MODULE_OF = {
     "wait": "waiting",
 }
 
+__all__ = sorted(_MODULE_OF)
+
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:

@@ -1,8 +1,10 @@
 """Checkpoints, and what is in them, as data frames."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
 from agentbench.notebook.frame_columns import assembled
@@ -24,6 +26,9 @@ def checkpoints_frame(
     limit: int | None = None,
 ) -> "pd.DataFrame":
     """Tabulate checkpoints, one row each, in the order of their storage. No content is read.
+
+    A storage whose client belongs to an event loop cannot be read here while that runs, as it does in a notebook. Then:
+    `checkpoints_frame(await storage.list_checkpoints(workflow_name=...))`. Those of agentbench belong to no loop.
 
     Args:
         source: A storage, a run, a result, or a list of those.
@@ -116,6 +121,9 @@ def messages_frame(
 ) -> "pd.DataFrame":
     """Tabulate the messages that waited in checkpoints, one row each, in the order of the storage.
 
+    With `limit`, only as many checkpoints are opened as that takes. Those that cannot be read are left out, with one
+    warning.
+
     Args:
         source: A storage, a run that saves checkpoints, or a list of those.
         workflow_name: Only this chain.
@@ -132,13 +140,14 @@ def messages_frame(
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     read = read_checkpoints(source, chosen, content_wanted=True)
-    waiting = [
-        (checkpoint, place, message)
-        for checkpoint in read.rows
-        if chosen.includes(checkpoint.iteration_count, checkpoint.timestamp)
-        for place, message in enumerate(m for sent in checkpoint.messages.values() for m in sent)
-    ]
-    rows = chosen.last(waiting)
+
+    def waiting(checkpoint: WorkflowCheckpoint) -> list[tuple[WorkflowCheckpoint, int, Any]]:
+        wanted = chosen.includes(checkpoint.iteration_count, checkpoint.timestamp) and read.can_read(checkpoint)
+        sent = chain.from_iterable(checkpoint.messages.values()) if wanted else ()
+        return [(checkpoint, place, message) for place, message in enumerate(sent)]
+
+    rows = chosen.gather(read.newest_first(), waiting)
+    read.tell_problems()
     return assembled(
         "messages",
         {

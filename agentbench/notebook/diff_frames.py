@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from agentbench._bridge import run_sync
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
+from agentbench.checkpoints.guarded import load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.diff_view import hides, shown_path
 from agentbench.notebook.escaping import MASK
 from agentbench.notebook.frame_columns import assembled
-from agentbench.notebook.frame_sources import Chosen
+from agentbench.notebook.frame_sources import Chosen, awaited
 from agentbench.notebook.redaction import mask_secrets
 
 if TYPE_CHECKING:
@@ -84,4 +84,5 @@ def _checkpoint(side: Side, source: Any) -> WorkflowCheckpoint:
             "Give the storage, or the run that saved it: source=storage."
         )
         raise TypeError(msg)
-    return run_sync(storage.load(side.checkpoint_id if isinstance(side, CheckpointInfo) else side))
+    checkpoint_id = side.checkpoint_id if isinstance(side, CheckpointInfo) else side
+    return awaited(load_checkpoint(storage, checkpoint_id), storage)

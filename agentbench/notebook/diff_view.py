@@ -12,6 +12,7 @@ from agentbench.notebook.escaping import MASK, esc, is_secret_name, preview
 from agentbench.notebook.markup import MAX_ROWS, Markup, Table, element
 from agentbench.notebook.redaction import mask_secrets
 from agentbench.notebook.style import read_static
+from agentbench.workflow.message import WorkflowMessage
 
 __all__ = ["change_line", "diff_bundle", "diff_text", "hides", "short_value", "shown_path"]
 
@@ -100,14 +101,15 @@ def _sides(diff: Any) -> Iterator[tuple[str, str]]:
 
 
 def _told(change: CheckpointChange) -> tuple[object, object]:
-    """The values of a change; of a whole request that came or went, what is asked."""
-    if change.op in ("added", "removed") and len(change.keys) == _KEYS_OF_REQUEST and change.keys[0] == "requests":
-        before, after = (
-            value["data"] if isinstance(value, dict) and "data" in value else value
-            for value in (change.before, change.after)
-        )
-        return before, after
-    return change.before, change.after
+    """The values of a change; of a whole request that came or went what is asked, of a message what it says."""
+    is_request = change.op != "changed" and len(change.keys) == _KEYS_OF_REQUEST and change.keys[0] == "requests"
+    return _content(change.before, is_request), _content(change.after, is_request)
+
+
+def _content(value: object, is_request: bool) -> object:
+    if isinstance(value, WorkflowMessage):  # the path names its sender
+        return value.data
+    return value["data"] if is_request and isinstance(value, dict) and "data" in value else value
 
 
 # ---- values in a line -------------------------------------------------------------------------------------------

@@ -21,9 +21,12 @@ __all__ = ["Finding", "Report", "doctor"]
 
 SUPPORTED = ((3, 10), (3, 13))
 _INSTALL = 'pip install "agentbench[notebook]"'
-_REQUIREMENT = re.compile(r"^([\w.-]+)\s*(?:>=\s*([\d.]+))?.*;\s*(.*)$")
+_REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[[\w,.-]+\])?\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*(.*))?$")
+_EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 # What is asked for where agentbench itself was not installed and so tells nothing of its requirements.
 _PACKAGES = ("anywidget", "graphviz", "ipywidgets", "jupyterlab", "pandas")
+#: Packages of storages; without them everything else works.
+_OF_STORAGES = {"sqlalchemy": "sql", "psycopg": "postgres", "redis": "redis"}
 _VARIABLES = re.compile(r"^(AGENTBENCH_|OPENAI_)")
 
 
@@ -123,10 +126,14 @@ def _packages() -> Iterator[Finding]:
             yield Finding(package, version, f"{least} or newer is needed: {_INSTALL}")
         else:
             yield Finding(package, version)
+    told = {_plain(package) for package, _ in _wanted()}
+    for package, extra in _OF_STORAGES.items():
+        if package not in told:
+            yield Finding(package, _version(package) or f'not installed; pip install "agentbench[{extra}]" brings it')
 
 
 def _wanted() -> list[tuple[str, str]]:
-    """Packages of the extra `notebook` and their least versions."""
+    """Packages of agentbench itself and of its extra `notebook`, with their least versions."""
     try:
         requirements = metadata.requires("agentbench") or []
     except metadata.PackageNotFoundError:
@@ -134,9 +141,18 @@ def _wanted() -> list[tuple[str, str]]:
     wanted = []
     for requirement in requirements:
         match = _REQUIREMENT.match(requirement)
-        if match is not None and "notebook" in match.group(3) and _applies(match.group(3)):
-            wanted.append((match.group(1), match.group(2) or ""))
+        if match is None or _plain(match[1]) == "agentbench":  # an extra of its own
+            continue
+        marker = match[3] or ""
+        extra = _EXTRA.search(marker)
+        if (extra is None or extra[1] == "notebook") and _applies(marker):
+            wanted.append((match[1], match[2] or ""))
     return wanted
+
+
+def _plain(package: str) -> str:
+    """A package's name as all its spellings are compared."""
+    return package.lower().replace("_", "-")
 
 
 def _applies(marker: str) -> bool:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentbench._extras import require
 from agentbench.notebook.frame_sources import Chosen, time_ns
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def assembled(
         chosen: How the rows were chosen; kept in `attrs`.
         run_ids: The runs that the rows are about; kept in `attrs`.
     """
+    require("pandas", extra="notebook", purpose=f"tabulate {table}")
     import pandas as pd
 
     rows = len(next(iter(columns.values()))[1])

@@ -1,6 +1,6 @@
 """The tree of checkpoints as a picture and as text: one line each, branches side by side."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agentbench.checkpoints.info import CheckpointInfo
@@ -9,7 +9,7 @@ from agentbench.notebook.escaping import esc
 from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, pause_sign, picture, text
 
-__all__ = ["Row", "lineage_rows", "lineage_svg", "lineage_text"]
+__all__ = ["Row", "lineage_rows", "lineage_svg", "lineage_text", "with_origins"]
 
 MAX_ROWS = 60
 
@@ -51,15 +51,39 @@ class Row:
     folded: int = 1
 
 
-def lineage_rows(infos: Sequence[CheckpointInfo], *, current: str | None = None, max_rows: int = MAX_ROWS) -> list[Row]:
+def with_origins(infos: Sequence[CheckpointInfo], known: Mapping[str, CheckpointInfo]) -> list[CheckpointInfo]:
+    """Checkpoints together with those that they went on from; with a fork, also with the point that it left from.
+
+    Args:
+        infos: In their order.
+        known: Those and others of their chains by id, in their order.
+    """
+    shown = {info.checkpoint_id: info for info in infos}
+    for info in infos:
+        before = known.get(info.previous_checkpoint_id or "")
+        # No run wrote a fork: it stands between the run and the point that was left.
+        while before is not None and before.checkpoint_id not in shown:
+            shown[before.checkpoint_id] = before
+            before = known.get(before.previous_checkpoint_id or "") if before.forked_from is not None else None
+    return [shown.pop(each) for each in known if each in shown] + list(shown.values())
+
+
+def lineage_rows(
+    infos: Sequence[CheckpointInfo],
+    *,
+    current: str | None = None,
+    max_rows: int = MAX_ROWS,
+    branching: set[str] | None = None,
+) -> list[Row]:
     """Arrange checkpoints.
 
     Args:
         infos: In the order in which they were saved.
         current: Id of the one to ring.
         max_rows: Beyond so many, stretches without a branch are folded.
+        branching: Ids of those that branch off, where there are more checkpoints than these; else they tell it.
     """
-    branching = forks(infos)
+    branching = forks(infos) if branching is None else branching
     children: dict[str, list[str]] = {}
     for info in infos:
         if info.previous_checkpoint_id is not None:
@@ -200,10 +224,10 @@ def lineage_svg(rows: Sequence[Row], *, title: str, width: float = 640.0) -> str
     parts += (_link(shown, at) for at, row in enumerate(shown) if row.parent is not None and row.parent < at)
     names_at = _EDGE + columns * _COLUMN + 8
     facts_at = names_at + max((text_width(_name(row), FONT_SIZE) for row in shown), default=0.0) * 1.1 + 16
-    run_ids = [row.info.run_id for row in shown]
+    run_ids = _run_ids(shown)
     for at, row in enumerate(shown):
         news = row.is_fork or at == 0 or run_ids[at] != run_ids[at - 1]
-        parts.append(_line(row, at, (names_at, facts_at, width - _EDGE), with_run=news))
+        parts.append(_line(row, at, (names_at, facts_at, width - _EDGE), run_id=run_ids[at] if news else None))
     return picture(
         parts,
         width=width,
@@ -212,6 +236,16 @@ def lineage_svg(rows: Sequence[Row], *, title: str, width: float = 640.0) -> str
         description=lineage_text(rows, title=title),
         rules=_RULES,
     )
+
+
+def _run_ids(rows: Sequence[Row]) -> list[str | None]:
+    """The run of each row; of a fork, which no run wrote, the one that goes on from it."""
+    found = [row.info.run_id for row in rows]
+    for at in range(len(rows) - 1, -1, -1):
+        parent = rows[at].parent
+        if parent is not None and rows[parent].info.run_id is None:
+            found[parent] = found[at]
+    return found
 
 
 def _x(row: Row) -> float:
@@ -233,7 +267,7 @@ def _link(rows: Sequence[Row], at: int) -> str:
     return f'<path class="{classes}" d="M{number(x0)} {number(y0)}{path}"/>'
 
 
-def _line(row: Row, at: int, places: tuple[float, float, float], *, with_run: bool) -> str:
+def _line(row: Row, at: int, places: tuple[float, float, float], *, run_id: str | None) -> str:
     x, y, info = _x(row), _y(at), row.info
     names_at, facts_at, end = places
     writers = ", ".join(info.writers) or "nobody"
@@ -241,8 +275,8 @@ def _line(row: Row, at: int, places: tuple[float, float, float], *, with_run: bo
     parts = [f"<title>{esc(hover, into='svg', limit=400)}</title>", *_signs(row, x, y)]
     parts.append(text(names_at, y, _name(row), classes="ab_strong" if row.is_current else ""))
     room = end - facts_at
-    if with_run and info.run_id is not None:
-        run = cut_to_width(esc(info.run_id, into="line", limit=100), 110, SMALL)
+    if run_id is not None:
+        run = cut_to_width(esc(run_id, into="line", limit=100), 110, SMALL)
         parts.append(text(end, y, run, anchor="end", classes="ab_soft ab_small"))
         room -= text_width(run, SMALL) + 12
     parts.append(text(facts_at, y, cut_to_width(_facts(row), room)))

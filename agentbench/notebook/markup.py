@@ -1,5 +1,6 @@
 """Small pages of facts and tables, as HTML and as plain text that says the same; all that stands in them is escaped."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -7,12 +8,16 @@ from agentbench.notebook.escaping import esc
 from agentbench.notebook.states import STATES
 from agentbench.notebook.style import read_static
 
-__all__ = ["Markup", "Page", "Table", "element"]
+__all__ = ["Markup", "Page", "Table", "element", "shortened"]
 
 MAX_ROWS = 60
 
 _CELL_LIMIT = 160
 _TEXT_CELL_LIMIT = 72
+_TITLE_LIMIT = 400
+
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:\+00:00|Z)", re.ASCII)
+_UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
 
 class Markup(str):
@@ -42,19 +47,30 @@ def _finished(value: object) -> str:
     return value if isinstance(value, Markup) else esc(value)
 
 
+def shortened(value: str) -> str | None:
+    """A UTC time to the second, or the first part of a UUID; `None` for other text, which is not shortened."""
+    if time := _TIME.fullmatch(value):
+        return f"{time[1]} {time[2]} UTC"
+    if uuid := _UUID.fullmatch(value):
+        return f"{uuid[1]}…"
+    return None
+
+
 @dataclass(frozen=True)
 class Table:
-    """A titled table. Rows beyond the sixtieth are counted, not shown.
+    """A titled table. Rows beyond the sixtieth are counted, not shown. In HTML, times and UUIDs are shortened.
 
     Attributes:
         title: What the rows are.
         head: Names of the columns.
         rows: Cells, as text or anything whose `str()` is meant.
+        limit: Most characters of a cell; by default fewer as text than as HTML.
     """
 
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[object]]
+    limit: int | None = None
 
     @property
     def hidden(self) -> str:
@@ -65,7 +81,8 @@ class Table:
         """The table as HTML."""
         head = element("tr", *(element("th", name, scope="col") for name in self.head))
         body = [
-            element("tr", *(element("td", esc_cell(cell, _CELL_LIMIT)) for cell in row)) for row in self.rows[:MAX_ROWS]
+            element("tr", *(element("td", esc_cell(cell, self.limit or _CELL_LIMIT)) for cell in row))
+            for row in self.rows[:MAX_ROWS]
         ]
         if self.hidden:
             body.append(element("tr", element("td", self.hidden, colspan=len(self.head))))
@@ -75,7 +92,8 @@ class Table:
 
     def lines(self) -> list[str]:
         """The table as lines of text, columns aligned."""
-        cells = [[esc_line(cell) for cell in row] for row in self.rows[:MAX_ROWS]]
+        limit = self.limit or _TEXT_CELL_LIMIT
+        cells = [[esc_line(cell, limit) for cell in row] for row in self.rows[:MAX_ROWS]]
         widths = [max(len(row[index]) for row in cells) for index in range(len(self.head))] if cells else []
         shown = [
             "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -85,13 +103,25 @@ class Table:
 
 
 def esc_cell(cell: object, limit: int) -> Markup:
-    """Return a cell of an HTML table, cut."""
-    return cell if isinstance(cell, Markup) else Markup(esc(cell, limit=limit))
+    """Return a cell of an HTML table, cut; a time or a UUID in short, with the whole of it as its title."""
+    if isinstance(cell, Markup):
+        return cell
+    if isinstance(cell, str) and (short := shortened(cell)) is not None:
+        return element("span", short, title=cell)
+    return Markup(esc(cell, limit=limit))
 
 
-def esc_line(cell: object) -> str:
+def esc_line(cell: object, limit: int = _TEXT_CELL_LIMIT) -> str:
     """Return a cell of a text table, cut to one line."""
-    return esc(cell, into="line", limit=_TEXT_CELL_LIMIT)
+    return esc(cell, into="line", limit=limit)
+
+
+def _facts(facts: Sequence[str]) -> Markup:
+    """Facts in one line of HTML."""
+    shown = [
+        esc_cell(fact, _TITLE_LIMIT) if shortened(fact) is not None else Markup(esc(esc_line(fact))) for fact in facts
+    ]
+    return Markup(" · ".join(shown))
 
 
 @dataclass(frozen=True)
@@ -119,11 +149,11 @@ class Page:
         badge = None
         if self.state:
             badge = element("span", self._sign(), esc_line(self.state), class_=f"ab_state ab_is_{self.look}")
-        facts = element("span", " · ".join(esc_line(fact) for fact in self.facts)) if self.facts else None
+        facts = element("span", _facts(self.facts)) if self.facts else None
         return element(
             "div",
             element("style", Markup(read_static("views.css"))),
-            element("p", element("b", esc_line(self.title)), badge, facts, class_="ab_head"),
+            element("p", element("b", esc_line(self.title, _TITLE_LIMIT)), badge, facts, class_="ab_head"),
             self.picture,
             *(table.html() for table in self.tables if table.rows),
             class_="ab_view",
@@ -140,7 +170,7 @@ class Page:
     def text(self) -> str:
         """The page as text."""
         first = ", ".join(esc_line(fact) for fact in (self.state, *self.facts) if fact)
-        lines = [esc_line(self.title) + (f": {first}" if first else "")]
+        lines = [esc_line(self.title, _TITLE_LIMIT) + (f": {first}" if first else "")]
         for table in self.tables:
             if table.rows:
                 lines += table.lines()

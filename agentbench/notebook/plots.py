@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from agentbench.notebook import settings
-from agentbench.notebook.checkpoint_frames import lineage_frame
+from agentbench.notebook.checkpoint_frames import forks, lineage_frame
 from agentbench.notebook.event_frames import run_bars, timeline_frame
 from agentbench.notebook.frame_sources import Chosen, read_infos, read_runs
-from agentbench.notebook.lineage_plot import lineage_rows, lineage_svg, lineage_text
+from agentbench.notebook.lineage_plot import lineage_rows, lineage_svg, lineage_text, with_origins
 from agentbench.notebook.timeline_layout import By
 from agentbench.notebook.timeline_svg import timeline_svg
 from agentbench.notebook.timeline_text import timeline_text, timeline_title
@@ -119,6 +119,8 @@ def timeline(source: Any, *, by: By = "time", run_id: str | None = None, width: 
 def lineage(source: Any, *, current: Any = None, workflow_name: str | None = None, width: float = 640) -> Plot:
     """Draw which checkpoint followed which: time flows down, forks are branches to the right.
 
+    Of a run that went on from a checkpoint of another one, that checkpoint is shown too.
+
     Args:
         source: A storage, a run, a result, or a list of those.
         current: The checkpoint to ring: its id or info.
@@ -127,10 +129,11 @@ def lineage(source: Any, *, current: Any = None, workflow_name: str | None = Non
     """
     read = read_infos(source, Chosen(workflow_name))
     ringed = getattr(current, "checkpoint_id", current)
-    rows = lineage_rows(read.rows, current=ringed)
-    forks = sum(row.is_fork for row in rows)
-    count = len(read.rows)
-    title = f"{count} checkpoint{'' if count == 1 else 's'}, {forks} fork{'' if forks == 1 else 's'}"
+    infos = with_origins(read.rows, read.by_id)
+    rows = lineage_rows(infos, current=ringed, branching=forks(list(read.by_id.values())))
+    branches = sum(row.is_fork for row in rows)
+    count = len(infos)
+    title = f"{count} checkpoint{'' if count == 1 else 's'}, {branches} fork{'' if branches == 1 else 's'}"
     return Plot(
         title,
         svg=lambda: lineage_svg(rows, title=title, width=width),

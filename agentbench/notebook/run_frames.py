@@ -13,7 +13,7 @@ from agentbench.notebook.frame_sources import (
     Event,
     Run,
     Since,
-    read_checkpoints,
+    read_all_checkpoints,
     read_infos,
     read_runs,
     time_ns,
@@ -73,11 +73,13 @@ def requests_frame(
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     runs = read_runs(source, chosen)
-    read = read_checkpoints(source, chosen)
-    checkpoints = read.rows
+    read = read_all_checkpoints(source, chosen)  # an answer comes any time after what it answers
+    checkpoints = [each for each in read.rows if read.can_read(each)]
+    others = [each for each in read.by_id.values() if read.can_read(each)]
+    read.tell_problems()
     asked = _asked_in_events(runs)  # events know the exact moment
     asked |= {key: found for key, found in _asked_in_checkpoints(checkpoints).items() if key not in asked}
-    answers = _answers_of_heirs(list(read.by_id.values())) | _answers(checkpoints)
+    answers = _answers_of_heirs(others) | _answers(checkpoints)
     waits_in = _last_waits(checkpoints)
     rows = chosen.last([(key, a) for key, a in asked.items() if chosen.includes(a.superstep, a.at_ns)])
     given = [answers.get(key, _UNANSWERED) for key, _ in rows]
@@ -177,7 +179,8 @@ def answers_of(run: Run) -> dict[str, Answer]:
     """What the requests of a run were answered, by id, as far as its checkpoints tell."""
     if run.storage is None:
         return {}
-    checkpoints = read_checkpoints(run, Chosen()).rows
+    read = read_all_checkpoints(run, Chosen())
+    checkpoints = [each for each in read.rows if read.can_read(each)]
     return {request_id: answer for (_, request_id), answer in _answers(checkpoints).items()}
 
 

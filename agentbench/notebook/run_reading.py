@@ -7,8 +7,12 @@ from typing import Any
 
 from agentbench.notebook import settings
 from agentbench.notebook.redaction import line_preview
+from agentbench.notebook.timeline_model import supersteps_of
 
-__all__ = ["SuperstepRow", "failure_rows", "output_rows", "request_rows", "superstep_rows"]
+__all__ = ["SuperstepRow", "failure_rows", "output_rows", "request_rows", "superstep_rows", "warning_rows"]
+
+#: Of a warning, in characters: it says how to mend what it is about, at its end.
+WARNING_LIMIT = 600
 
 
 @dataclass
@@ -41,10 +45,10 @@ class SuperstepRow:
         )
 
 
-def superstep_rows(events: Iterable[Any]) -> list[SuperstepRow]:
-    """Gather events by superstep. Plain runs number them from 1; what came before the first is superstep 0."""
+def superstep_rows(events: Sequence[Any]) -> list[SuperstepRow]:
+    """Gather events by superstep; one in which nothing ran, and nothing but a warning came, is left out."""
     rows: list[SuperstepRow] = []
-    now = SuperstepRow(0)
+    now = SuperstepRow(next(iter(supersteps_of(events)), 0))
     for event in events:
         if event.type == "superstep_started":
             rows.append(now)
@@ -52,7 +56,7 @@ def superstep_rows(events: Iterable[Any]) -> list[SuperstepRow]:
         else:
             _count(now, event)
     rows.append(now)
-    return [row for row in rows if row.calls or row.n_outputs or row.n_requests or row.n_warnings]
+    return [row for row in rows if row.calls or row.n_outputs or row.n_requests]
 
 
 def _count(row: SuperstepRow, event: Any) -> None:
@@ -70,6 +74,20 @@ def _count(row: SuperstepRow, event: Any) -> None:
         row.duration_s = event.duration_s
     elif event.type == "checkpoint_saved":
         row.checkpoint_id = getattr(event.data, "checkpoint_id", None)
+
+
+def warning_rows(events: Sequence[Any]) -> list[tuple[str, str]]:
+    """Superstep and text of each warning and of each error that did not end the run."""
+    return [
+        (str(superstep), _warning(event.data))
+        for event, superstep in zip(events, supersteps_of(events), strict=True)
+        if event.type in ("warning", "error")
+    ]
+
+
+def _warning(data: object) -> str:
+    told = f"{type(data).__name__}: {data}" if isinstance(data, BaseException) else data
+    return line_preview(told, WARNING_LIMIT)
 
 
 def output_rows(events: Iterable[Any]) -> list[tuple[str, str, str]]:

@@ -1,6 +1,6 @@
 """How the shared state of runs changed, as data frames."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -64,6 +64,9 @@ def state_frame(
 ) -> "pd.DataFrame":
     """Tabulate shared state: what changed, or with `wide` the whole of it after each superstep.
 
+    With `limit`, only as many checkpoints are opened as that takes. One that cannot be read is left out, with one
+    warning; what changed in it shows at the next one that can, without an executor.
+
     Args:
         source: A storage, a run, an observed result, or a list of those.
         wide: One row per checkpoint and one column per key, instead of one row per change.
@@ -81,8 +84,14 @@ def state_frame(
         Wide: index `superstep` int64; a column per key with the dtype that pandas finds best.
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
-    moments = [m for m in _moments(source, chosen, internal=internal) if chosen.includes(m.superstep, m.at)]
-    return _wide(moments, chosen) if wide else _narrow(moments, chosen)
+    history = _History(source, chosen, internal=internal)
+    if wide:
+        moments = chosen.gather(history.newest_first(), lambda moment: [moment])
+        history.tell_problems()
+        return _wide(moments, chosen)
+    rows = chosen.gather(history.newest_first(), lambda moment: [(moment, change) for change in moment.changes])
+    history.tell_problems()
+    return _narrow(rows, chosen)
 
 
 def flattened(state: Mapping[str, Any], *, internal: bool = False) -> dict[str, object]:
@@ -105,42 +114,65 @@ def _flatten(key: str, value: Any, flat: dict[str, object]) -> None:
 # ---- moments ----------------------------------------------------------------------------------------------------
 
 
-def _moments(source: Any, chosen: Chosen, *, internal: bool) -> list[Moment]:
-    runs = read_runs(source, chosen)
-    writers = {run.run_id: _writers(run) for run in runs}
-    told = any(known for known in writers.values())
-    read = read_checkpoints(source, chosen, content_wanted=not told)
-    flat: dict[str, dict[str, object]] = {}
+class _History:
+    """What the sources tell of the state, moment by moment.
 
-    def state_of(checkpoint_id: str | None) -> dict[str, object]:
-        checkpoint = read.by_id.get(checkpoint_id or "")
-        if checkpoint is None:
-            return {}
-        if checkpoint.checkpoint_id not in flat:
-            flat[checkpoint.checkpoint_id] = flattened(checkpoint.state, internal=internal)
-        return flat[checkpoint.checkpoint_id]
+    Args:
+        source: As for `state_frame`.
+        chosen: Which moments are wanted; of the others nothing is read but what changes are compared with.
+        internal: As for `state_frame`.
+    """
 
-    moments = []
-    for checkpoint in read.rows:
-        after = state_of(checkpoint.checkpoint_id)
-        moments.append(_moment(checkpoint, state_of(checkpoint.previous_checkpoint_id), after, writers))
-    for run in runs:
-        if run.storage is None:
-            moments += _of_events(run, internal=internal)
-    return moments
+    def __init__(self, source: Any, chosen: Chosen, *, internal: bool) -> None:
+        self._chosen = chosen
+        self._internal = internal
+        self._runs = read_runs(source, chosen)
+        self._writers = {run.run_id: _writers(run) for run in self._runs}
+        told = any(known for known in self._writers.values())
+        self._read = read_checkpoints(source, chosen, content_wanted=not told)
+        self._flat: dict[str, dict[str, object]] = {}
+        self.tell_problems = self._read.tell_problems
 
+    def newest_first(self) -> Iterator[Moment]:
+        """The wanted moments, the last one first."""
+        for run in reversed(self._runs):
+            if run.storage is None:
+                moments = _of_events(run, internal=self._internal)
+                yield from (m for m in reversed(moments) if self._chosen.includes(m.superstep, m.at))
+        for checkpoint in self._read.newest_first():
+            if self._chosen.includes(checkpoint.iteration_count, checkpoint.timestamp):
+                after = self._state(checkpoint)
+                if after is not None:
+                    yield self._moment(checkpoint, after)
 
-def _moment(
-    checkpoint: WorkflowCheckpoint,
-    before: Mapping[str, object],
-    after: Mapping[str, object],
-    writers: Mapping[str | None, Mapping[tuple[int, str], str]],
-) -> Moment:
-    run_id, ran = checkpoint.metadata.get(RUN_ID), list(checkpoint.metadata.get(WRITERS) or [])
-    only = ran[0] if len(ran) == 1 else None
-    superstep = checkpoint.iteration_count
-    changes = _changes(before, after, partial(_writer, writers.get(run_id, {}), superstep, only=only))
-    return Moment(superstep, checkpoint.timestamp, run_id, after, changes, checkpoint.checkpoint_id)
+    def _moment(self, checkpoint: WorkflowCheckpoint, after: Mapping[str, object]) -> Moment:
+        before, is_next = self._before(checkpoint)
+        run_id, ran = checkpoint.metadata.get(RUN_ID), list(checkpoint.metadata.get(WRITERS) or [])
+        only = ran[0] if len(ran) == 1 and is_next else None
+        superstep = checkpoint.iteration_count
+        changes = _changes(before, after, partial(_writer, self._writers.get(run_id, {}), superstep, only=only))
+        return Moment(superstep, checkpoint.timestamp, run_id, after, changes, checkpoint.checkpoint_id)
+
+    def _before(self, checkpoint: WorkflowCheckpoint) -> tuple[Mapping[str, object], bool]:
+        """The state that a checkpoint went on from, as far as it can be read; and whether that was just before."""
+        is_next = True
+        passed = {checkpoint.checkpoint_id}  # a foreign storage may hold a ring
+        at = self._read.find(checkpoint.previous_checkpoint_id)
+        while at is not None and at.checkpoint_id not in passed:
+            state = self._state(at)
+            if state is not None:
+                return state, is_next
+            is_next = False
+            passed.add(at.checkpoint_id)
+            at = self._read.find(at.previous_checkpoint_id)
+        return {}, is_next
+
+    def _state(self, checkpoint: WorkflowCheckpoint) -> dict[str, object] | None:
+        if checkpoint.checkpoint_id not in self._flat:
+            if not self._read.can_read(checkpoint):
+                return None
+            self._flat[checkpoint.checkpoint_id] = flattened(checkpoint.state, internal=self._internal)
+        return self._flat[checkpoint.checkpoint_id]
 
 
 def _of_events(run: Run, *, internal: bool) -> list[Moment]:
@@ -206,8 +238,7 @@ def _same(old: object, new: object) -> bool:
 # ---- frames -----------------------------------------------------------------------------------------------------
 
 
-def _narrow(moments: Sequence[Moment], chosen: Chosen) -> "pd.DataFrame":
-    rows = chosen.last([(moment, change) for moment in moments for change in moment.changes])
+def _narrow(rows: Sequence[tuple[Moment, Change]], chosen: Chosen) -> "pd.DataFrame":
     return assembled(
         "state",
         {
@@ -225,8 +256,7 @@ def _narrow(moments: Sequence[Moment], chosen: Chosen) -> "pd.DataFrame":
     )
 
 
-def _wide(moments: Sequence[Moment], chosen: Chosen) -> "pd.DataFrame":
-    rows = chosen.last(list(moments))
+def _wide(rows: Sequence[Moment], chosen: Chosen) -> "pd.DataFrame":
     keys = dict.fromkeys(key for moment in rows for key in moment.state)
     columns: dict[str, Column] = {"superstep": ("int64", [moment.superstep for moment in rows])}
     for key in keys:

@@ -12,7 +12,14 @@ from agentbench.notebook.escaping import MASK, esc, is_secret_name
 from agentbench.notebook.graph_view import GraphView, draw
 from agentbench.notebook.markup import Markup, Page, Table
 from agentbench.notebook.redaction import fields_of, line_preview
-from agentbench.notebook.run_reading import failure_rows, output_rows, request_rows, superstep_rows
+from agentbench.notebook.run_reading import (
+    WARNING_LIMIT,
+    failure_rows,
+    output_rows,
+    request_rows,
+    superstep_rows,
+    warning_rows,
+)
 from agentbench.workflow.checkpointing import EXECUTOR_STATE, FAN_IN_BUFFERS
 
 __all__ = [
@@ -136,6 +143,7 @@ def _run_tables(events: list[Any], requests: Any) -> list[Table]:
         Table("Outputs", ("executor", "kind", "value"), output_rows(events)),
         Table("Failures", ("executor", "error", "message"), failure_rows(events)),
         Table("Requests", ("id", "executor", "question", "answer type"), request_rows(_values(requests))),
+        Table("Warnings", ("superstep", "warning"), warning_rows(events), limit=WARNING_LIMIT),
         Table("Supersteps", _SUPERSTEP_HEAD[:width], [row[:width] for row in rows]),
     ]
 

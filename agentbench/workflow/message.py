@@ -21,7 +21,7 @@ class MessageType(Enum):
     RESPONSE = "response"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class WorkflowMessage:
     """One message on its way; delivered in the superstep after the one that sent it."""
 
@@ -32,6 +32,18 @@ class WorkflowMessage:
     trace_contexts: list[dict[str, str]] | None = None
     source_span_ids: list[str] | None = None
     original_request_info_event: WorkflowEvent[Any] | None = None
+
+    def __repr__(self) -> str:
+        kind = None if self.type is MessageType.STANDARD else self.type
+        rest = {
+            "target_id": self.target_id,
+            "type": getattr(kind, "value", kind),
+            "trace_contexts": self.trace_contexts,
+            "source_span_ids": self.source_span_ids,
+            "original_request_info_event": self.original_request_info_event,
+        }
+        shown = "".join(f", {name}={value!r}" for name, value in rest.items() if value is not None)
+        return f"{type(self).__name__}({self.data!r}, source_id={self.source_id!r}{shown})"
 
     @property
     def trace_context(self) -> dict[str, str] | None:

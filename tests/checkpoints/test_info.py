@@ -120,3 +120,8 @@ def test_copies_of_events_share_the_infos_in_them():
 )
 def test_a_sequence_number_counts_only_if_it_is_a_positive_integer(metadata, seq):
     assert seq_of(metadata) == seq
+
+
+def test_an_info_is_one_short_line():
+    shown = repr(CheckpointInfo.of(full_checkpoint()))
+    assert shown == "CheckpointInfo('c2', workflow_name='flow', iteration=3, seq=7, source='fork')"

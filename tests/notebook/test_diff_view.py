@@ -13,7 +13,8 @@ from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError
 from agentbench.notebook import diff, diff_frame
-from agentbench.notebook.diff_view import diff_text
+from agentbench.notebook.diff_view import diff_bundle, diff_text
+from agentbench.workflow.message import WorkflowMessage
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.graphs import research
 
@@ -243,3 +244,12 @@ def test_a_state_of_the_name_of_a_request_field_is_shown_whole():
     text, html = forms(between({}, {"requests": {"data": 1, "other": 2}}))
     assert "'other': 2" in text
     assert "other" in html
+
+
+def test_of_a_message_that_came_or_went_only_what_it_says_is_shown():
+    def waiting(*said: str) -> WorkflowCheckpoint:
+        return WorkflowCheckpoint("w", "h", messages={"plan": [WorkflowMessage(each, "plan") for each in said]})
+
+    found = diff_checkpoints(waiting("one"), waiting("one", "two"))
+    assert diff_text(found).splitlines()[-1] == "+ messages.plan[1] = 'two'"
+    assert "WorkflowMessage" not in diff_bundle(found)["text/html"]

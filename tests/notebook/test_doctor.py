@@ -86,7 +86,19 @@ def test_a_requirement_for_another_python_is_not_asked_for(monkeypatch: pytest.M
         "other>=1; extra == 'otel'",
     ]
     monkeypatch.setattr(metadata, "requires", lambda name: requirements)
-    assert module()._wanted() == []
+    assert module()._wanted() == [("pydantic", "2.8")]
+
+
+def test_the_packages_of_storages_are_told_and_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = metadata.version
+    requirements = ['SQLAlchemy>=2.0; extra == "notebook"', 'psycopg[binary]>=3.1; extra == "postgres"']
+    monkeypatch.setattr(metadata, "requires", lambda name: requirements)
+    monkeypatch.setattr(metadata, "version", lambda name: _missing(name) if name == "redis" else version(name))
+    assert found("psycopg").found == version("psycopg")
+    assert found("redis").found == 'not installed; pip install "agentbench[redis]" brings it'
+    assert found("redis").problem == ""
+    topics = [finding.topic.lower() for finding in doctor().findings]
+    assert topics.count("sqlalchemy") == 1
 
 
 def test_without_an_installed_agentbench_the_packages_are_looked_at_all_the_same(

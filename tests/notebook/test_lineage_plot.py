@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench import CheckpointInfo
-from agentbench.notebook.lineage_plot import MAX_ROWS, lineage_rows, lineage_svg, lineage_text
+from agentbench.notebook.checkpoint_frames import forks
+from agentbench.notebook.lineage_plot import MAX_ROWS, lineage_rows, lineage_svg, lineage_text, with_origins
 
 
 def cp(number: int, parent: int | None, **more: Any) -> CheckpointInfo:
@@ -93,3 +94,26 @@ def test_branches_never_share_a_column_at_the_same_height(choices: list[int]):
     # A link runs down its column to its row: nothing else stands there on the way.
     for column, first, last in lines:
         assert not [at for at in range(first, last) if rows[at].column == column]
+
+
+def test_a_fork_stands_below_the_point_that_it_left_from():
+    fork = cp(4, 1, source="update", forked_from="cp-1")
+    own = [cp(5, 4, run_id="run-2"), cp(6, 5, run_id="run-2")]
+    known = {info.checkpoint_id: info for info in [*CHAIN, fork, *own]}
+    infos = with_origins(own, known)
+    assert [info.checkpoint_id for info in infos] == ["cp-1", "cp-4", "cp-5", "cp-6"]
+    rows = lineage_rows(infos, branching=forks(list(known.values())))
+    assert [row.is_fork for row in rows] == [False, True, False, False]
+
+
+def test_what_was_resumed_stands_below_what_it_went_on_from():
+    own = [cp(4, 2, run_id="run-2")]
+    known = {info.checkpoint_id: info for info in [*CHAIN, *own]}
+    assert [info.checkpoint_id for info in with_origins(own, known)] == ["cp-2", "cp-4"]
+
+
+def test_the_name_of_a_run_stands_at_the_fork_that_it_goes_on_from():
+    chain = [cp(0, None, run_id="run-1"), cp(1, 0, run_id="run-1")]
+    infos = [*chain, cp(2, 0, source="fork", forked_from="cp-0"), cp(3, 2, run_id="run-2"), cp(4, 3, run_id="run-2")]
+    groups = lineage_svg(lineage_rows(infos), title="t").split("<g>")[1:]
+    assert ["run-2</text>" in group for group in groups] == [False, False, True, False, False]

@@ -60,3 +60,9 @@ def test_drawing_loads_graphviz_only():
         "assert '<svg' in draw(research()).svg"
     )
     assert loaded_after(code) == {"graphviz"}
+
+
+def test_a_star_import_brings_every_name():
+    namespace: dict[str, object] = {}
+    exec("from agentbench.notebook import *", namespace)
+    assert front._MODULE_OF.keys() <= namespace.keys()

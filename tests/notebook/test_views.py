@@ -1,9 +1,12 @@
+import warnings
 from typing import Any
 
 import pytest
 
+from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook import views
+from agentbench.notebook.run_reading import superstep_rows, warning_rows
 from agentbench.notebook.settings import configure
 from agentbench.workflow.builder import WorkflowBuilder
 from agentbench.workflow.events import WorkflowEvent
@@ -140,3 +143,49 @@ async def test_two_runs_of_one_notebook_look_the_same():
     first, _ = await stopped_at_a_question()
     second, _ = await stopped_at_a_question()
     assert first._repr_mimebundle_() == second._repr_mimebundle_()
+
+
+async def test_warnings_are_told_with_their_superstep_and_reason():
+    class Unstorable(graphs.Yield):
+        async def on_checkpoint_save(self) -> dict[str, Any]:
+            raise ValueError("<b>no</b> room")
+
+    workflow = WorkflowBuilder(start_executor=Unstorable("a")).build()
+    run = workflow.start("fine", checkpoint_storage=InMemoryCheckpointStorage())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = await run.result()
+    for shown in (result, run):
+        bundle = shown._repr_mimebundle_()
+        text = lines(bundle)
+        told = text[text.index("warnings") + 1]
+        assert told.startswith("  1  The checkpoint of superstep 1 was not saved: ")
+        assert "<b>no</b> room" in told
+        assert "strict_checkpoints=True" in told
+        assert "&lt;b&gt;no&lt;/b&gt; room" in bundle["text/html"]
+        assert "<b>no</b> room" not in bundle["text/html"]
+        assert text[text.index("supersteps") + 1 :] == ["  0  a  1 output"]
+
+
+def test_errors_that_end_nothing_are_told_with_the_warnings():
+    assert warning_rows([WorkflowEvent.error(ValueError("odd")), WorkflowEvent.warning("late")]) == [
+        ("0", "ValueError: odd"),
+        ("0", "late"),
+    ]
+
+
+def test_what_came_before_the_first_superstep_of_a_resumed_run_is_the_one_before():
+    events: list[Any] = [WorkflowEvent.request_info("r", "a", "?", str), WorkflowEvent.superstep_started(4)]
+    assert [row.number for row in superstep_rows(events)] == [3]
+
+
+def test_times_and_long_ids_are_short_in_html_and_whole_in_text_and_title():
+    time, ident = "2026-11-22T02:33:10.123456+00:00", "0f8fad5b-d9cb-469f-a165-70867728950e"
+    info = CheckpointInfo("flow", ident, 1, time, run_id=ident)
+    bundle = views.checkpoint_info_bundle(info)
+    assert time in bundle["text/plain"]
+    assert ident in bundle["text/plain"]
+    html = bundle["text/html"]
+    assert f'<span title="{time}">2026-11-22 02:33:10 UTC</span>' in html
+    assert html.count(f'<span title="{ident}">0f8fad5b…</span>') == 2
+    assert html.count(time) == 1

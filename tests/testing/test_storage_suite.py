@@ -199,3 +199,20 @@ def test_the_suite_loads_no_test_framework():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_the_package_names_what_it_has_and_loads_it_when_touched():
+    code = (
+        "import sys, agentbench.testing as testing; print('agentbench.checkpoints.storage' in sys.modules);"
+        "print({'StorageCheck', 'storage_suite'} <= set(dir(testing)));"
+        "print(bool(testing.storage_suite.checks()), testing.StorageCheck is testing.storage_suite.StorageCheck)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "True", "True", "True"]
+
+
+def test_a_name_that_the_package_lacks_is_an_attribute_error():
+    import agentbench.testing as package
+
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        package.nothing  # noqa: B018 - reading it is the test

@@ -83,3 +83,10 @@ def test_the_two_types_are_written_as_words():
 
 def test_the_internal_source_names_its_executor():
     assert internal_source("review") == "internal:review"
+
+
+def test_a_message_shows_only_what_is_set():
+    assert repr(WorkflowMessage("data", "up")) == "WorkflowMessage('data', source_id='up')"
+    assert repr(WorkflowMessage(1, "a", "b", MessageType.RESPONSE, source_span_ids=["s"])) == (
+        "WorkflowMessage(1, source_id='a', target_id='b', type='response', source_span_ids=['s'])"
+    )

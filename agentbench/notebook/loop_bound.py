@@ -1,0 +1,86 @@
+"""Storages of others whose clients belong to an event loop: read on another loop, they would lose their connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any
+
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.checkpoints.parted import PartedStorage
+from agentbench.exceptions import NestedLoopError
+
+__all__ = ["is_about_loops", "loop_error", "require_readable_here"]
+
+_MOST_PARTS = 2_000
+_CLIENTS = ("aio", "asyncpg", "motor")
+_COMPLAINTS = ("attached to a different loop", "bound to a different event loop", "Event loop is closed")
+
+
+def require_readable_here(storage: object) -> None:
+    """Refuse to read a storage that belongs to the caller's loop, before its connections come to the wrong one.
+
+    Built-in storages belong to no loop. Of others it is looked at what they keep: something that belongs to the running
+    loop, or an asynchronous client, which belongs to the first loop that uses it.
+
+    Raises:
+        NestedLoopError: There is a running loop, and the storage depends on it.
+    """
+    if isinstance(storage, (PartedStorage, InMemoryCheckpointStorage)):
+        return
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return  # no cell or coroutine could have used the client, or could use it meanwhile
+    client = next((part for part in _parts(storage) if _belongs(part, loop)), None)
+    if client is not None:
+        raise loop_error(storage, f"it holds a {type(client).__module__}.{type(client).__qualname__}")
+
+
+def is_about_loops(error: BaseException) -> bool:
+    """Whether an error says that something belongs to another loop."""
+    told: BaseException | None = error
+    while told is not None:
+        if any(words in str(told) for words in _COMPLAINTS):
+            return True
+        told = told.__cause__
+    return False
+
+
+def loop_error(storage: object, found: str) -> NestedLoopError:
+    """The error for a storage that can be read on its own loop only; `found` says how one knows."""
+    reason = (
+        f"{found}, which belongs to one event loop, and frames are read on another. Await the checkpoints first and "
+        "give them to the frame: checkpoints_frame(await storage.list_checkpoints(workflow_name=...))"
+    )
+    return NestedLoopError(f"{type(storage).__name__}.list_checkpoints", reason)
+
+
+def _belongs(part: object, loop: asyncio.AbstractEventLoop) -> bool:
+    package, *rest = type(part).__module__.split(".")
+    if package == "asyncio":  # a lock belongs to no loop until somebody has to wait for it
+        return part is loop or getattr(part, "_loop", None) is loop
+    return package.startswith(_CLIENTS) or any(name == "asyncio" or name.endswith("_async") for name in rest)
+
+
+def _parts(value: object) -> Iterator[object]:
+    """A value and what it keeps, the nearest first; at most 2,000 parts of it."""
+    waiting: deque[object] = deque([value])
+    passed: set[int] = set()
+    while waiting and len(passed) < _MOST_PARTS:
+        part = waiting.popleft()
+        if id(part) in passed or isinstance(part, (str, bytes, int, float, type, type(None))):
+            continue
+        passed.add(id(part))
+        yield part
+        waiting.extend(_inside(part))
+
+
+def _inside(part: Any) -> Iterator[object]:
+    if isinstance(part, Mapping):
+        yield from list(part.values())
+    elif isinstance(part, (Sequence, Set, deque)):
+        yield from list(part)
+    else:
+        yield from list(getattr(part, "__dict__", {}).values())
