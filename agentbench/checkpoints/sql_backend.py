@@ -41,6 +41,9 @@ class SQLBackend:
     def __init__(self, path_or_url: Any) -> None:
         self._database = Database(database_url(path_or_url))
         self._statements = self._database.statements
+        # What every resumption needs, so that the first one does not have to wait until it is put into words.
+        self._statements.find_parts(_FEW)
+        self._statements.heads(of_run=False, before=False, limited=True)
 
     def __repr__(self) -> str:
         return f"SQLBackend({self.place!r})"

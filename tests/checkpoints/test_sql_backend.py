@@ -277,6 +277,21 @@ def test_a_database_that_another_program_holds_is_waited_for_and_then_an_error(m
     assert backend.ids("flow") == ["one", "two"]
 
 
+def test_a_save_takes_one_statement_for_each_kind_of_row(make: Make) -> None:
+    backend = make()
+    put(backend, record("one"))
+    generation, said = backend.generation("flow"), list[str]()
+    backend._database._opened().raw.set_trace_callback(said.append)
+    backend.put(record("two", 2), {"p" * 28: '"text"'}, generation=generation)
+    assert [each.split(" (")[0] for each in said] == [
+        "BEGIN IMMEDIATE",
+        "INSERT INTO agentbench_records",
+        "INSERT INTO agentbench_contents",
+        "INSERT OR IGNORE INTO agentbench_parts",
+        "COMMIT",
+    ]
+
+
 def test_whoever_is_not_patient_is_refused_at_once_while_another_program_writes(make: Make, file: Path) -> None:
     backend = make(f"sqlite:///{file}?timeout=3600")  # nobody would wait for the end of this test
     put(backend, record("one"))
