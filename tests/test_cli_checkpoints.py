@@ -816,6 +816,85 @@ def test_classes_of_a_script_are_read_once_the_script_is_imported(tmp_path: Path
     assert "__main__.Note" in copied.stdout, "it is still a class of the script"
 
 
+MANY_KINDS = """
+import asyncio
+from dataclasses import dataclass
+from enum import Enum
+from collections import OrderedDict, defaultdict
+from typing import Any, NamedTuple
+from agentbench import FileCheckpointStorage, WorkflowCheckpoint
+from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflow.message import WorkflowMessage
+
+class Mood(Enum):
+    GOOD = 1
+
+class Point(NamedTuple):
+    x: int
+    y: Any
+
+@dataclass(frozen=True)
+class Key:
+    name: str
+
+@dataclass
+class Note:
+    text: str
+    more: Any = None
+    api_key: str = "sk-789"
+
+async def save():
+    storage = FileCheckpointStorage("notes")
+    state = {
+        "notes": [Note("n" * 2000, {"mood": Mood.GOOD, 1: "a", "password": "hunter2"}), Point(1, Note("inside"))],
+        "keys": {Key("b"), Key("a")},
+        "by key": {Key("a"): [Mood.GOOD]},
+        "many": [Note(str(number)) for number in range(40)],
+        "types": [Note, list[Note]],
+        "pairs": Note("", [OrderedDict(password="hunter2"), defaultdict(str, {"x": "1", "password": "hunter2"})]),
+    }
+    asked = {"r": WorkflowEvent.request_info("r", "ask", Note("well?"), Note)}
+    sent = {"plan": [WorkflowMessage(Note("go on"), "plan")]}
+    for number in (1, 2):
+        await storage.save(WorkflowCheckpoint("flow", "hash", checkpoint_id=f"cp-{number}", state=state, messages=sent,
+            pending_request_info_events=asked, metadata={"seq": number}))
+    with open("expected.jsonl", "w", encoding="utf-8") as file:
+        for number in (1, 2):
+            print((await storage.load(f"cp-{number}")).to_json(), file=file)
+    storage.close()
+
+if __name__ == "__main__":
+    asyncio.run(save())
+"""
+
+
+def test_what_is_only_copied_needs_no_classes(tmp_path: Path, shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "save_notes.py").write_text(MANY_KINDS, encoding="utf-8")
+    assert program("save_notes.py", cwd=tmp_path).stderr == ""
+    monkeypatch.chdir(tmp_path)
+    shown("export", "notes", "--all", "-o", "out.jsonl")
+    shown("export", "notes", "--all", "--to", "copy")
+    shown("export", "copy", "--all", "-o", "again.jsonl")
+    expected = Path("expected.jsonl").read_text(encoding="utf-8")
+    assert Path("out.jsonl").read_text(encoding="utf-8") == expected
+    assert Path("again.jsonl").read_text(encoding="utf-8") == expected
+    told = shown("show", "copy", "latest", "--json", "--show-secrets")
+    assert json.loads(told) == json.loads(expected.splitlines()[-1])
+    masked = shown("show", "notes", "cp-1", "--json")
+    assert "__main__.Note" in masked
+    assert ("hunter2" in told, "sk-789" in told) == (True, True)
+    assert ("hunter2" in masked, "sk-789" in masked) == (False, False)
+    assert "--import SCRIPT.py" in shown.failure("show", "notes", "cp-1")
+
+
+def test_what_is_damaged_is_not_copied_for_want_of_a_class(tmp_path: Path, shown: Shown) -> None:
+    (tmp_path / "save_notes.py").write_text(MANY_KINDS, encoding="utf-8")
+    assert program("save_notes.py", cwd=tmp_path).returncode == 0
+    (pack,) = (tmp_path / "notes").glob("*.parts")
+    pack.unlink()
+    assert "is missing" in shown.failure("export", tmp_path / "notes", "cp-1")
+
+
 def test_classes_of_a_module_are_read_once_the_module_is_imported(tmp_path: Path) -> None:
     (tmp_path / "notes_of_mine.py").write_text(SCRIPT, encoding="utf-8")
     save = "import sys, asyncio; sys.path.insert(0, '.'); import notes_of_mine; asyncio.run(notes_of_mine.save())"

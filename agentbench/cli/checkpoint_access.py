@@ -7,10 +7,11 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from types import ModuleType
+from typing import TypeAlias
 
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manifest import UnreadableManifestError
 from agentbench.checkpoints.opening import open_storage, shown_address
@@ -23,6 +24,7 @@ from agentbench.exceptions import (
 )
 
 REFERENCE = "an id, the beginning of one, latest, latest:CHAIN or CHAIN@NUMBER"
+Load: TypeAlias = Callable[[CheckpointID], Awaitable[WorkflowCheckpoint]]
 _MOST_NAMED = 5
 _OF_SCRIPT = "__mp_main__"  # what multiprocessing calls the module of a script, too: its main part does not run
 
@@ -84,7 +86,9 @@ def _listed(names: Sequence[str]) -> str:
 # ---------------------------------------------------------------------------------------------------------- checkpoints
 
 
-async def find_checkpoint(storage: CheckpointStorage, reference: str, *, target: str) -> WorkflowCheckpoint:
+async def find_checkpoint(
+    storage: CheckpointStorage, reference: str, *, target: str, load: Load | None = None
+) -> WorkflowCheckpoint:
     """Load the checkpoint that a person named.
 
     Args:
@@ -92,15 +96,17 @@ async def find_checkpoint(storage: CheckpointStorage, reference: str, *, target:
         reference: An id or the beginning of one; `latest`: the newest of all chains; `latest:CHAIN`; `CHAIN@NUMBER`:
             the one with this number in its chain.
         target: The address of the storage, for messages.
+        load: Instead of the storage's own way to load.
 
     Raises:
         CheckpointNotFoundError: There is none.
         WorkflowCheckpointException: There are several, or it cannot be read.
     """
+    load = storage.load if load is None else load
     failure: WorkflowCheckpointException | None = None
     if reference != "latest" and not reference.startswith("latest:"):
         try:
-            return await storage.load(reference)
+            return await load(reference)
         except CheckpointNotFoundError:
             pass
         except WorkflowCheckpointException as error:
@@ -119,7 +125,7 @@ async def find_checkpoint(storage: CheckpointStorage, reference: str, *, target:
         more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
         msg = f"{reference!r} may be each of {len(found):,} checkpoints: {named}{more}. Give more of the id."
         raise WorkflowCheckpointException(msg)
-    return await storage.load(found[0].checkpoint_id)
+    return await load(found[0].checkpoint_id)
 
 
 async def _is_there(storage: CheckpointStorage, checkpoint_id: str, failure: WorkflowCheckpointException) -> bool:

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from agentbench.checkpoints.diff import diff_checkpoints
@@ -15,6 +16,7 @@ from agentbench.checkpoints.opening import shown_address
 from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names, prune
 from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_name
 from agentbench.cli.checkpoint_gaps import find_unreadable, tell_unreadable
+from agentbench.cli.checkpoint_kept import load_kept
 from agentbench.cli.checkpoint_settings import updated_state
 from agentbench.cli.checkpoint_text import (
     checkpoint_text,
@@ -60,7 +62,8 @@ async def _chains(storage: CheckpointStorage, given: argparse.Namespace) -> list
 async def show_checkpoint(given: argparse.Namespace) -> int:
     """Show what a checkpoint is and holds."""
     with opened(given.target) as storage:
-        checkpoint = await find_checkpoint(storage, given.id, target=given.target)
+        load = partial(load_kept, storage) if given.json else None
+        checkpoint = await find_checkpoint(storage, given.id, target=given.target, load=load)
         if given.json:
             _print_json(stored_form(checkpoint.to_dict(), secrets=given.show_secrets))
         else:

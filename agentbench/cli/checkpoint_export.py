@@ -6,12 +6,14 @@ import argparse
 import json
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.opening import shown_address
 from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names
 from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_chain
 from agentbench.cli.checkpoint_gaps import find_unreadable, tell_unreadable
+from agentbench.cli.checkpoint_kept import load_kept
 from agentbench.cli.checkpoint_output import require_other_place, require_other_storage, written
 from agentbench.cli.checkpoint_text import line
 from agentbench.exceptions import WorkflowCheckpointException
@@ -50,14 +52,14 @@ async def _names(storage: CheckpointStorage, given: argparse.Namespace) -> list[
 async def _chosen(storage: CheckpointStorage, given: argparse.Namespace) -> AsyncIterator[WorkflowCheckpoint]:
     """One checkpoint, those of a chain, or all, each chain in order, one in memory at a time."""
     if given.id is not None:
-        yield await find_checkpoint(storage, given.id, target=given.target)
+        yield await find_checkpoint(storage, given.id, target=given.target, load=partial(load_kept, storage))
         return
     for name in await _names(storage, given):
         infos = (
             list_infos(storage, workflow_name=name) if given.all else require_chain(storage, name, target=given.target)
         )
         for info in await infos:
-            yield await storage.load(info.checkpoint_id)
+            yield await load_kept(storage, info.checkpoint_id)
 
 
 async def _copy(storage: CheckpointStorage, other: CheckpointStorage, given: argparse.Namespace) -> int:

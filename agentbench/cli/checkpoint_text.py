@@ -15,10 +15,12 @@ from agentbench.notebook.diff_view import hides, short_value, shown_path
 from agentbench.notebook.escaping import MASK, esc, is_secret_name
 from agentbench.notebook.redaction import mask_secrets
 from agentbench.serialization.json_text import to_json
+from agentbench.serialization.writer import TAG
 
 _LINE_LIMIT = 100
 _WIDTH = 100
 _HEAD = ("number", "id", "superstep", "source", "saved (UTC)", "messages", "requests", "size", "executors")
+_OF_PAIRS = {"dict", "OrderedDict", "Counter"}
 _IN_STATE = {"_executor_state": "executors", "_fan_in_buffers": "fan-in buffers"}
 _OF_THE_ENGINE = {"seq", "source", "run_id", "forked_from", "writers", "sizes", GRAPH_SIGNATURE, DURATION_S}
 
@@ -209,6 +211,18 @@ def stored_form(value: object, *, secrets: bool = False) -> Any:
 
 
 def _masked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: MASK if item is not None and is_secret_name(key) else _masked(item) for key, item in value.items()}
-    return [_masked(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_masked(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tag, found = value.get(TAG), value.get("v")
+    if tag in _OF_PAIRS and isinstance(found, list):
+        return {TAG: tag, "v": list(map(_masked_pair, found))}
+    if tag == "defaultdict" and isinstance(found, list):  # behind the name of what makes its defaults
+        return {TAG: tag, "v": [found[0], *([_masked_pair(pair) for pair in pairs] for pairs in found[1:])]}
+    return {key: MASK if item is not None and is_secret_name(key) else _masked(item) for key, item in value.items()}
+
+
+def _masked_pair(pair: Any) -> Any:
+    key, item = pair
+    return [_masked(key), MASK if item is not None and is_secret_name(key) else _masked(item)]

@@ -20,7 +20,7 @@ _DESCRIPTION = (
 )
 _CLASSES = (
     "Reading never imports what a file names. If state holds instances of classes of yours, name the module that "
-    "defines them with --import."
+    "defines them with --import; export and show --json do without."
 )
 _SECRETS = "Values under names such as password, token or api_key are masked unless --show-secrets is given."
 
@@ -101,12 +101,10 @@ def _add_prune(actions: Commands) -> None:
 def _add_export(actions: Commands) -> None:
     about = (
         "Writes checkpoints as JSON, one on each line, which WorkflowCheckpoint.from_json reads; or copies them to "
-        "another storage, ids and all. Secrets are in the copy. A copy that was broken off goes on when it is begun "
-        "again."
+        "another storage, ids and all. Secrets are in the copy; classes need not be known for it. A copy that was "
+        "broken off goes on when it is begun again. No checkpoints and, without --force, no files are replaced."
     )
-    parser = _action(
-        actions, "export_checkpoints", "export", "write checkpoints to a file or another storage", f"{about} {_CLASSES}"
-    )
+    parser = _action(actions, "export_checkpoints", "export", "write checkpoints to a file or another storage", about)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("id", nargs="?", metavar="ID", help=_REFERENCE)
     what.add_argument("--workflow", metavar="CHAIN", help="a whole chain")
