@@ -74,7 +74,15 @@ class FileBackend:
     # --------------------------------------------------------------------------------------------------------- writing
 
     def generation(self, workflow_name: str) -> int:
-        """Return the generation of the chain's pack; for a chain without a pack, the one that its pack will have."""
+        """Return the generation of the chain's pack; for a chain without a pack, the one that its pack will have.
+
+        Whoever saves asks for it first. So the folder is looked at here, and `put` has little left to do.
+        """
+        try:
+            self._index.follow()
+        except OSError:
+            self._folder.require()
+            raise
         pack = self._pack(workflow_name)
         pack.follow()
         if pack.generation is not None:

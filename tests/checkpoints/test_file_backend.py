@@ -366,6 +366,18 @@ def test_saving_looks_at_no_other_checkpoint(backend, monkeypatch):
     assert len(looks) == 1, looks  # the new file
 
 
+def test_the_first_save_into_a_folder_reads_no_other_checkpoint_either(backend, make, monkeypatch):
+    for n in range(1, 20):
+        save(backend, f"cp{n}", n)
+    os.unlink(os.path.join(backend._folder.path, ".agentbench.index"))
+    other = make()
+    generation = other.generation(CHAIN)
+    monkeypatch.delattr("agentbench.checkpoints.file_index.read_manifest")
+    other.put(record("cp20", 20), {}, generation=generation, expected_seq=19, patient=False)
+    monkeypatch.undo()
+    assert len(other.ids(CHAIN)) == 20
+
+
 # ----------------------------------------------------------------------------------------------------------- files
 
 
