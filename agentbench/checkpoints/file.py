@@ -28,7 +28,8 @@ class FileCheckpointStorage(PartedStorage):
     nothing that was saved.
 
     Ids name files: they must not be empty, hold separators or be reserved on some system. A file that cannot be read is
-    left out of lists with a warning in the log, and never hides the others.
+    left out of lists with a warning in the log, and never hides the others. Lists read only files whose size or time is
+    not the one that they were saved with; one that was changed behind both of them is found out when it is loaded.
 
     Args:
         storage_path: The folder; made with its parents (mode 0700) if it is not there.
