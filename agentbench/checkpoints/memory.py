@@ -29,11 +29,22 @@ class InMemoryCheckpointStorage:
 
     A save costs time in proportion to the state, the newest checkpoint of a chain is found at once, and infos are
     listed without copying any state.
+
+    Args:
+        keep_last: How many checkpoints of each chain to keep; older ones are removed as new ones are saved. `None`
+            keeps all.
+
+    Raises:
+        TypeError: `keep_last` is no whole number.
+        ValueError: It is less than 1.
     """
 
     keeps_copies = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_last: int | None = None) -> None:
+        if keep_last is not None:
+            require_keep(keep_last, "keep_last")
+        self._keep_last = keep_last
         self._entries: dict[CheckpointID, _Entry] = {}
         self._chains: dict[str, _Chain] = {}
         self._logs: dict[str, GrowthLogs] = {}
@@ -43,10 +54,11 @@ class InMemoryCheckpointStorage:
         return f"InMemoryCheckpointStorage(checkpoints={len(self._entries)}, chains={len(self._chains)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_entries": self._entries, "_chains": self._chains}
+        return {"_entries": self._entries, "_chains": self._chains, "_keep_last": self._keep_last}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._entries, self._chains, self._logs = state["_entries"], state["_chains"], {}
+        self._keep_last = state.get("_keep_last")
         self._lock = threading.Lock()
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
@@ -170,6 +182,8 @@ class InMemoryCheckpointStorage:
         self._remove(checkpoint.checkpoint_id)
         self._entries[checkpoint.checkpoint_id] = entry
         self._chains.setdefault(checkpoint.workflow_name, _Chain()).add(entry)
+        if self._keep_last is not None:
+            self._remove_all(self._entries_of(checkpoint.workflow_name)[: -self._keep_last])
 
     def _remove(self, checkpoint_id: CheckpointID) -> bool:
         entry = self._entries.pop(checkpoint_id, None)

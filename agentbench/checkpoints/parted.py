@@ -68,14 +68,15 @@ class PartedStorage:
             keeps all.
 
     Raises:
-        ValueError: `keep_last` is less than 1.
+        TypeError: `keep_last` is no whole number.
+        ValueError: It is less than 1.
     """
 
     keeps_copies = True
 
     def __init__(self, backend: StorageBackend, *, keep_last: int | None = None) -> None:
         if keep_last is not None:
-            require_keep(keep_last)
+            require_keep(keep_last, "keep_last")
         self._backend = backend
         self._keep_last = keep_last
         #: Removing older checkpoints takes its time now and then, and waits for other writers.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.guarded import awaitable, checkpoint_error, load_checkpoint
@@ -362,14 +362,24 @@ async def prune(storage: CheckpointStorage, *, workflow_name: str, keep: int) ->
     return await _delete_all(storage, [info.checkpoint_id for info in infos[:-keep]])
 
 
-def require_keep(keep: int) -> None:
+def require_keep(keep: int, name: Literal["keep", "keep_last"] = "keep") -> None:
     """Refuse to prune a chain down to nothing.
 
+    Args:
+        keep: How many are to be kept.
+        name: Of the argument, for the error.
+
     Raises:
-        ValueError: `keep` is less than 1.
+        TypeError: It is no whole number.
+        ValueError: It is less than 1.
     """
+    given: object = keep
+    if not isinstance(given, int) or isinstance(given, bool):
+        message = f"{name} is {given!r}, a {type(given).__name__}; expected a whole number, 1 or more."
+        raise TypeError(message)
     if keep < 1:
-        message = f"keep is {keep}; expected 1 or more. To remove the whole chain use delete_chain(workflow_name)."
+        instead = {"keep": "To remove the whole chain use delete_chain(workflow_name)", "keep_last": "None keeps all"}
+        message = f"{name} is {keep}; expected 1 or more. {instead[name]}."
         raise ValueError(message)
 
 

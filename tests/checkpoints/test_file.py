@@ -125,7 +125,7 @@ def test_an_unknown_codec_is_refused(tmp_path):
 
 
 def test_keep_last_must_be_a_number_that_keeps_something(tmp_path):
-    with pytest.raises(ValueError, match="keep is 0"):
+    with pytest.raises(ValueError, match="keep_last is 0"):
         FileCheckpointStorage(tmp_path, keep_last=0)
 
 

@@ -393,3 +393,23 @@ class StorageAgainstADictionary(RuleBasedStateMachine):
 
 
 TestStorageAgainstADictionary = StorageAgainstADictionary.TestCase
+
+
+@pytest.mark.parametrize("keep", [1, 3])
+async def test_only_the_last_checkpoints_of_each_chain_are_kept(keep):
+    storage = InMemoryCheckpointStorage(keep_last=keep)
+    saved = await save_chain(storage, 6)
+    other = await save_chain(storage, 2, workflow_name="other")
+    assert await storage.list_checkpoint_ids(workflow_name="flow") == ids_of(saved[-keep:])
+    assert await storage.list_checkpoint_ids(workflow_name="other") == ids_of(other[-keep:])
+    with pytest.raises(CheckpointNotFoundError):
+        await storage.load(saved[0].checkpoint_id)
+    again = pickle.loads(pickle.dumps(storage))
+    await again.save_if_head(make_checkpoint(7), 6)
+    assert len(await again.list_checkpoint_ids(workflow_name="flow")) == keep
+
+
+@pytest.mark.parametrize(("keep", "error"), [(0, ValueError), (-1, ValueError), ("3", TypeError), (True, TypeError)])
+def test_how_many_to_keep_is_a_number_of_at_least_one(keep, error):
+    with pytest.raises(error, match=f"keep_last is {keep!r}"):
+        InMemoryCheckpointStorage(keep_last=keep)

@@ -243,8 +243,14 @@ async def test_of_each_chain_the_last_ones_are_kept_with_what_they_need(keep: in
 
 
 def test_nothing_to_keep_is_refused() -> None:
-    with pytest.raises(ValueError, match="keep is 0"):
+    with pytest.raises(ValueError, match=r"keep_last is 0; expected 1 or more\. None keeps all"):
         PlainStorage(keep_last=0)
+    wrongs: tuple[Any, ...] = ("3", 2.5, True)
+    for wrong in wrongs:
+        with pytest.raises(
+            TypeError, match=rf"keep_last is {wrong!r}, a {type(wrong).__name__}; expected a whole number"
+        ):
+            PlainStorage(keep_last=wrong)
 
 
 async def test_deleting_one_checkpoint_frees_only_what_others_do_not_need() -> None:

@@ -98,7 +98,7 @@ def test_a_repr_tells_the_place_and_no_secret(make: Make, file: Path) -> None:
 
 
 def test_fewer_than_one_cannot_be_kept(make: Make) -> None:
-    with pytest.raises(ValueError, match="keep is 0; expected 1 or more"):
+    with pytest.raises(ValueError, match="keep_last is 0; expected 1 or more"):
         make(keep_last=0)
 
 
