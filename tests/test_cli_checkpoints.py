@@ -300,6 +300,13 @@ def test_where_nothing_can_be_read_that_is_told_and_is_a_failure(folder: Path, s
     assert "it is in the pickled format" in shown.failure("show", tmp_path / "pickled", "flow-0001")
 
 
+def test_of_the_newest_checkpoints_those_that_cannot_be_read_are_told(folder: Path, shown: Shown) -> None:
+    pickle_into(folder, [checkpoint("old", 1), checkpoint("flow", 4)])
+    told = json.loads(shown("list", folder, "--json", "--workflow", "flow", "--limit", "2"))
+    assert [each["checkpoint_id"] for each in told] == ["flow-0003"]
+    assert shown.error.startswith("1 checkpoint could not be read: flow-0004: it is in the pickled format")
+
+
 def test_of_many_unreadable_checkpoints_a_few_are_named(shown: Shown, tmp_path: Path) -> None:
     many = [checkpoint(f"chain{number}", 1) for number in range(8)]
     pickle_into(tmp_path, many)

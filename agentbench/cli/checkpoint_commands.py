@@ -36,7 +36,8 @@ async def list_checkpoints(given: argparse.Namespace) -> int:
         if given.workflow is not None:
             await require_name(storage, given.workflow, target=given.target)
         chains = await _chains(storage, given)
-        unreadable = await find_unreadable(storage, target=given.target, workflow_name=given.workflow)
+        limit = given.limit if given.run is None else None
+        unreadable = await find_unreadable(storage, target=given.target, workflow_name=given.workflow, limit=limit)
     infos = [info for _, chain in chains for info in chain]
     if given.json:
         _print_json([info_json(info, secrets=given.show_secrets) for info in infos])

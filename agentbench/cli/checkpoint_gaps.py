@@ -16,7 +16,7 @@ _MOST_NAMED = 5
 
 
 async def find_unreadable(
-    storage: CheckpointStorage, *, target: str, workflow_name: str | None = None
+    storage: CheckpointStorage, *, target: str, workflow_name: str | None = None, limit: int | None = None
 ) -> dict[str, str]:
     """Find checkpoints that no list shows, and why.
 
@@ -24,6 +24,7 @@ async def find_unreadable(
         storage: Any.
         target: Its address. In a folder there may be files of which cannot even be told which chain they are of.
         workflow_name: Only this chain, and those of which it cannot be told.
+        limit: Only among the newest so many of each chain, which takes no longer for a long one.
 
     Returns:
         Reasons by id.
@@ -35,8 +36,8 @@ async def find_unreadable(
         ids = await storage.list_checkpoint_ids(workflow_name=name)
         known.update(ids)
         if workflow_name in (None, name):
-            shown = {info.checkpoint_id for info in await list_infos(storage, workflow_name=name)}
-            hidden += [each for each in ids if each not in shown]
+            shown = {info.checkpoint_id for info in await list_infos(storage, workflow_name=name, limit=limit)}
+            hidden += [each for each in (ids if limit is None else ids[-limit:]) if each not in shown]
     hidden += _other_files(target, known)
     reasons = {each: await _reason(storage, each) for each in hidden}
     return {checkpoint_id: reason for checkpoint_id, reason in reasons.items() if reason is not None}
@@ -59,7 +60,7 @@ def _other_files(target: str, known: Collection[str]) -> list[str]:
     if path is None or not os.path.isdir(path):
         return []
     stems = (name.removesuffix(SUFFIX) for name in sorted(os.listdir(path)) if name.endswith(SUFFIX))
-    return [stem for stem in stems if stem not in known]
+    return [stem for stem in stems if stem and stem not in known]
 
 
 async def _reason(storage: CheckpointStorage, checkpoint_id: str) -> str | None:
