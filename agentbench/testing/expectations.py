@@ -52,7 +52,16 @@ async def save_chain(
 
 
 def ids_of(checkpoints: Sequence[WorkflowCheckpoint | CheckpointInfo]) -> list[CheckpointID]:
-    """Return the ids, in the given order."""
+    """Return the ids, in the given order.
+
+    Raises:
+        AssertionError: What a storage listed is no list of checkpoints.
+    """
+    listed: object = checkpoints
+    expect(isinstance(listed, Sequence), f"The storage listed {listed!r}, expected a list.")
+    for each in checkpoints:
+        found: object = each
+        expect(isinstance(found, (WorkflowCheckpoint, CheckpointInfo)), f"The storage listed {found!r}, no checkpoint.")
     return [checkpoint.checkpoint_id for checkpoint in checkpoints]
 
 
@@ -67,8 +76,21 @@ def expect_equal(found: object, expected: object, what: str) -> None:
     expect(found == expected, f"{what}: found {found!r}, expected {expected!r}.")
 
 
+def expect_kind(found: object, kind: type, what: str) -> None:
+    """Expect an instance of a class; `what` names the value in the error."""
+    expect(isinstance(found, kind), f"{what}: found {found!r}, expected a {kind.__name__}.")
+
+
+async def load(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
+    """Load a checkpoint that is there, and expect it to be one."""
+    found = await storage.load(checkpoint_id)
+    expect_kind(found, WorkflowCheckpoint, "what load() returned")
+    return found
+
+
 def expect_same(found: WorkflowCheckpoint, expected: WorkflowCheckpoint, what: str) -> None:
-    """Expect two checkpoints to be equal, field by field."""
+    """Expect two checkpoints to be equal, field by field; what is no checkpoint is not."""
+    expect_kind(found, WorkflowCheckpoint, what)
     for name, value in expected.to_dict().items():
         expect_equal(getattr(found, name), value, f"{what}, field {name}")
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import WorkflowCheckpointException
@@ -21,8 +22,10 @@ from agentbench.testing.expectations import (
     expect,
     expect_equal,
     expect_error,
+    expect_kind,
     expect_same,
     ids_of,
+    load,
     make_checkpoint,
     save_chain,
 )
@@ -63,13 +66,16 @@ async def messages_and_requests_of_the_engine_are_kept(storage: CheckpointStorag
         pending_request_info_events={"r1": request},
     )
     await storage.save(saved)
-    loaded = await storage.load(saved.checkpoint_id)
+    loaded = await load(storage, saved.checkpoint_id)
     expect_equal(list(loaded.messages), ["sender", "internal:asker"], "the senders of the loaded messages")
     expect_equal(loaded.messages["sender"], [plain, plain], "the loaded messages")
+    expect_equal(len(loaded.messages["internal:asker"]), 1, "how many answers were loaded")
     (loaded_answer,) = loaded.messages["internal:asker"]
+    expect_kind(loaded_answer, WorkflowMessage, "the loaded answer")
     expect_equal((loaded_answer.data, loaded_answer.type), ("yes", MessageType.RESPONSE), "the loaded answer")
     asked = loaded_answer.original_request_info_event
-    for event, where in ((asked, "in its answer"), (loaded.pending_request_info_events["r1"], "that is open")):
+    open_request: Any = loaded.pending_request_info_events.get("r1")
+    for event, where in ((asked, "in its answer"), (open_request, "that is open")):
         expect(isinstance(event, WorkflowEvent), f"The loaded request {where} is {event!r}, expected a WorkflowEvent.")
         found = (event.type, event.request_id, event.source_executor_id, event.data, event.response_type)
         expect_equal(found, ("request_info", "r1", "asker", "May I?", list[str]), f"the loaded request {where}")
@@ -110,7 +116,9 @@ async def values_beyond_json_are_kept_or_refused_but_never_changed(storage: Chec
             await storage.save(saved)
         except WorkflowCheckpointException:
             continue
-        loaded = (await storage.load(saved.checkpoint_id)).state["value"]
+        state = (await load(storage, saved.checkpoint_id)).state
+        expect_equal(list(state), ["value"], f"the keys of the state with {what}, saved and loaded")
+        loaded = state["value"]
         expect_equal(_with_types(loaded), _with_types(value), f"{what}, saved and loaded")
 
 
@@ -169,6 +177,7 @@ async def names_are_told_apart_exactly(storage: CheckpointStorage) -> None:
         ids = await storage.list_checkpoint_ids(workflow_name=name)
         expect_equal(ids, ids_of(saved[name]), f"the ids of the name {name!r}")
         listed = await storage.list_checkpoints(workflow_name=name)
+        expect_equal(ids_of(listed), ids, f"the ids of list_checkpoints() for the name {name!r}")
         expect_equal({each.workflow_name for each in listed}, {name}, f"the names of the checkpoints of {name!r}")
 
 
@@ -181,9 +190,11 @@ async def later_changes_do_not_reach_what_was_saved(storage: CheckpointStorage) 
     saved.messages["a"][0].data.append(2)
     saved.messages["b"] = []
     saved.state["more"] = saved.metadata["more"] = True
-    loaded = await storage.load(saved.checkpoint_id)
+    loaded = await load(storage, saved.checkpoint_id)
     expect_equal(loaded.state, {"items": [1]}, "the state after the saved one was changed")
     expect_equal(list(loaded.messages), ["a"], "the senders after the saved ones were changed")
+    expect_equal(len(loaded.messages["a"]), 1, "how many messages were loaded")
+    expect_kind(loaded.messages["a"][0], WorkflowMessage, "the loaded message")
     expect_equal(loaded.messages["a"][0].data, [1], "the message after the saved one was changed")
     expect("more" not in loaded.metadata, "The kept metadata changed together with the object that had been saved.")
 
@@ -195,7 +206,9 @@ async def every_load_gives_the_same(storage: CheckpointStorage) -> None:
     expected.checkpoint_id = await storage.save(saved)
     for _ in range(3):
         latest = await storage.get_latest(workflow_name=FLOW)
-        (listed,) = await storage.list_checkpoints(workflow_name=FLOW)
+        every = await storage.list_checkpoints(workflow_name=FLOW)
+        expect_equal(ids_of(every), [saved.checkpoint_id], "the ids of list_checkpoints()")
+        (listed,) = every
         for found in (await storage.load(saved.checkpoint_id), listed, latest):
             if found is None:
                 problem = "get_latest() found nothing although there is a checkpoint."
@@ -217,6 +230,7 @@ async def deleting_forgets_a_checkpoint_once(storage: CheckpointStorage) -> None
         await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first, second]), "the ids after a deletion"
     )
     latest = await storage.get_latest(workflow_name=FLOW)
+    expect_kind(latest, WorkflowCheckpoint, "the latest one after a deletion")
     expect_equal(latest and latest.checkpoint_id, second.checkpoint_id, "the latest one after a deletion")
     for left in (first, second):
         expect_same(await storage.load(left.checkpoint_id), left, "a checkpoint that was not deleted")
@@ -260,7 +274,7 @@ async def a_fork_leaves_everything_else_as_it_was(storage: CheckpointStorage) ->
     )
     for before in saved:
         expect_same(await storage.load(before.checkpoint_id), before, "a checkpoint after another one was forked")
-    fork = await storage.load(info.checkpoint_id)
+    fork = await load(storage, info.checkpoint_id)
     expect_equal(fork.state, {"step": "edited"}, "the state of the fork")
     expect_equal(fork.previous_checkpoint_id, saved[1].checkpoint_id, "what the fork follows")
 

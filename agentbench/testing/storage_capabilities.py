@@ -27,6 +27,7 @@ from agentbench.testing.expectations import (
     expect,
     expect_equal,
     expect_error,
+    expect_kind,
     expect_same,
     ids_of,
     make_checkpoint,
@@ -59,6 +60,7 @@ async def an_info_says_what_its_checkpoint_says(storage: CheckpointStorage) -> N
     for checkpoint in (first, second):
         await storage.save(checkpoint)
     infos = await list_infos(storage, workflow_name=FLOW)
+    expect_equal(ids_of(infos), ids_of([first, second]), "the ids of the infos")
     expect_equal(list(map(_facts, infos)), [_facts(CheckpointInfo.of(each)) for each in (first, second)], "the infos")
 
 
@@ -100,7 +102,7 @@ async def infos_can_be_paged_backwards(storage: CheckpointStorage) -> None:
     saved = ids_of(await save_chain(storage, 5))
     pages = [await list_infos(storage, workflow_name=FLOW, limit=2)]
     while pages[-1]:
-        before = pages[-1][0].checkpoint_id
+        before = ids_of(pages[-1])[0]
         pages.append(await list_infos(storage, workflow_name=FLOW, before=before, limit=2))
     expect_equal([ids_of(page) for page in pages], [saved[3:], saved[1:3], saved[:1], []], "the pages of infos")
     expect_equal(await list_infos(storage, workflow_name=FLOW, limit=0), [], "the infos up to a limit of 0")
@@ -124,6 +126,7 @@ async def the_sequence_number_goes_before_the_time(storage: CheckpointStorage) -
     expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), expected, "the order of list_checkpoint_ids()")
     expect_equal(ids_of(await list_infos(storage, workflow_name=FLOW)), expected, "the order of list_infos()")
     latest = await storage.get_latest(workflow_name=FLOW)
+    expect_kind(latest, WorkflowCheckpoint, "the latest checkpoint")
     expect_equal(latest and latest.checkpoint_id, late.checkpoint_id, "the latest checkpoint")
     head = await head_of(storage, FLOW)
     expect_equal(head and head.checkpoint_id, late.checkpoint_id, "the head of the chain")

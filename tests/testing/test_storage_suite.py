@@ -9,7 +9,7 @@ import pytest
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.exceptions import CheckpointNotFoundError
+from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 from agentbench.testing import storage_suite
 
 
@@ -191,6 +191,61 @@ class ListsEmptyChains(InMemoryCheckpointStorage):
 def test_a_broken_storage_is_found_out(broken, check, text):
     with pytest.raises(AssertionError, match=re.escape(text)):
         run(check, broken)
+
+
+class LoadsNothing(InMemoryCheckpointStorage):
+    async def load(self, checkpoint_id):
+        await super().load(checkpoint_id)
+
+
+class LoadsFields(InMemoryCheckpointStorage):
+    async def load(self, checkpoint_id):
+        return (await super().load(checkpoint_id)).to_dict()
+
+
+class LosesTheClassesOfMessages(InMemoryCheckpointStorage):
+    async def load(self, checkpoint_id):
+        found = await super().load(checkpoint_id)
+        found.messages = {source: [str(each) for each in sent] for source, sent in found.messages.items()}
+        found.pending_request_info_events = dict.fromkeys(found.pending_request_info_events, "text")
+        return found
+
+
+class LosesAllContent(InMemoryCheckpointStorage):
+    async def load(self, checkpoint_id):
+        found = await super().load(checkpoint_id)
+        found.messages, found.state, found.pending_request_info_events = {}, {}, {}
+        return found
+
+
+class ListsNothing(InMemoryCheckpointStorage):
+    async def list_checkpoints(self, *, workflow_name):
+        return None
+
+    async def list_infos(self, **_):
+        return None
+
+
+class ListsFields(InMemoryCheckpointStorage):
+    async def list_checkpoints(self, *, workflow_name):
+        return [each.to_dict() for each in await super().list_checkpoints(workflow_name=workflow_name)]
+
+    async def get_latest(self, *, workflow_name):
+        found = await super().get_latest(workflow_name=workflow_name)
+        return found and found.to_dict()
+
+
+@pytest.mark.parametrize(
+    "broken", [LoadsNothing, LoadsFields, LosesTheClassesOfMessages, LosesAllContent, ListsNothing, ListsFields]
+)
+def test_what_a_broken_storage_gives_back_fails_as_an_assertion_and_never_inside_a_check(broken):
+    failed = 0
+    for check in storage_suite.checks():
+        try:
+            asyncio.run(check(broken))
+        except (AssertionError, WorkflowCheckpointException):  # noqa: PERF203 - one failure does not end the suite
+            failed += 1
+    assert failed > 0
 
 
 def test_the_suite_loads_no_test_framework():
