@@ -10,7 +10,8 @@ from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.diff_view import hides, shown_path
 from agentbench.notebook.escaping import MASK
 from agentbench.notebook.frame_columns import assembled
-from agentbench.notebook.frame_sources import Chosen, awaited
+from agentbench.notebook.frame_sources import Chosen
+from agentbench.notebook.loop_bound import awaited
 from agentbench.notebook.redaction import mask_secrets
 
 if TYPE_CHECKING:

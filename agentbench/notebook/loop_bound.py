@@ -4,21 +4,45 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any
+from collections.abc import Coroutine, Iterator, Mapping, Sequence, Set
+from typing import Any, TypeVar
 
+from agentbench._bridge import run_sync
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.parted import PartedStorage
 from agentbench.exceptions import NestedLoopError
 
-__all__ = ["is_about_loops", "loop_error", "require_readable_here"]
+__all__ = ["awaited"]
+
+T = TypeVar("T")
 
 _MOST_PARTS = 2_000
 _CLIENTS = ("aio", "asyncpg", "motor")
 _COMPLAINTS = ("attached to a different loop", "bound to a different event loop", "Event loop is closed")
 
 
-def require_readable_here(storage: object) -> None:
+def awaited(work: Coroutine[Any, Any, T], *storages: object) -> T:
+    """Wait for what storages are asked; they are read on the engine thread.
+
+    Raises:
+        NestedLoopError: One of them belongs to another loop.
+        Exception: Whatever the work raises.
+    """
+    try:
+        for storage in storages:
+            _require_readable_here(storage)
+    except NestedLoopError:
+        work.close()  # never begun
+        raise
+    try:
+        return run_sync(work)
+    except Exception as error:
+        if not storages or not _is_about_loops(error):
+            raise
+        raise _loop_error(storages[0], "it uses a client") from error
+
+
+def _require_readable_here(storage: object) -> None:
     """Refuse to read a storage that belongs to the caller's loop, before its connections come to the wrong one.
 
     Built-in storages belong to no loop. Of others it is looked at what they keep: something that belongs to the running
@@ -35,10 +59,10 @@ def require_readable_here(storage: object) -> None:
         return  # no cell or coroutine could have used the client, or could use it meanwhile
     client = next((part for part in _parts(storage) if _belongs(part, loop)), None)
     if client is not None:
-        raise loop_error(storage, f"it holds a {type(client).__module__}.{type(client).__qualname__}")
+        raise _loop_error(storage, f"it holds a {type(client).__module__}.{type(client).__qualname__}")
 
 
-def is_about_loops(error: BaseException) -> bool:
+def _is_about_loops(error: BaseException) -> bool:
     """Whether an error says that something belongs to another loop."""
     told: BaseException | None = error
     while told is not None:
@@ -48,7 +72,7 @@ def is_about_loops(error: BaseException) -> bool:
     return False
 
 
-def loop_error(storage: object, found: str) -> NestedLoopError:
+def _loop_error(storage: object, found: str) -> NestedLoopError:
     """The error for a storage that can be read on its own loop only; `found` says how one knows."""
     reason = (
         f"{found}, which belongs to one event loop, and frames are read on another. Await the checkpoints first and "
