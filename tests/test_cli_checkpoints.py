@@ -919,6 +919,14 @@ def test_a_module_that_cannot_be_imported_is_told(name: str, folder: Path) -> No
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_an_error_ends_in_one_full_stop(folder: Path) -> None:
+    (folder.parent / "failing.py").write_text('raise RuntimeError("The moon is not full.")', encoding="utf-8")
+    show = ("-m", "agentbench", "checkpoints", "show", "runs", "latest", "--import", "failing.py")
+    done = program(*show, cwd=folder.parent)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "agentbench: --import failing.py: RuntimeError: The moon is not full.\n"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="there is no head")
 def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     keep(tmp_path / "runs", [checkpoint("flow", 1, state={"text": ["x" * 100] * 10_000})])
