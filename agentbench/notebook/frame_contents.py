@@ -57,8 +57,8 @@ class Contents(ABC):
         if not self._n_read:
             raise first
         count = len(self._problems)
-        left_out = "One checkpoint is" if count == 1 else f"{count:,} checkpoints are"
-        warnings.warn(f"{left_out} left out, because it cannot be read: {first}", stacklevel=3)
+        what = "One checkpoint is left out." if count == 1 else f"{count:,} checkpoints are left out. The first:"
+        warnings.warn(f"{what} {first}", stacklevel=3)
 
 
 class Everything(Contents):
