@@ -48,7 +48,7 @@ class StorageBackend(Protocol):
 
     @property
     def is_local(self) -> bool:
-        """Whether a small `put` only writes to files of this machine, and waits for no disk and no server."""
+        """Whether a small `put` only writes to files of this machine: asks no server, waits for no disk as a rule."""
         ...
 
     def generation(self, workflow_name: str) -> int:

@@ -51,7 +51,7 @@ _ATTEMPTS: Final = 8
 #: Writes of up to so many characters are small; one that takes longer, in seconds, is slow; so many are not tried then.
 _SMALL: Final = 1 << 16
 _SLOW_S: Final = 0.005
-_AWAY: Final = 200
+_AWAY: Final = 20
 #: With `keep_last`, unneeded parts are removed after so many checkpoints at the earliest.
 _SWEEP_EVERY: Final = 16
 

@@ -515,8 +515,9 @@ def test_who_is_not_to_wait_for_another_process_is_told_at_once_and_nothing_is_c
     generation, files = backend.generation(CHAIN), contents_of(folder)
     two, parts = record("two", 2, parts=parts_of("b")), parts_of("b")
     command = [sys.executable, "-c", HOLD, os.path.join(folder, ".agentbench.lock")]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, **pipes) as holder:
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(BlockingIOError):
             backend.put(two, parts, generation=generation, expected_seq=1, patient=False)

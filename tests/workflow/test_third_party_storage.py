@@ -299,7 +299,8 @@ async def test_methods_that_return_awaitables_without_being_coroutines_make_a_st
     decorating = type("Decorating", (OwnStorage,), {name: decorated(getattr(OwnStorage, name)) for name in METHODS})
     annotated: Any = Annotated()
     annotated.inner = OwnStorage()
-    for storage in (Object(OwnStorage()), decorating(), annotated):
+    storages: list[Any] = [Object(OwnStorage()), decorating(), annotated]
+    for storage in storages:
         run = three().start("x", checkpoint_storage=storage)
         await run.result()
         assert len(run.checkpoints) == 3
