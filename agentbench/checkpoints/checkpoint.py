@@ -223,7 +223,9 @@ def _of_type(tag: str, value: Any) -> Any:
     try:
         return kind.cls.from_dict(value)
     except (KeyError, TypeError, ValueError) as error:
-        message = f"No {kind.cls.__name__} can be read from {value!r}: {type(error).__name__}: {error}."
+        message = (
+            f"No {kind.cls.__name__} can be read from {value!r}: {type(error).__name__}: {str(error).rstrip('.')}."
+        )
         raise WorkflowCheckpointException(message, error) from error
 
 
@@ -238,7 +240,7 @@ def _decoded(text: object) -> str:
     try:
         return bytes(text).decode()
     except UnicodeDecodeError as error:
-        message = f"The bytes are no text in UTF-8: {error}. Expected those of the text that to_json() returned."
+        message = f"The bytes are no text in UTF-8: {error}. Expected those of what to_json() returned."
         raise WorkflowCheckpointException(message, error) from error
 
 

@@ -9,6 +9,7 @@ from types import MemberDescriptorType
 from typing import Any
 
 from agentbench._copying import is_atomic, isolate, isolate_but
+from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.grown_list import GrownList, GrowthLogs
 from agentbench.checkpoints.info import CheckpointInfo
@@ -20,7 +21,8 @@ _DEEPEST_PATH = 20
 _NOTHING: dict[int, GrownList] = {}
 
 
-class InMemoryCheckpointStorage:
+@drawn_by("agentbench.notebook.storage_view:storage_bundle")
+class InMemoryCheckpointStorage(Displayable):
     """A storage for tests, notebooks and whatever ends together with its process.
 
     Checkpoints are copied when they are saved and when they are loaded, so that a run never changes what is kept: any

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError, StorageBackend
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
@@ -56,7 +57,8 @@ _AWAY: Final = 20
 _SWEEP_EVERY: Final = 16
 
 
-class PartedStorage:
+@drawn_by("agentbench.notebook.storage_view:storage_bundle")
+class PartedStorage(Displayable):
     """A `CheckpointStorage` with all capabilities.
 
     It may be used from several threads and event loops, and several processes may use the same place; a process that

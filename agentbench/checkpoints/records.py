@@ -209,7 +209,7 @@ def read_head(record: CheckpointRecord) -> Head:
         # Metadata of a person may hold anything; usually they do not, and JSON alone is several times as fast.
         head = JsonReader().read(record.head) if TAG in record.head else json.loads(record.head)
     except (ValueError, RecursionError, WorkflowCheckpointException) as error:
-        raise damaged(record.checkpoint_id, f"Its head is no JSON: {error}.", error) from error
+        raise damaged(record.checkpoint_id, f"Its head is no JSON: {str(error).rstrip('.')}.", error) from error
     if not isinstance(head, dict) or type(head.get("format")) is not int:
         raise damaged(record.checkpoint_id, "Its head is not one that this library wrote.")
     if head["format"] > FORMAT:

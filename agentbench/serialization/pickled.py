@@ -92,7 +92,7 @@ def _encode(value: Any, path: str, finder: NameFinder | None) -> Any:
     try:
         data = pickle.dumps(value, _PROTOCOL)
     except Exception as error:
-        raise UnstorableValueError(cls, f"It cannot be pickled: {error}.", path=path) from error
+        raise UnstorableValueError(cls, f"It cannot be pickled: {str(error).rstrip('.')}.", path=path) from error
     text, label = b64encode(data).decode(), type_label(cls)
     if finder is not None:
         try:
@@ -109,7 +109,9 @@ def _unpickle(text: Any, label: str, finder: NameFinder) -> Any:
     except WorkflowCheckpointException:
         raise
     except Exception as error:
-        message = f"A pickled {label} in the checkpoint cannot be read: {type(error).__name__}: {error}."
+        message = (
+            f"A pickled {label} in the checkpoint cannot be read: {type(error).__name__}: {str(error).rstrip('.')}."
+        )
         raise WorkflowCheckpointException(message, error) from error
     found = type_label(type(unpickled))
     if found != finder.label_here(label):

@@ -56,7 +56,9 @@ class JsonReader:
         except WorkflowCheckpointException:
             raise
         except Exception as error:
-            message = f"A stored value of the kind {tag!r} cannot be read: {type(error).__name__}: {error}."
+            message = (
+                f"A stored value of the kind {tag!r} cannot be read: {type(error).__name__}: {str(error).rstrip('.')}."
+            )
             raise WorkflowCheckpointException(message, error) from error
 
 

@@ -124,7 +124,7 @@ class JsonWriter:
             except (UnstorableValueError, RecursionError):
                 raise
             except Exception as error:
-                reason = f"Its stored form could not be made: {type(error).__name__}: {error}."
+                reason = f"Its stored form could not be made: {type(error).__name__}: {str(error).rstrip('.')}."
                 raise UnstorableValueError(cls, reason) from error
             return head + write(simpler) + tail
 

@@ -198,7 +198,7 @@ async def _saved_by(executor: Executor) -> dict[str, Any]:
     try:
         own: Any = await executor.on_checkpoint_save()
     except Exception as error:
-        msg = f"on_checkpoint_save of executor {executor.id!r} raised {type(error).__name__}: {error}."
+        msg = f"on_checkpoint_save of executor {executor.id!r} raised {type(error).__name__}: {str(error).rstrip('.')}."
         raise WorkflowCheckpointException(msg, error) from error
     if not isinstance(own, dict) or not all(isinstance(key, str) for key in own):
         msg = (

@@ -83,3 +83,11 @@ def test_what_cannot_be_listed_is_shown_by_its_address(tmp_path: Path):
     damaged = tmp_path / "damaged.db"
     damaged.write_bytes(b"SQLite format 3\0 agentbench_schema and nothing else")
     assert len(lines(SQLCheckpointStorage(damaged))) == 1
+
+
+async def test_a_storage_alone_in_a_cell_shows_itself():
+    storage = InMemoryCheckpointStorage()
+    await storage.save(WorkflowCheckpoint("flow", "h", "flow-1", timestamp=TIME))
+    shown = await asyncio.to_thread(storage._repr_mimebundle_)
+    assert "flow" in shown["text/html"]
+    assert shown["text/plain"].startswith(repr(storage))
