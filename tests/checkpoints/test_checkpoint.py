@@ -116,7 +116,7 @@ def test_the_text_may_come_back_as_bytes(kind):
 
 
 def test_bytes_that_are_no_text_and_what_is_neither_are_told_apart():
-    with pytest.raises(WorkflowCheckpointException, match=r"bytes are no text in UTF-8: .* Expected those of the text"):
+    with pytest.raises(WorkflowCheckpointException, match=r"bytes are no text in UTF-8: .* Expected those of what"):
         WorkflowCheckpoint.from_json(b"\xff{}")
     wrongs: tuple[Any, ...] = (None, 5, {"workflow_name": "flow"})
     for wrong in wrongs:
