@@ -25,7 +25,7 @@ _NAMES_OF = {
         "set_runtime_defaults",
     ),
     "agentbench.checkpoints.checkpoint": ("CheckpointID", "WorkflowCheckpoint"),
-    "agentbench.checkpoints.changes": ("CheckpointChange",),
+    "agentbench.checkpoints.difference.changes": ("CheckpointChange",),
     "agentbench.checkpoints.diff": ("CheckpointDiff", "diff_checkpoints"),
     "agentbench.checkpoints.file": ("FileCheckpointStorage",),
     "agentbench.checkpoints.fork": ("fork_checkpoint",),

@@ -13,11 +13,11 @@ from agentbench._clock import RandomIds as RandomIds
 from agentbench._clock import SystemClock as SystemClock
 from agentbench._clock import TickingClock as TickingClock
 from agentbench._clock import set_runtime_defaults as set_runtime_defaults
-from agentbench.checkpoints.changes import CheckpointChange as CheckpointChange
 from agentbench.checkpoints.checkpoint import CheckpointID as CheckpointID
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint as WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff as CheckpointDiff
 from agentbench.checkpoints.diff import diff_checkpoints as diff_checkpoints
+from agentbench.checkpoints.difference.changes import CheckpointChange as CheckpointChange
 from agentbench.checkpoints.file import FileCheckpointStorage as FileCheckpointStorage
 from agentbench.checkpoints.fork import fork_checkpoint as fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo as CheckpointInfo

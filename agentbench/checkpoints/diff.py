@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentbench._display import Displayable, call_view, drawn_by
-from agentbench.checkpoints.changes import CheckpointChange
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.comparison import Comparison
+from agentbench.checkpoints.difference.changes import CheckpointChange
+from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import (
     DURATION_S,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal
 
 from agentbench.checkpoints.backend import CheckpointRecord
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.file_backend import FileBackend
-from agentbench.checkpoints.manifest import UnreadableManifestError
+from agentbench.checkpoints.file_storage.backend import FileBackend
+from agentbench.checkpoints.file_storage.manifest import UnreadableManifestError
+from agentbench.checkpoints.file_storage.whole_record import WholeRecord
 from agentbench.checkpoints.parted import Listing, PartedStorage
 from agentbench.checkpoints.parts import ChainMemory
-from agentbench.checkpoints.whole_record import WholeRecord
 
 if TYPE_CHECKING:
-    from agentbench.checkpoints.pickled_format import PickledFormat
+    from agentbench.checkpoints.file_storage.pickled_format import PickledFormat
 
 
 class FileCheckpointStorage(PartedStorage):
@@ -62,7 +62,7 @@ class FileCheckpointStorage(PartedStorage):
         self._path = os.path.abspath(os.fspath(storage_path))
         self._pickled: PickledFormat | None = None
         if codec == "pickle":  # nobody else loads what can unpickle
-            module = import_module("agentbench.checkpoints.pickled_format")
+            module = import_module("agentbench.checkpoints.file_storage.pickled_format")
             self._pickled = module.PickledFormat(allowed_checkpoint_types or ())
         self._files = FileBackend(self._path, fsync=fsync, pickled=self._pickled)
         super().__init__(self._files, keep_last=keep_last)

@@ -174,8 +174,8 @@ def _lacks_tables(url_or_path: str) -> bool:
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool
 
-    from agentbench.checkpoints.sql_address import database_url  # noqa: PLC0415
-    from agentbench.checkpoints.sql_tables import schema  # noqa: PLC0415
+    from agentbench.checkpoints.sql_storage.address import database_url  # noqa: PLC0415
+    from agentbench.checkpoints.sql_storage.tables import schema  # noqa: PLC0415
 
     engine = create_engine(database_url(url_or_path), poolclass=NullPool)
     try:

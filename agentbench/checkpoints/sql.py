@@ -22,7 +22,7 @@ from agentbench.checkpoints.parted import PartedStorage
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-    from agentbench.checkpoints.sql_backend import SQLBackend
+    from agentbench.checkpoints.sql_storage.backend import SQLBackend
 
 
 class SQLCheckpointStorage(PartedStorage):
@@ -52,7 +52,7 @@ class SQLCheckpointStorage(PartedStorage):
     def __init__(self, path_or_url: str | os.PathLike[str] | URL, *, keep_last: int | None = None) -> None:
         require("sqlalchemy", extra="sql", purpose="keep checkpoints in a database")
         # Only now: SQLAlchemy is loaded by whoever has such a storage.
-        backend: SQLBackend = import_module("agentbench.checkpoints.sql_backend").SQLBackend(path_or_url)
+        backend: SQLBackend = import_module("agentbench.checkpoints.sql_storage.backend").SQLBackend(path_or_url)
         super().__init__(backend, keep_last=keep_last)
         self._shown = f"{type(self).__name__}({backend.place!r})"
 

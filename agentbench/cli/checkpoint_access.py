@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import TypeAlias
 
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.file_storage.manifest import UnreadableManifestError
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.manifest import UnreadableManifestError
 from agentbench.checkpoints.opening import open_storage, shown_address
 from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names
 from agentbench.exceptions import (

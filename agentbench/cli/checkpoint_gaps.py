@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 
-from agentbench.checkpoints.file_names import SUFFIX
+from agentbench.checkpoints.file_storage.names import SUFFIX
 from agentbench.checkpoints.opening import local_path
 from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names
 from agentbench.cli.checkpoint_text import line

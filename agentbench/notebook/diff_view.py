@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agentbench.checkpoints.changes import CheckpointChange, path_text
+from agentbench.checkpoints.difference.changes import CheckpointChange, path_text
 from agentbench.notebook.escaping import MASK, esc, is_secret_name, preview
 from agentbench.notebook.markup import MAX_ROWS, Markup, Table, element
 from agentbench.notebook.redaction import mask_secrets

@@ -13,7 +13,7 @@ import sys
 import threading
 
 from agentbench.checkpoints.backend import StalePartsError
-from agentbench.checkpoints.sql_backend import SQLBackend
+from agentbench.checkpoints.sql_storage.backend import SQLBackend
 from agentbench.exceptions import WorkflowBusyError
 from tests.checkpoints.backend_contract import put, record
 

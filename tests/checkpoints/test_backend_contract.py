@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentbench.checkpoints.backend import StorageBackend
-from agentbench.checkpoints.file_backend import FileBackend
+from agentbench.checkpoints.file_storage.backend import FileBackend
 from tests.checkpoints.backend_contract import BackendContract, OpenBackend
 from tests.checkpoints.plain_backend import PlainBackend
 
@@ -25,7 +25,7 @@ def folder(request: pytest.FixtureRequest) -> Callable[[], StorageBackend]:
 
 def redis(request: pytest.FixtureRequest) -> Callable[[], StorageBackend]:
     pytest.importorskip("redis", reason="redis is not installed")
-    from agentbench.checkpoints.redis_backend import RedisBackend
+    from agentbench.checkpoints.redis_storage.backend import RedisBackend
 
     url = request.getfixturevalue("redis_url")
     return lambda: RedisBackend(url, prefix="agentbench")
@@ -33,7 +33,7 @@ def redis(request: pytest.FixtureRequest) -> Callable[[], StorageBackend]:
 
 def sqlite(request: pytest.FixtureRequest) -> Callable[[], StorageBackend]:
     pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
-    from agentbench.checkpoints.sql_backend import SQLBackend
+    from agentbench.checkpoints.sql_storage.backend import SQLBackend
 
     path: Path = request.getfixturevalue("tmp_path")
     return lambda: SQLBackend(path / "some" / "folder" / "checkpoints.db")
@@ -41,7 +41,7 @@ def sqlite(request: pytest.FixtureRequest) -> Callable[[], StorageBackend]:
 
 def postgresql(request: pytest.FixtureRequest) -> Callable[[], StorageBackend]:
     pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
-    from agentbench.checkpoints.sql_backend import SQLBackend
+    from agentbench.checkpoints.sql_storage.backend import SQLBackend
 
     url = request.getfixturevalue("postgres_url")
     return lambda: SQLBackend(url)

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
-from agentbench.checkpoints.file_backend import FileBackend
-from agentbench.checkpoints.file_index import FolderIndex
-from agentbench.checkpoints.file_lock import FolderLock
-from agentbench.checkpoints.file_names import pack_name
-from agentbench.checkpoints.manifest import read_manifest
+from agentbench.checkpoints.file_storage.backend import FileBackend
+from agentbench.checkpoints.file_storage.index import FolderIndex
+from agentbench.checkpoints.file_storage.lock import FolderLock
+from agentbench.checkpoints.file_storage.manifest import read_manifest
+from agentbench.checkpoints.file_storage.names import pack_name
 from agentbench.checkpoints.parts import part_id
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
 
@@ -199,8 +199,8 @@ def test_outlines_are_told_without_a_look_into_files_that_are_as_they_were(backe
         read.append(os.path.basename(path))
         return read_manifest(path)
 
-    monkeypatch.setattr("agentbench.checkpoints.file_index.read_manifest", counted)
-    monkeypatch.setattr("agentbench.checkpoints.file_backend.read_manifest", counted)
+    monkeypatch.setattr("agentbench.checkpoints.file_storage.index.read_manifest", counted)
+    monkeypatch.setattr("agentbench.checkpoints.file_storage.backend.read_manifest", counted)
     expected = [saved[1], exchanged, *saved[3:7], copied, *saved[7:]]
     for each in (make(), backend):
         read.clear()
@@ -277,7 +277,7 @@ def test_a_damaged_line_of_the_index_costs_a_look_at_one_file(backend, make, mon
         read.append(os.path.basename(path))
         return read_manifest(path)
 
-    monkeypatch.setattr("agentbench.checkpoints.file_index.read_manifest", counted)
+    monkeypatch.setattr("agentbench.checkpoints.file_storage.index.read_manifest", counted)
     assert make().outlines(CHAIN) == [outline(kept) for kept in saved]
     assert read == ["cp4.json"]
 
@@ -372,7 +372,7 @@ def test_the_first_save_into_a_folder_reads_no_other_checkpoint_either(backend, 
     os.unlink(os.path.join(backend._folder.path, ".agentbench.index"))
     other = make()
     generation = other.generation(CHAIN)
-    monkeypatch.delattr("agentbench.checkpoints.file_index.read_manifest")
+    monkeypatch.delattr("agentbench.checkpoints.file_storage.index.read_manifest")
     other.put(record("cp20", 20), {}, generation=generation, expected_seq=19, patient=False)
     monkeypatch.undo()
     assert len(other.ids(CHAIN)) == 20
@@ -501,7 +501,7 @@ def test_a_writer_that_never_ends_is_named_instead_of_waited_for(backend, folder
 
 HOLD = """
 import sys
-from agentbench.checkpoints.file_lock import FolderLock
+from agentbench.checkpoints.file_storage.lock import FolderLock
 lock = FolderLock(sys.argv[1])
 lock.acquire()
 print("held", flush=True)
@@ -572,7 +572,7 @@ def test_a_log_that_cannot_be_written_costs_time_and_nothing_else(backend, make,
                 raise OSError(28, "No space left on device")
             return append(log, lines)
 
-        patch.setattr("agentbench.checkpoints.line_file.LineFile.append", fail)
+        patch.setattr("agentbench.checkpoints.file_storage.line_file.LineFile.append", fail)
         save(backend, "two", 2)
     generation = other.generation(CHAIN)
     with pytest.raises(WorkflowBusyError, match="sequence number 2"):

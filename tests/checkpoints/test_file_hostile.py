@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
-from agentbench.checkpoints.manifest import LARGEST_MANIFEST
+from agentbench.checkpoints.file_storage.manifest import LARGEST_MANIFEST
 from agentbench.exceptions import WorkflowCheckpointException
 
 FLOW = "flow"

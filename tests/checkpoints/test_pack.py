@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.checkpoints.line_file import LineFile
-from agentbench.checkpoints.pack import PartsPack
+from agentbench.checkpoints.file_storage.line_file import LineFile
+from agentbench.checkpoints.file_storage.pack import PartsPack
 from agentbench.checkpoints.parts import part_id, verify_part
 
 

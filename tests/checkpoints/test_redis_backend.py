@@ -20,8 +20,8 @@ from tests.servers.redis import RedisServer
 
 redis = pytest.importorskip("redis", reason="redis is not installed")
 
-from agentbench.checkpoints.redis_backend import RedisBackend  # noqa: E402  needs redis
-from agentbench.checkpoints.redis_scripts import SWEEP  # noqa: E402
+from agentbench.checkpoints.redis_storage.backend import RedisBackend  # noqa: E402  needs redis
+from agentbench.checkpoints.redis_storage.scripts import SWEEP  # noqa: E402
 
 NOON = "2026-01-01T12:00:00.000000+00:00"
 

@@ -12,7 +12,7 @@ from tests.servers.process import ServerProcess, answers, find_program, free_por
 
 redis = pytest.importorskip("redis", reason="redis is not installed")
 
-from agentbench.checkpoints.redis_backend import RedisBackend  # noqa: E402  needs redis
+from agentbench.checkpoints.redis_storage.backend import RedisBackend  # noqa: E402  needs redis
 
 
 @pytest.fixture

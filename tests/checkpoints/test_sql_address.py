@@ -11,7 +11,7 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 from sqlalchemy.engine import make_url
 
-from agentbench.checkpoints.sql_address import database_url, file_of, secrets_of, shown
+from agentbench.checkpoints.sql_storage.address import database_url, file_of, secrets_of, shown
 
 
 @pytest.fixture

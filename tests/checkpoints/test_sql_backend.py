@@ -28,7 +28,7 @@ from tests.servers.process import free_port
 
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
-from agentbench.checkpoints.sql_backend import SQLBackend
+from agentbench.checkpoints.sql_storage.backend import SQLBackend
 
 ROOT = Path(__file__).parents[2]
 Make = Callable[..., SQLBackend]
@@ -189,7 +189,7 @@ def test_statements_are_written_for_mysql_too() -> None:
     from sqlalchemy.dialects.mysql import dialect
     from sqlalchemy.schema import CreateTable
 
-    from agentbench.checkpoints.sql_tables import statements_of, tables
+    from agentbench.checkpoints.sql_storage.tables import statements_of, tables
 
     assert "FOR UPDATE" in statements_of(dialect()).lock_chain.text
     ddl = [str(CreateTable(table).compile(dialect=dialect())) for table in tables.sorted_tables]

@@ -11,25 +11,25 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
-from agentbench.checkpoints.checkpoint_folder import CheckpointFolder
-from agentbench.checkpoints.file_index import FolderIndex
-from agentbench.checkpoints.file_names import SUFFIX, manifest_name, pack_name
-from agentbench.checkpoints.manifest import (
+from agentbench.checkpoints.file_storage.folder import CheckpointFolder
+from agentbench.checkpoints.file_storage.index import FolderIndex
+from agentbench.checkpoints.file_storage.manifest import (
     LARGEST_MANIFEST,
     ManifestEntry,
     UnreadableManifestError,
     read_manifest,
     write_manifest,
 )
-from agentbench.checkpoints.pack import PartsPack, new_generation
+from agentbench.checkpoints.file_storage.names import SUFFIX, manifest_name, pack_name
+from agentbench.checkpoints.file_storage.pack import PartsPack, new_generation
+from agentbench.checkpoints.file_storage.private_file import sync_folder, write_private
+from agentbench.checkpoints.file_storage.whole_record import WholeRecord
 from agentbench.checkpoints.parts import live_parts
-from agentbench.checkpoints.private_file import sync_folder, write_private
 from agentbench.checkpoints.storage import require_head
-from agentbench.checkpoints.whole_record import WholeRecord
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 
 if TYPE_CHECKING:
-    from agentbench.checkpoints.pickled_format import PickledFormat
+    from agentbench.checkpoints.file_storage.pickled_format import PickledFormat
 
 _log = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from typing import Any
 
-from agentbench.checkpoints.alignment import align, find_ids
-from agentbench.checkpoints.changes import ChangeOp, CheckpointChange, ItemId, Member, path_text
-from agentbench.checkpoints.value_parts import (
+from agentbench.checkpoints.difference.alignment import align, find_ids
+from agentbench.checkpoints.difference.changes import ChangeOp, CheckpointChange, ItemId, Member, path_text
+from agentbench.checkpoints.difference.value_parts import (
     ATOMS,
     are_equal,
     are_equal_arrays,

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from agentbench.checkpoints.private_file import open_private
+from agentbench.checkpoints.file_storage.private_file import open_private
 from agentbench.exceptions import WorkflowCheckpointException
 
 _LONGEST_PAUSE_S = 0.02

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 from agentbench._extras import require
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts import live_parts
-from agentbench.checkpoints.redis_client import RedisClient, connect
-from agentbench.checkpoints.redis_scripts import (
+from agentbench.checkpoints.redis_storage.client import RedisClient, connect
+from agentbench.checkpoints.redis_storage.scripts import (
     CONTENTS,
     DROP,
     GENERATION,

@@ -12,8 +12,8 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from agentbench.checkpoints.backend import CheckpointRecord
-from agentbench.checkpoints.file_names import SUFFIX
-from agentbench.checkpoints.private_file import read_private
+from agentbench.checkpoints.file_storage.names import SUFFIX
+from agentbench.checkpoints.file_storage.private_file import read_private
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.writer import quote
 

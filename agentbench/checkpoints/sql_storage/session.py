@@ -14,9 +14,9 @@ from typing import Any, Final, TypeAlias, cast
 from sqlalchemy.engine import Connection
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from agentbench.checkpoints.private_file import open_private
-from agentbench.checkpoints.sql_address import shown
-from agentbench.checkpoints.sql_tables import SCHEMA_VERSION, Statement, Statements, schema, tables
+from agentbench.checkpoints.file_storage.private_file import open_private
+from agentbench.checkpoints.sql_storage.address import shown
+from agentbench.checkpoints.sql_storage.tables import SCHEMA_VERSION, Statement, Statements, schema, tables
 from agentbench.exceptions import WorkflowCheckpointException
 
 Row: TypeAlias = tuple[Any, ...]

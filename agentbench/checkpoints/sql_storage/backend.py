@@ -9,11 +9,11 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
-from agentbench.checkpoints.packed_text import decode_name, encode_name, pack, unpack
 from agentbench.checkpoints.parts import live_parts
-from agentbench.checkpoints.sql_address import database_url
-from agentbench.checkpoints.sql_database import Database
-from agentbench.checkpoints.sql_session import Row, Session
+from agentbench.checkpoints.sql_storage.address import database_url
+from agentbench.checkpoints.sql_storage.database import Database
+from agentbench.checkpoints.sql_storage.packed_text import decode_name, encode_name, pack, unpack
+from agentbench.checkpoints.sql_storage.session import Row, Session
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from agentbench.checkpoints.private_file import open_private, read_at, write_all, write_private
+from agentbench.checkpoints.file_storage.private_file import open_private, read_at, write_all, write_private
 
 
 class LineFile:

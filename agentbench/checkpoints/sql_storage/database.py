@@ -12,10 +12,10 @@ from sqlalchemy.engine import URL, Engine
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from agentbench.checkpoints.sql_address import file_of, secrets_of, shown
-from agentbench.checkpoints.sql_errors import explained
-from agentbench.checkpoints.sql_session import Session, create_file, ensure_tables, set_up_sqlite
-from agentbench.checkpoints.sql_tables import statements_of
+from agentbench.checkpoints.sql_storage.address import file_of, secrets_of, shown
+from agentbench.checkpoints.sql_storage.errors import explained
+from agentbench.checkpoints.sql_storage.session import Session, create_file, ensure_tables, set_up_sqlite
+from agentbench.checkpoints.sql_storage.tables import statements_of
 
 T = TypeVar("T")
 

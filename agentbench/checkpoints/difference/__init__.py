@@ -1,0 +1,1 @@
+"""How two values are compared, and what is said of it."""

@@ -1,0 +1,1 @@
+"""Checkpoints in the keys of a Redis server."""

@@ -1,0 +1,1 @@
+"""Checkpoints in the tables of a database."""
