@@ -14,6 +14,9 @@ from agentbench.serialization.registry import register_type
 #: Scalars that a number or text of Python stands for exactly.
 _PLAIN: Final = frozenset({"?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"})
 
+#: Kinds of arrays that hold Python objects, or texts of any length.
+_ITEM_BY_ITEM: Final = frozenset({"O", "T"})
+
 
 def _write_array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
     dtype = array.dtype
@@ -21,7 +24,7 @@ def _write_array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
     if array.flags.f_contiguous and not array.flags.c_contiguous:
         found["order"] = "F"
         array = array.T
-    if dtype.kind in "OT":
+    if dtype.kind in _ITEM_BY_ITEM:
         found["items"] = array.ravel().tolist()
     else:
         found["bytes"] = b64encode(array.tobytes()).decode()
@@ -29,7 +32,7 @@ def _write_array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def _write_dtype(dtype: np.dtype[Any]) -> Any:
-    if dtype.hasobject and dtype.kind not in "OT":
+    if dtype.hasobject and dtype.kind not in _ITEM_BY_ITEM:
         reason = "It has fields that are Python objects. Give each of them an array of its own."
         raise UnstorableValueError(np.ndarray, reason)
     if dtype.kind == "T":
@@ -43,7 +46,7 @@ def _write_dtype(dtype: np.dtype[Any]) -> Any:
 
 def _read_array(found: dict[str, Any]) -> np.ndarray[Any, Any]:
     dtype, shape, order = _read_dtype(found["dtype"]), tuple(found["shape"]), found.get("order", "C")
-    if dtype.kind not in "OT":
+    if dtype.kind not in _ITEM_BY_ITEM:
         buffer = bytearray(b64decode(found["bytes"], validate=True))
         _require_size(len(buffer), dtype.itemsize * math.prod(shape))
         return np.ndarray(shape, dtype, buffer, order=order)
