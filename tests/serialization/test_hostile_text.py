@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import types
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from agentbench.serialization.standard_types import STANDARD_DECODERS
 from tests.serialization.samples import EXAMPLES, Note, values
 
 HERE = "tests.serialization.samples"
-TAGS: list[Any] = [*STANDARD_DECODERS, "ndarray", "numpy_scalar", "dataframe", "series", "pandas_index", "pandas_array"]
-TAGS += ["pandas_scalar", "workflow_message", "workflow_event", "os.system", "", None, 5]
+TAGS: list[Any] = [*STANDARD_DECODERS, "workflow_message", "workflow_event", "os.system", "", None, 5]
+if find_spec("pandas") is not None:
+    TAGS += ["ndarray", "numpy_scalar", "dataframe", "series", "pandas_index", "pandas_array", "pandas_scalar"]
 NAMES = [
     f"{HERE}.Note",
     f"{HERE}.Color",
