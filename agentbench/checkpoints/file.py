@@ -44,7 +44,7 @@ class FileCheckpointStorage(PartedStorage):
 
     Raises:
         WorkflowCheckpointException: There is no such folder, and it cannot be made.
-        ValueError: `codec` is not known, or `keep_last` is less than 1.
+        ValueError: The path is empty, `codec` is not known, or `keep_last` is less than 1.
     """
 
     def __init__(
@@ -58,6 +58,9 @@ class FileCheckpointStorage(PartedStorage):
     ) -> None:
         if codec not in ("json", "pickle"):
             message = f'codec is {codec!r}; expected "json" or "pickle".'
+            raise ValueError(message)
+        if not os.fspath(storage_path):
+            message = "storage_path is empty; expected a folder. For the current one say '.'."
             raise ValueError(message)
         self._path = os.path.abspath(os.fspath(storage_path))
         self._pickled: PickledFormat | None = None

@@ -12,6 +12,7 @@ from agentbench._copying import is_atomic, isolate, isolate_but
 from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.grown_list import GrownList, GrowthLogs
+from agentbench.checkpoints.guarded import id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
 from agentbench.checkpoints.storage import checkpoint_order, require_head, require_keep, select_infos
@@ -94,6 +95,7 @@ class InMemoryCheckpointStorage(Displayable):
         Raises:
             CheckpointNotFoundError: The id is unknown.
         """
+        checkpoint_id = id_of(checkpoint_id)
         entry = self._entries.get(checkpoint_id)
         if entry is None:
             raise CheckpointNotFoundError(checkpoint_id)

@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError, StorageBackend
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.guarded import id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.parts import ChainMemory, PartTexts
 from agentbench.checkpoints.records import (
@@ -114,6 +115,7 @@ class PartedStorage(Displayable):
             WorkflowCheckpointException: What was kept is damaged, or holds instances of classes that are not known in
                 this process.
         """
+        checkpoint_id = id_of(checkpoint_id)
         return await self._run(f"Checkpoint {checkpoint_id!r} was not loaded from", self._load, checkpoint_id)
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
@@ -135,6 +137,7 @@ class PartedStorage(Displayable):
 
     async def delete(self, checkpoint_id: CheckpointID) -> bool:
         """Forget a checkpoint together with what only it needs, and tell whether there was one."""
+        checkpoint_id = id_of(checkpoint_id)
         return await self._run(f"Checkpoint {checkpoint_id!r} was not deleted from", self._delete, checkpoint_id)
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
@@ -213,6 +216,10 @@ class PartedStorage(Displayable):
     # ------------------------------------------------------------------------------------------------------ saving
 
     async def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
+        given: object = checkpoint
+        if not isinstance(given, WorkflowCheckpoint):
+            message = f"A {type(given).__name__} was given to save; expected a WorkflowCheckpoint."
+            raise TypeError(message)
         try:
             checkpoint.messages, checkpoint.metadata  # noqa: B018 - one from a list is read now, not under the lock
             for attempt in range(1, _ATTEMPTS + 1):

@@ -335,3 +335,8 @@ async def test_with_keep_last_a_save_looks_at_no_other_chain(open_storage, monke
     assert looks == []
     assert await storage.list_checkpoint_ids(workflow_name=FLOW) == ["cp9", "cp10"]
     assert len(looks) == 1
+
+
+def test_no_folder_at_all_is_refused() -> None:
+    with pytest.raises(ValueError, match="storage_path is empty"):
+        FileCheckpointStorage("")

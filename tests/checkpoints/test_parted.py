@@ -353,3 +353,16 @@ async def test_a_checkpoint_is_told_how_many_bytes_were_newly_written_for_it() -
     assert sizes[0] > 20_000 > 1_000 > sizes[1]
     assert [info.size_bytes for info in await storage.list_infos(workflow_name="flow")] == sizes
     assert await storage.load("flow-2") == second
+
+
+async def test_an_info_is_as_good_as_an_id_and_what_is_neither_is_refused() -> None:
+    storage = PlainStorage()
+    await storage.save(checkpoint(1))
+    (info,) = await storage.list_infos(workflow_name="flow")
+    assert (await storage.load(info)).checkpoint_id == "flow-1"  # type: ignore[arg-type]
+    for wrong in (None, 5):
+        with pytest.raises(TypeError, match="expected its id"):
+            await storage.load(wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="expected a WorkflowCheckpoint"):
+        await storage.save("flow-1")  # type: ignore[arg-type]
+    assert await storage.delete(info)  # type: ignore[arg-type]
