@@ -12,7 +12,8 @@ from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.file_storage.backend import FileBackend
 from agentbench.checkpoints.file_storage.manifest import UnreadableManifestError
 from agentbench.checkpoints.file_storage.whole_record import WholeRecord
-from agentbench.checkpoints.parted import Listing, PartedStorage
+from agentbench.checkpoints.listing import Listing
+from agentbench.checkpoints.parted import PartedStorage
 from agentbench.checkpoints.parts import ChainMemory
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -23,16 +23,9 @@ from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError, St
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.guarded import id_of
 from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.listing import Listing, readable
 from agentbench.checkpoints.parts import ChainMemory, PartTexts
-from agentbench.checkpoints.records import (
-    CONTENT,
-    looks_whole,
-    plain_fields,
-    read_metadata,
-    to_checkpoint,
-    to_info,
-    to_record,
-)
+from agentbench.checkpoints.records import looks_whole, to_checkpoint, to_info, to_record
 from agentbench.checkpoints.storage import require_keep, require_limit, select_infos
 from agentbench.checkpoints.worker import Worker
 from agentbench.exceptions import (
@@ -126,8 +119,8 @@ class PartedStorage(Displayable):
         """
         failure = f"Chain {workflow_name!r} was not listed from"
         records = await self._run(failure, self._backend.outlines, workflow_name)
-        listed = partial(self._listed, Listing(self, workflow_name))
-        return [each for record in records if looks_whole(record) and (each := _readable(listed, record)) is not None]
+        listing = Listing(workflow_name, self._backend, load=self._load, ask=self._wait_for)
+        return readable(partial(self._listed, listing), filter(looks_whole, records))
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[CheckpointID]:
         """Return the ids of the checkpoints of a chain, oldest first."""
@@ -172,10 +165,10 @@ class PartedStorage(Displayable):
         """
         require_limit(limit)
         if workflow_name is not None:
-            return _infos(await self._heads(workflow_name, run_id=run_id, before=before, limit=limit))
+            return readable(to_info, await self._heads(workflow_name, run_id=run_id, before=before, limit=limit))
         infos: list[CheckpointInfo] = []
         for name in await self.list_workflow_names():
-            infos.extend(_infos(await self._heads(name)))
+            infos.extend(readable(to_info, await self._heads(name)))
         return select_infos(infos, run_id=run_id, before=before, limit=limit)
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
@@ -423,50 +416,3 @@ def _begin_anew_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_stop_for_fork, after_in_parent=_go_on_in_parent, after_in_child=_begin_anew_in_child)
-
-
-class Listing:
-    """What the checkpoints of one list are read from, by whatever thread asks: the storage's own does it meanwhile."""
-
-    __slots__ = ("_chain", "_heads", "_storage")
-
-    def __init__(self, storage: PartedStorage, chain: str) -> None:
-        self._storage = storage
-        self._chain = chain
-        #: Of all checkpoints, once one was asked for that the list came without.
-        self._heads: dict[CheckpointID, CheckpointRecord] | None = None
-
-    def checkpoint(self, record: CheckpointRecord) -> WorkflowCheckpoint:
-        """A checkpoint that is read when somebody looks into it."""
-        known = {"workflow_name": record.workflow_name, "checkpoint_id": record.checkpoint_id}
-        return WorkflowCheckpoint.read_later(known, partial(self._read, record))
-
-    def _read(self, record: CheckpointRecord, name: str) -> Mapping[str, Any]:
-        storage, failure = self._storage, f"Checkpoint {record.checkpoint_id!r} was not loaded from"
-        if name in CONTENT:
-            found = storage._wait_for(failure, storage._load, record.checkpoint_id)  # noqa: SLF001 - one unit
-            return {each: getattr(found, each) for each in CONTENT}
-        if not record.head:
-            if self._heads is None:
-                heads = storage._wait_for(failure, storage._backend.heads, self._chain)  # noqa: SLF001
-                self._heads = {each.checkpoint_id: each for each in heads}
-            if record.checkpoint_id not in self._heads:
-                raise CheckpointNotFoundError(record.checkpoint_id)
-            record = self._heads[record.checkpoint_id]
-        fields = plain_fields(record)
-        if name == "metadata":
-            parts = partial(storage._wait_for, failure, storage._backend.parts, self._chain)  # noqa: SLF001
-            return fields | {"metadata": read_metadata(record, parts)}
-        return fields
-
-
-def _readable(read: Callable[[CheckpointRecord], T], record: CheckpointRecord) -> T | None:
-    try:
-        return read(record)
-    except WorkflowCheckpointException as error:
-        _log.warning("Left out of a list: %s", error)
-        return None
-
-
-def _infos(records: list[CheckpointRecord]) -> list[CheckpointInfo]:
-    return [info for record in records if (info := _readable(to_info, record)) is not None]

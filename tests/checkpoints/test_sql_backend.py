@@ -497,6 +497,11 @@ def test_a_timeout_that_is_no_number_is_refused(timeout: str, file: Path) -> Non
         SQLBackend(f"sqlite:///{file}?timeout={timeout}")
 
 
+def test_a_driver_that_is_not_installed_is_named_without_the_password() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"driver 'MySQLdb' of 'mysql://me:\*\*\*@host'"):
+        SQLBackend("mysql://me:secret@host")
+
+
 def test_a_database_that_nobody_knows_is_refused() -> None:
     with pytest.raises(ValueError, match=r"'nosuch://me:\*\*\*@host' names no kind of database"):
         SQLBackend("nosuch://me:secret@host")

@@ -66,8 +66,8 @@ def test_a_server_ends_with_the_tests_even_if_those_are_killed():
         with socket.create_connection(("127.0.0.1", int(port))) as connection:
             os.kill(tests.pid, signal.SIGKILL)
             connection.settimeout(60)
-            # The system closes what a process that has ended held open: politely what it had taken up, with a reset what
-            # still waited to be.
+            # The system closes what a process that has ended held open: what it had taken up in order, with a reset
+            # what still waited to be.
             with contextlib.suppress(ConnectionResetError):
                 assert connection.recv(1) == b""
     shutil.rmtree(folder)

@@ -191,6 +191,12 @@ def _engine(url: URL, options: dict[str, Any]) -> Engine:
     except ArgumentError:
         message = f"{shown(url)!r} names no kind of database that SQLAlchemy knows; expected sqlite or postgresql."
         raise ValueError(message) from None
+    except ModuleNotFoundError as error:
+        message = (
+            f"The driver {error.name!r} of {shown(url)!r} is not installed. Expected sqlite or postgresql, which "
+            "agentbench is tested with; for another database install the driver or name one that is there."
+        )
+        raise ModuleNotFoundError(message, name=error.name) from None
 
 
 def _patience_of(url: URL) -> float:
