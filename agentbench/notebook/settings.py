@@ -1,11 +1,13 @@
 """How this process shows things: one immutable value, replaced by `configure`."""
 
 import difflib
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from agentbench._bridge import choose_engine_loop
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock, set_runtime_defaults
+from agentbench.notebook.usage_prices import Price, read_prices
 
 __all__ = ["RendererName", "Settings", "Theme", "configure", "current", "parse_setting"]
 
@@ -34,6 +36,7 @@ class Settings:
         observe: Whether runs emit observation events by default.
         loop: Where steppers run: on the engine thread (`uvloop`: the same, on uvloop), or on the kernel's own loop.
         render_timeout_s: How long a renderer may take, in seconds.
+        prices: What a million tokens cost, by model name: `Price`, or numbers `(input, output)`. None are built in.
     """
 
     renderer: RendererName | None = None
@@ -44,6 +47,7 @@ class Settings:
     observe: bool = False
     loop: LoopName = "engine"
     render_timeout_s: float = 10.0
+    prices: Mapping[str, Price] = field(default_factory=dict, hash=False)
 
 
 _current = Settings()
@@ -124,6 +128,8 @@ def _checked(name: str, value: Any) -> Any:
     kind = _known(name)
     if name == "renderer" and value is None:
         return None
+    if name == "prices":
+        return read_prices(value)
     if name in _CHOICES:
         if value not in _CHOICES[name]:
             raise _refused(name, value, " or ".join(map(repr, _CHOICES[name])))

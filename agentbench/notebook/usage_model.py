@@ -1,0 +1,148 @@
+"""Pure: what calls of models used, read off the `model_usage` events of a run, and sums of it."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from agentbench.notebook.timeline_model import supersteps_of
+from agentbench.notebook.usage_prices import Price, cost_of
+from agentbench.workflow.events import WorkflowEvent
+
+__all__ = ["ModelCall", "Usage", "calls_of", "grouped", "summed"]
+
+K = TypeVar("K", bound=Hashable)
+
+# Clients name the same count differently; the first name that is there counts.
+_IN = ("input_token_count", "input_tokens", "prompt_tokens")
+_OUT = ("output_token_count", "output_tokens", "completion_tokens")
+_CACHED = ("cache_read_input_token_count", "cached_token_count", "cached_input_tokens", "cached_tokens")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens and cost, of one call or of several.
+
+    Attributes:
+        calls: How many calls.
+        tokens_in: What models read, cached tokens included; `None` where no call counted it.
+        tokens_out: What they wrote.
+        tokens_cached: The part of `tokens_in` that the provider had kept.
+        cost: In the currency of the prices; `None` unless it is known of every call.
+    """
+
+    calls: int = 0
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_cached: int | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """One `model_usage` event.
+
+    Attributes:
+        superstep: In which it was made.
+        executor: Who made it; `?` where the event does not tell.
+        call: Its number among those of the executor in the superstep, from 1.
+        model: Name of the model, if told.
+        used: What it used.
+        latency_ms: How long the model took, if told.
+        at_ns: When it was over; `None` in runs that were not observed.
+    """
+
+    superstep: int
+    executor: str
+    call: int
+    model: str | None
+    used: Usage
+    latency_ms: float | None
+    at_ns: int | None
+
+
+def calls_of(events: Sequence[WorkflowEvent[Any]], prices: Mapping[str, Price]) -> list[ModelCall]:
+    """Read the calls of models, in the order in which they ended.
+
+    The data of a `model_usage` event is a mapping or an object with `model`; the counts under `usage_details` or
+    `usage`, or beside it; and `latency_ms`, or `latency_s` or `latency` in seconds. A `cost` that it tells counts more
+    than a price.
+
+    Args:
+        events: Of a run, in order of emission.
+        prices: By model name.
+    """
+    numbers: Counter[tuple[int, str]] = Counter()
+    found = []
+    for event, superstep in zip(events, supersteps_of(events), strict=True):
+        if event.type != "model_usage":
+            continue
+        executor = event.source_id or "?"
+        numbers[superstep, executor] += 1
+        number = numbers[superstep, executor]
+        model = _part(event.data, "model")
+        name = None if model is None else str(model)
+        used, latency = _used(event.data, name, prices), _latency_ms(event)
+        found.append(ModelCall(superstep, executor, number, name, used, latency, event.time_ns))
+    return found
+
+
+def summed(calls: Iterable[ModelCall]) -> Usage:
+    """Add up calls."""
+    used = [call.used for call in calls]
+    return Usage(
+        len(used),
+        _sum(each.tokens_in for each in used),
+        _sum(each.tokens_out for each in used),
+        _sum(each.tokens_cached for each in used),
+        None if any(each.cost is None for each in used) or not used else sum(each.cost or 0.0 for each in used),
+    )
+
+
+def grouped(calls: Iterable[ModelCall], keys: Iterable[K]) -> dict[K, Usage]:
+    """Add up calls by key, in the order in which keys are met.
+
+    Args:
+        calls: Any.
+        keys: One for each call.
+    """
+    groups: dict[K, list[ModelCall]] = {}
+    for call, key in zip(calls, keys, strict=True):
+        groups.setdefault(key, []).append(call)
+    return {key: summed(each) for key, each in groups.items()}
+
+
+def _used(data: Any, model: str | None, prices: Mapping[str, Price]) -> Usage:
+    usage = next((u for u in (_part(data, "usage_details"), _part(data, "usage")) if u is not None), data)
+    tokens_in, tokens_out, cached = (_count(usage, names) for names in (_IN, _OUT, _CACHED))
+    told = _number(_part(data, "cost"))
+    cost = cost_of(model, tokens_in, tokens_out, cached, prices) if told is None else told
+    return Usage(1, tokens_in, tokens_out, cached, cost)
+
+
+def _latency_ms(event: WorkflowEvent[Any]) -> float | None:
+    told = _number(_part(event.data, "latency_ms"))
+    if told is not None:
+        return told
+    seconds = [_number(_part(event.data, "latency_s")), _number(_part(event.data, "latency")), event.duration_s]
+    return next((1000 * each for each in seconds if each is not None), None)
+
+
+def _part(data: Any, name: str) -> Any:
+    return data.get(name) if isinstance(data, Mapping) else getattr(data, name, None)
+
+
+def _count(usage: Any, names: Iterable[str]) -> int | None:
+    counts = (_number(_part(usage, name)) for name in names)
+    return next((int(count) for count in counts if count is not None), None)
+
+
+def _number(value: object) -> float | None:
+    """A number that can be a count, a cost or a time."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < float("inf") else None  # type: ignore[operator, return-value]
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
