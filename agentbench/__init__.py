@@ -109,6 +109,7 @@ _NAMES_OF = {
         "WorkflowConvergenceException",
         "WorkflowException",
         "WorkflowRunnerException",
+        "WorkflowTextError",
         "WorkflowValidationError",
     ),
     "agentbench.serialization.pickled": ("decode_checkpoint_value", "encode_checkpoint_value"),

@@ -97,6 +97,7 @@ from agentbench.exceptions import WorkflowCheckpointException as WorkflowCheckpo
 from agentbench.exceptions import WorkflowConvergenceException as WorkflowConvergenceException
 from agentbench.exceptions import WorkflowException as WorkflowException
 from agentbench.exceptions import WorkflowRunnerException as WorkflowRunnerException
+from agentbench.exceptions import WorkflowTextError as WorkflowTextError
 from agentbench.exceptions import WorkflowValidationError as WorkflowValidationError
 from agentbench.serialization.pickled import decode_checkpoint_value as decode_checkpoint_value
 from agentbench.serialization.pickled import encode_checkpoint_value as encode_checkpoint_value

@@ -38,7 +38,8 @@ AgentFrameworkException                          the root; also called AgentBenc
   NotebookError
     RendererUnavailable  WidgetsUnavailable      also MissingExtraErrors
     RenderFailed  StepperStateError  StepperClosed  InvalidEdit  FormInvalid  UnsupportedSchema
-    RequestAlreadyAnswered  RequestExpired       also ValueErrors
+    RequestAlreadyAnswered  RequestExpired  WorkflowTextError
+                                                 also ValueErrors
     NestedLoopError  NoBlockingError             also RuntimeErrors
   EvalNotPassedError
 ```
@@ -865,6 +866,31 @@ class UnsupportedSchema(NotebookError):
             f"The schema keyword {keyword!r} at {path or '/'!r} has no form field. "
             "Leave out strict=True to answer it as JSON text."
         )
+
+
+class WorkflowTextError(NotebookError, ValueError):
+    """The text form of a workflow says something that it cannot say, or names what is not there.
+
+    Args:
+        problem: What was expected and what was found.
+        line: From 1.
+        column: From 1, in characters.
+        source: The line itself, shown with a mark below the column.
+
+    Attributes:
+        problem: As given.
+        line: As given.
+        column: As given.
+        source: As given.
+    """
+
+    def __init__(self, problem: str, *, line: int, column: int, source: str | None = None) -> None:
+        self.problem, self.line, self.column, self.source = problem, line, column, source
+        message = f"line {line}, column {column}: {problem}."
+        if source is not None:
+            before = "".join(character if character == "\t" else " " for character in source[: column - 1])
+            message += f"\n    {source.rstrip()}\n    {before.ljust(column - 1)}^"
+        super().__init__(message)
 
 
 class NestedLoopError(NotebookError, RuntimeError):

@@ -80,6 +80,7 @@ BASES: dict[str, tuple[type, ...]] = {
     "UnsupportedSchema": (x.NotebookError,),
     "RequestAlreadyAnswered": (x.NotebookError, ValueError),
     "RequestExpired": (x.NotebookError, ValueError),
+    "WorkflowTextError": (x.NotebookError, ValueError),
     "NestedLoopError": (x.NotebookError, RuntimeError),
     "NoBlockingError": (x.NotebookError, RuntimeError),
 }
@@ -180,6 +181,10 @@ SPECIAL: dict[str, tuple[AgentFrameworkException, dict[str, Any]]] = {
     ),
     "RequestExpired": (x.RequestExpired("r1", "2024-01-01"), {"request_id": "r1", "expired_at": "2024-01-01"}),
     "NestedLoopError": (x.NestedLoopError("run", "uvloop cannot be nested"), {"call": "run"}),
+    "WorkflowTextError": (
+        x.WorkflowTextError("expected a name; found ','", line=2, column=5, source="a ->, b"),
+        {"problem": "expected a name; found ','", "line": 2, "column": 5, "source": "a ->, b"},
+    ),
     "NoBlockingError": (x.NoBlockingError("run"), {"call": "run"}),
 }
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from agentbench.notebook.diff_frames import diff as diff
     from agentbench.notebook.diff_frames import diff_frame as diff_frame
     from agentbench.notebook.doctor import doctor as doctor
+    from agentbench.notebook.executor_cells import Definition as Definition
+    from agentbench.notebook.executor_cells import define_executor as define_executor
     from agentbench.notebook.forms import Form as Form
     from agentbench.notebook.forms import FormState as FormState
     from agentbench.notebook.forms import form as form
@@ -48,8 +50,14 @@ if TYPE_CHECKING:
     from agentbench.notebook.waiting import run_sync as run_sync
     from agentbench.notebook.waiting import submit as submit
     from agentbench.notebook.waiting import wait as wait
+    from agentbench.notebook.workbench import Workbench as Workbench
+    from agentbench.notebook.workbench import older_code as older_code
+    from agentbench.notebook.workbench import workbench as workbench
+    from agentbench.notebook.workflow_cells import define_workflow as define_workflow
+    from agentbench.notebook.workflow_code import to_python as to_python
 
 _MODULE_OF = {
+    "Definition": "executor_cells",
     "Form": "forms",
     "FormState": "forms",
     "Frames": "frames",
@@ -61,8 +69,11 @@ _MODULE_OF = {
     "Settings": "settings",
     "Stepper": "stepper",
     "StepperStatus": "stepper_messages",
+    "Workbench": "workbench",
     "checkpoints_frame": "frames",
     "configure": "settings",
+    "define_executor": "executor_cells",
+    "define_workflow": "workflow_cells",
     "diff": "diff_frames",
     "diff_frame": "diff_frames",
     "doctor": "doctor",
@@ -75,6 +86,7 @@ _MODULE_OF = {
     "make_graph_panel": "panel",
     "messages_frame": "frames",
     "nest_state": "waiting",
+    "older_code": "workbench",
     "progress": "progress",
     "request_form": "forms",
     "requests_frame": "frames",
@@ -85,8 +97,10 @@ _MODULE_OF = {
     "submit": "waiting",
     "timeline": "plots",
     "timeline_frame": "frames",
+    "to_python": "workflow_code",
     "unload_ipython_extension": "magics",
     "wait": "waiting",
+    "workbench": "workbench",
 }
 
 __all__ = sorted(_MODULE_OF)

@@ -224,6 +224,15 @@ class Workflow(Displayable):
 
         return json.dumps(self.to_dict())
 
+    def to_python(self, names: Mapping[str, object] | None = None) -> str:
+        """The builder code that makes the same graph; see `agentbench.notebook.to_python`.
+
+        Args:
+            names: variables, such as `globals()`, by which executors and conditions are called.
+        """
+        text: str = call_view("agentbench.notebook.workflow_code:to_python", self, names)
+        return text
+
     # ---- running ---------------------------------------------------------------------------------
 
     @overload

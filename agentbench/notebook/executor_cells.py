@@ -1,0 +1,150 @@
+"""`define_executor`: what `%%executor` does with a cell."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentbench.notebook.markup import Page, Table
+from agentbench.notebook.workbench import older_code, ports_of, workbench
+from agentbench.workflow.executor import Executor
+from agentbench.workflow.function_executor import FunctionExecutor
+from agentbench.workflow.workflow import Workflow
+
+__all__ = ["Definition", "define_executor"]
+
+_NOTHING = object()
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What `define_executor` did. Shows the executor's ports.
+
+    Attributes:
+        name: The variable.
+        executor: What is in it.
+        replaced: Whether an executor of this id was there before.
+        older: Variables that hold older code of it since, with what they hold.
+    """
+
+    name: str
+    executor: Executor
+    replaced: bool = False
+    older: tuple[tuple[str, str], ...] = ()
+
+    def _page(self) -> Page:
+        facts = list(ports_of(self.executor))
+        if self.name != self.executor.id:
+            facts.append(f"variable {self.name}")
+        if self.replaced:
+            facts.append("replaces the one before")
+        return Page(self.executor.id, facts=facts, tables=[Table("Older code", ("variable", "holds"), self.older)])
+
+    def __str__(self) -> str:
+        return self._page().text()
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return self._page().bundle()
+
+
+def define_executor(
+    source: str,
+    namespace: dict[str, Any],
+    *,
+    id: str | None = None,  # noqa: A002 - named as in executor()
+    input: Any = None,  # noqa: A002 - likewise
+    output: Any = None,
+) -> Definition:
+    """Make an executor of the one function in a piece of code, and put it into its variable and on the workbench.
+
+    A function of one parameter sends what it returns, unless that is None.
+
+    Args:
+        source: Python code with one function at its top level, `(message)` or `(message, ctx)`; imports and other
+            statements are allowed beside it. It is executed.
+        namespace: The variables that it sees and sets, such as `globals()`.
+        id: Of the executor; by default the name of the function.
+        input: What it takes, as a type or its text; by default what the function is annotated with.
+        output: What it sends, likewise.
+
+    Raises:
+        SyntaxError: The code is no Python.
+        ValueError: It has no function or several, or the signature does not fit; the variable stays as it was.
+        Exception: Whatever the code raises.
+
+    Example:
+        ```python
+        define_executor("async def shout(text: str) -> str: return text.upper()", globals())
+        ```
+    """
+    name = _name_of_function(source)
+    before = namespace.get(name, _NOTHING)
+    try:
+        _execute(source, name, namespace)
+        executor = _as_executor(namespace[name], id, input, output)
+    except BaseException:
+        _put_back(namespace, name, before)
+        raise
+    namespace[name] = executor
+    replaced = workbench().put(executor, f"{source.strip()}\n# {id} {input} {output}")
+    return Definition(name, executor, replaced is not None, tuple(_older_variables(namespace, executor.id)))
+
+
+def _put_back(namespace: dict[str, Any], name: str, before: object) -> None:
+    if before is _NOTHING:
+        namespace.pop(name, None)
+    else:
+        namespace[name] = before
+
+
+def _name_of_function(source: str) -> str:
+    body = ast.parse(source, "<executor>").body
+    functions = [each.name for each in body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    if len(functions) != 1:
+        found = f"There are {len(functions)}: {', '.join(functions)}." if functions else "There is none."
+        msg = f"The code of an executor has exactly one function, async def name(message, ctx). {found}"
+        raise ValueError(msg)
+    return functions[0]
+
+
+def _execute(source: str, name: str, namespace: dict[str, Any]) -> None:
+    filename = f"<executor {name}>"
+    code = compile(source, filename, "exec", dont_inherit=True)
+    # So that tracebacks and inspect.getsource() show the lines; no file is looked for.
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    exec(code, namespace)
+
+
+def _as_executor(made: Any, executor_id: str | None, input_: Any, output: Any) -> Executor:
+    if isinstance(made, Executor):  # the function was decorated
+        if executor_id or input_ is not None or output is not None:
+            msg = "The function makes an executor by itself. Give id and types to its decorator."
+            raise ValueError(msg)
+        return made
+    function: Callable[..., Any] = made
+    parameters = inspect.signature(function).parameters
+    returned = function.__annotations__.get("return")
+    sends_result = len(parameters) == 1 and returned not in (None, "None", type(None))
+    if sends_result and output is None:
+        output = returned
+    return FunctionExecutor(function, executor_id, input=input_, output=output, send_result=sends_result)
+
+
+def _older_variables(namespace: Mapping[str, Any], executor_id: str) -> list[tuple[str, str]]:
+    return [
+        (name, repr(value))
+        for name, value in list(namespace.items())
+        if not name.startswith("_") and _holds_workflow(value) and executor_id in older_code(value)
+    ]
+
+
+def _holds_workflow(value: object) -> bool:
+    """Whether it is a workflow, a run or a stepper; asks no attributes of strangers."""
+    if isinstance(value, Workflow):
+        return True
+    ours = type(value).__module__.startswith("agentbench.")
+    return ours and isinstance(getattr(value, "workflow", None), Workflow)

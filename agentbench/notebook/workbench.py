@@ -1,0 +1,90 @@
+"""The executors of this notebook: what `%%executor` has defined so far, and which workflows still run older code."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from agentbench._signatures import type_name
+from agentbench.notebook.markup import Page, Table
+
+if TYPE_CHECKING:
+    from agentbench.workflow.executor import Executor
+
+__all__ = ["Workbench", "older_code", "ports_of", "workbench"]
+
+
+def ports_of(executor: Executor) -> tuple[str, str, str]:
+    """What an executor takes, sends and yields, in words."""
+    ports = (executor.input_types, executor.output_types, executor.workflow_output_types)
+    takes, sends, yields = (" or ".join(map(type_name, types)) or "nothing" for types in ports)
+    return f"takes {takes}", f"sends {sends}", f"yields {yields}"
+
+
+class Workbench:
+    """Executors by id, the newest code of each. There is one, `workbench()`."""
+
+    def __init__(self) -> None:
+        self._executors: dict[str, Executor] = {}
+        # Code that is defined anew without a change is not older.
+        self._code_of: weakref.WeakKeyDictionary[Executor, str] = weakref.WeakKeyDictionary()
+
+    @property
+    def executors(self) -> dict[str, Executor]:
+        """All of them, by id, in the order of their first definition."""
+        return dict(self._executors)
+
+    def put(self, executor: Executor, code: str) -> Executor | None:
+        """Add an executor.
+
+        Args:
+            executor: Replaces the one with its id.
+            code: What it was made of.
+
+        Returns:
+            The one that it replaces.
+        """
+        before = self._executors.get(executor.id)
+        self._executors[executor.id] = executor
+        self._code_of[executor] = code
+        return before
+
+    def is_older(self, executor: Executor) -> bool:
+        """Whether the code of an executor was changed since it was made."""
+        newest = self._executors.get(executor.id)
+        code = self._code_of.get(executor)
+        return newest is not None and code is not None and code != self._code_of[newest]
+
+    def clear(self) -> None:
+        """Forget all executors; workflows keep theirs."""
+        self._executors.clear()
+        self._code_of.clear()
+
+    def _page(self) -> Page:
+        rows = [(name, *ports_of(executor)) for name, executor in self._executors.items()]
+        return Page("Workbench", tables=[Table("Executors", ("id", "takes", "sends", "yields"), rows)])
+
+    def __repr__(self) -> str:
+        return f"Workbench({', '.join(self._executors) or 'empty'})"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return self._page().bundle()
+
+
+_workbench = Workbench()
+
+
+def workbench() -> Workbench:
+    """The workbench of this notebook: what its `%%executor` cells have defined."""
+    return _workbench
+
+
+def older_code(of: Any) -> tuple[str, ...]:
+    """Return the ids of the executors whose code was changed since this was made.
+
+    Args:
+        of: A workflow, a run or a stepper.
+    """
+    workflow = getattr(of, "workflow", of)
+    executors = getattr(workflow, "executors", {})
+    return tuple(name for name, executor in executors.items() if _workbench.is_older(executor))

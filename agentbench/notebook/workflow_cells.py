@@ -1,0 +1,130 @@
+"""`define_workflow`: what `%%workflow` does with a cell."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from agentbench.exceptions import WorkflowTextError
+from agentbench.notebook.workbench import workbench
+from agentbench.notebook.workflow_code import remember_names
+from agentbench.notebook.workflow_text import (
+    FanIn,
+    FanOut,
+    Link,
+    Name,
+    Statement,
+    Switch,
+    names_in,
+    parse_workflow,
+)
+from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflow.cases import Case, Default
+from agentbench.workflow.executor import Executor
+from agentbench.workflow.workflow import Workflow
+
+__all__ = ["define_workflow"]
+
+_NOTHING = object()
+
+
+def define_workflow(text: str, namespace: Mapping[str, Any], *, name: str = "workflow") -> Workflow:
+    """Build a workflow from its text form.
+
+    Args:
+        text: Lines such as `load -> check if ready`; see `agentbench.notebook.workflow_text`. Nothing of it is
+            evaluated: names are looked up.
+        namespace: The variables with executors (and whatever else the builder takes for one) and conditions. Executors
+            that are only on the workbench are found there by their ids.
+        name: Of the workflow.
+
+    Returns:
+        An ordinary workflow; its `to_python()` is the builder code.
+
+    Raises:
+        WorkflowTextError: The text says something else, or names what is not there; tells line, column and what was
+            expected.
+        WorkflowValidationError: The executors do not fit together.
+
+    Example:
+        ```python
+        define_workflow("load -> check -> report", globals(), name="nightly")
+        ```
+    """
+    return _Building(text, namespace, name).workflow()
+
+
+class _Building:
+    """Looks up the names of a text and tells a builder what it says."""
+
+    def __init__(self, text: str, namespace: Mapping[str, Any], name: str) -> None:
+        self._statements = parse_workflow(text)
+        self._lines = text.splitlines()
+        self._namespace = namespace
+        self._builder = WorkflowBuilder(name=name)
+        self._used: dict[str, object] = {}
+
+    def workflow(self) -> Workflow:
+        names = names_in(self._statements)
+        for name in names:
+            self._add(name)
+        for statement in self._statements:
+            self._connect(statement)
+        workflow = self._builder.build()
+        # The nodes of what is no executor itself are known only now.
+        self._used.update(zip(map(str, names), workflow.executors.values(), strict=True))
+        remember_names(workflow, self._used)
+        return workflow
+
+    def _add(self, name: Name) -> None:
+        found = self._namespace.get(name.text, workbench().executors.get(name.text, _NOTHING))
+        if found is _NOTHING:
+            self._fail(name, f"there is no executor {name.text!r}{self._neighbour(name, Executor)}")
+        try:
+            self._builder.add_executor(found)
+        except TypeError:
+            made = "; make it one with @executor or %%executor" if inspect.isroutine(found) else ""
+            self._fail(name, f"expected an executor; {name.text!r} is a {type(found).__name__}{made}")
+        except ValueError as error:  # another variable holds an executor with the same id
+            self._fail(name, str(error).rstrip("."))
+        self._used[name.text] = found
+
+    def _condition(self, name: Name) -> Callable[[Any], Any]:
+        found = self._namespace.get(name.text, _NOTHING)
+        if found is _NOTHING:
+            self._fail(name, f"there is no condition {name.text!r}{self._neighbour(name, object)}")
+        if not callable(found) or isinstance(found, Executor):
+            self._fail(name, f"expected a function that takes the message; {name.text!r} is a {type(found).__name__}")
+        self._used[name.text] = found
+        function: Callable[[Any], Any] = found
+        return function
+
+    def _connect(self, statement: Statement) -> None:
+        builder, node = self._builder, self._node
+        if isinstance(statement, Link):
+            condition = None if statement.condition is None else self._condition(statement.condition)
+            builder.connect(node(statement.source), node(statement.target), condition)
+        elif isinstance(statement, FanOut):
+            builder.fan_out(node(statement.source), [node(target) for target in statement.targets])
+        elif isinstance(statement, FanIn):
+            builder.fan_in([node(source) for source in statement.sources], node(statement.target))
+        elif isinstance(statement, Switch):
+            cases = [Case(self._condition(condition), node(target)) for condition, target in statement.cases]
+            builder.switch(node(statement.source), [*cases, Default(node(statement.default))])
+
+    def _node(self, name: Name) -> object:
+        return self._used[name.text]
+
+    def _neighbour(self, name: Name, kind: type) -> str:
+        known = [
+            each for each, value in self._namespace.items() if isinstance(value, kind) and not each.startswith("_")
+        ]
+        close = get_close_matches(name.text, [*known, *workbench().executors], n=1)
+        return f". Did you mean {close[0]!r}?" if close else ""
+
+    def _fail(self, name: Name, problem: str) -> NoReturn:
+        raise WorkflowTextError(
+            problem, line=name.line, column=name.column, source=self._lines[name.line - 1]
+        ) from None
