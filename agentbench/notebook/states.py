@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["INK", "PAUSE", "PRECEDENCE", "STATES", "StateStyle", "contrast", "strongest"]
+__all__ = ["INK", "PAUSE", "PRECEDENCE", "STATES", "Scheme", "StateStyle", "contrast", "line_colour", "strongest"]
 
 Scheme = Literal["light", "dark"]
 
@@ -42,7 +42,7 @@ STATES: dict[str, StateStyle] = {
         StateStyle("queued", "queued", "#56B4E9", "#1F6F9E", "…", "M-3.2 0h0M0 0h0M3.2 0h0", "dotted"),
         StateStyle("running", "running", "#E69F00", "#8A5F00", "▶", "M-1.6-2.7 2.8 0-1.6 2.7z", "thick, slow pulse"),
         StateStyle("done", "done", "#009E73", "#00785A", "✓", "M-3.4.4-1 2.8 3.4-2.6", "solid"),
-        StateStyle("waiting", "waiting for a person", "#CC79A7", "#9B4F7C", "⏸", PAUSE, "double"),
+        StateStyle("waiting", "waiting", "#CC79A7", "#9B4F7C", "⏸", PAUSE, "double"),
         StateStyle("failed", "failed", "#D55E00", "#B04A00", "✗", "M-2.7-2.7 2.7 2.7M2.7-2.7-2.7 2.7", "thick dashed"),
         StateStyle("skipped", "skipped", None, None, "\u2013", "M-3 0H3", "grey dashed"),
     )
@@ -58,6 +58,14 @@ PRECEDENCE = ("failed", "waiting", "running", "queued", "done", "skipped", "idle
 def strongest(states: Iterable[str]) -> str:
     """Return the state that stands for several, `idle` for none."""
     return min(states, key=PRECEDENCE.index, default="idle")
+
+
+def line_colour(style: StateStyle, scheme: Scheme) -> str:
+    """Return the colour of thin lines in a state that has a fill: the fill of the other scheme.
+
+    Fills are chosen for the text on them; on the bare ground a line of the same colour would be too faint.
+    """
+    return str(style.dark if scheme == "light" else style.light)
 
 
 def contrast(first: str, second: str) -> float:

@@ -4,7 +4,7 @@ import functools
 import re
 from pathlib import Path
 
-from agentbench.notebook.states import INK, STATES, Scheme
+from agentbench.notebook.states import INK, STATES, Scheme, line_colour
 
 __all__ = ["PALETTE", "live_style", "read_script", "read_static", "static_style"]
 
@@ -99,10 +99,11 @@ def _variables(scheme: Scheme, *, own: bool = False) -> str:
         fill = state.light if scheme == "light" else state.dark
         if fill is not None:
             colours[state.name] = fill
+            colours[f"{state.name}-line"] = line_colour(state, scheme)
     return "".join(f"--ab-{name}:{colour};" for name, colour in colours.items())
 
 
 def _fills() -> str:
-    """Each state's colour as `--ab-now`, which the rules of `graph_states.css` use."""
+    """Each state's colours as `--ab-now` and `--ab-far`, which the rules of `graph_states.css` use."""
     filled = [name for name, state in STATES.items() if state.light is not None]
-    return "".join(f".ab_s_{name}{{--ab-now:var(--ab-{name})}}" for name in filled)
+    return "".join(f".ab_s_{name}{{--ab-now:var(--ab-{name});--ab-far:var(--ab-{name}-line)}}" for name in filled)

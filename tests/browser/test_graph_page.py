@@ -85,7 +85,7 @@ def test_states_arrive_and_the_focus_stays(graph: Any) -> None:
 
     node(graph, "draft").focus()
     graph.button("Go").evaluate("button => button.click()")
-    expect(node(graph, "plan")).to_have_accessible_name("plan, start, done, 2 visits")
+    expect(node(graph, "plan")).to_have_accessible_name("plan, done, 2 visits")
     expect(node(graph, "search")).to_have_accessible_name("search, running")
     expect(node(graph, "draft")).to_be_focused()
     expect(graph.panel.locator(".ab_badge")).to_have_text("2 visits")
@@ -122,7 +122,7 @@ def test_the_graph_needs_no_mouse(graph: Any) -> None:
     expect(node(graph, "review")).to_be_focused()
     keyboard.press("b")
     expect(graph.panel.get_by_text("stops review")).to_be_visible()
-    expect(node(graph, "review")).to_have_accessible_name("review, asks a person, breakpoint")
+    expect(node(graph, "review")).to_have_accessible_name("review, breakpoint")
     keyboard.press("Home")
     expect(node(graph, "plan")).to_be_focused()
     width = "document.querySelector('.ab_port svg').getBoundingClientRect().width"
@@ -133,6 +133,44 @@ def test_the_graph_needs_no_mouse(graph: Any) -> None:
     assert graph.page.evaluate(width) <= before
     keyboard.press("Escape")
     expect(graph.button("Fit the graph (0)")).to_be_focused()
+
+
+def test_the_ground_is_dragged_and_a_drag_selects_nothing(graph: Any) -> None:
+    from playwright.sync_api import expect
+
+    port = graph.panel.locator(".ab_port")
+    node(graph, "search").click()
+    for _ in range(6):
+        graph.button("Zoom in (+)").click()
+    expect(node(graph, "search")).to_have_attribute("aria-pressed", "true")
+    box, before = port.bounding_box(), port.evaluate("port => port.scrollLeft")
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] - 25
+    graph.page.mouse.move(x, y)
+    graph.page.mouse.down()
+    graph.page.mouse.move(x - 60, y, steps=4)
+    graph.page.mouse.up()
+    assert port.evaluate("port => port.scrollLeft") == before + 60
+    expect(node(graph, "search")).to_have_attribute("aria-pressed", "true")
+    graph.page.mouse.click(x, y)
+    expect(node(graph, "search")).to_have_attribute("aria-pressed", "false")
+
+
+def test_the_focus_stays_on_a_sub_workflow_that_is_opened(lab: Any, open_notebook: Any) -> None:
+    from playwright.sync_api import expect
+
+    lab.write("nested", [PANEL.replace("make_graph_panel(research())", "make_graph_panel(nested())")])
+    shown = open_notebook("nested")
+    shown.run_all()
+    node(shown, "middle").focus()
+    expect(node(shown, "middle")).to_have_accessible_description("sub-workflow")
+    shown.page.keyboard.press("Enter")
+    expect(shown.panel.get_by_text("selected middle")).to_be_visible()
+    shown.page.keyboard.press("Enter")
+    expect(node(shown, "deep")).to_be_visible()
+    expect(node(shown, "middle")).to_be_focused()
+    shown.page.keyboard.press("Enter")
+    expect(node(shown, "deep")).to_have_count(0)
+    expect(node(shown, "middle")).to_be_focused()
 
 
 def test_keys_that_the_graph_does_not_take_go_on_to_what_is_around_it(graph: Any) -> None:

@@ -332,5 +332,5 @@ def test_the_plain_panel_draws_anew():
     plain.update({"review": "waiting"})
     plain.flush()
     assert "ab_s_waiting" in plain._picture.value
-    assert ("review (asks a person, waiting for a person)", "n3") in plain._list.options
+    assert ("review (asks a person, waiting)", "n3") in plain._list.options
     plain.close()

@@ -92,7 +92,7 @@ def test_a_very_large_graph_follows_the_selection_before_the_run():
 def test_the_list_of_nodes_tells_kinds_and_states():
     model = PanelModel(graphs.research())
     model.update({"review": "waiting"})
-    assert model.names()[2:4] == [("draft", "n2"), ("review (asks a person, waiting for a person)", "n3")]
+    assert model.names()[2:4] == [("draft", "n2"), ("review (asks a person, waiting)", "n3")]
 
 
 def test_a_snapshot_is_a_picture_of_now():

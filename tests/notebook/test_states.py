@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from agentbench.notebook.states import INK, PRECEDENCE, STATES, contrast, strongest
+from agentbench.notebook.states import INK, PRECEDENCE, STATES, contrast, line_colour, strongest
 from agentbench.notebook.style import PALETTE, live_style, static_style
 
 FILLED = [style for style in STATES.values() if style.light is not None]
@@ -27,6 +27,12 @@ def test_lines_and_rings_stand_out_from_the_ground(scheme):
     colours = PALETTE[scheme]
     for line in ("line", "edge", "accent", "break"):
         assert contrast(colours[line], colours["ground"]) >= 3
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("style", FILLED, ids=lambda style: style.name)
+def test_lines_in_the_colour_of_a_state_stand_out_from_the_ground(style, scheme):
+    assert contrast(line_colour(style, scheme), PALETTE[scheme]["ground"]) >= 3
 
 
 def test_black_on_white_is_the_greatest_contrast():
@@ -55,8 +61,14 @@ def test_the_state_that_asks_for_attention_wins():
 def test_the_style_sheets_hold_every_colour_of_the_table():
     for sheet in (static_style("auto"), live_style()):
         assert all(str(style.light) in sheet and str(style.dark) in sheet for style in FILLED)
-        assert "prefers-reduced-motion" in sheet
         assert not re.search(r"https?:|url\(|@import|expression", sheet)
+
+
+def test_only_the_panel_moves_and_only_for_those_who_like_it():
+    assert "@media (prefers-reduced-motion: reduce)" in live_style()
+    for moving in ("animation", "transition", "@keyframes"):
+        assert moving in live_style()
+        assert moving not in static_style("auto")
 
 
 def test_a_picture_for_one_theme_holds_no_other():

@@ -188,12 +188,15 @@ def _dress_node(group: Element, node: ShapeNode, dress: Dress) -> None:
     bounds = _bounds(shapes)
     if bounds is None:
         return
+    outline = next((drawn for drawn in shapes if _reaches(drawn, bounds)), shapes[0])
     if dress.live:
         group.set("data-box", " ".join(f"{value:g}" for value in bounds))
+        outline.set("class", f"{outline.get('class')} ab_outer")
     state = dress.states.get(element_id, "idle")
     _draw_pause(group)
     if STATES[state].icon:
-        _add_mark(group, shapes, bounds, state)
+        _paint(group, shapes[0], outline, state)
+        _add_mark(group, shapes[0], bounds, state)
     if element_id in dress.badges:
         _add_badge(group, bounds, dress.badges[element_id])
 
@@ -246,17 +249,29 @@ def _bounds(shapes: list[Element]) -> Bounds | None:
     return (min(xs), min(ys), max(xs), max(ys)) if xs and ys else None
 
 
-def _add_mark(group: Element, shapes: list[Element], bounds: Bounds, state: str) -> None:
-    """The second sign of a state, on the upper right of the shape; fills for viewers that read no style."""
+def _reaches(shape: Element, bounds: Bounds) -> bool:
+    """Whether a shape is as large as all of them: the outer border of an output, the body below a cylinder's lid."""
+    own = _bounds([shape])
+    return own is not None and all(abs(mine - all_) < 0.5 for mine, all_ in zip(own, bounds, strict=True))
+
+
+def _paint(group: Element, shape: Element, outline: Element, state: str) -> None:
+    """Fill for viewers that read no style, and the double border of `waiting`."""
+    if "ab_node" not in group.get("class", ""):
+        return
+    fill = STATES[state].light
+    if fill is not None:
+        shape.set("fill", fill)
+    if state == "waiting":
+        for name in ("ab_gap", "ab_halo"):
+            group.insert(1, Element(outline.tag, {**outline.attrib, "class": name, "fill": "none"}))
+
+
+def _add_mark(group: Element, shape: Element, bounds: Bounds, state: str) -> None:
+    """The second sign of a state, on the upper right of the shape."""
     style = STATES[state]
     left, top, right, _bottom = bounds
-    if style.light is not None and "ab_node" in group.get("class", ""):
-        shapes[0].set("fill", style.light)
-    if state == "waiting" and "ab_node" in group.get("class", ""):
-        for name in ("ab_gap", "ab_halo"):
-            ring = Element(shapes[-1].tag, {**shapes[-1].attrib, "class": name, "fill": "none"})
-            group.insert(1, ring)
-    inset = (right - left) * (0.0 if shapes[0].tag in ("path", "rect") else 0.12)
+    inset = (right - left) * (0.0 if shape.tag in ("path", "rect") else 0.12)
     mark = SubElement(group, "g", {"class": "ab_mark", "transform": f"translate({right - inset:g} {top + 1:g})"})
     SubElement(mark, "circle", {"r": f"{_MARK_RADIUS:g}", "fill": style.light or "#FFFFFF", "stroke": "#57606A"})
     SubElement(mark, "path", {"d": style.icon, **_ICON})

@@ -2,7 +2,9 @@
 // Text meets the page as text nodes only; the SVG is checked before it is adopted.
 
 const SVG = "http://www.w3.org/2000/svg";
-const DIRECTIONS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
+const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
+const BUTTONS = { Fit: ["Fit the graph", "0"], "\u2212": ["Zoom out", "-"], "+": ["Zoom in", "+"] };
+const BUSY = ["running", "waiting"];
 
 // Parses SVG text as XML and drops whatever could act, whoever made the picture.
 function checked(text) {
@@ -21,14 +23,14 @@ function checked(text) {
   return document.importNode(root, true);
 }
 
-function make(tag, attributes, parent) {
+function make(parent, tag, attributes) {
   const made = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  parent?.append(made);
+  parent.append(made);
   return made;
 }
 
-// In command mode JupyterLab's own keys cut and add cells; it leaves elements alone that say so themselves.
+// JupyterLab's own keys cut and add cells; it leaves elements alone that say so themselves.
 function keepKeys(element) {
   element.dataset.lmSuppressShortcuts = "";
   return element;
@@ -40,115 +42,118 @@ class Graph {
     el.classList.add("ab_panel");
     const tools = document.createElement("div");
     tools.className = "ab_tools";
-    const buttons = { Fit: ["Fit the graph (0)", "0"], "\u2212": ["Zoom out (-)", "-"], "+": ["Zoom in (+)", "+"] };
-    for (const [textContent, [title, key]] of Object.entries(buttons)) {
-      const onclick = () => this.onview(key);
-      const facts = { type: "button", textContent, title, ariaLabel: title, onclick };
+    for (const [textContent, [name, key]] of Object.entries(BUTTONS)) {
+      const title = `${name} (${key})`;
+      const facts = { type: "button", textContent, title, ariaLabel: title, onclick: () => this.onview(key) };
       tools.append(keepKeys(Object.assign(document.createElement("button"), facts)));
     }
     tools.append((this.note = document.createElement("span")));
     this.port = document.createElement("div");
     this.port.className = "ab_port";
-    this.port.setAttribute("role", "application");
+    this.port.role = "application";
+    for (const kind of ["keydown", "click", "dblclick", "pointerdown", "wheel"]) {
+      this.port[`on${kind}`] = (event) => this[kind](event);
+    }
     el.append(tools, this.port);
     this.el = el;
     this.layout();
   }
 
   layout() {
-    const old = this.port.contains(document.activeElement) && this.focused;
+    const old = this.port.contains(document.activeElement) && this.parts.get(this.focused)?.dataset.name;
     this.port.replaceChildren();
-    this.port.setAttribute("aria-label", this.get("label"));
+    this.port.ariaLabel = this.get("label");
     this.port.style.maxHeight = `${this.get("height")}px`;
     this.note.textContent = this.get("note");
     const svg = (this.svg = checked(this.get("svg")));
     this.parts = new Map();
-    this.edges = [];
-    this.states = {};
+    [this.edges, this.states, this.painted, this.first, this.focused] = [[], {}, {}];
     if (!svg) return (this.port.textContent = "The picture could not be read.");
-    this.size = [parseFloat(svg.getAttribute("width")) || 1, parseFloat(svg.getAttribute("height")) || 1];
+    this.size = ["width", "height"].map((side) => parseFloat(svg.getAttribute(side)) || 1);
     for (const part of svg.querySelectorAll(".ab_node,.ab_frame,.ab_edge")) {
-      this.parts.set(part.id, part);
+      const { id, dataset } = part;
+      this.parts.set((part.key = id), part);
       part.removeAttribute("id"); // several panels may stand on one page
-      if (part.dataset.from) this.edges.push([part.dataset.from, part.dataset.to]);
-      if (!part.dataset.box) continue;
-      const [left, top, right, bottom] = (part.box = part.dataset.box.split(" ").map(Number));
+      if (dataset.from) this.edges.push([dataset.from, dataset.to]);
+      if (!dataset.box) continue;
+      const [left, top, right, bottom] = (part.box = dataset.box.split(" ").map(Number));
       part.at = [(left + right) / 2, (top + bottom) / 2];
-      keepKeys(part).setAttribute("role", "button");
-      part.setAttribute("tabindex", "-1");
+      Object.assign(keepKeys(part), { role: "button", ariaDescription: dataset.what || null, tabIndex: -1 });
+      if (part.matches(".ab_node")) this.first ??= id;
+      if (dataset.name === old) this.focused ??= id;
     }
     this.port.append(svg);
-    this.parts.forEach((_, id) => this.paint(id));
     this.apply(this.get("patch"));
-    this.first = [...this.parts].find(([, part]) => part.at && part.classList.contains("ab_node"))?.[0];
-    this.focused = this.parts.has(old) ? old : this.first;
-    if (this.focused) this.parts.get(this.focused).setAttribute("tabindex", "0");
+    this.focused ??= this.first;
+    if (this.focused) this.parts.get(this.focused).tabIndex = 0;
     requestAnimationFrame(() => {
-      this.showView();
+      this.showView({ zoom: this.scale });
       if (old) this.focus(this.focused);
     });
   }
 
   apply(patch) {
-    let busy;
-    for (const [id, state] of Object.entries(patch)) {
-      const part = this.parts.get(id);
-      if (!part) continue;
-      this.states[id] = state;
-      this.paint(id);
-      if (part.at && (state === "running" || state === "waiting")) busy = part;
-    }
-    if (busy && !this.port.matches(":hover,:focus-within")) this.reveal(busy);
+    Object.assign(this.states, patch);
+    this.sync();
+    const busy = this.parts.get(Object.keys(patch).findLast((id) => BUSY.includes(patch[id])));
+    if (busy?.at && !this.port.matches(":hover,:focus-within")) this.reveal(busy);
   }
 
-  paint(id) {
-    const part = this.parts.get(id);
-    const state = this.states[id] ?? "idle";
+  // Paints what looks or sounds otherwise than before.
+  sync() {
+    const [badges, stops, selected] = ["badges", "breakpoints", "selected"].map((name) => this.get(name));
+    for (const [id, part] of this.parts) {
+      const now = [this.states[id] ?? "idle", badges[id], stops.includes(id), selected === id];
+      if (this.painted[id] === `${now}`) continue;
+      this.painted[id] = `${now}`;
+      this.paint(part, ...now);
+    }
+  }
+
+  paint(part, state, badge, stop, selected) {
     const [icon, words] = this.get("looks")[state] ?? ["", ""];
     part.setAttribute("class", part.getAttribute("class").replace(/ ab_(s_\w+|sel)/g, ""));
     if (state !== "idle") part.classList.add(`ab_s_${state}`);
     if (!part.at) return;
-    part.querySelectorAll(".ab_halo,.ab_gap,.ab_ring,.ab_mark,.ab_badge,.ab_stop").forEach((each) => each.remove());
-    const stop = this.get("breakpoints").includes(id);
-    const selected = this.get("selected") === id;
-    const badge = this.get("badges")[id];
+    part.classList.toggle("ab_sel", selected);
+    part.querySelectorAll(".ab_extra").forEach((each) => each.remove());
     const [left, top, right, bottom] = part.box;
-    if (selected) part.classList.add("ab_sel");
-    if (state === "waiting") this.ring(part, "ab_gap", "ab_halo");
-    if (stop) {
-      this.ring(part, "ab_ring");
-      make("circle", { class: "ab_stop", r: 5, cx: left + 2, cy: top + 2 }, part);
+    const inset = part.querySelector("path.ab_shape,rect.ab_shape") ? 0 : (right - left) * 0.12;
+    const rings = [state === "waiting" && ["ab_halo", 2.5], stop && ["ab_ring", 4.5], selected && ["ab_pick", 5]];
+    let width = 1.5;
+    for (const [name, wide] of rings.filter(Boolean)) {
+      this.ring(part, "ab_gap", (width += 2.5));
+      this.ring(part, name, (width += wide));
     }
+    if (stop) make(part, "circle", { class: "ab_extra ab_stop", r: 5.5, cx: left + inset, cy: top + 1 });
     if (icon) {
-      const inset = part.querySelector("path.ab_shape,rect.ab_shape") ? 0 : (right - left) * 0.12;
-      const mark = make("g", { class: "ab_mark", transform: `translate(${right - inset} ${top + 1})` }, part);
-      make("circle", { r: 8.5 }, mark);
-      make("path", { d: icon }, mark);
+      const transform = `translate(${right - inset} ${top + 1})`;
+      const mark = make(part, "g", { class: "ab_extra ab_mark", transform });
+      make(mark, "circle", { r: 8.5 });
+      make(mark, "path", { d: icon });
     }
     if (badge) {
-      const at = { class: "ab_badge", x: (left + right) / 2, y: bottom + 13, "text-anchor": "middle", "font-size": 12 };
-      make("text", at, part).textContent = badge;
+      const at = { x: (left + right) / 2, y: bottom + 13 + width / 2, "text-anchor": "middle", "font-size": 12 };
+      make(part, "text", { class: "ab_extra ab_badge", ...at }).textContent = badge;
     }
-    const said = [part.dataset.name, part.dataset.what, words, badge, stop && "breakpoint", selected && "selected"];
-    part.setAttribute("aria-label", said.filter(Boolean).join(", "));
-    part.setAttribute("aria-pressed", String(selected));
+    const said = [part.dataset.name, words, badge, stop && "breakpoint", selected && "selected"];
+    part.ariaLabel = said.filter(Boolean).join(", ");
+    part.ariaPressed = selected;
   }
 
-  // Wider copies of the outline below the node: a double border or a ring, whatever the shape.
-  ring(part, ...classes) {
-    const outline = [...part.querySelectorAll(".ab_shape,.ab_line")].pop();
-    for (const name of classes) {
-      const copy = outline.cloneNode();
-      copy.setAttribute("class", name);
-      part.prepend(copy);
-    }
+  // A wider copy of the outline below it: double borders and rings, whatever the shape.
+  ring(part, name, width) {
+    const copy = part.querySelector(".ab_outer").cloneNode();
+    copy.setAttribute("class", `ab_extra ${name}`);
+    copy.style.strokeWidth = width;
+    part.prepend(copy);
   }
 
   focus(id) {
     const part = this.parts.get(id);
     if (!part?.at) return;
-    this.parts.get(this.focused)?.setAttribute("tabindex", "-1");
-    part.setAttribute("tabindex", "0");
+    this.parts.get(this.focused).tabIndex = -1;
+    part.tabIndex = 0;
     this.focused = id;
     part.focus({ preventScroll: true });
     this.reveal(part);
@@ -162,18 +167,17 @@ class Graph {
 
   // The next node in a direction: along an edge if one leads there, else the nearest.
   next(id, [dx, dy]) {
-    const from = this.parts.get(id);
-    const joined = new Set(this.edges.filter((edge) => edge.includes(id)).flat());
-    let best = null;
-    for (const [other, part] of this.parts) {
-      if (other === id || !part.at) continue;
-      const [x, y] = [part.at[0] - from.at[0], part.at[1] - from.at[1]];
+    const from = this.parts.get(id).at;
+    const joined = this.edges.filter((edge) => edge.includes(id)).flat();
+    let [best, least] = [null, Infinity];
+    for (const [other, { at }] of this.parts) {
+      if (!at) continue;
+      const [x, y] = [at[0] - from[0], at[1] - from[1]];
       const [ahead, aside] = [x * dx + y * dy, Math.abs(x * dy + y * dx)];
-      if (ahead <= 1 || aside > 3 * ahead) continue;
-      const cost = ahead + 2 * aside + (joined.has(other) ? 0 : 1e5);
-      if (!best || cost < best[0]) best = [cost, other];
+      const cost = ahead + 2 * aside + (joined.includes(other) ? 0 : 1e5);
+      if (ahead > 1 && aside <= 3 * ahead && cost < least) [best, least] = [other, cost];
     }
-    return best?.[1];
+    return best;
   }
 
   get(name) {
@@ -190,24 +194,27 @@ class Graph {
     this.set("breakpoints", now.includes(id) ? now.filter((each) => each !== id) : [...now, id]);
   }
 
-  idOf(target) {
-    const part = target.closest?.(".ab_node,.ab_frame");
-    return part && [...this.parts].find(([, each]) => each === part)?.[0];
+  dblclick({ target }) {
+    this.model.send({ kind: "open", element: this.idOf(target) });
   }
 
-  onkey(event) {
+  idOf(target) {
+    return target.closest(".ab_node,.ab_frame")?.key;
+  }
+
+  keydown(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { key } = event;
     const id = this.focused;
-    if (DIRECTIONS[key]) this.focus(this.next(id, DIRECTIONS[key]));
+    if (ARROWS[key]) this.focus(this.next(id, ARROWS[key]));
     else if (key === "Home") this.focus(this.first);
     else if ((key === "Enter" || key === " ") && this.idOf(event.target)) {
-      if (this.get("selected") === id) this.model.send({ kind: "open", element: id });
+      if (this.get("selected") === id) this.dblclick(event);
       this.set("selected", id);
     } else if (key === "b" && id) this.stop(id);
     else if ("+=-0".includes(key)) this.onview(key);
     else {
-      // Out of the graph; a stepper around it hears all keys that are left over, and goes on to its own controls.
+      // Out of the graph; a stepper around it hears all keys that are left over.
       if (key === "Escape") this.el.querySelector("button").focus();
       return;
     }
@@ -215,19 +222,44 @@ class Graph {
     event.stopPropagation();
   }
 
+  click({ target }) {
+    if (this.dragged) return;
+    const id = this.idOf(target);
+    if (id) this.focus(id);
+    this.set("selected", id ?? "");
+  }
+
+  // The ground can be dragged; nodes and scroll bars have other uses for a pointer.
+  pointerdown({ button, pointerType, pointerId, target, clientX, clientY }) {
+    const { port } = this;
+    this.dragged = false;
+    if (button || pointerType !== "mouse" || target === port || this.idOf(target)) return;
+    const [x, y] = [port.scrollLeft + clientX, port.scrollTop + clientY];
+    port.setPointerCapture(pointerId);
+    port.onpointermove = (now) => {
+      this.dragged ||= Math.hypot(now.clientX - clientX, now.clientY - clientY) > 3;
+      if (this.dragged) port.scrollTo(x - now.clientX, y - now.clientY);
+    };
+    port.onlostpointercapture = () => {
+      port.onpointermove = null;
+      this.keepView();
+    };
+  }
+
+  wheel(event) {
+    if (!event.ctrlKey && !event.metaKey) return; // the plain wheel scrolls the page
+    event.preventDefault();
+    const box = this.port.getBoundingClientRect();
+    this.zoom(event.deltaY < 0 ? 1.1 : 1 / 1.1, [event.clientX - box.left, event.clientY - box.top]);
+  }
+
   onview(key) {
-    if (key === "0") this.fit();
-    else this.zoom(key === "-" ? 0.8 : 1.25);
+    const whole = Math.min(1, (this.port.clientWidth - 16) / this.size[0], this.get("height") / this.size[1]);
+    this.zoom({ 0: whole / this.scale, "-": 0.8 }[key] ?? 1.25);
   }
 
   zoom(factor, at) {
-    this.setScale(Math.min(4, Math.max(0.2, this.scale * factor)), at);
-    this.keepView();
-  }
-
-  fit() {
-    const width = this.port.clientWidth || 600;
-    this.setScale(Math.min(1, width / this.size[0], this.get("height") / this.size[1]));
+    this.setScale(Math.min(4, Math.max(0.05, this.scale * factor)), at);
     this.keepView();
   }
 
@@ -237,8 +269,7 @@ class Graph {
     this.scale = scale;
     this.svg.setAttribute("width", this.size[0] * scale);
     this.svg.setAttribute("height", this.size[1] * scale);
-    port.scrollLeft = x * scale - at[0];
-    port.scrollTop = y * scale - at[1];
+    port.scrollTo(x * scale - at[0], y * scale - at[1]);
   }
 
   keepView() {
@@ -247,46 +278,25 @@ class Graph {
   }
 
   // At first text has its full size; a graph that is too large is scrolled.
-  showView(view) {
+  showView({ zoom, x = 0, y = 0 }) {
     if (!this.svg) return;
-    this.setScale(view?.zoom ?? 1);
-    if (view) [this.port.scrollLeft, this.port.scrollTop] = [view.x ?? 0, view.y ?? 0];
+    this.setScale(zoom ?? 1);
+    this.port.scrollTo(x, y);
   }
 }
 
 function render({ model, el }) {
   const graph = new Graph(model, el);
-  const repaint = () => graph.parts.forEach((_, id) => graph.paint(id));
-  const { port } = graph;
+  const sync = () => graph.sync();
   const listen = {
     "change:svg": () => graph.layout(),
     "change:stamp": () => graph.apply(model.get("patch")),
-    "change:badges": repaint,
-    "change:selected": repaint,
-    "change:breakpoints": repaint,
-    "msg:custom": (message) => {
-      if (message.kind === "full") graph.apply(message.states);
-      if (message.kind === "view") graph.showView(message.view);
-    },
+    "change:badges": sync,
+    "change:selected": sync,
+    "change:breakpoints": sync,
+    "msg:custom": ({ kind, states, view }) => (kind === "full" ? graph.apply(states) : graph.showView(view)),
   };
   for (const [name, fn] of Object.entries(listen)) model.on(name, fn);
-
-  port.addEventListener("keydown", (event) => graph.onkey(event));
-  port.addEventListener("click", (event) => {
-    const id = graph.idOf(event.target);
-    if (id) graph.focus(id);
-    graph.set("selected", id ?? "");
-  });
-  port.addEventListener("dblclick", (event) => {
-    const id = graph.idOf(event.target);
-    if (id) model.send({ kind: "open", element: id });
-  });
-  port.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return; // the plain wheel scrolls the page
-    event.preventDefault();
-    const box = port.getBoundingClientRect();
-    graph.zoom(event.deltaY < 0 ? 1.1 : 1 / 1.1, [event.clientX - box.left, event.clientY - box.top]);
-  }, { passive: false });
 
   model.send({ kind: "ready", stamp: model.get("stamp") });
   return () => {

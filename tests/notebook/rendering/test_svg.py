@@ -119,6 +119,25 @@ def test_waiting_has_a_double_border():
     assert [each.get("class") for each in node.findall(f"{SVG}ellipse")] == ["ab_halo", "ab_gap", "ab_shape"]
 
 
+def test_rings_go_around_the_outermost_outline():
+    lid = RAW.replace(
+        b'<ellipse fill="white" stroke="black" cx="20" cy="20" rx="15" ry="10"/>',
+        b'<path fill="white" d="M5,10L35,10L35,30L5,30Z"/><path fill="none" d="M5,10C15,12 25,12 35,10"/>',
+    )
+    double = RAW.replace(
+        b'<ellipse fill="white" stroke="black" cx="20" cy="20" rx="15" ry="10"/>',
+        b'<ellipse fill="white" cx="20" cy="20" rx="11" ry="6"/><ellipse cx="20" cy="20" rx="15" ry="10"/>',
+    )
+    for raw, expected in ((lid, ["ab_shape ab_outer", "ab_line"]), (double, ["ab_shape", "ab_line ab_outer"])):
+        root = ElementTree.fromstring(dress_svg(clean_svg(raw, "test"), SHAPE, Dress(live=True)))
+        outlines = [each for each in group(root, "n0") if each.tag in (f"{SVG}path", f"{SVG}ellipse")]
+        assert [each.get("class") for each in outlines] == expected
+        waiting = ElementTree.fromstring(dress_svg(clean_svg(raw, "test"), SHAPE, Dress(states={"n0": "waiting"})))
+        halo = next(each for each in group(waiting, "n0") if each.get("class") == "ab_halo")
+        outer = outlines[expected.index(next(each for each in expected if "outer" in each))]
+        assert (halo.get("d"), halo.get("rx")) == (outer.get("d"), outer.get("rx"))
+
+
 def test_badges_stand_below_their_node_and_are_escaped():
     texts = [each.text for each in group(dressed(badges={"n1": "2 visits\u202e"}), "n1").iter(f"{SVG}text")]
     assert texts == ["b", "2 visits\\u202e"]
