@@ -29,7 +29,7 @@ LINE_LIMIT = 400
 _NAMED = 6
 _UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
-LogKind = Literal["step", "text", "warning", "error", "fork"]
+LogKind = Literal["step", "text", "warning", "error", "fork", "edit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,11 @@ class LogLine:
         """A new run went on from a checkpoint of an old one."""
         text = f"{run_name(new_run)} goes on from superstep {superstep} of {run_name(old_run)}, which is kept as it is"
         return cls("fork", text)
+
+    @classmethod
+    def of_edit(cls, edit: object) -> LogLine:
+        """A value was changed in a fork; `edit` says which in its text, secrets masked."""
+        return cls("edit", esc(f"edited {str(edit).removeprefix('~ ')}", into="line", limit=LINE_LIMIT))
 
 
 def run_name(run_id: str) -> str:

@@ -37,10 +37,11 @@ from agentbench.notebook.stepper_messages import (
     StepperStatus,
     Stimulus,
     StopAsked,
+    Until,
 )
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_screen import Layout, StepperScreen, in_kernel, show_in_cell
-from agentbench.notebook.stepper_session import StepperSession, Until
+from agentbench.notebook.stepper_session import StepperSession
 from agentbench.notebook.waiting import wait
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.options import RunOptions
@@ -166,9 +167,12 @@ class Stepper:
         self._screen = StepperScreen(self._session, workflow, layout=layout, height=height, limit=max_supersteps)
         _close_older(workflow, name)
         options = options or RunOptions(clock=clock, ids=ids)
-        opening = self._session.open(
-            lambda: workflow.start(input, checkpoint_storage=kept, resume_from=checkpoint, options=options), checkpoint
-        )
+
+        async def start() -> WorkflowRun:
+            run: WorkflowRun = workflow.start(input, checkpoint_storage=kept, resume_from=checkpoint, options=options)
+            return run
+
+        opening = self._session.open(start, checkpoint)
         self._wait_if_possible(self._session.start(opening))
         if name is not None:
             _by_name[name] = self
@@ -272,7 +276,7 @@ class Stepper:
         """As `step`, for cells that await."""
         return self._stepped(await self._await(_steps(n)))
 
-    def run(self, *, until: int | Until | None = None, speed: float | None = None) -> StepperStatus:
+    def run(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
         """Take supersteps until the run is over, waits for a person, or pauses.
 
         It never waits for a person: no click could reach a blocked kernel. It returns with status `waiting` and shows
@@ -292,7 +296,7 @@ class Stepper:
             self.show()
         return self.status
 
-    async def arun(self, *, until: int | Until | None = None, speed: float | None = None) -> StepperStatus:
+    async def arun(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
         """As `run`, and where the run asks a person it waits for the answer and goes on. The stop button ends it."""
         await self._await(self._run_asked(until, speed, through=True), through=True)
         if self._autosave and self._screen.shown and in_kernel():
@@ -421,13 +425,11 @@ class Stepper:
 
     # ---- how calls are carried out -----------------------------------------------------------------------------------
 
-    def _run_asked(self, until: int | Until | None, speed: float | None, *, through: bool = False) -> RunAsked:
+    def _run_asked(self, until: Until | None, speed: float | None, *, through: bool = False) -> RunAsked:
         if speed is not None and not speed > 0:
             msg = f"speed={speed!r} is not possible. Expected supersteps a second, above 0, or None."
             raise ValueError(msg)
-        self._session.until = until if callable(until) else None
-        number = until if isinstance(until, int) else None
-        return RunAsked(until=number, limit=self._limit, speed=speed, through=through, confirmed=True)
+        return RunAsked(until=until, limit=self._limit, speed=speed, through=through, confirmed=True)
 
     def _stepped(self, taken: int) -> StepReport:
         """The report of what was just done, given how many there were before."""

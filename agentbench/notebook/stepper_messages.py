@@ -6,12 +6,14 @@ People ask (`StepAsked`, `BackAsked`, ...), the engine tells (`StepEnded`, `Fork
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.notebook.breakpoints import Breakpoint, Hit
+from agentbench.notebook.stepper_edits import Edit
 from agentbench.workflow.boundary import PauseReason
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.report import PlannedDelivery, StepReport
@@ -20,8 +22,15 @@ __all__ = [
     "ALLOWED",
     "IN_FLIGHT",
     "AnswerTaken",
+    "AskBreakpoints",
     "BackAsked",
+    "BranchAsked",
+    "BreakpointSet",
+    "BreakpointsAsked",
+    "BreakpointsCleared",
     "CloseAsked",
+    "EditStaged",
+    "EditsDiscarded",
     "EventSeen",
     "Fork",
     "Forked",
@@ -38,6 +47,7 @@ __all__ = [
     "Restored",
     "RunAsked",
     "RunFacts",
+    "ShowAgainAsked",
     "Started",
     "StepAsked",
     "StepEnded",
@@ -48,7 +58,12 @@ __all__ = [
     "StopRun",
     "Stopped",
     "TakeStep",
+    "Until",
 ]
+
+#: When a run ends early: number of the superstep after which, `request` (a person is asked), `breakpoint`, or a
+#: function of a report that says when.
+Until = int | Literal["request", "breakpoint"] | Callable[[StepReport], object]
 
 
 class StepperStatus(str, Enum):
@@ -76,14 +91,14 @@ IN_FLIGHT = frozenset({_S.STEPPING, _S.RUNNING})
 
 #: What can be asked in which state. Exceptions, by what the run holds: `StepperModel.allowed`.
 ALLOWED: dict[StepperStatus, tuple[str, ...]] = {
-    _S.READY: ("step", "run", "back"),
+    _S.READY: ("step", "run", "back", "fork", "edit", "show_again"),
     _S.STEPPING: ("pause", "stop"),
     _S.RUNNING: ("pause", "stop"),
-    _S.PAUSED: ("step", "run", "back", "stop"),
-    _S.WAITING: ("back", "stop"),
-    _S.DONE: ("back",),
-    _S.FAILED: ("step", "back"),
-    _S.CANCELLED: ("back",),
+    _S.PAUSED: ("step", "run", "back", "stop", "fork", "edit", "show_again"),
+    _S.WAITING: ("back", "stop", "fork", "show_again"),
+    _S.DONE: ("back", "fork", "show_again"),
+    _S.FAILED: ("step", "back", "fork", "edit", "show_again"),
+    _S.CANCELLED: ("back", "fork", "show_again"),
     _S.CLOSED: (),
 }
 
@@ -133,11 +148,26 @@ class EventSeen:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """A superstep is over. `reached`: the caller's own condition for an end of the run held, or raised that error."""
+    """A superstep is over.
+
+    Attributes:
+        report: What it did.
+        facts: How the run stands.
+        reached: The caller's own condition for an end of the run held, or raised that error.
+        hits: Breakpoints that were reached.
+    """
 
     report: StepReport
     facts: RunFacts
     reached: bool | Exception = False
+    hits: Sequence[Hit] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BreakpointsAsked:
+    """What breakpoints say of where the run stands; `hits` were reached."""
+
+    hits: Sequence[Hit] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +180,9 @@ class StepFailed:
 
 @dataclass(frozen=True, slots=True)
 class Rested:
-    """The pause for the eye is over, or was cut short."""
+    """The pause for the eye is over, or was cut short; `turn` is that of its `Rest`."""
+
+    turn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +195,10 @@ class AnswerTaken:
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A new run goes on from a checkpoint."""
+    """A new run goes on from a checkpoint; `copy` is the one that was saved for it, with the edits."""
 
     facts: RunFacts
+    copy: CheckpointInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +238,14 @@ class RunAsked:
     """Supersteps until the end, please.
 
     Attributes:
-        until: Number of the superstep after which to stop.
+        until: When to stop before the end.
         limit: Most supersteps.
         speed: Supersteps a second, `None` for as fast as possible.
         through: Whether to go on by itself when a person has answered.
         confirmed: A fork is meant, if it takes one.
     """
 
-    until: int | None = None
+    until: Until | None = None
     limit: int = 1000
     speed: float | None = None
     through: bool = False
@@ -256,6 +289,54 @@ class LiveAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowAgainAsked:
+    """Show what is stored, one checkpoint after the other up to the present; nothing is executed.
+
+    Attributes:
+        speed: Checkpoints a second.
+    """
+
+    speed: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class BranchAsked:
+    """Go on as a new run from a checkpoint, `None` for the one that is shown; nothing is executed yet."""
+
+    checkpoint_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakpointSet:
+    """A breakpoint is there from now on."""
+
+    breakpoint: Breakpoint
+
+
+@dataclass(frozen=True, slots=True)
+class BreakpointsCleared:
+    """The breakpoints with these ids are gone."""
+
+    ids: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class EditStaged:
+    """An edit of a checkpoint waits for somebody to go on from there; it takes the place of one of the same path."""
+
+    checkpoint_id: str
+    edit: Edit
+
+
+@dataclass(frozen=True, slots=True)
+class EditsDiscarded:
+    """Edits of a checkpoint are gone: that of one path, or all; `None` for the checkpoint that is shown."""
+
+    path: str | None = None
+    checkpoint_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CloseAsked:
     """Release the run; nothing can be asked afterwards."""
 
@@ -265,6 +346,7 @@ Stimulus = (
     | EventSeen
     | StepEnded
     | StepFailed
+    | BreakpointsAsked
     | Rested
     | AnswerTaken
     | Forked
@@ -279,6 +361,12 @@ Stimulus = (
     | ForwardAsked
     | GotoAsked
     | LiveAsked
+    | ShowAgainAsked
+    | BranchAsked
+    | BreakpointSet
+    | BreakpointsCleared
+    | EditStaged
+    | EditsDiscarded
     | CloseAsked
 )
 
@@ -288,21 +376,36 @@ Stimulus = (
 
 @dataclass(frozen=True, slots=True)
 class TakeStep:
-    """Let the engine take one superstep, then report `StepEnded` or `StepFailed`."""
+    """Let the engine take one superstep, then report `StepEnded` or `StepFailed`.
+
+    Attributes:
+        until: The caller's own condition, asked of the report.
+    """
+
+    until: Callable[[StepReport], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskBreakpoints:
+    """Look whether the run is to pause where it stands, then report `BreakpointsAsked`."""
+
+    breakpoints: Sequence[Breakpoint]
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Wait for the eye, but not when somebody asks for a pause or a stop meanwhile; then report `Rested`."""
+    """Wait for the eye, but not when somebody asks for something meanwhile; then report `Rested` with that turn."""
 
     delay_s: float
+    turn: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Start a new run from this checkpoint, then report `Forked`."""
+    """Start a new run from this checkpoint, with these edits, then report `Forked`."""
 
     checkpoint: CheckpointInfo
+    edits: Sequence[Edit] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,4 +425,4 @@ class Release:
     """Let go of the run and take the widgets off the page."""
 
 
-Instruction = TakeStep | Rest | Fork | Restore | StopRun | Release
+Instruction = TakeStep | AskBreakpoints | Rest | Fork | Restore | StopRun | Release

@@ -147,7 +147,6 @@ class StepperScreen:
         """
         stimulus = self._stimulus(name)
         if stimulus is not None:
-            self._session.until = None
             self._session.begin(stimulus)
 
     def _stimulus(self, name: str) -> Stimulus | None:

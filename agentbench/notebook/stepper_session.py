@@ -9,22 +9,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from agentbench._bridge import EngineFuture, submit
-from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpointInfos
-from agentbench.exceptions import RequestAlreadyAnswered
+from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where, breakpoint_at
+from agentbench.notebook.driven_run import DrivenRun, line_to
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.step_log import LogLine
+from agentbench.notebook.stepper_edits import Edit, checked_edit
 from agentbench.notebook.stepper_messages import (
     IN_FLIGHT,
     AnswerTaken,
+    AskBreakpoints,
+    BreakpointsAsked,
+    BreakpointsCleared,
+    BreakpointSet,
+    EditsDiscarded,
+    EditStaged,
     EventSeen,
     Fork,
     Forked,
@@ -35,7 +41,6 @@ from agentbench.notebook.stepper_messages import (
     Rested,
     Restore,
     Restored,
-    RunFacts,
     Started,
     StepEnded,
     StepFailed,
@@ -46,15 +51,11 @@ from agentbench.notebook.stepper_messages import (
 )
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.report import StepReport
 from agentbench.workflow.run import WorkflowRun
 
-__all__ = ["StepperSession", "Until", "line_to"]
+__all__ = ["StepperSession"]
 
 T = TypeVar("T")
-Until = Callable[[StepReport], object]
-
-_LOOK_S = 0.05  # how often a superstep in flight is looked at: as often as a page is drawn
 
 
 class StepperSession:
@@ -80,26 +81,28 @@ class StepperSession:
         self.model = model
         self.storage = storage
         self.loop = loop
-        self.handle: WorkflowRun | None = None
-        self.until: Until | None = None
         #: What a fork, a restore or a plan raised, for the caller who waits; the run itself has not failed.
         self.error: BaseException | None = None
+        self._run: DrivenRun | None = None
         self._on_change = on_change
         self._on_event = on_event
         self._lock = threading.RLock()
         self._turn = asyncio.Lock()
         self._hurry = asyncio.Event()
         self._moved = asyncio.Event()
-        self._base: int | None = None  # superstep of the checkpoint that the present run went on from
-        self._answered: dict[str, str] = {}
         self._background: set[EngineFuture[Any]] = set()
         self._settling = False
         self._handed_over: Instruction | None = None
 
     # ---- any thread --------------------------------------------------------------------------------------------------
 
+    @property
+    def handle(self) -> WorkflowRun | None:
+        """The present run, `None` until it is open."""
+        return None if self._run is None else self._run.handle
+
     @contextlib.contextmanager
-    def reading(self) -> Any:
+    def reading(self) -> Iterator[StepperModel]:
         """Hold the model still while it is read."""
         with self._lock:
             yield self.model
@@ -155,16 +158,58 @@ class StepperSession:
 
     def nudge(self) -> None:
         """Cut a pause for the eye short, so that what was just asked is seen to."""
-        if self.handle is not None:
+        if self._run is not None:
             self._keep(self.start(self._set_hurry()))
 
     def _keep(self, future: EngineFuture[Any]) -> None:
         self._background.add(future)
         future.add_done_callback(self._background.discard)
 
+    # ---- breakpoints, from any thread --------------------------------------------------------------------------------
+
+    def break_at(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
+        """Set a breakpoint; what is set already is returned as it is.
+
+        Raises:
+            ValueError: There is no such executor, or the number is negative.
+            TypeError: `where` or `when` is nothing that a run can pause at.
+            StepperClosed: The stepper was closed.
+        """
+        with self._lock:
+            self.model.require_open()
+            new = self._breakpoint(where, when=when, once=once)
+            for known in self.model.breakpoints:
+                if known.is_same_place(new) and (known.when, known.once) == (new.when, new.once):
+                    return known
+            self.ask(BreakpointSet(new))
+            return new
+
+    def clear(self, where: Where | Breakpoint | None = None) -> None:
+        """Take breakpoints away: one, those at a place, those with an id, or all.
+
+        Raises:
+            ValueError: `where` names neither an executor nor a breakpoint.
+            TypeError: `where` is nothing that a run can pause at.
+            StepperClosed: The stepper was closed.
+        """
+        with self._lock:
+            known = self.model.breakpoints
+            if where is None:
+                gone = known
+            elif isinstance(where, Breakpoint) or any(each.id == where for each in known):
+                gone = tuple(each for each in known if where in (each, each.id))
+            else:
+                meant = self._breakpoint(where)
+                gone = tuple(each for each in known if each.is_same_place(meant))
+            self.ask(BreakpointsCleared(frozenset(each.id for each in gone)))
+
+    def _breakpoint(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
+        executors = self.model.activity.nodes
+        return breakpoint_at(self.model.board.new_id(), where, when=when, once=once, executors=executors)
+
     # ---- the loop of the runs ----------------------------------------------------------------------------------------
 
-    async def open(self, start: Callable[[], WorkflowRun], base: CheckpointInfo | str | None = None) -> None:
+    async def open(self, start: Callable[[], Awaitable[WorkflowRun]], base: CheckpointInfo | str | None = None) -> None:
         """Start a run.
 
         Args:
@@ -176,14 +221,22 @@ class StepperSession:
             WorkflowCheckpointException: It cannot be loaded.
         """
         line = [] if base is None else await line_to(self.storage, base)
-        self._base = line[-1].iteration if line else None
-        self.handle = start()
+        handle = await start()
+        if base is None and handle.started_from is not None:
+            line = await line_to(self.storage, handle.started_from)
+        run = self._driven(handle, line[-1].iteration if line else None)
         try:
-            facts = await self._facts()
+            facts = await run.facts(planned=await handle.plan())
         except BaseException:
-            await self.handle.cancel()  # the workflow is free again
+            await handle.cancel()  # the workflow is free again
             raise
+        self._run = run
         self.ask(Started(facts, line))
+
+    def _driven(self, handle: WorkflowRun, base: int | None) -> DrivenRun:
+        return DrivenRun(
+            handle, self.storage, base=base, breakpoints=lambda: self.model.breakpoints, on_event=self._told
+        )
 
     async def carry_out(self, instruction: Instruction | None, *, through: bool = False) -> None:
         """Do what the model says until it says nothing more; with `through`, wait for people in between."""
@@ -192,7 +245,7 @@ class StepperSession:
             if through:
                 await self._settle()
         except asyncio.CancelledError:
-            self.ask(Interrupted(await self._facts_after_interrupt()))
+            self.ask(Interrupted(await self._require_run().facts_after_interrupt()))
             raise
         finally:
             self._moved.set()
@@ -220,13 +273,10 @@ class StepperSession:
             RequestAlreadyAnswered: It was answered before.
             ValueError: There is no such request, or the answer is not of its type.
         """
-        handle = self._require_handle()
         async with self._turn:
-            if request_id in self._answered and all(r.request_id != request_id for r in handle.pending_requests):
-                raise RequestAlreadyAnswered(request_id, self._answered[request_id])
-            await handle.send_response(request_id, value)
-            self._answered[request_id] = iso_utc(runtime_defaults().clock.time_ns())
-            facts = await self._facts()
+            run = self._require_run()
+            await run.answer(request_id, value)
+            facts = await run.facts()
         instruction = self.ask(AnswerTaken(request_id, facts))
         self._on_event("answer", (request_id, value))
         if self._settling:
@@ -239,162 +289,121 @@ class StepperSession:
         """Load what a checkpoint holds."""
         return await self.storage.load(checkpoint_id)
 
+    async def stage(self, path: str, value: Any, checkpoint_id: str | None = None) -> Edit:
+        """Check an edit of a checkpoint, and stage it there.
+
+        Args:
+            path: Where.
+            value: What is to be there.
+            checkpoint_id: What is edited, `None` for the checkpoint that is shown.
+
+        Raises:
+            InvalidEdit: The path leads nowhere, or the value does not fit.
+            StepperStateError: Nothing can be edited now.
+        """
+        with self._lock:
+            self.model.require("edit")
+            checkpoint_id = checkpoint_id or self.model.line.shown_id or ""
+            staged = self.model.edits
+        edit = checked_edit(await self.storage.load(checkpoint_id), path, value, staged)
+        self.ask(EditStaged(checkpoint_id, edit))
+        return edit
+
+    async def fork(self, checkpoint_id: str | None, edits: Mapping[str, Any] | None, **more: Any) -> WorkflowRun:
+        """Start a new run from a checkpoint, on another instance; this run stays as it is.
+
+        Args:
+            checkpoint_id: Where it begins, `None` for the checkpoint that is shown.
+            edits: Values by path, `None` for the edits that are staged there.
+            more: What else `WorkflowRun.fork` takes.
+        """
+        with self._lock:
+            self.model.require("fork")
+            wanted = checkpoint_id or self.model.line.shown_id or ""
+            info = self.model.past[self.model.line.index_of(wanted)].info
+            staged = self.model.staged_at(wanted)
+        if edits is not None:
+            checkpoint, staged = await self.storage.load(wanted), ()
+            for path, value in edits.items():
+                staged = (*staged, checked_edit(checkpoint, path, value, staged))
+        async with self._turn:
+            handle = await self._require_run().forked(info, staged, **more)
+        if edits is None:
+            self.ask(EditsDiscarded(checkpoint_id=wanted))
+        return handle
+
     async def _set_hurry(self) -> None:
         self._hurry.set()
         self._moved.set()
 
-    def _require_handle(self) -> WorkflowRun:
-        if self.handle is None:
+    def _require_run(self) -> DrivenRun:
+        if self._run is None:
             msg = "The session was not opened."
             raise RuntimeError(msg)
-        return self.handle
+        return self._run
 
     async def _do(self, instruction: Instruction) -> Instruction | None:
         if isinstance(instruction, Rest):
-            self._hurry.clear()
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), instruction.delay_s)
-            return self.ask(Rested())
+            return await self._rest(instruction)
         if isinstance(instruction, StopRun):
             return await self._stop()
         if isinstance(instruction, Release):
-            await self._require_handle().cancel()
+            await self._require_run().handle.cancel()
             return None
         async with self._turn:
             if isinstance(instruction, TakeStep):
-                return await self._take_step()
+                return await self._take_step(instruction)
+            if isinstance(instruction, AskBreakpoints):
+                return await self._ask_breakpoints(instruction)
             return await self._go_back(instruction)
 
-    async def _take_step(self) -> Instruction | None:
-        handle = self._require_handle()
-        events, error = await self._watched_step(handle)
-        facts = await self._facts()
-        if error is not None and facts.status not in ("FAILED", "CANCELLED"):
-            self.error = error
-            return self.ask(StepFailed(error, facts))
-        report = StepReport(
-            handle.superstep if facts.status != "FAILED" else _number_of(events, handle.superstep),
-            events,
-            handle.status,
-            next((event.completion_info for event in events if event.completion_info is not None), None),
-            handle.pause_reason,
-            handle.pending_messages,
-        )
-        reached = self._has_reached(report)
-        self._on_event("step", report)
-        return self.ask(StepEnded(report, facts, reached))
+    async def _rest(self, instruction: Rest) -> Instruction | None:
+        self._hurry.clear()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), instruction.delay_s)
+        return self.ask(Rested(instruction.turn))
 
-    async def _watched_step(self, handle: WorkflowRun) -> tuple[list[WorkflowEvent[Any]], BaseException | None]:
-        """Take a superstep and tell of its events while it lasts.
+    async def _take_step(self, instruction: TakeStep) -> Instruction | None:
+        told = await self._require_run().step(instruction.until)
+        if isinstance(told, StepEnded):
+            self._on_event("step", told.report)
+        else:
+            self.error = told.error
+        return self.ask(told)
 
-        Returns:
-            Its events, and its error if it raised one.
-        """
-        seen = before = len(handle.events)
-        task = asyncio.ensure_future(handle.step())
-        try:
-            while not task.done():
-                await asyncio.wait((task,), timeout=_LOOK_S)
-                events = handle.events
-                self._tell_events(events[seen:])
-                seen = len(events)
-        except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.wait((task,))
-            self._tell_events(handle.events[seen:])
-            raise
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        return events[before:], error
+    async def _ask_breakpoints(self, instruction: AskBreakpoints) -> Instruction | None:
+        run = self._require_run()
+        reports = self.model.reports
+        hits = run.hits(instruction.breakpoints, reports[-1] if reports else None, await run.facts())
+        return self.ask(BreakpointsAsked(hits))
 
-    def _tell_events(self, events: list[WorkflowEvent[Any]]) -> None:
-        for event in events:
-            self.ask(EventSeen(event))
-            self._tell(event)
-
-    def _tell(self, event: WorkflowEvent[Any]) -> None:
+    def _told(self, event: WorkflowEvent[Any]) -> None:
+        self.ask(EventSeen(event))
         self._on_event("event", event)
         if event.type != "status":  # the stepper's own status is told under that name
             self._on_event(event.type, event)
 
-    def _has_reached(self, report: StepReport) -> bool | Exception:
-        if self.until is None:
-            return False
-        try:
-            return bool(self.until(report))
-        except Exception as error:  # noqa: BLE001 - user code; its error pauses the run and is shown
-            return error
-
     async def _go_back(self, instruction: Fork | Restore) -> Instruction | None:
-        handle = self._require_handle()
-        info = instruction.checkpoint
+        run = self._require_run()
+        told: Stimulus
         try:
             if isinstance(instruction, Fork):
-                self.handle = await handle.fork(info)
-                self._answered.clear()
+                branch = await run.branched(instruction.checkpoint, instruction.edits)
+                told = Forked(await branch.facts(), await branch.origin())
+                self._run = branch
             else:
-                await handle.restore_checkpoint(info)
-            self._base = info.iteration
-            facts = await self._facts(began=False)
+                told = Restored(await run.restore(instruction.checkpoint))
         except Exception as error:  # noqa: BLE001 - storages and executors' restore hooks are user code
             self.error = error
-            return self.ask(StepFailed(error, await self._facts()))
-        return self.ask(Forked(facts) if isinstance(instruction, Fork) else Restored(facts))
+            told = StepFailed(error, await run.facts())
+        instruction_next = self.ask(told)
+        if isinstance(instruction, Fork) and isinstance(told, Forked):
+            for edit in instruction.edits:
+                self._on_event("edit", edit)
+        return instruction_next
 
     async def _stop(self) -> Instruction | None:
-        handle = self._require_handle()
-        handle.stop()
+        self._require_run().handle.stop()
         async with self._turn:  # whoever drives has seen the end of its superstep
-            await handle.cancel()
-            superstep = handle.superstep if handle.events else self._base
-            facts = replace(await self._facts(), status="CANCELLED", superstep=superstep, planned=(), requests=())
+            facts = await self._require_run().cancel()
         return self.ask(Stopped(facts))
-
-    async def _facts_after_interrupt(self) -> RunFacts:
-        """The superstep in flight was given up; what was saved before it is where the run stands."""
-        handle = self._require_handle()
-        last = handle.last_checkpoint
-        if str(handle.status) != "CANCELLED" or last is None:
-            return await self._facts()
-        await handle.restore_checkpoint(last)
-        self._base = last.iteration
-        return await self._facts(began=False)
-
-    async def _facts(self, *, began: bool = True) -> RunFacts:
-        """What the handle tells between two supersteps.
-
-        Args:
-            began: `False` right after a return to a checkpoint, when nothing of the new line was executed yet.
-        """
-        handle = self._require_handle()
-        status = str(handle.status) if began else "STARTED"
-        fresh = status == "STARTED"
-        planned = [] if status in ("FAILED", "CANCELLED") else await handle.plan()
-        return RunFacts(
-            run_id=handle.run_id,
-            status=status,
-            superstep=self._base if fresh else handle.superstep,
-            checkpoints=tuple(handle.checkpoints),
-            requests=tuple(handle.pending_requests) if planned or not fresh or self._base is not None else (),
-            planned=tuple(planned),
-            error=handle.error,
-            pause_reason=handle.pause_reason,
-        )
-
-
-async def line_to(storage: CheckpointStorage, base: CheckpointInfo | str) -> list[CheckpointInfo]:
-    """The checkpoints that lead to one, oldest first, itself included; as far back as the storage knows them."""
-    checkpoint_id = base if isinstance(base, str) else base.checkpoint_id
-    last = CheckpointInfo.of(await storage.load(checkpoint_id))
-    if not isinstance(storage, SupportsCheckpointInfos):
-        return [last]
-    known = {info.checkpoint_id: info for info in await storage.list_infos(workflow_name=last.workflow_name)}
-    line = [last]
-    while (before := known.pop(line[0].previous_checkpoint_id or "", None)) is not None:
-        line.insert(0, before)
-    return line
-
-
-def _number_of(events: list[WorkflowEvent[Any]], last: int) -> int:
-    """The superstep that failed: the one that was begun, or the start executors'."""
-    begun = [event.iteration for event in events if event.type == "superstep_started" and event.iteration is not None]
-    return begun[-1] if begun else last

@@ -19,6 +19,7 @@ from agentbench.workflow.breakpoints import Breakpoints, Predicate
 from agentbench.workflow.checkpointing import committed_state
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflow.execution import ABSENT, Execution, RunInput, new_log
+from agentbench.workflow.listeners import Listener, Listeners
 from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage
 from agentbench.workflow.options import RunOptions
 from agentbench.workflow.report import PlannedDelivery, StepReport, planned
@@ -46,18 +47,15 @@ class WorkflowRun(Displayable):
     Attributes:
         run_id: written into the metadata of its checkpoints.
         workflow: the instance.
+        started_from: id of the checkpoint that it began at, of a fork that of the (edited) copy; None for fresh input.
         checkpoints: infos of this run's checkpoints, in order; after `restore_checkpoint` those that lead to it.
     """
 
-    def __init__(
-        self,
-        workflow: Workflow,
-        given: RunInput,
-        options: RunOptions,
-    ) -> None:
+    def __init__(self, workflow: Workflow, given: RunInput, options: RunOptions) -> None:
         ids = options.ids or runtime_defaults().ids
         self.run_id = ids.new_id("run")
         self.workflow = workflow
+        self.started_from = given.checkpoint_id
         self._options = options
         default = workflow.runner.context.storage
         self._storage = default if given.storage is None else given.storage
@@ -66,6 +64,7 @@ class WorkflowRun(Displayable):
         self._answers: dict[str, Any] = {}
         self._mark = 0
         self._breakpoints = Breakpoints()
+        self._listeners = Listeners()
         self._pause_asked = False
         self._pause_reason: PauseReason | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -78,13 +77,7 @@ class WorkflowRun(Displayable):
         """Begin the next round of this run."""
         self._given = given
         self._execution = Execution(
-            self.workflow,
-            given,
-            self._options,
-            log=self._log,
-            run_id=self.run_id,
-            streaming=True,
-            pausing=True,
+            self.workflow, given, self._options, log=self._log, run_id=self.run_id, streaming=True, pausing=True
         )
         self._steps = LiveSteps(self._execution)
 
@@ -183,7 +176,7 @@ class WorkflowRun(Displayable):
         """
         await self._prepare()
         while True:
-            events = await self._steps.next_events()
+            events = await self._next_events()
             for event in events or ():
                 yield event
             if events is None and not await self._goes_on():
@@ -200,14 +193,18 @@ class WorkflowRun(Displayable):
         """
         await self._prepare()
         if self._execution.ended:
-            msg = (
-                f"There is nothing to step: the run is {self.status}. "
-                "Send a message or an answer, or start another run."
-            )
+            what = f"There is nothing to step: the run is {self.status}."
+            msg = f"{what} Send a message or an answer, or start another run."
             raise WorkflowRunnerException(msg)
-        while await self._steps.next_events() is not None:
+        while await self._next_events() is not None:
             pass
         return await self._settle()
+
+    async def _next_events(self) -> list[WorkflowEvent[Any]] | None:
+        events = await self._steps.next_events()
+        if events and self._listeners:
+            self._listeners.tell(events)
+        return events
 
     async def result(self) -> WorkflowRunResult:
         """Go on until the run is idle, pauses or ends; the result of everything seen.
@@ -230,11 +227,8 @@ class WorkflowRun(Displayable):
         """
         if not self._execution.begun and self._given.starts_fresh:
             sources = (WORKFLOW_SOURCE,)
-            starts = self.workflow.start_executors
-            return [
-                PlannedDelivery(WORKFLOW_SOURCE, e.id, self._given.message, order, sources)
-                for order, e in enumerate(starts)
-            ]
+            starts = enumerate(self.workflow.start_executors)
+            return [PlannedDelivery(WORKFLOW_SOURCE, e.id, self._given.message, order, sources) for order, e in starts]
         if self._read_only or (self._execution.ended and not self._has_work):
             return []
         await self._execution.prepare()
@@ -341,6 +335,14 @@ class WorkflowRun(Displayable):
             TypeError: the predicate cannot be called.
         """
         return self._breakpoints.add(predicate)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener(events)` with the events of this run as they come, on the loop of whoever drives it.
+
+        Returns:
+            A function that ends it.
+        """
+        return self._listeners.add(listener)
 
     def pause(self) -> None:
         """Pause at the next boundary. From any thread."""

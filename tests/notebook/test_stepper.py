@@ -173,7 +173,7 @@ def test_a_run_in_a_cell_never_waits_for_a_person(panel: Stepper) -> None:
     assert [request.source_executor_id for request in panel.pending] == ["review"]
     with pytest.raises(StepperStateError) as refused:
         panel.step()
-    assert (refused.value.status, refused.value.allowed) == ("waiting", ("stop", "back"))
+    assert (refused.value.status, refused.value.allowed) == ("waiting", ("stop", "back", "fork", "show_again"))
 
 
 def test_an_answer_is_taken_up_by_the_next_superstep(panel: Stepper) -> None:

@@ -1,0 +1,272 @@
+"""Pure: where a stepper's run is to pause, and whether it does at a boundary between two supersteps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agentbench.notebook.escaping import esc
+from agentbench.workflow.boundary import PauseReason
+from agentbench.workflow.report import PlannedDelivery, StepReport
+
+__all__ = [
+    "Boundary",
+    "Breakpoint",
+    "BreakpointBoard",
+    "BreakpointKind",
+    "Hit",
+    "StatePredicate",
+    "Where",
+    "breakpoint_at",
+    "find_hits",
+    "pause_reason",
+]
+
+BreakpointKind = Literal["before", "after", "superstep", "message", "state", "failure", "request"]
+StatePredicate = Callable[[Mapping[str, Any]], object]
+Where = str | int | type | StatePredicate
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Breakpoint:
+    """Where a run pauses: always between two supersteps, never within one.
+
+    Attributes:
+        id: Its own, such as `bp-1`.
+        kind: Which sort it is.
+        where: The executor id, the number of the superstep, the name of the type or of the function; `None` for
+            failures and requests.
+        text: The same in words, such as `after review`.
+        once: Whether it is gone after it was reached.
+        when: A further condition: gets the shared state, and what it returns must be true too.
+        target: The type of message, or the function of the state.
+    """
+
+    id: str
+    kind: BreakpointKind
+    where: str | int | None
+    text: str
+    once: bool = False
+    when: StatePredicate | None = None
+    target: Any = field(default=None)
+
+    def __repr__(self) -> str:
+        return f"Breakpoint({self.id!r}, {self.text!r}{', once' if self.once else ''})"
+
+    def is_same_place(self, other: Breakpoint) -> bool:
+        """Whether both pause at the same place, whatever their further conditions."""
+        return (self.kind, self.where, self.target) == (other.kind, other.where, other.target)
+
+
+def breakpoint_at(
+    breakpoint_id: str,
+    where: Where,
+    *,
+    when: StatePredicate | None = None,
+    once: bool = False,
+    executors: Collection[str],
+) -> Breakpoint:
+    """Read what a person said about where to pause.
+
+    Args:
+        breakpoint_id: Its id.
+        where: An executor id or `before:ID`, `after:ID`; a number; a type of message; a function of the state;
+            `failure`; `request`. An executor that is called `failure` is `before:failure`.
+        when: A further condition.
+        once: Whether it is gone after it was reached.
+        executors: The ids that there are.
+
+    Raises:
+        ValueError: There is no such executor, or the number is negative.
+        TypeError: `where` or `when` is nothing of that sort.
+    """
+    condition: object = when
+    if condition is not None and not callable(condition):
+        msg = f"when={when!r} cannot be called. Expected a function of the shared state, or None."
+        raise TypeError(msg)
+    kind, place, text, target = _read(where, executors)
+    if when is not None:
+        text = f"{text} if {_name_of(when)}"
+    return Breakpoint(breakpoint_id, kind, place, text, once, when, target)
+
+
+_Place = tuple[BreakpointKind, "str | int | None", str, Any]
+
+
+def _read(where: object, executors: Collection[str]) -> _Place:
+    if isinstance(where, str):
+        return _read_text(where, executors)
+    if isinstance(where, int) and not isinstance(where, bool):
+        if where < 0:
+            msg = f"There is no superstep {where}. Expected the number of the superstep to pause before, from 0 on."
+            raise ValueError(msg)
+        return "superstep", where, f"superstep {where}", None
+    if isinstance(where, type):
+        return "message", where.__qualname__, f"a message {esc(where.__qualname__, into='line', limit=60)}", where
+    if callable(where):
+        name = _name_of(where)
+        return "state", name, f"the state is {name}" if name != _UNNAMED else _UNNAMED, where
+    msg = (
+        f"A run cannot pause at {where!r}. Expected an executor id, 'before:ID', 'after:ID', the number of a "
+        "superstep, a type of message, a function of the state, 'failure' or 'request'."
+    )
+    raise TypeError(msg)
+
+
+def _read_text(where: str, executors: Collection[str]) -> _Place:
+    if where == "failure":
+        return "failure", None, "a failure", None
+    if where == "request":
+        return "request", None, "a request", None
+    before, _, executor = where.partition(":")
+    if where in executors or before not in ("before", "after"):
+        before, executor = "before", where
+    if executor not in executors:
+        known = ", ".join(sorted(executors))
+        msg = (
+            f"There is no executor {executor!r} to pause at. Expected one of {known}, with or without 'before:' or "
+            "'after:'; or 'failure', or 'request'."
+        )
+        raise ValueError(msg)
+    name = esc(executor, into="line", limit=60)
+    return ("before", executor, name, None) if before == "before" else ("after", executor, f"after {name}", None)
+
+
+_UNNAMED = "a condition"
+
+
+def _name_of(function: object) -> str:
+    name = str(getattr(function, "__name__", type(function).__name__))
+    return _UNNAMED if name == "<lambda>" else esc(name, into="line", limit=60)
+
+
+# --- at a boundary ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """What is known between two supersteps.
+
+    Attributes:
+        report: Of the one that is over, `None` before the first.
+        upcoming: Number of the next one, `None` if none follows by itself.
+        plan: What it will deliver.
+        state: The shared state.
+    """
+
+    report: StepReport | None
+    upcoming: int | None
+    plan: Sequence[PlannedDelivery]
+    state: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A breakpoint that was reached; or whose condition raised `error`, which pauses too."""
+
+    breakpoint: Breakpoint
+    error: Exception | None = None
+
+
+def find_hits(breakpoints: Iterable[Breakpoint], at: Boundary) -> tuple[Hit, ...]:
+    """The breakpoints that are reached at a boundary, in the order in which they were set."""
+    found = (_hit(each, at) for each in breakpoints)
+    return tuple(hit for hit in found if hit is not None)
+
+
+def _hit(each: Breakpoint, at: Boundary) -> Hit | None:
+    try:
+        reached = _is_reached(each, at) and (each.when is None or each.when(at.state))
+        return Hit(each) if reached else None
+    except Exception as error:  # noqa: BLE001 - user code; its error pauses the run and is shown
+        return Hit(each, error)
+
+
+def pause_reason(hits: Sequence[Hit]) -> PauseReason | None:
+    """Why a run pauses, in words; `None` if it does not."""
+    if not hits:
+        return None
+    error = next((hit.error for hit in hits if hit.error is not None), None)
+    return PauseReason(f"breakpoint: {'; '.join(map(_told, hits))}", "breakpoint" if error is None else "error", error)
+
+
+def _told(hit: Hit) -> str:
+    if hit.error is None:
+        return hit.breakpoint.text
+    return esc(f"{hit.breakpoint.text} raised {type(hit.error).__name__}: {hit.error}", into="line", limit=300)
+
+
+def _is_reached(each: Breakpoint, at: Boundary) -> object:
+    if each.kind == "state":
+        return each.target(at.state)
+    if each.kind == "superstep":
+        return at.upcoming == each.where
+    if each.kind == "before":
+        return any(delivery.target == each.where for delivery in at.plan)
+    if each.kind == "message":
+        return any(_carries(delivery, each.target) for delivery in at.plan)
+    return at.report is not None and _has_seen(each, at.report)
+
+
+def _has_seen(each: Breakpoint, report: StepReport) -> bool:
+    if each.kind == "after":
+        return each.where in report.invoked
+    return bool(report.failures if each.kind == "failure" else report.requests)
+
+
+def _carries(delivery: PlannedDelivery, wanted: type) -> bool:
+    """Whether a delivery brings a message of a type; a fan-in brings a list of them."""
+    if isinstance(delivery.message, wanted):
+        return True
+    gathered = len(delivery.sources) > 1 and isinstance(delivery.message, list)
+    return gathered and any(isinstance(message, wanted) for message in delivery.message)
+
+
+# --- those of one stepper ---------------------------------------------------------------------------------------------
+
+
+class BreakpointBoard:
+    """The breakpoints of one stepper, and which of them paused it.
+
+    A breakpoint is asked once at each boundary, so that going on from it never stops at the same place again.
+
+    Attributes:
+        all: In the order in which they were set.
+        hit: The one that paused the run, `None` while it moves and after other pauses.
+    """
+
+    def __init__(self) -> None:
+        self.all: tuple[Breakpoint, ...] = ()
+        self.hit: Breakpoint | None = None
+        self._asked: set[str] = set()
+        self._made = 0
+
+    def new_id(self) -> str:
+        """An id that no breakpoint of this stepper had."""
+        self._made += 1
+        return f"bp-{self._made}"
+
+    def add(self, added: Breakpoint) -> None:
+        """It is there from now on, also for where the run stands."""
+        self.all = (*self.all, added)
+
+    def remove(self, ids: Collection[str]) -> None:
+        """These are gone."""
+        self.all = tuple(each for each in self.all if each.id not in ids)
+
+    @property
+    def unasked(self) -> tuple[Breakpoint, ...]:
+        """Those that were not asked about where the run stands now."""
+        return tuple(each for each in self.all if each.id not in self._asked)
+
+    def move_on(self, *, asked: bool) -> None:
+        """The run stands somewhere else; `asked` tells whether all were asked there, or are not to be."""
+        self.hit = None
+        self._asked = {each.id for each in self.all} if asked else set()
+
+    def take(self, hits: Sequence[Hit]) -> None:
+        """All were asked, and these were reached."""
+        self._asked.update(each.id for each in self.all)
+        self.hit = hits[0].breakpoint if hits else None
+        self.remove({hit.breakpoint.id for hit in hits if hit.breakpoint.once and hit.error is None})

@@ -1,0 +1,98 @@
+"""Pure: the checkpoints that lead to now, oldest first, and which one of them is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.notebook.activity import Moment
+
+__all__ = ["CheckpointLine", "Past"]
+
+
+@dataclass(slots=True)
+class Past:
+    """What is remembered of a checkpoint: the picture of its moment, and what it is called."""
+
+    info: CheckpointInfo
+    moment: Moment
+    label: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Name it once: the line of checkpoints is read at each drawing."""
+        said = {"answer": ", answered", "fork": ", forked", "update": ", edited"}.get(self.info.source, "")
+        self.label = f"superstep {self.info.iteration}{said}"
+
+
+class CheckpointLine:
+    """The line of one stepper; forks cut it and go on, so that it always leads to now.
+
+    Attributes:
+        past: Its checkpoints, oldest first.
+        viewing: Place of the one that is looked at, `None` for the present.
+    """
+
+    def __init__(self) -> None:
+        self.past: list[Past] = []
+        self.viewing: int | None = None
+        self._kept = 0  # checkpoints of earlier runs that the present one descends from
+
+    def begin(self, infos: Sequence[CheckpointInfo]) -> None:
+        """A run goes on from the last of these."""
+        self.past = [Past(info, dict.fromkeys(info.writers, "done")) for info in infos]
+        self._kept = len(self.past)
+
+    def branch(self, index: int, copy: CheckpointInfo | None) -> None:
+        """A new run goes on from the checkpoint at a place, or rather from the (edited) copy of it."""
+        origin = self.past[index]
+        self.past = self.past[: index + 1]
+        if copy is not None:
+            self.past.append(Past(copy, origin.moment))
+        self._kept = len(self.past)
+        self.look_at(None)
+
+    def learn(self, saved: Sequence[CheckpointInfo], moment: Moment) -> None:
+        """The present run has saved these so far; new ones get this picture."""
+        if saved and self._kept and saved[0] == self.past[self._kept - 1].info:
+            saved = saved[1:]  # it was put back to where it began
+        line = self.past[self._kept :]
+        # A superstep that takes up an answer saves twice: first what stood before it.
+        if line and line[-1].info not in saved[len(line) - 1 : len(line)]:
+            line = []  # it was put back to an earlier checkpoint
+        line += [Past(info, moment) for info in saved[len(line) :]]
+        self.past[self._kept :] = line
+
+    def picture(self, moment: Moment) -> None:
+        """This is the picture of the newest checkpoint of the present run."""
+        if len(self.past) > self._kept:
+            self.past[-1].moment = moment
+
+    @property
+    def shown(self) -> int | None:
+        """Place of the checkpoint that is shown, `None` before the first."""
+        if self.viewing is not None:
+            return self.viewing
+        return len(self.past) - 1 if self.past else None
+
+    @property
+    def shown_id(self) -> str | None:
+        """Id of the checkpoint that is shown, `None` before the first."""
+        return None if self.shown is None else self.past[self.shown].info.checkpoint_id
+
+    def look_at(self, index: int | None) -> None:
+        """Show a checkpoint; the last one is the present."""
+        self.viewing = None if index is None or index >= len(self.past) - 1 else index
+
+    def index_of(self, checkpoint_id: str) -> int:
+        """Place of a checkpoint.
+
+        Raises:
+            LookupError: If it is not on the line.
+        """
+        for index, past in enumerate(self.past):
+            if past.info.checkpoint_id == checkpoint_id:
+                return index
+        known = ", ".join(past.info.checkpoint_id for past in self.past) or "none yet"
+        msg = f"Checkpoint {checkpoint_id!r} is not on the line of this run. Its checkpoints are: {known}."
+        raise LookupError(msg)

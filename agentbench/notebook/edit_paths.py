@@ -1,0 +1,151 @@
+"""Pure: a place within a value: the way there, what is there and may be there, and the value with another one there."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, NamedTuple, get_type_hints
+
+from agentbench.notebook.escaping import esc
+
+__all__ = ["Place", "find_place", "replaced"]
+
+_NUMBER = re.compile(r"0|[1-9][0-9]*", re.ASCII)
+_NAMED = 12  # names in an error
+
+
+class Place(NamedTuple):
+    """A place in a value.
+
+    Attributes:
+        steps: Keys, positions and field names that lead there.
+        value: What is there.
+        declared: The type that the class around it declares for it; `None` where nothing is declared.
+    """
+
+    steps: tuple[Any, ...]
+    value: Any
+    declared: Any
+
+
+def find_place(root: Any, path: str) -> Place:
+    """Follow a path such as `draft.title` or `items.0`.
+
+    Keys that contain dots are found too, the longest that fits first. Numbers are positions in lists and tuples, and
+    keys of dicts that have such a number.
+
+    Raises:
+        LookupError: It leads nowhere; the text says where it ends and what is there.
+    """
+    steps: list[Any] = []
+    value, declared, rest = root, None, path
+    while rest:
+        step, rest = _next_step(value, rest, path)
+        declared = _declared(value, step)
+        value = _item(value, step)
+        steps.append(step)
+    if not steps:
+        msg = "the path is empty"
+        raise LookupError(msg)
+    return Place(tuple(steps), value, declared)
+
+
+def replaced(root: Any, steps: tuple[Any, ...], value: Any) -> Any:
+    """The value with another one at a place; nothing that exists is changed, all that is not on the way is shared."""
+    if not steps:
+        return value
+    first, *others = steps
+    return _with_item(root, first, replaced(_item(root, first), tuple(others), value))
+
+
+# --- one step ---------------------------------------------------------------------------------------------------------
+
+
+def _next_step(value: Any, rest: str, path: str) -> tuple[Any, str]:
+    """The next key and what is left of the path."""
+    known = _names_in(value)
+    for head, tail in _heads(rest):
+        if head in known:
+            return head, tail
+        if _NUMBER.fullmatch(head) and int(head) in known:
+            return int(head), tail
+    so_far = path[: len(path) - len(rest)].rstrip(".")
+    where = f"{so_far!r}, a {type(value).__name__}," if so_far else "the state"
+    missing = rest.partition(".")[0]
+    if not known:
+        msg = f"{where} holds nothing by the name {missing!r}. Expected a path to a value that is there"
+        raise LookupError(msg)
+    names = ", ".join(esc(name, into="line", limit=40) for name in list(known)[:_NAMED])
+    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    msg = f"{where} has no {missing!r}; it has {names}{more}"
+    raise LookupError(msg)
+
+
+def _heads(rest: str) -> Iterator[tuple[str, str]]:
+    """Each way to cut a path in two, the longest head first."""
+    parts = rest.split(".")
+    for count in range(len(parts), 0, -1):
+        yield ".".join(parts[:count]), ".".join(parts[count:])
+
+
+def _names_in(value: Any) -> Any:
+    """The steps that can be taken from a value."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return dict.fromkeys([*value._fields, *range(len(value))])
+    if isinstance(value, (list, tuple)):
+        return range(len(value))
+    return dict.fromkeys(_fields_of(value))
+
+
+def _fields_of(value: Any) -> list[str]:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [field.name for field in dataclasses.fields(value)]
+    return list(getattr(type(value), "model_fields", ()))
+
+
+def _item(value: Any, step: Any) -> Any:
+    if isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and isinstance(step, int)):
+        return value[step]
+    return getattr(value, step)
+
+
+def _with_item(value: Any, step: Any, item: Any) -> Any:
+    if isinstance(value, Mapping):
+        changed: Any = copy.copy(value)  # keeps the class of a dict, such as a defaultdict
+        changed[step] = item
+        return changed
+    if isinstance(value, list):
+        return [item if place == step else each for place, each in enumerate(value)]
+    if isinstance(value, tuple):
+        return _tuple_with(value, step, item)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        if all(field.init for field in dataclasses.fields(value)):
+            return dataclasses.replace(value, **{step: item})
+        changed = copy.copy(value)
+        object.__setattr__(changed, step, item)
+        return changed
+    return value.model_copy(update={step: item})
+
+
+def _tuple_with(value: Any, step: Any, item: Any) -> Any:
+    fields = getattr(value, "_fields", ())
+    place = step if isinstance(step, int) else fields.index(step)
+    items = [item if at == place else each for at, each in enumerate(value)]
+    return type(value)(*items) if fields else tuple(items)
+
+
+def _declared(value: Any, step: Any) -> Any:
+    """What a class says of its field; `None` where it says nothing that can be read."""
+    model_field = getattr(type(value), "model_fields", {}).get(step)
+    if model_field is not None:
+        return Annotated[model_field.annotation, model_field]
+    if not isinstance(step, str) or isinstance(value, Mapping):
+        return None
+    try:
+        return get_type_hints(type(value), include_extras=True).get(step)
+    except Exception:  # noqa: BLE001 - evaluating annotations runs user code; the present value's type serves as well
+        return None

@@ -1,0 +1,229 @@
+"""Pure: edits of what a checkpoint holds, checked when they are staged; a run gets them only by going on from there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentbench._copying import isolate
+from agentbench._display import Displayable, drawn_by
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.difference.changes import CheckpointChange
+from agentbench.exceptions import InvalidEdit, UnstorableValueError
+from agentbench.notebook.edit_paths import Place, find_place, replaced
+from agentbench.workflow.message import WorkflowMessage
+
+__all__ = ["Edit", "EditDesk", "StagedEdits", "Updates", "checked_edit", "updates_of"]
+
+_MESSAGE = re.compile(r"messages\[(0|[1-9][0-9]*)\](?:\.(.+))?", re.ASCII | re.DOTALL)
+
+
+@drawn_by("agentbench.notebook.edit_view:edit_bundle")
+@dataclass(frozen=True, slots=True, repr=False)
+class Edit(Displayable):
+    """One value to be changed. `str()` is a line such as `~ draft.title: 'Cats' -> 'Dogs'`, secrets masked.
+
+    Attributes:
+        path: Where: `score`, `draft.title`, `items.0` in the shared state; `messages[0]`, `messages[0].title` among
+            the messages that wait.
+        before: What the checkpoint holds there.
+        after: What is to be there.
+    """
+
+    path: str
+    before: Any
+    after: Any
+    steps: tuple[Any, ...] = field(default=(), compare=False)
+
+    @property
+    def change(self) -> CheckpointChange:
+        """The same as one line of a diff."""
+        return CheckpointChange(self.path, "changed", self.before, self.after, self.steps)
+
+    def __str__(self) -> str:
+        return str(self.change)
+
+    def __repr__(self) -> str:
+        return f"Edit({str(self.change)[2:]})"
+
+
+@drawn_by("agentbench.notebook.edit_view:edits_bundle")
+class StagedEdits(list[Edit], Displayable):
+    """Edits in the order in which they are applied; shows itself as a diff."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "no edits are staged"
+
+    def __repr__(self) -> str:
+        return f"StagedEdits({', '.join(str(edit)[2:] for edit in self)})"
+
+
+class EditDesk:
+    """The staged edits of one stepper, by the checkpoint that they are edits of."""
+
+    def __init__(self) -> None:
+        self._staged: dict[str, dict[str, Edit]] = {}
+
+    def of(self, checkpoint_id: str | None) -> tuple[Edit, ...]:
+        """Those of a checkpoint, in the order in which they are applied."""
+        return tuple(self._staged.get(checkpoint_id or "", {}).values())
+
+    def stage(self, checkpoint_id: str, edit: Edit) -> None:
+        """Add one, in place of one of the same path."""
+        staged = self._staged.setdefault(checkpoint_id, {})
+        staged.pop(edit.path, None)
+        staged[edit.path] = edit
+
+    def discard(self, checkpoint_id: str | None, path: str | None = None) -> None:
+        """Drop those of a checkpoint, or the one of a path."""
+        if path is None:
+            self._staged.pop(checkpoint_id or "", None)
+        else:
+            self._staged.get(checkpoint_id or "", {}).pop(path, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """What a fork is given: whole values of the shared state, and the whole queue of messages where one was edited."""
+
+    state: dict[str, Any]
+    messages: dict[str, list[WorkflowMessage]] | None
+
+
+def checked_edit(checkpoint: WorkflowCheckpoint, path: str, value: Any, staged: Iterable[Edit] = ()) -> Edit:
+    """Make an edit of a checkpoint.
+
+    A value must fit the type that its dataclass or model declares for it, else that of the present value; texts of
+    numbers and the like are read as pydantic reads them. It must be one that can be stored.
+
+    Args:
+        checkpoint: What is edited; it is not changed.
+        path: Where.
+        value: What is to be there.
+        staged: Edits that are applied before this one.
+
+    Raises:
+        InvalidEdit: The path leads nowhere, or the value does not fit.
+    """
+    root = _after(checkpoint, [edit for edit in staged if edit.path != path])
+    try:
+        place = _find(root, path)
+    except LookupError as error:
+        raise InvalidEdit(path, str(error.args[0])) from None
+    after = _fitting(path, value, place)
+    _require_storable(path, after, place.value)
+    return Edit(path, place.value, isolate(after), place.steps)
+
+
+def updates_of(checkpoint: WorkflowCheckpoint, edits: Sequence[Edit]) -> Updates:
+    """What edits make of a checkpoint, by whole keys of the state."""
+    root = _after(checkpoint, edits)
+    keys = dict.fromkeys(edit.steps[1] for edit in edits if edit.steps[0] == _STATE)
+    queue: dict[str, list[WorkflowMessage]] | None = None
+    if any(edit.steps[0] == _MESSAGES for edit in edits):
+        queue = {}
+        for message in root[_MESSAGES]:
+            queue.setdefault(message.source_id, []).append(message)
+    return Updates({key: root[_STATE][key] for key in keys}, queue)
+
+
+# --- where it goes ----------------------------------------------------------------------------------------------------
+
+# A checkpoint is edited as one value of two parts.
+_STATE, _MESSAGES = "state", "messages"
+
+
+def _after(checkpoint: WorkflowCheckpoint, edits: Iterable[Edit]) -> dict[str, Any]:
+    root = {
+        _STATE: {key: value for key, value in checkpoint.state.items() if not key.startswith("_")},
+        _MESSAGES: [message for queued in checkpoint.messages.values() for message in queued],
+    }
+    for edit in edits:
+        root = replaced(root, edit.steps, edit.after)
+    return root
+
+
+def _find(root: Mapping[str, Any], path: str) -> Place:
+    given: object = path
+    if not isinstance(given, str):
+        msg = f"a path is text, such as 'draft.title', not a {type(given).__name__}"
+        raise LookupError(msg)
+    of_message = _MESSAGE.fullmatch(path)
+    if of_message is None:
+        place = find_place(root[_STATE], path)
+        return place._replace(steps=(_STATE, *place.steps))
+    number, rest = int(of_message[1]), of_message[2]
+    waiting = root[_MESSAGES]
+    if number >= len(waiting):
+        known = f"messages[0] to messages[{len(waiting) - 1}]" if waiting else "no message"
+        msg = f"there is no such message; {known} waits here"
+        raise LookupError(msg)
+    data, to_data = waiting[number].data, (_MESSAGES, number, "data")
+    if rest is None:
+        return Place(to_data, data, None)
+    place = find_place(data, rest)
+    return place._replace(steps=(*to_data, *place.steps))
+
+
+# --- what may be there ------------------------------------------------------------------------------------------------
+
+
+def _fitting(path: str, value: Any, place: Place) -> Any:
+    wanted = place.declared if place.declared is not None else type(place.value)
+    if wanted is type(None):
+        return value
+    from pydantic import PydanticUserError, TypeAdapter, ValidationError
+
+    try:
+        adapter = TypeAdapter(wanted)
+    except PydanticUserError as error:
+        if isinstance(value, type(place.value)):
+            return value
+        problem = f"it is a {type(value).__name__}, expected a {type(place.value).__name__}"
+        raise InvalidEdit(path, problem) from error
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        problems = "; ".join(_told(each) for each in error.errors(include_url=False, include_context=False))
+        raise InvalidEdit(path, problems) from None  # pydantic's text would repeat the value, which may be a secret
+
+
+def _told(problem: Any) -> str:
+    where = ".".join(map(str, problem["loc"]))
+    return f"{where}: {problem['msg']}" if where else str(problem["msg"])
+
+
+def _require_storable(path: str, value: Any, before: Any) -> None:
+    from agentbench.serialization.json_text import to_json
+
+    try:
+        to_json(value)
+    except UnstorableValueError as error:
+        if _is_storable_as_it_is(value, before):
+            return
+        raise InvalidEdit(path, str(error)) from error
+
+
+def _is_storable_as_it_is(value: Any, before: Any) -> bool:
+    """A storage that kept such a value before keeps this one too."""
+    from agentbench.serialization.json_text import to_json
+
+    if type(value) is not type(before) or not _can_be_copied(value):
+        return False
+    try:
+        to_json(before)
+    except UnstorableValueError:
+        return True
+    return False
+
+
+def _can_be_copied(value: Any) -> bool:
+    try:
+        isolate(value)
+    except Exception:  # noqa: BLE001 - copying runs foreign methods, which raise anything
+        return False
+    return True
