@@ -1,4 +1,4 @@
-"""`%agentbench`: a thin line magic over functions that can be called as well."""
+"""`%agentbench`, `%%executor` and `%%workflow`: thin magics over functions that can be called as well."""
 
 from __future__ import annotations
 
@@ -11,21 +11,57 @@ from agentbench.notebook import settings
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-__all__ = ["COMMANDS", "agentbench_magic", "load_ipython_extension", "unload_ipython_extension"]
+    from agentbench.notebook.executor_cells import Definition
+    from agentbench.workflow.workflow import Workflow
 
-_NAME = "agentbench"
+__all__ = [
+    "COMMANDS",
+    "agentbench_magic",
+    "completions",
+    "executor_magic",
+    "load_ipython_extension",
+    "unload_ipython_extension",
+    "workflow_magic",
+]
+
 _USAGE = """\
 %agentbench doctor             what is installed and chosen
 %agentbench draw NAME          draw the workflow in this variable
 %agentbench step NAME [N]      take N supersteps (1) with the stepper in this variable
-%agentbench set KEY=VALUE ...  change settings, as configure() does"""
+%agentbench set KEY=VALUE ...  change settings, as configure() does
+%%executor [id= in= out=]      make an executor of the function in this cell
+%%workflow NAME                make a workflow of the text in this cell, such as: load -> check -> report"""
+
+_EXECUTOR_USAGE = """\
+%%executor [id=NAME] [in=TYPE] [out=TYPE]
+    make an executor of the one function in this cell: async def name(message, ctx)
+
+Types that are not given are those of the annotations. A function of one parameter sends what it returns. To define an
+executor anew replaces it; the cell tells which variables run the older code from then on.
+
+As a function: define_executor()."""
+
+_WORKFLOW_USAGE = """\
+%%workflow NAME
+    make a workflow of the text in this cell, and put it into this variable
+
+    load -> check -> report                    one after the other
+    check -> repair if has_gaps                what the condition lets through
+    check -> repair if has_gaps else report    to the first whose condition holds, or else to the last
+    load => left, right                        each message to all of them
+    left, right => join                        from all of them
+    # a comment
+
+Names are variables of this notebook: executors and conditions. NAME.to_python() gives the code that builds the same.
+
+As a function: define_workflow()."""
 
 # What `observe` was before the extension was loaded.
 _before: list[bool] = []
 
 
 def load_ipython_extension(ip: InteractiveShell) -> None:
-    """Add `%agentbench`, and let runs of this notebook be observed: that is what its views are made of.
+    """Add the magics, and let runs of this notebook be observed: that is what its views are made of.
 
     Nothing is displayed and nothing is patched. Loading twice is loading once.
     """
@@ -33,23 +69,41 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
         _before.append(runtime_defaults().observe)
         set_runtime_defaults(observe=True)
 
-    def magic(line: str) -> Any:
+    def agentbench(line: str) -> Any:
         return agentbench_magic(line, ip.user_ns)
 
-    magic.__doc__ = _USAGE
+    def executor(line: str, cell: str) -> Any:
+        return executor_magic(line, cell, ip.user_ns)
+
+    def workflow(line: str, cell: str) -> Any:
+        return workflow_magic(line, cell, ip.user_ns)
+
     register: Any = ip.register_magic_function
-    register(magic, magic_kind="line", magic_name=_NAME)
+    for magic, kind, usage in (
+        (agentbench, "line", _USAGE),
+        (executor, "cell", _EXECUTOR_USAGE),
+        (workflow, "cell", _WORKFLOW_USAGE),
+    ):
+        magic.__doc__ = usage
+        register(magic, magic_kind=kind, magic_name=magic.__name__)
+    ip.set_hook("complete_command", lambda _, event: completions(event.line, ip.user_ns), str_key="%agentbench")
 
 
 def unload_ipython_extension(ip: InteractiveShell) -> None:
-    """Take away what `load_ipython_extension` added."""
-    ip.magics_manager.magics["line"].pop(_NAME, None)
+    """Take away what `load_ipython_extension` added. What its cells have made stays in its variables."""
+    magics = ip.magics_manager.magics
+    for kind, name in (("line", "agentbench"), ("cell", "executor"), ("cell", "workflow")):
+        magics[kind].pop(name, None)
+    ip.strdispatchers["complete_command"].strs.pop("%agentbench", None)
     if _before:
         set_runtime_defaults(observe=_before.pop())
 
 
+# --- %agentbench ------------------------------------------------------------------------------------------------------
+
+
 def agentbench_magic(line: str, namespace: dict[str, Any]) -> Any:
-    """Do what a line says.
+    """Do what a line says; an empty one asks what can be said.
 
     Args:
         line: The text after `%agentbench`.
@@ -63,10 +117,12 @@ def agentbench_magic(line: str, namespace: dict[str, Any]) -> Any:
         NameError: There is no such variable.
     """
     words = shlex.split(line)
-    command = COMMANDS.get(words[0]) if words else None
+    if not words:
+        print(_USAGE)  # noqa: T201 - a command prints
+        return None
+    command = COMMANDS.get(words[0])
     if command is None:
-        what = f"There is no command {words[0]!r}." if words else "A command is missing."
-        msg = f"{what} There are:\n{_USAGE}"
+        msg = f"There is no command {words[0]!r}. There are:\n{_USAGE}"
         raise ValueError(msg)
     return command(words[1:], namespace)
 
@@ -88,12 +144,16 @@ def _draw(words: list[str], namespace: dict[str, Any]) -> Any:
 def _step(words: list[str], namespace: dict[str, Any]) -> None:
     from agentbench.notebook.step_log import lines_of_report
     from agentbench.notebook.stepper import Stepper
+    from agentbench.notebook.workbench import older_code
 
     _require(len(words) == 1 or (len(words) == 2 and words[1].isdecimal()), "step", "a variable and maybe a number")
     found = _variable(words[0], namespace)
     if not isinstance(found, Stepper):
         msg = f"{words[0]} is a {type(found).__name__}, not a stepper. Make one: {words[0]} = stepper(workflow, input)"
         raise TypeError(msg)
+    older = older_code(found)
+    if older:
+        print(f"older code: {', '.join(older)}")  # noqa: T201 - a command prints
     before = len(found.reports)
     found.step(int(words[1]) if len(words) == 2 else 1)
     for report in found.reports[before:]:
@@ -107,6 +167,94 @@ def _set(words: list[str], namespace: dict[str, Any]) -> None:
 
 
 COMMANDS = {"doctor": _doctor, "draw": _draw, "step": _step, "set": _set}
+
+
+def completions(line: str, namespace: dict[str, Any]) -> list[str]:
+    """What may come next in a line that begins with `%agentbench`: commands, settings, or variables that fit.
+
+    Args:
+        line: The text up to the cursor, `%agentbench` included.
+        namespace: The variables of the notebook.
+    """
+    words = line.split()[1:]
+    if line.endswith((" ", "\t")):
+        words.append("")
+    if len(words) <= 1:
+        return list(COMMANDS)
+    if words[0] == "set":
+        key, sign, _ = words[-1].partition("=")
+        return settings.choices_of(key) if sign else [f"{name}=" for name in settings.names()]
+    fits = {"draw": _is_drawable, "step": _is_stepper}.get(words[0])
+    if fits is None or len(words) > 2:
+        return []
+    return [name for name, value in list(namespace.items()) if not name.startswith("_") and fits(value)]
+
+
+def _is_drawable(value: object) -> bool:
+    from agentbench.workflow.builder import WorkflowBuilder
+    from agentbench.workflow.run import WorkflowRun
+    from agentbench.workflow.workflow import Workflow
+
+    return isinstance(value, (Workflow, WorkflowBuilder, WorkflowRun))
+
+
+def _is_stepper(value: object) -> bool:
+    from agentbench.notebook.stepper import Stepper
+
+    return isinstance(value, Stepper)
+
+
+# --- %%executor and %%workflow ----------------------------------------------------------------------------------------
+
+
+def executor_magic(line: str, cell: str, namespace: dict[str, Any]) -> Definition:
+    """Make an executor of the function in a cell.
+
+    Args:
+        line: The text after `%%executor`: `id=`, `in=` and `out=`, each once or not at all.
+        cell: The code below it.
+        namespace: The variables of the notebook.
+
+    Returns:
+        What was defined; shows its ports.
+
+    Raises:
+        ValueError: The line says something else.
+        Exception: Whatever `define_executor` raises.
+    """
+    from agentbench.notebook.executor_cells import define_executor
+
+    given: dict[str, str] = {}
+    for word in shlex.split(line):
+        key, sign, value = word.partition("=")
+        if key not in ("id", "in", "out") or not sign or not value or key in given:
+            msg = f"%%executor does not take {word!r}. Expected:\n{_EXECUTOR_USAGE}"
+            raise ValueError(msg)
+        given[key] = value
+    return define_executor(cell, namespace, id=given.get("id"), input=given.get("in"), output=given.get("out"))
+
+
+def workflow_magic(line: str, cell: str, namespace: dict[str, Any]) -> Workflow:
+    """Make a workflow of the text in a cell, and put it into a variable.
+
+    Args:
+        line: The text after `%%workflow`: the name of the variable.
+        cell: The text below it.
+        namespace: The variables of the notebook.
+
+    Raises:
+        ValueError: The line is no name.
+        Exception: Whatever `define_workflow` raises; the variable stays as it was.
+    """
+    from agentbench.notebook.workflow_cells import define_workflow
+
+    name = line.strip()
+    if not name.isidentifier():
+        msg = f"%%workflow takes the name of one variable; got {name!r}. Expected:\n{_WORKFLOW_USAGE}"
+        raise ValueError(msg)
+    workflow = define_workflow(cell, namespace, name=name)
+    namespace[name] = workflow
+    return workflow
 
 
 def _require(condition: bool, command: str, expected: str) -> None:

@@ -1,6 +1,12 @@
-"""How this process shows things: one immutable value, replaced by `configure`."""
+"""How this process shows things: one immutable value, replaced by `configure`.
+
+What nobody configured is taken from the environment: AGENTBENCH_THEME=dark stands for `configure(theme="dark")`, and so
+for each setting that text can say. (The renderer's variable is read when a picture is drawn.)
+"""
 
 import difflib
+import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
@@ -9,7 +15,17 @@ from agentbench._bridge import choose_engine_loop
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock, set_runtime_defaults
 from agentbench.notebook.usage_prices import Price, read_prices
 
-__all__ = ["RendererName", "Settings", "Theme", "configure", "current", "parse_setting"]
+__all__ = [
+    "RendererName",
+    "Settings",
+    "Theme",
+    "choices_of",
+    "configure",
+    "current",
+    "from_environment",
+    "names",
+    "parse_setting",
+]
 
 RendererName = Literal["pure", "dot", "builtin", "wasm"]
 Theme = Literal["auto", "light", "dark"]
@@ -49,8 +65,25 @@ class Settings:
     render_timeout_s: float = 10.0
     prices: Mapping[str, Price] = field(default_factory=dict, hash=False)
 
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The settings that are not what they are by default."""
+        return {name: value for name, value in vars(self).items() if value != getattr(_DEFAULTS, name)}
 
-_current = Settings()
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in self.changed.items())})"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        from agentbench.notebook.markup import Page, Table
+
+        rows = [
+            (name, "auto" if value is None else repr(value).strip("'"), "changed" if name in self.changed else "")
+            for name, value in vars(self).items()
+        ]
+        return Page("Settings", tables=[Table("configure()", ("setting", "value", ""), rows)]).bundle()
+
+
+_DEFAULTS = Settings()
 
 
 def current() -> Settings:
@@ -79,6 +112,39 @@ def configure(**settings: Any) -> Settings:
     _apply(checked)
     _current = replace(_current, **checked)
     return _current
+
+
+def names() -> list[str]:
+    """The settings there are."""
+    return list(vars(_DEFAULTS))
+
+
+def choices_of(name: str) -> list[str]:
+    """The values of a setting, as text; empty if there is no such setting or too many values to list."""
+    if name in _CHOICES:
+        return ["auto", *_CHOICES[name]] if name == "renderer" else list(_CHOICES[name])
+    return ["True", "False"] if isinstance(getattr(_DEFAULTS, name, None), bool) else []
+
+
+def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Read settings from environment variables.
+
+    Returns:
+        The settings, and by the names of their variables what is wrong with the others. Values of variables are not
+        told.
+    """
+    found: dict[str, Any] = {}
+    wrong: dict[str, str] = {}
+    for name in names():
+        variable = f"AGENTBENCH_{name.upper()}"
+        if name in ("renderer", "prices") or not variables.get(variable):
+            continue
+        try:
+            found[name] = _checked(name, parse_setting(name, variables[variable]))
+        except ValueError:
+            choices = choices_of(name)
+            wrong[variable] = f"Expected {' or '.join(choices) if choices else 'a positive number of seconds'}."
+    return found, wrong
 
 
 def parse_setting(name: str, text: str) -> Any:
@@ -142,3 +208,18 @@ def _checked(name: str, value: Any) -> Any:
 
 def _refused(name: str, value: object, expected: str) -> ValueError:
     return ValueError(f"{name}={value!r} is not possible. Expected {expected}. Nothing was changed.")
+
+
+def _begin() -> Settings:
+    found, wrong = from_environment(os.environ)
+    for variable, problem in wrong.items():
+        warnings.warn(f"The environment variable {variable} was ignored. {problem}", RuntimeWarning, stacklevel=2)
+    try:
+        _apply(found)
+    except RuntimeError as error:  # the engine runs already, with another loop
+        found.pop("loop")
+        warnings.warn(f"The environment variable AGENTBENCH_LOOP was ignored. {error}", RuntimeWarning, stacklevel=2)
+    return Settings(**found)
+
+
+_current = _begin()

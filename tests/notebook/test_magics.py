@@ -1,16 +1,20 @@
-"""`%agentbench`, in a real IPython shell without a kernel."""
+"""The magics, in a real IPython shell without a kernel."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from agentbench import _clock
+from agentbench.exceptions import WorkflowTextError
 from agentbench.notebook import magics, settings
-from agentbench.notebook.magics import agentbench_magic
+from agentbench.notebook.magics import agentbench_magic, completions, executor_magic, workflow_magic
 from agentbench.notebook.stepper import stepper
+from agentbench.notebook.workbench import workbench
 from agentbench.workflow.builder import WorkflowBuilder
 from agentbench.workflow.context import WorkflowContext
 from agentbench.workflow.executor import Executor
@@ -48,15 +52,44 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Any]:
     yield made
     made.run_line_magic("unload_ext", "agentbench")
     made.restore_sys_module_state()
+    workbench().clear()
 
 
-def test_loading_adds_the_magic_and_unloading_takes_all_away(shell: Any) -> None:
-    assert "agentbench" in shell.magics_manager.magics["line"]
+def test_loading_adds_the_magics_and_unloading_takes_all_away(shell: Any) -> None:
+    known, hooks = shell.magics_manager.magics, shell.strdispatchers["complete_command"].strs
+    assert "agentbench" in known["line"]
+    assert {"executor", "workflow"} <= known["cell"].keys()
+    assert "%agentbench" in hooks
     assert _clock.runtime_defaults().observe
     magics.load_ipython_extension(shell)
     magics.unload_ipython_extension(shell)
-    assert "agentbench" not in shell.magics_manager.magics["line"]
+    assert "agentbench" not in known["line"]
+    assert not {"executor", "workflow"} & known["cell"].keys()
+    assert "%agentbench" not in hooks
     assert not _clock.runtime_defaults().observe
+    magics.unload_ipython_extension(shell)
+
+
+def test_loading_displays_and_patches_nothing(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    task, hook = asyncio.Task, sys.displayhook
+    magics.load_ipython_extension(shell)
+    assert capsys.readouterr() == ("", "")
+    assert (asyncio.Task, sys.displayhook) == (task, hook)
+
+
+def test_alone_it_lists_what_there_is(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.run_line_magic("agentbench", "") is None
+    told = capsys.readouterr().out
+    for each in ("doctor", "draw NAME", "step NAME [N]", "set KEY=VALUE", "%%executor", "%%workflow NAME"):
+        assert each in told
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "word"),
+    [("agentbench", "line", "doctor"), ("executor", "cell", "id="), ("workflow", "cell", "=>")],
+)
+def test_each_magic_explains_itself(shell: Any, name: str, kind: str, word: str) -> None:
+    assert word in shell.find_magic(name, kind).__doc__
 
 
 def test_doctor_prints_its_table(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,7 +118,7 @@ def test_set_changes_settings_as_configure_does() -> None:
     assert (settings.current().theme, settings.current().deterministic) == ("dark", True)
 
 
-@pytest.mark.parametrize("line", ["", "dance", "doctor now", "draw", "step", "step a b", "set", "set theme"])
+@pytest.mark.parametrize("line", ["dance", "doctor now", "draw", "step", "step a b", "set", "set theme"])
 def test_a_line_that_says_nothing_known_is_answered_with_what_is(line: str) -> None:
     with pytest.raises(ValueError, match=r"%agentbench step NAME \[N\]"):
         agentbench_magic(line, {"a": 1})
@@ -96,3 +129,83 @@ def test_a_variable_that_is_not_there_or_no_stepper_is_named() -> None:
         agentbench_magic("draw wf", {})
     with pytest.raises(TypeError, match="a is a int, not a stepper"):
         agentbench_magic("step a", {"a": 1})
+
+
+# ---- completion ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("%agentbench ", ["doctor", "draw", "step", "set"]),
+        ("%agentbench d", ["doctor", "draw", "step", "set"]),
+        ("%agentbench draw ", ["wf"]),
+        ("%agentbench step ", ["panel"]),
+        ("%agentbench step panel ", []),
+        ("%agentbench doctor ", []),
+        ("%agentbench set theme=", ["auto", "light", "dark"]),
+        ("%agentbench set deterministic=", ["True", "False"]),
+    ],
+)
+def test_what_may_come_next_is_offered(line: str, expected: list[str]) -> None:
+    workflow = flow()
+    namespace = {"wf": workflow, "panel": stepper(flow(), "x"), "_hidden": workflow, "number": 1}
+    assert completions(line, namespace) == expected
+
+
+def test_the_names_of_settings_are_offered(shell: Any) -> None:
+    assert "theme=" in completions("%agentbench set th", {})
+    from IPython.core.completer import provisionalcompleter
+
+    with provisionalcompleter():
+        assert [each.text for each in shell.Completer.completions("%agentbench do", 14)] == ["doctor"]
+
+
+# ---- cells -----------------------------------------------------------------------------------------------------------
+
+
+def test_cells_make_executors_and_a_workflow_that_runs(shell: Any) -> None:
+    shell.user_ns["WorkflowContext"] = WorkflowContext
+    shell.run_cell_magic("executor", "", "async def upper(text: str) -> str:\n    return text.upper()\n")
+    defined = shell.run_cell_magic(
+        "executor",
+        "id=say",
+        "async def tell(text: str, ctx: WorkflowContext[str, str]):\n    await ctx.yield_output(text)",
+    )
+    assert str(defined) == "say: takes str, sends str, yields str, variable tell"
+    made = shell.run_cell_magic("workflow", "shout", "upper -> tell  # loud\n")
+    assert made is shell.user_ns["shout"]
+    assert asyncio.run(made.run("hello")).get_outputs() == ["HELLO"]
+    assert ".connect(upper, tell)" in made.to_python()
+
+
+def test_a_mistake_in_the_text_leaves_the_variable_as_it_was() -> None:
+    namespace: dict[str, Any] = {"wf": "before"}
+    with pytest.raises(WorkflowTextError, match=r"line 2, column 6: there is no executor 'b'"):
+        workflow_magic("wf", "# one\na -> b", {**namespace, "a": Upper(id="a")})
+    assert namespace == {"wf": "before"}
+
+
+@pytest.mark.parametrize("line", ["", "two words", "1st", "a-b"])
+def test_a_workflow_needs_the_name_of_a_variable(line: str) -> None:
+    with pytest.raises(ValueError, match="takes the name of one variable"):
+        workflow_magic(line, "a", {"a": Upper(id="a")})
+
+
+@pytest.mark.parametrize("line", ["shout", "name=x", "id=", "id=a id=b", "=x"])
+def test_an_executor_takes_id_in_and_out_only(line: str) -> None:
+    with pytest.raises(ValueError, match=r"%%executor does not take"):
+        executor_magic(line, "async def f(text: str) -> str: ...", {})
+
+
+def test_types_can_be_given_in_the_line() -> None:
+    defined = executor_magic('id=up in="str | None" out=list[str]', "async def f(text, ctx): ...", {})
+    assert str(defined).startswith("up: takes str | None, sends list[str], yields nothing")
+
+
+def test_a_step_says_when_the_code_is_older(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell_magic("executor", "", "async def only(text: str) -> str:\n    return text\n")
+    shell.user_ns["panel"] = stepper(shell.run_cell_magic("workflow", "wf", "only"), "x")
+    shell.run_cell_magic("executor", "", "async def only(text: str) -> str:\n    return text * 2\n")
+    shell.run_line_magic("agentbench", "step panel")
+    assert capsys.readouterr().out.splitlines() == ["older code: only", "superstep 0: only got 1 message"]

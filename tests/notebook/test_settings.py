@@ -1,9 +1,13 @@
+import os
+import subprocess
+import sys
+
 import pytest
 
 from agentbench import _bridge, _clock
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock
 from agentbench.notebook import settings
-from agentbench.notebook.settings import Settings, configure, parse_setting
+from agentbench.notebook.settings import Settings, choices_of, configure, from_environment, names, parse_setting
 
 
 def test_settings_change_one_by_one_and_the_rest_stays():
@@ -71,3 +75,87 @@ def test_values_are_read_from_text(name: str, text: str, value: object):
 def test_text_that_says_no_value_is_refused(name: str, text: str):
     with pytest.raises(ValueError, match=name):
         parse_setting(name, text)
+
+
+def test_only_what_was_changed_is_in_the_short_form_and_everything_in_the_view():
+    settings = configure(theme="dark", static_png=True)
+    assert repr(settings) == "Settings(theme='dark', static_png=True)"
+    assert repr(Settings()) == "Settings()"
+    shown = settings._repr_mimebundle_()
+    lines = {line.split()[0]: line.split()[1:] for line in shown["text/plain"].splitlines()[2:]}
+    assert list(lines) == names()
+    assert lines["theme"] == ["dark", "changed"]
+    assert lines["renderer"] == ["auto"]
+    assert "dark" in shown["text/html"]
+
+
+def test_the_environment_gives_what_nobody_configured():
+    found, wrong = from_environment(
+        {
+            "AGENTBENCH_THEME": "dark",
+            "AGENTBENCH_DETERMINISTIC": "1",
+            "AGENTBENCH_RENDER_TIMEOUT_S": "2.5",
+            "AGENTBENCH_STATIC_PNG": "",
+            "AGENTBENCH_RENDERER": "dot",
+            "THEME": "light",
+        }
+    )
+    assert found == {"theme": "dark", "deterministic": True, "render_timeout_s": 2.5}
+    assert wrong == {}
+
+
+def test_a_wrong_variable_is_named_without_its_value():
+    found, wrong = from_environment({"AGENTBENCH_THEME": "sk-secret", "AGENTBENCH_RENDER_TIMEOUT_S": "-1"})
+    assert found == {}
+    assert wrong == {
+        "AGENTBENCH_THEME": "Expected auto or light or dark.",
+        "AGENTBENCH_RENDER_TIMEOUT_S": "Expected a positive number of seconds.",
+    }
+
+
+def test_a_fresh_process_begins_with_what_the_environment_says():
+    script = (
+        "import warnings; warnings.simplefilter('always')\n"
+        "from agentbench.notebook import configure\n"
+        "from agentbench._clock import runtime_defaults\n"
+        "print(configure(), type(runtime_defaults().ids).__name__)"
+    )
+    variables = {"AGENTBENCH_DETERMINISTIC": "yes", "AGENTBENCH_THEME": "pink"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.strip() == "Settings(deterministic=True) CountingIds"
+    assert "AGENTBENCH_THEME was ignored. Expected auto or light or dark." in done.stderr
+    assert "pink" not in done.stderr
+
+
+def test_a_loop_that_comes_too_late_is_told_and_not_taken():
+    script = (
+        "import asyncio\n"
+        "from agentbench import run_sync\n"
+        "run_sync(asyncio.sleep(0))\n"
+        "from agentbench.notebook import configure\n"
+        "print(configure())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "AGENTBENCH_LOOP": "uvloop"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.strip() == "Settings()"
+    assert "AGENTBENCH_LOOP was ignored" in done.stderr
+
+
+def test_the_choices_of_a_setting_are_values_that_it_takes():
+    for name in names():
+        for choice in choices_of(name):
+            configure(**{name: parse_setting(name, choice)} if name != "loop" else {})
+    assert choices_of("no such setting") == []

@@ -28,6 +28,9 @@ def n(text: str) -> Name:
     return Name(text)
 
 
+DIAMOND_END = [FanIn((n("b"), n("c")), n("d")), Link(n("d"), n("e"))]
+
+
 @pytest.mark.parametrize(
     ("text", "statements"),
     [
@@ -38,7 +41,8 @@ def n(text: str) -> Name:
         ("a -> b if ok -> c", [Link(n("a"), n("b"), n("ok")), Link(n("b"), n("c"))]),
         ("a => b, c", [FanOut(n("a"), (n("b"), n("c")))]),
         ("b, c => d", [FanIn((n("b"), n("c")), n("d"))]),
-        ("a => b, c => d -> e", [FanOut(n("a"), (n("b"), n("c"))), FanIn((n("b"), n("c")), n("d")), Link(n("d"), n("e"))]),
+        ("a => b, c => d", [FanOut(n("a"), (n("b"), n("c"))), FanIn((n("b"), n("c")), n("d"))]),
+        ("a => b, c\nb, c => d -> e", [FanOut(n("a"), (n("b"), n("c"))), *DIAMOND_END]),
         ("a -> b if x else c", [Switch(n("a"), ((n("x"), n("b")),), n("c"))]),
         ("a -> b if x else c if y else d", [Switch(n("a"), ((n("x"), n("b")), (n("y"), n("c"))), n("d"))]),
         ("alone", [Only(n("alone"))]),
@@ -74,7 +78,7 @@ def test_a_line_says(text: str, statements: list[Statement]) -> None:
         ("a -> b if not", 1, 11, "expected the name of a condition, which cannot be a keyword of Python; found 'not'"),
         ("a -> b if x else", 1, 18, "expected the name of an executor; found the end"),
         ("a -> b if x else c if y", 1, 25, "'else' and an executor for what no condition lets through; found the end"),
-        ("a -> b if x else c -> d", 1, 20, "the end of the line, since a switch leads to several executors; found '->'"),
+        ("a -> b if x else c -> d", 1, 20, "since a switch leads to several executors; found '->'"),
         ("a > b", 1, 3, "expected '->' or '=>'; found '>'"),
         ("a → b", 1, 3, "expected '->'; found '→'"),
         ("a --> b", 1, 3, "expected '->'; found '-'"),
@@ -161,9 +165,11 @@ def test_any_text_is_read_or_refused_with_a_place_in_it(text: str) -> None:
     try:
         read = parse_workflow(text)
     except WorkflowTextError as error:
-        lines = text.splitlines() or [""]
-        assert 1 <= error.line <= len(lines)
-        assert 1 <= error.column <= len(lines[error.line - 1]) + 2
+        read, place = (), (error.line, error.column)
     else:
-        edges = [(source.text, target.text) for statement in read for source, target in pairs_of(statement)]
-        assert len(edges) == len(set(edges))
+        place = (1, 1)
+    lines = text.splitlines() or [""]
+    assert 1 <= place[0] <= len(lines)
+    assert 1 <= place[1] <= len(lines[place[0] - 1]) + 2
+    edges = [(source.text, target.text) for statement in read for source, target in pairs_of(statement)]
+    assert len(edges) == len(set(edges))

@@ -1,0 +1,224 @@
+"""Executors and workflows made of cells."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import agentbench.notebook as front
+from agentbench.exceptions import TypeCompatibilityError, WorkflowTextError
+from agentbench.notebook.executor_cells import define_executor
+from agentbench.notebook.stepper import stepper
+from agentbench.notebook.workbench import older_code, workbench
+from agentbench.notebook.workflow_cells import define_workflow
+from agentbench.workflow.context import WorkflowContext
+from agentbench.workflow.edges import FanInEdgeGroup, FanOutEdgeGroup, SwitchCaseEdgeGroup
+from agentbench.workflow.executor import Executor
+from agentbench.workflow.function_executor import executor
+from agentbench.workflow.workflow import Workflow
+from tests.notebook.graphs import Gather, Step, Yield, is_spam, needs_review
+
+DOUBLE = "async def double(text: str) -> str:\n    return text * 2\n"
+
+
+@pytest.fixture(autouse=True)
+def empty_workbench() -> Iterator[None]:
+    workbench().clear()
+    yield
+    workbench().clear()
+
+
+@pytest.fixture
+def variables() -> dict[str, Any]:
+    return {"WorkflowContext": WorkflowContext, "executor": executor, "last": Yield("last")}
+
+
+# ---- executors -------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_of_one_parameter_sends_what_it_returns(variables: dict[str, Any]) -> None:
+    defined = define_executor(DOUBLE, variables)
+    assert variables["double"] is defined.executor
+    workflow = define_workflow("double -> last", variables)
+    assert asyncio.run(workflow.run("ab")).get_outputs() == ["abab"]
+
+
+def test_a_function_that_returns_nothing_sends_nothing(variables: dict[str, Any]) -> None:
+    assert str(define_executor("def look(text: str) -> None: ...", variables)) == (
+        "look: takes str, sends nothing, yields nothing"
+    )
+
+
+def test_other_statements_may_stand_beside_the_function(variables: dict[str, Any]) -> None:
+    define_executor(f"import string\nLIMIT = 3\n\n{DOUBLE}", variables)
+    assert variables["LIMIT"] == 3
+
+
+def test_a_function_that_is_decorated_is_taken_as_it_is(variables: dict[str, Any]) -> None:
+    defined = define_executor("@executor(id='own')\ndef shout(text: str) -> str: return text", variables)
+    assert (defined.executor.id, list(workbench().executors)) == ("own", ["own"])
+    with pytest.raises(ValueError, match="Give id and types to its decorator"):
+        define_executor("@executor(id='own')\ndef shout(text: str): ...", variables, id="x")
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [("x = 1", "There is none"), (DOUBLE + "def other(text: str): ...", "There are 2: double, other")],
+)
+def test_a_cell_has_exactly_one_function(source: str, found: str) -> None:
+    with pytest.raises(ValueError, match=found):
+        define_executor(source, {})
+
+
+@pytest.mark.parametrize("wrong", ["def double(): ...", "def double(x): ...", "1 / 0\ndef double(text: str): ..."])
+def test_what_fails_leaves_the_variable_as_it_was(variables: dict[str, Any], wrong: str) -> None:
+    before = define_executor(DOUBLE, variables).executor
+    with pytest.raises((ValueError, ZeroDivisionError)):
+        define_executor(wrong, variables)
+    assert variables["double"] is before
+    assert workbench().executors == {"double": before}
+    fresh: dict[str, Any] = {}
+    with pytest.raises((ValueError, ZeroDivisionError)):
+        define_executor(wrong, fresh)
+    assert "double" not in fresh
+
+
+def test_tracebacks_show_the_lines_of_the_cell(variables: dict[str, Any]) -> None:
+    define_executor("async def broken(text: str) -> str:\n    raise LookupError(text)  # here\n", variables)
+    workflow = define_workflow("broken", variables)
+    with pytest.raises(LookupError) as caught:
+        asyncio.run(workflow.run("x"))
+    assert "raise LookupError(text)  # here" in "".join(traceback.format_exception(caught.value))
+    assert inspect.getsource(variables["broken"]._function).startswith("async def broken")
+
+
+def test_redefinition_replaces_and_names_what_runs_the_older_code(variables: dict[str, Any]) -> None:
+    define_executor(DOUBLE, variables)
+    workflow = variables["wf"] = define_workflow("double -> last", variables, name="wf")
+    variables["panel"] = stepper(workflow, "x")
+    variables["number"] = 1
+    again = define_executor(DOUBLE, variables)
+    assert (again.replaced, again.older, older_code(workflow)) == (True, (), ())
+    changed = define_executor(DOUBLE.replace("2", "3"), variables)
+    assert [name for name, _ in changed.older] == ["wf", "panel"]
+    assert older_code(workflow) == older_code(variables["panel"]) == ("double",)
+    assert older_code(define_workflow("double -> last", variables)) == ()
+    assert str(changed).splitlines() == [
+        "double: takes str, sends str, yields nothing, replaces the one before",
+        "older code",
+        "  wf     Workflow('wf', 2 executors, start=double)",
+        "  panel  Stepper(wf, no superstep yet, ready)",
+    ]
+    define_executor(DOUBLE, variables)
+    assert older_code(workflow) == ()
+    variables["panel"].close()
+
+
+def test_ports_are_shown_escaped(variables: dict[str, Any]) -> None:
+    shown = define_executor(DOUBLE, variables, id="<b>x</b>")._repr_mimebundle_()
+    assert "<b>x</b>" not in shown["text/html"]
+    assert shown["text/plain"].startswith("<b>x</b>: takes str")
+
+
+def test_the_workbench_shows_its_executors(variables: dict[str, Any]) -> None:
+    assert repr(front.workbench()) == "Workbench(empty)"
+    define_executor(DOUBLE, variables)
+    assert repr(front.workbench()) == "Workbench(double)"
+    assert front.workbench()._repr_mimebundle_()["text/plain"].splitlines()[1:] == [
+        "executors",
+        "  double  takes str  sends str  yields nothing",
+    ]
+
+
+def test_strangers_are_asked_nothing_when_older_code_is_looked_for(variables: dict[str, Any]) -> None:
+    class Touchy:
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+    variables["touchy"] = Touchy()
+    define_executor(DOUBLE, variables)
+    assert define_executor(DOUBLE.replace("2", "3"), variables).older == ()
+
+
+# ---- workflows -------------------------------------------------------------------------------------------------------
+
+
+def nodes(*names: str) -> dict[str, Any]:
+    return {name: Gather(name) for name in names}
+
+
+def test_each_form_becomes_its_kind_of_edges() -> None:
+    text = """
+        a -> b if needs_review
+        b => c, d
+        c, d => e
+        e -> f if is_spam else g
+    """
+    workflow = define_workflow(text, nodes(*"abcdefg") | {"is_spam": is_spam, "needs_review": needs_review})
+    kinds = [type(group).__name__ for group in workflow.edge_groups][:4]
+    assert kinds == ["SingleEdgeGroup", *(g.__name__ for g in (FanOutEdgeGroup, FanInEdgeGroup, SwitchCaseEdgeGroup))]
+    assert workflow.edge_groups[0].edges[0].condition is needs_review
+    assert type(workflow) is Workflow
+
+
+def test_executors_of_the_workbench_are_found_by_their_ids(variables: dict[str, Any]) -> None:
+    define_executor(DOUBLE, variables, id="twice")
+    assert list(define_workflow("twice -> last", {"last": variables["last"]}).executors) == ["twice", "last"]
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "problem"),
+    [
+        ("load -> chek", 9, "there is no executor 'chek'. Did you mean 'check'?"),
+        ("load -> number", 9, "expected an executor; 'number' is a int"),
+        ("load -> plain", 9, "expected an executor; 'plain' is a function; make it one with @executor or %%executor"),
+        ("load -> twin", 9, "Two nodes have the id 'load'"),
+        ("load -> check if is_spm", 18, "there is no condition 'is_spm'. Did you mean 'is_spam'?"),
+        ("load -> check if number", 18, "expected a function that takes the message; 'number' is a int"),
+        ("load -> check if load", 18, "expected a function that takes the message; 'load' is a Step"),
+    ],
+)
+def test_names_that_do_not_fit_are_told_with_their_place(text: str, column: int, problem: str) -> None:
+    def plain(text: str) -> str:
+        return text
+
+    known = {"load": Step("load"), "check": Step("check"), "twin": Step("load"), "number": 1, "plain": plain}
+    with pytest.raises(WorkflowTextError) as caught:
+        define_workflow(f"\n{text}", {**known, "is_spam": is_spam})
+    assert (caught.value.line, caught.value.column) == (2, column)
+    assert problem in caught.value.problem
+
+
+def test_executors_that_do_not_fit_together_are_the_builders_business(variables: dict[str, Any]) -> None:
+    define_executor("async def count(text: str) -> int:\n    return len(text)", variables)
+    with pytest.raises(TypeCompatibilityError, match="count"):
+        define_workflow("count -> last", variables)
+
+
+def test_nothing_of_the_text_is_evaluated() -> None:
+    class Trap(dict[str, Any]):
+        def __missing__(self, key: str) -> Any:
+            raise AssertionError(key)
+
+    with pytest.raises(WorkflowTextError):
+        define_workflow("a -> __import__('os').system('true')", Trap(a=Step("a")))
+
+
+def test_the_code_calls_executors_by_their_variables(variables: dict[str, Any]) -> None:
+    define_executor(DOUBLE, variables, id="twice")
+    low = variables["low"] = lambda message: True
+    workflow = define_workflow("double -> last if low", variables, name="flow")
+    code = workflow.to_python()
+    assert ".connect(double, last, low)" in code
+    exec(code, variables)
+    assert variables["flow"].graph_signature == workflow.graph_signature
+    assert variables["flow"].edge_groups[0].edges[0].condition is low
+
+
+def test_every_executor_is_an_ordinary_one(variables: dict[str, Any]) -> None:
+    assert isinstance(define_executor(DOUBLE, variables).executor, Executor)
