@@ -4,7 +4,6 @@
 const SVG = "http://www.w3.org/2000/svg";
 const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 const BUTTONS = { Fit: ["Fit the graph", "0"], "\u2212": ["Zoom out", "-"], "+": ["Zoom in", "+"] };
-const BUSY = ["running", "waiting"];
 
 // Parses SVG text as XML and drops whatever could act, whoever made the picture.
 function checked(text) {
@@ -51,8 +50,8 @@ class Graph {
     this.port = document.createElement("div");
     this.port.className = "ab_port";
     this.port.role = "application";
-    for (const kind of ["keydown", "click", "dblclick", "pointerdown", "wheel"]) {
-      this.port[`on${kind}`] = (event) => this[kind](event);
+    for (const kind of ["keydown", "click", "dblclick", "focusin", "pointerdown", "wheel"]) {
+      this.port.addEventListener(kind, (event) => this[kind](event));
     }
     el.append(tools, this.port);
     this.el = el;
@@ -95,7 +94,7 @@ class Graph {
   apply(patch) {
     Object.assign(this.states, patch);
     this.sync();
-    const busy = this.parts.get(Object.keys(patch).findLast((id) => BUSY.includes(patch[id])));
+    const busy = this.parts.get(Object.keys(patch).findLast((id) => /running|waiting/.test(patch[id])));
     if (busy?.at && !this.port.matches(":hover,:focus-within")) this.reveal(busy);
   }
 
@@ -141,7 +140,7 @@ class Graph {
     part.ariaPressed = selected;
   }
 
-  // A wider copy of the outline below it: double borders and rings, whatever the shape.
+  // Double borders and rings, whatever the shape: wider copies below it.
   ring(part, name, width) {
     const copy = part.querySelector(".ab_outer").cloneNode();
     copy.setAttribute("class", `ab_extra ${name}`);
@@ -152,11 +151,15 @@ class Graph {
   focus(id) {
     const part = this.parts.get(id);
     if (!part?.at) return;
-    this.parts.get(this.focused).tabIndex = -1;
-    part.tabIndex = 0;
-    this.focused = id;
     part.focus({ preventScroll: true });
     this.reveal(part);
+  }
+
+  // Screen readers move the focus, too.
+  focusin({ target }) {
+    this.parts.get(this.focused).tabIndex = -1;
+    target.tabIndex = 0;
+    this.focused = target.key;
   }
 
   reveal(part) {
@@ -229,7 +232,7 @@ class Graph {
     this.set("selected", id ?? "");
   }
 
-  // The ground can be dragged; nodes and scroll bars have other uses for a pointer.
+  // The ground can be dragged; nodes and scroll bars have other uses.
   pointerdown({ button, pointerType, pointerId, target, clientX, clientY }) {
     const { port } = this;
     this.dragged = false;
