@@ -140,7 +140,7 @@ class Graph {
     part.ariaPressed = selected;
   }
 
-  // Double borders and rings, whatever the shape: wider copies below it.
+  // Double borders and rings of any shape: wider copies below it.
   ring(part, name, width) {
     const copy = part.querySelector(".ab_outer").cloneNode();
     copy.setAttribute("class", `ab_extra ${name}`);
@@ -232,7 +232,7 @@ class Graph {
     this.set("selected", id ?? "");
   }
 
-  // The ground can be dragged; nodes and scroll bars have other uses.
+  // Drags the ground; nodes and scroll bars have other uses.
   pointerdown({ button, pointerType, pointerId, target, clientX, clientY }) {
     const { port } = this;
     this.dragged = false;
