@@ -68,14 +68,28 @@ class Publish(Executor):
         await ctx.yield_output(f"published: {text}")
 
 
-def build(**search: bool) -> Workflow:
-    """`plan` asks two searches, `review` joins them and asks a person, `publish` tells."""
+class Step(Executor):
+    """Hands on what it gets."""
+
+    @handler
+    async def go(self, plan: str, ctx: WorkflowContext[str]) -> None:
+        await ctx.send_message(plan)
+
+
+def build(nodes: int = 5, **search: bool) -> Workflow:
+    """`plan` asks two searches, `review` joins them and asks a person, `publish` tells.
+
+    With more than five nodes, the others go their own ways beside them: ten steps in every superstep.
+    """
     plan, review, publish = Plan(id="plan"), Review(id="review"), Publish(id="publish")
     library, archive = Search("library", **search), Search("archive")
-    return (
+    steps = [Step(id=f"step {number}") for number in range(nodes - 5)]
+    builder = (
         WorkflowBuilder(start_executor=plan, name="research-flow")
-        .add_fan_out_edges(plan, [library, archive])
+        .add_fan_out_edges(plan, [library, archive, *steps[:10]])
         .add_fan_in_edges([library, archive], review)
         .add_edge(review, publish)
-        .build()
     )
+    for before, after in zip(steps, steps[10:], strict=False):
+        builder.add_edge(before, after)
+    return builder.build()

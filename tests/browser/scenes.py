@@ -1,0 +1,262 @@
+"""What a person can have before them, each as a cell that brings it about.
+
+Every state of a stepper, every kind of form, graphs, tables, plots: pictures are taken of them, and their accessibility
+is checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STEPPER, FORM, INBOX, GRAPH, PLAIN_GRAPH, OUTPUT = (
+    ".abs-frame",
+    ".abf",
+    ".abi",
+    ".ab_panel",
+    ".widget-vbox",
+    ".jp-Cell-outputArea",
+)
+
+SETUP = """
+import asyncio
+from agentbench import Approval, InMemoryCheckpointStorage, WorkflowEvent, run_sync
+from agentbench.notebook import *
+from IPython.display import display
+from review_flow import build, held
+
+def asking(data, type_, respond=lambda request_id, answer: None):
+    return request_form(WorkflowEvent.request_info("r", "review", data, type_), respond=respond)
+
+held_by_others = 0
+
+async def until_held():
+    global held_by_others
+    while len(held) == held_by_others:
+        await asyncio.sleep(0.01)
+    held_by_others = len(held)
+
+async def until(condition):
+    while not condition():
+        await asyncio.sleep(0.01)
+"""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Something to look at.
+
+    Attributes:
+        name: Short, for the name of a file.
+        cell: Brings it about. `NODES` stands for the size of the graph.
+        shown: CSS selector of what it shows.
+        sized: Whether there is one with a large graph too.
+        press: Names of buttons to press, one after the other, when it is there.
+    """
+
+    name: str
+    cell: str
+    shown: str = STEPPER
+    sized: bool = False
+    press: tuple[str, ...] = ()
+
+
+def _stepper(name: str, then: str, *press: str, how: str = "") -> Scene:
+    made = f"panel = stepper(build(NODES{how}), 'cats')\ndisplay(panel)\n"
+    return Scene(f"stepper-{name}", made + then, sized=True, press=press)
+
+
+STEPPER_SCENES = (
+    _stepper("ready", ""),
+    _stepper("paused", "panel.step(2)"),
+    _stepper(
+        "stepping",
+        "panel.step()\nat_work = asyncio.ensure_future(panel.astep())\nawait until_held()",
+        how=", holds=True",
+    ),
+    _stepper(
+        "running",
+        "at_work = asyncio.ensure_future(panel.arun())\nawait until_held()",
+        how=", holds=True",
+    ),
+    _stepper("at-breakpoint", "panel.break_at('review')\npanel.run()"),
+    _stepper("waiting", "panel.run()"),
+    _stepper("failed", "panel.run()", how=", fails=True"),
+    _stepper("done", "panel.run()\npanel.respond(panel.pending[0].request_id, True)\npanel.run()"),
+    _stepper("rejected", "panel.run()\npanel.respond(panel.pending[0].request_id, False)\npanel.run()"),
+    _stepper("cancelled", "panel.step()\npanel.stop()"),
+    _stepper("viewing", "panel.run()\npanel.back(2)"),
+    _stepper("edited", "panel.step(3)\npanel.edit('topic', 'dogs')"),
+    _stepper("edited-earlier", "panel.step(3)\npanel.back()\npanel.edit('topic', 'dogs')"),
+    _stepper("closed", "panel.step()\npanel.close()\nprint(panel)"),
+    _stepper("keys", "panel.step()", "Keys"),
+    _stepper("log", "panel.run()", "Expand"),
+    Scene("stepper-minimal", "panel = stepper(build(), 'cats', layout='minimal')\ndisplay(panel)\npanel.step()"),
+    Scene("stepper-stacked", "panel = stepper(build(), 'cats', layout='stacked')\ndisplay(panel)\npanel.step()"),
+    Scene("stepper-graph", "panel = stepper(build(), 'cats', layout='graph')\ndisplay(panel)\npanel.step()"),
+    Scene(
+        "stepper-plain",
+        "configure(live_graph=False)\npanel = stepper(build(), 'cats')\ndisplay(panel)\npanel.step(2)\n"
+        "configure(live_graph=True)",
+    ),
+)
+
+MODELS = """
+import datetime as dt, decimal, enum
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Optional, Union
+from pydantic import BaseModel, Field, SecretStr
+
+class Colour(enum.Enum):
+    RED = "r"
+    GREEN = "g"
+    BLUE = "b"
+
+class Address(BaseModel):
+    street: str
+    city: str = "Vienna"
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int = Field(9, ge=1, le=9, description="How many are left")
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    breed: str
+
+class Everything(BaseModel):
+    '''Twelve fields of all kinds.'''
+    name: str = Field(min_length=2, description="As in the passport")
+    notes: str = Field("", max_length=500)
+    age: int = Field(ge=0, le=150)
+    price: decimal.Decimal = decimal.Decimal("9.99")
+    member: bool
+    colour: Colour = Colour.RED
+    size: Literal["S", "M", "L", "XL", "XXL"] = "M"
+    born: dt.date
+    code: Union[int, str]
+    address: Address
+    nickname: Optional[str] = None
+    tags: list[str] = ["new"]
+"""
+
+
+def _form(name: str, cell: str, *press: str) -> Scene:
+    return Scene(f"form-{name}", cell, FORM, press=press)
+
+
+FORM_SCENES = (
+    _form("approval", "display(asking({'prompt': 'Publish this draft?', 'text': 'Once upon a time'}, Approval))"),
+    _form(
+        "approval-edit",
+        "data = {'prompt': 'Send the mail?', 'arguments': {'to': 'all', 'text': 'Hello'}, 'editable': True}\n"
+        "display(asking(data, Approval))",
+        "Edit and approve",
+    ),
+    _form(
+        "approval-reason",
+        "display(asking({'prompt': 'Publish?', 'reason_required': True}, Approval))",
+        "Reject",
+    ),
+    _form("choice", "display(asking({'question': 'Which one?', 'choices': ['left', 'right', 'straight on']}, str))"),
+    _form(
+        "choice-many",
+        "display(asking({'question': 'Which one?', 'choices': list('abcdefg'), 'allow_other': True}, str))",
+    ),
+    _form("text", "display(asking('What is the title?', str))"),
+    _form("number-invalid", "f = asking('How many?', int)\ndisplay(f)\nf.set_raw('value', '1,5')", "Send"),
+    _form("bool", "display(form(bool, title='Sure?'))"),
+    _form("everything", MODELS + "display(form(Everything, title='A person'))"),
+    _form("everything-invalid", MODELS + "display(form(Everything, title='A person'))", "Submit"),
+    _form("union", MODELS + "display(form(Annotated[Union[Cat, Dog], Field(discriminator='kind')], title='A pet'))"),
+    _form("rows", MODELS + "display(form(list[Address], value=[{'street': 'Ring 1'}], title='Addresses'))"),
+    _form("dict", "display(form(dict[str, int], value={'a': 1, 'b': 2}, title='Scores'))"),
+    _form("dates", MODELS + "display(form(dt.datetime, title='When?'))"),
+    _form("secret", MODELS + "f = form(SecretStr, title='Key')\ndisplay(f)\nf.set_raw('value', 'abc')"),
+    _form("file", "display(form(bytes, title='A file'))"),
+    _form("json", "display(form(dict, value={'a': [1, 2]}, title='Anything'))"),
+    _form(
+        "schema",
+        "schema = {'type': 'object', 'title': 'Ticket', 'required': ['title'], 'properties': {'title': {'type': "
+        "'string'}, 'level': {'enum': ['low', 'high']}, 'mail': {'type': 'string', 'format': 'email'}}}\n"
+        "display(form(schema, title='A ticket'))",
+    ),
+    _form("answered", "f = asking('How many?', int)\ndisplay(f)\nf.set_raw('value', '12')\nf.submit()"),
+    _form(
+        "refused",
+        "def refuse(request_id, answer):\n    raise ValueError('not while the moon is full')\n"
+        "f = asking('Title?', str, refuse)\ndisplay(f)\nf.set_raw('value', 'Ulysses')\nf.submit()",
+    ),
+    Scene(
+        "inbox",
+        "runs = [build().start(topic) for topic in ('cats', 'dogs', 'owls')]\n"
+        "for run in runs:\n    await run.result()\n"
+        "display(inbox(*runs))",
+        INBOX,
+    ),
+)
+
+RUN = """
+storage = InMemoryCheckpointStorage()
+run = build().start('cats', checkpoint_storage=storage)
+await run.result()
+await run.send_response(run.pending_requests[0].request_id, True)
+await run.result()
+other = build().start('dogs', checkpoint_storage=storage)
+await other.result()
+await other.send_response(other.pending_requests[0].request_id, False)
+await other.result()
+forked = await run.fork(run.checkpoints[1], state_updates={'topic': 'owls'})
+await forked.result()
+"""
+
+
+def _output(name: str, last: str) -> Scene:
+    return Scene(name, RUN + last, OUTPUT)
+
+
+FRAME_SCENES = (
+    _output("frame-checkpoints", "checkpoints_frame(storage)"),
+    _output("frame-messages", "messages_frame(storage)"),
+    _output("frame-state", "state_frame(storage)"),
+    _output("frame-events", "events_frame(run)"),
+    _output("frame-timeline", "timeline_frame(run)"),
+    _output("frame-requests", "requests_frame(run)"),
+    _output("frame-runs", "runs_frame(storage)"),
+    _output("frame-lineage", "lineage_frame(storage)"),
+    _output("storage", "storage"),
+    _output("run", "run"),
+    _output("plot-timeline", "timeline(run)"),
+    _output("plot-timeline-steps", "timeline(run, by='step')"),
+    _output("plot-lineage", "lineage(storage)"),
+    _output("plot-usage", "usage(run)"),
+    _output("plot-diff", "diff(run.checkpoints[0], run.checkpoints[-1], source=storage)"),
+    _output("plot-compare", "compare(run, other)"),
+)
+
+GRAPH_SCENES = (
+    Scene("graph-static", "display(build(NODES))", OUTPUT, sized=True),
+    Scene(
+        "graph-panel",
+        "panel = make_graph_panel(build(NODES))\ndisplay(panel)\n"
+        "panel.update({'plan': 'done', 'library': 'running', 'archive': 'failed', 'review': 'waiting'}, "
+        "{'plan': '2 visits'})",
+        GRAPH,
+        sized=True,
+    ),
+    Scene(
+        "graph-plain",
+        "configure(live_graph=False)\npanel = make_graph_panel(build(NODES))\ndisplay(panel)\n"
+        "panel.update({'plan': 'done', 'library': 'running', 'review': 'waiting'})\nconfigure(live_graph=True)",
+        PLAIN_GRAPH,
+        sized=True,
+    ),
+    Scene(
+        "progress",
+        "at_work = progress(build(holds=True).start('cats'), total=4)\n"
+        "async def drive():\n    await at_work\n"
+        "driven = asyncio.ensure_future(drive())\nawait until(lambda: at_work.state.elapsed_s > 0.5)",
+        OUTPUT,
+    ),
+)
+
+SCENES = (*STEPPER_SCENES, *FORM_SCENES, *FRAME_SCENES, *GRAPH_SCENES)
