@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as WaitTimeoutError
@@ -27,6 +28,7 @@ __all__ = [
     "EngineFuture",
     "EngineThread",
     "LoopName",
+    "cancelled_with_caller",
     "choose_engine_loop",
     "current_engine",
     "engine_thread",
@@ -70,6 +72,16 @@ class EngineFuture(Future[T]):
             with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile, which ends the work too
                 cancel_task()
         return True
+
+    @property
+    def cancelling(self) -> bool:
+        """Whether it was asked to stop."""
+        return self._cancel_wanted
+
+    @property
+    def begun(self) -> bool:
+        """Whether the loop has taken the work up; what is cancelled before never runs."""
+        return self._cancel_task is not None
 
     def settled(self, timeout_s: float) -> bool:
         """Wait until the work has ended, at most `timeout_s` seconds; `True` if it has. Raises none of its errors."""
@@ -219,11 +231,45 @@ def _discard(awaitable: Awaitable[Any]) -> None:
         close()
 
 
+class _Caller(threading.local):
+    """What this thread has handed over under `cancelled_with_caller`, `None` outside of it."""
+
+    futures: weakref.WeakSet[EngineFuture[Any]] | None = None
+
+
+_caller = _Caller()
+
+
+class cancelled_with_caller:  # noqa: N801 - reads as a statement: with cancelled_with_caller():
+    """A block that is one with the work submitted in it: an interrupt that ends the block cancels the work.
+
+    An interrupt may come at any instruction, also between handing work over and beginning to wait for it.
+    """
+
+    __slots__ = ("_futures", "_outer")
+
+    def __enter__(self) -> None:
+        self._outer = _caller.futures
+        # Weak, so that an interrupt within these very lines leaves nothing behind.
+        self._futures: weakref.WeakSet[EngineFuture[Any]] = weakref.WeakSet()
+        _caller.futures = self._futures
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        _caller.futures = self._outer
+        if error is None or isinstance(error, Exception):
+            return
+        begun = [future for future in self._futures if not future.cancelling and future.cancel() and future.begun]
+        for future in begun:
+            future.settled(_CANCEL_GRACE_S)
+
+
 def _start_on(
     loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T], keep: set[EngineFuture[Any]]
 ) -> EngineFuture[T]:
     _check_awaitable(awaitable)
     future: EngineFuture[T] = EngineFuture()
+    if _caller.futures is not None:
+        _caller.futures.add(future)
 
     def begin() -> None:
         task = loop.create_task(_as_coroutine(awaitable))
@@ -352,7 +398,8 @@ def run_sync(awaitable: Awaitable[T], *, timeout: float | None = None) -> T:
     except (NestedLoopError, NoBlockingError):
         _discard(awaitable)
         raise
-    return wait_sync(submit(awaitable), timeout=timeout, name=name)
+    with cancelled_with_caller():
+        return wait_sync(submit(awaitable), timeout=timeout, name=name)
 
 
 def require_blocking(call: str) -> None:

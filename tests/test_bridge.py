@@ -15,7 +15,15 @@ from typing import Any
 import pytest
 
 from agentbench import _bridge
-from agentbench._bridge import EngineThread, current_engine, engine_thread, on_engine_thread, run_sync, submit
+from agentbench._bridge import (
+    EngineThread,
+    cancelled_with_caller,
+    current_engine,
+    engine_thread,
+    on_engine_thread,
+    run_sync,
+    submit,
+)
 from agentbench.exceptions import NestedLoopError, NoBlockingError
 
 WAIT_S = 20.0  # only a bound for a test that hangs; no test depends on its value
@@ -121,6 +129,76 @@ def test_an_interrupt_of_the_waiting_caller_cancels_the_work_and_waits_for_its_c
     with pytest.raises(KeyboardInterrupt):
         run_sync(for_ever(began, ended))
     assert ended.is_set()
+
+
+class InterruptAt:
+    """Raises `KeyboardInterrupt` at the n-th instruction that this thread executes in the bridge, or in asyncio."""
+
+    FILES = (_bridge.__file__, asyncio.base_events.__file__)
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+        self.where = ""
+
+    def __call__(self, frame: Any, event: str, arg: object) -> Any:
+        if frame.f_code.co_filename not in self.FILES:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            self.left -= 1
+            if self.left == 0:
+                self.where = frame.f_code.co_name
+                raise KeyboardInterrupt
+        return self
+
+
+def interrupted_run_sync(number: int) -> tuple[str, bool]:
+    """Interrupt `run_sync` at its n-th instruction; where that was, and whether the work is still there after it."""
+    began, ended = threading.Event(), threading.Event()
+    interrupt, before = InterruptAt(number), sys.gettrace()
+    work = for_ever(began, ended)
+    sys.settrace(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_sync(work)
+    finally:
+        sys.settrace(before)
+    run_sync(asyncio.sleep(0))  # whatever was handed over has had its turn by now
+    if not began.is_set():
+        work.close()
+        return interrupt.where, False
+    return interrupt.where, not ended.is_set()
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_an_interrupt_at_any_instruction_leaves_no_work_behind() -> None:
+    run_sync(answer())
+    where, number = "", 0
+    while where != "settled":  # from there on it waits
+        number += 1
+        where, left = interrupted_run_sync(number)
+        assert not left, f"interrupted at instruction {number}, in {where}"
+    assert number > 100
+
+
+def test_work_that_was_submitted_before_the_block_outlives_its_interrupt(engine: EngineThread) -> None:
+    began, ended = threading.Event(), threading.Event()
+    future = engine.submit(for_ever(began, ended))
+    assert began.wait(WAIT_S)
+    with pytest.raises(KeyboardInterrupt), cancelled_with_caller():
+        inner = engine.submit(for_ever(threading.Event(), threading.Event()))
+        raise KeyboardInterrupt
+    assert inner.settled(WAIT_S)
+    assert inner.cancelled()
+    assert not future.cancelling
+    future.cancel()
+
+
+def test_an_error_of_the_caller_leaves_the_work_alone(engine: EngineThread) -> None:
+    with pytest.raises(LookupError), cancelled_with_caller():
+        future = engine.submit(answer())
+        raise LookupError
+    assert future.result(WAIT_S) == 42
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent the POSIX way here")

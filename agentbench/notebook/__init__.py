@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agentbench.notebook.breakpoints import Breakpoint as Breakpoint
     from agentbench.notebook.diff_frames import diff as diff
     from agentbench.notebook.diff_frames import diff_frame as diff_frame
     from agentbench.notebook.doctor import doctor as doctor
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from agentbench.notebook.settings import configure as configure
     from agentbench.notebook.stepper import Stepper as Stepper
     from agentbench.notebook.stepper import stepper as stepper
+    from agentbench.notebook.stepper_edits import Edit as Edit
     from agentbench.notebook.stepper_messages import StepperStatus as StepperStatus
     from agentbench.notebook.waiting import nest_state as nest_state
     from agentbench.notebook.waiting import run_sync as run_sync
@@ -57,7 +59,9 @@ if TYPE_CHECKING:
     from agentbench.notebook.workflow_code import to_python as to_python
 
 _MODULE_OF = {
+    "Breakpoint": "breakpoints",
     "Definition": "executor_cells",
+    "Edit": "stepper_edits",
     "Form": "forms",
     "FormState": "forms",
     "Frames": "frames",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from agentbench.notebook.escaping import esc
@@ -103,7 +103,7 @@ def _read(where: object, executors: Collection[str]) -> _Place:
             raise ValueError(msg)
         return "superstep", where, f"superstep {where}", None
     if isinstance(where, type):
-        return "message", where.__qualname__, f"a message {esc(where.__qualname__, into='line', limit=60)}", where
+        return "message", where.__qualname__, f"a message of type {esc(where.__qualname__, into='line', limit=60)}", where
     if callable(where):
         name = _name_of(where)
         return "state", name, f"the state is {name}" if name != _UNNAMED else _UNNAMED, where
@@ -242,18 +242,25 @@ class BreakpointBoard:
         self._asked: set[str] = set()
         self._made = 0
 
-    def new_id(self) -> str:
+    @property
+    def next_id(self) -> str:
         """An id that no breakpoint of this stepper had."""
-        self._made += 1
-        return f"bp-{self._made}"
+        return f"bp-{self._made + 1}"
 
     def add(self, added: Breakpoint) -> None:
         """It is there from now on, also for where the run stands."""
+        self._made += 1
         self.all = (*self.all, added)
 
     def remove(self, ids: Collection[str]) -> None:
         """These are gone."""
         self.all = tuple(each for each in self.all if each.id not in ids)
+
+    def inherit(self, breakpoints: Sequence[Breakpoint]) -> None:
+        """These are there from now on, under ids of this stepper, but not for where the run stands."""
+        for each in breakpoints:
+            self.add(replace(each, id=self.next_id))
+        self._asked = {each.id for each in self.all}
 
     @property
     def unasked(self) -> tuple[Breakpoint, ...]:

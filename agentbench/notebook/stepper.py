@@ -12,41 +12,39 @@ from __future__ import annotations
 
 import asyncio
 import re
-import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from agentbench import _bridge
-from agentbench._bridge import EngineFuture
 from agentbench._clock import Clock, IdSource
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.exceptions import NestedLoopError, StepperStateError, WidgetsUnavailable
+from agentbench.exceptions import StepperStateError, WidgetsUnavailable
 from agentbench.notebook import settings
 from agentbench.notebook.activity import Activity
+from agentbench.notebook.breakpoints import Where
 from agentbench.notebook.shape import read_shape
+from agentbench.notebook.stepper_listeners import StepperListeners, Unsubscribe
 from agentbench.notebook.stepper_messages import (
-    BackAsked,
     CloseAsked,
-    ForwardAsked,
-    GotoAsked,
     PauseAsked,
     RunAsked,
     StepAsked,
     StepperStatus,
-    Stimulus,
     StopAsked,
     Until,
 )
 from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.stepper_register import close_older, register
 from agentbench.notebook.stepper_screen import Layout, StepperScreen, in_kernel, show_in_cell
-from agentbench.notebook.stepper_session import StepperSession
+from agentbench.notebook.stepper_session import Start, StepperSession
+from agentbench.notebook.stepper_travel import StepperTravel, require_speed
 from agentbench.notebook.waiting import wait
-from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflow.adoption import adopt_checkpoint
 from agentbench.workflow.options import RunOptions
 from agentbench.workflow.report import StepReport
-from agentbench.workflow.result import WorkflowRunResult
 from agentbench.workflow.run import WorkflowRun
 
 if TYPE_CHECKING:
@@ -54,7 +52,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Stepper", "stepper"]
 
-Unsubscribe = Callable[[], None]
 Loop = Literal["engine", "kernel"]
 
 # Names that a builder gives to a workflow that got none.
@@ -67,12 +64,14 @@ def stepper(  # noqa: PLR0913 - published signature
     *,
     storage: CheckpointStorage | None = None,
     checkpoint: CheckpointInfo | str | None = None,
+    breakpoints: Iterable[Where] = (),
     layout: Layout = "auto",
     height: int = 420,
     loop: Loop | None = None,
     name: str | None = None,
     max_supersteps: int = 1000,
     autosave: bool = True,
+    force: bool = False,
     clock: Clock | None = None,
     ids: IdSource | None = None,
     options: RunOptions | None = None,
@@ -84,6 +83,7 @@ def stepper(  # noqa: PLR0913 - published signature
         input: What the start executors get.
         storage: Where checkpoints go; by default the workflow's own storage, else one in memory, so that Back works.
         checkpoint: Go on from this checkpoint instead of starting afresh.
+        breakpoints: Where the run is to pause; each as `Stepper.break_at` takes it.
         layout: `auto` stacks on narrow pages, `wide` never, `stacked` always; `graph` leaves out the tabs, `minimal`
             shows header and controls only.
         height: Of graph and tabs, in pixels.
@@ -92,40 +92,56 @@ def stepper(  # noqa: PLR0913 - published signature
         name: What the header says. A new stepper of the same name closes the old one.
         max_supersteps: After so many a run pauses.
         autosave: Whether `arun` ends with a static picture, for notebooks that are read without a kernel.
+        force: Go on from a checkpoint of another graph too. A copy is fitted to this graph and saved beside it: what
+            this graph has no place for is left out, and told in the log. The original stays as it is.
         clock: Source of times of this run.
         ids: Source of ids of this run.
         options: Further options of the run, in place of `clock` and `ids`.
 
     Raises:
-        ValueError: Neither `input` nor `checkpoint` is given.
+        ValueError: Neither `input` nor `checkpoint` is given, or a breakpoint names no executor.
         GraphMismatchError: The checkpoint belongs to another graph; `differences` says how they differ.
         WorkflowCheckpointException: The checkpoint cannot be loaded.
         TypeError: `workflow` is none.
 
     Example:
         ```python
-        panel = stepper(workflow, "hello")
-        panel.step()
+        panel = stepper(workflow, "hello", breakpoints=["review"])
+        panel.run()
         ```
     """
-    return Stepper(
-        workflow,
-        input,
-        storage=storage,
-        checkpoint=checkpoint,
-        layout=layout,
-        height=height,
-        loop=loop,
-        name=name,
-        max_supersteps=max_supersteps,
-        autosave=autosave,
-        clock=clock,
-        ids=ids,
-        options=options,
-    )
+    how = _How(name, layout, height, _kernel_loop(loop), max_supersteps, autosave)
+    if layout not in get_args(Layout):
+        msg = f"layout={layout!r} is not possible. Choose one of {', '.join(get_args(Layout))}."
+        raise ValueError(msg)
+    kept = storage or getattr(workflow, "checkpoint_storage", None) or InMemoryCheckpointStorage()
+    options = options or RunOptions(clock=clock, ids=ids)
+
+    async def start(note_down: Callable[[str], object]) -> WorkflowRun:
+        begin = checkpoint
+        if force and checkpoint is not None:
+            begin, left_out = await adopt_checkpoint(kept, checkpoint, workflow, clock=options.clock, ids=options.ids)
+            for line in left_out:
+                note_down(line)
+        run: WorkflowRun = workflow.start(input, checkpoint_storage=kept, resume_from=begin, options=options)
+        return run
+
+    return Stepper(workflow, start, how, storage=kept, breakpoints=breakpoints)
 
 
-class Stepper:
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What a person chose about a stepper, whatever it steps."""
+
+    name: str | None
+    layout: Layout
+    height: int
+    loop: asyncio.AbstractEventLoop | None
+    limit: int
+    autosave: bool
+
+
+class Stepper(StepperTravel):
     """A run that a person steps, in a panel and by code alike; made by `stepper`.
 
     Attributes:
@@ -133,126 +149,35 @@ class Stepper:
         workflow: What is stepped.
     """
 
-    def __init__(  # noqa: PLR0913 - the arguments of `stepper`
+    def __init__(
         self,
         workflow: Any,
-        input: Any = None,  # noqa: A002 - as in stepper()
+        start: Start,
+        how: _How,
         *,
-        storage: CheckpointStorage | None = None,
-        checkpoint: CheckpointInfo | str | None = None,
-        layout: Layout = "auto",
-        height: int = 420,
-        loop: Loop | None = None,
-        name: str | None = None,
-        max_supersteps: int = 1000,
-        autosave: bool = True,
-        clock: Clock | None = None,
-        ids: IdSource | None = None,
-        options: RunOptions | None = None,
+        storage: CheckpointStorage,
+        breakpoints: Iterable[Where] = (),
     ) -> None:
-        if layout not in get_args(Layout):
-            msg = f"layout={layout!r} is not possible. Choose one of {', '.join(get_args(Layout))}."
-            raise ValueError(msg)
-        kept = storage or getattr(workflow, "checkpoint_storage", None) or InMemoryCheckpointStorage()
-        own_loop = _kernel_loop(loop)
         shape = read_shape(workflow)
-        self.name = name or _name_of(workflow)
+        self.name = how.name or _name_of(workflow)
         self.workflow = workflow
-        self._limit, self._autosave = max_supersteps, autosave
-        self._listeners: dict[str, list[Callable[[Any], object]]] = {}
+        self._how = how
         activity = Activity([node.id for node in shape.nodes], [(edge.source, edge.target) for edge in shape.edges])
+        self._listeners = StepperListeners(lambda line: self._session.note_down(line))
         self._session = StepperSession(
-            StepperModel(self.name, activity), kept, loop=own_loop, on_change=self._changed, on_event=self._emit
+            StepperModel(self.name, activity),
+            storage,
+            loop=how.loop,
+            on_change=self._changed,
+            on_event=self._listeners.tell,
         )
-        self._screen = StepperScreen(self._session, workflow, layout=layout, height=height, limit=max_supersteps)
-        _close_older(workflow, name)
-        options = options or RunOptions(clock=clock, ids=ids)
-
-        async def start() -> WorkflowRun:
-            run: WorkflowRun = workflow.start(input, checkpoint_storage=kept, resume_from=checkpoint, options=options)
-            return run
-
-        opening = self._session.open(start, checkpoint)
-        self._wait_if_possible(self._session.start(opening))
-        if name is not None:
-            _by_name[name] = self
-        _by_workflow[id(workflow)] = self
-
-    # ---- how it stands -----------------------------------------------------------------------------------------------
-
-    @property
-    def handle(self) -> WorkflowRun:
-        """The run being driven. Its coroutines belong on the loop of the stepper: `run_sync(stepper.handle.plan())`."""
-        if self._session.handle is None:
-            msg = "The run is not open yet. With loop='kernel' it opens at the first await: await stepper.astep()."
-            raise RuntimeError(msg)
-        return self._session.handle
-
-    @property
-    def status(self) -> StepperStatus:
-        """What the stepper is doing; equal to its plain text, such as `"paused"`."""
-        return self._session.model.status
-
-    @property
-    def superstep(self) -> int | None:
-        """The last finished superstep, `None` before the first."""
-        return self._session.model.facts.superstep
-
-    @property
-    def run_id(self) -> str:
-        """Id of the run; another one after a fork."""
-        return self._session.model.facts.run_id
-
-    @property
-    def checkpoint_id(self) -> str | None:
-        """The checkpoint that is shown: the last one, or an earlier one after `back()`."""
-        with self._session.reading() as model:
-            return None if model.shown is None else model.past[model.shown].info.checkpoint_id
-
-    @property
-    def checkpoints(self) -> list[CheckpointInfo]:
-        """The checkpoints that lead to now, oldest first, those of earlier runs before a fork included."""
-        with self._session.reading() as model:
-            return [past.info for past in model.past]
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """Shared state as it is shown: of now, or of the checkpoint being viewed."""
-        with self._session.reading() as model:
-            viewing = None if model.viewing is None else model.past[model.viewing].info.checkpoint_id
-        if viewing is None:
-            return self.handle.state
-        self._require_blocking("run.fork")
-        loaded = _bridge.wait_sync(self._session.start(self._session.checkpoint(viewing)))
-        return {key: value for key, value in loaded.state.items() if not key.startswith("_")}
-
-    @property
-    def pending(self) -> list[WorkflowEvent[Any]]:
-        """The requests that wait for an answer, oldest first; `respond` answers them."""
-        return list(self._session.model.facts.requests)
-
-    @property
-    def reports(self) -> list[StepReport]:
-        """The reports of all supersteps taken here, those before a fork included."""
-        return list(self._session.model.reports)
-
-    @property
-    def result(self) -> WorkflowRunResult | None:
-        """What the run left behind, once it is done; `None` before."""
-        if self.status is not StepperStatus.DONE:
-            return None
-        events = self.handle.events
-        result = WorkflowRunResult(
-            (event for event in events if event.type not in ("started", "status")),
-            [event for event in events if event.type == "status"],
-        )
-        result.checkpoints = self.handle.checkpoints
-        return result
-
-    @property
-    def error(self) -> BaseException | None:
-        """What made the run fail, if it did."""
-        return self._session.model.facts.error
+        self._screen = StepperScreen(self._session, workflow, layout=how.layout, height=how.height, limit=how.limit)
+        for where in breakpoints:
+            self._session.break_at(where)
+        close_older(workflow, how.name)
+        self._opening = self._session.start(self._session.open(start))
+        self._wait_if_possible(self._opening)
+        register(self, how.name)
 
     # ---- stepping and running ----------------------------------------------------------------------------------------
 
@@ -283,7 +208,9 @@ class Stepper:
         the form; `arun` waits.
 
         Args:
-            until: Number of the superstep after which to stop, or a function of a report that tells when.
+            until: When to stop before the end: the number of the superstep after which; `request`, when a person is
+                asked; `breakpoint`, at the next one; or a function of a report that tells when. Breakpoints pause it
+                whatever is said here.
             speed: Supersteps a second, for demonstrations; as fast as possible by default.
 
         Raises:
@@ -299,7 +226,7 @@ class Stepper:
     async def arun(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
         """As `run`, and where the run asks a person it waits for the answer and goes on. The stop button ends it."""
         await self._await(self._run_asked(until, speed, through=True), through=True)
-        if self._autosave and self._screen.shown and in_kernel():
+        if self._how.autosave and self._screen.shown and in_kernel():
             self.snapshot()
         return self.status
 
@@ -327,23 +254,65 @@ class Stepper:
         """As `respond`, for cells that await."""
         await wait(self._screen.answer(request_id, value))
 
-    # ---- looking back ------------------------------------------------------------------------------------------------
+    # ---- sideways ----------------------------------------------------------------------------------------------------
 
-    def back(self, n: int = 1) -> None:
-        """Show the checkpoint `n` before the one shown. Nothing is executed or deleted."""
-        self._session.ask(BackAsked(n))
+    def fork(
+        self,
+        checkpoint_id: str | None = None,
+        *,
+        edits: Mapping[str, Any] | None = None,
+        input: Any = None,  # noqa: A002 - as in stepper()
+        workflow: Any = None,
+    ) -> Stepper:
+        """Make a stepper for a new run from a checkpoint; this one keeps showing its run, which stays as it is.
 
-    def forward(self, n: int = 1) -> None:
-        """Show the checkpoint `n` after the one shown; the last one is the present."""
-        self._session.ask(ForwardAsked(n))
-
-    def goto(self, checkpoint_id: str) -> None:
-        """Show this checkpoint. Nothing is executed or deleted.
+        Args:
+            checkpoint_id: Where the new run begins, `None` for the checkpoint that is shown.
+            edits: New values by path, as `edit` takes them; by default the edits that are staged there.
+            input: Further input for the start executors.
+            workflow: Instance for the new run. By default a copy of this one, with executors of its own where they
+                can be copied; executors that hold locks, files and the like are shared.
 
         Raises:
-            LookupError: It is not among `checkpoints`.
+            StepperStateError: Not possible now: a superstep is in flight, or nothing is saved yet.
+            LookupError: The checkpoint is not among `checkpoints`.
+            InvalidEdit: A value does not fit its place.
+            GraphMismatchError: `workflow` has another graph.
+            StepperClosed: The stepper was closed.
         """
-        self._session.ask(GotoAsked(checkpoint_id))
+        self._require_blocking("stepper.afork")
+        twin = workflow or _twin(self.handle.workflow)
+        handle = _bridge.wait_sync(self._session.start(self._new_run(checkpoint_id, edits, input, twin)))
+        return self._with_run(handle)
+
+    async def afork(
+        self,
+        checkpoint_id: str | None = None,
+        *,
+        edits: Mapping[str, Any] | None = None,
+        input: Any = None,  # noqa: A002 - as in stepper()
+        workflow: Any = None,
+    ) -> Stepper:
+        """As `fork`, for cells that await."""
+        twin = workflow or _twin(self.handle.workflow)
+        made = self._with_run(await wait(self._session.start(self._new_run(checkpoint_id, edits, input, twin))))
+        await wait(made._opening)  # noqa: SLF001 - another one of this class
+        return made
+
+    async def _new_run(
+        self, checkpoint_id: str | None, edits: Mapping[str, Any] | None, message: Any, workflow: Any
+    ) -> WorkflowRun:
+        more = {} if message is None else {"message": message}
+        return await self._session.fork(checkpoint_id, edits, workflow=workflow, **more)
+
+    def _with_run(self, handle: WorkflowRun) -> Stepper:
+        async def start(_: object) -> WorkflowRun:
+            return handle
+
+        made = Stepper(handle.workflow, start, replace(self._how, name=None), storage=self._session.storage)
+        made.name = made._session.model.name = self.name
+        made._session.inherit(self.breakpoints)
+        return made
 
     # ---- listening ---------------------------------------------------------------------------------------------------
 
@@ -351,46 +320,20 @@ class Stepper:
         """Call `fn` when something happens; on the engine thread, so it must be quick and must not wait.
 
         Args:
-            kind: `status` (a `StepperStatus`), `step` (a `StepReport`), `answer` (request id, value), `event` (every
-                `WorkflowEvent`), or the type of an event, such as `output` or `request_info`.
+            kind: `status` (a `StepperStatus`), `step` (a `StepReport`), `answer` (request id, value), `edit` (an
+                `Edit` that a new run begins with), `event` (every `WorkflowEvent`), or the type of an event, such as
+                `output` or `request_info`.
             fn: Gets the object. What it raises becomes a line of the log.
 
         Returns:
             A function that ends it.
         """
-        self._listeners.setdefault(kind, []).append(fn)
-
-        def stop() -> None:
-            if fn in self._listeners.get(kind, ()):
-                self._listeners[kind].remove(fn)
-
-        return stop
+        return self._listeners.add(kind, fn)
 
     def _changed(self) -> None:
         self._screen.touch()
 
-    def _emit(self, kind: str, what: Any) -> None:
-        for fn in tuple(self._listeners.get(kind, ())):
-            self._tell(kind, fn, what)
-
-    def _tell(self, kind: str, fn: Callable[[Any], object], what: Any) -> None:
-        try:
-            fn(what)
-        except Exception as error:  # noqa: BLE001 - user code must not end the run that it watches
-            self._session.note_down(f"a function given to on({kind!r}) raised {type(error).__name__}: {error}")
-
-    def frames(self) -> Any:
-        """The run as tables: checkpoints, messages, state, events and so on."""
-        from agentbench.notebook.frames import Frames
-
-        return Frames(self.handle)
-
     # ---- the panel ---------------------------------------------------------------------------------------------------
-
-    @property
-    def text(self) -> str:
-        """The panel in words: one header line, the graph with its states, and what is asked."""
-        return self._screen.text
 
     def show(self) -> None:
         """Show the panel here; all panels of one stepper stay in step. Without widgets: print it as text."""
@@ -426,43 +369,24 @@ class Stepper:
     # ---- how calls are carried out -----------------------------------------------------------------------------------
 
     def _run_asked(self, until: Until | None, speed: float | None, *, through: bool = False) -> RunAsked:
-        if speed is not None and not speed > 0:
-            msg = f"speed={speed!r} is not possible. Expected supersteps a second, above 0, or None."
+        if speed is not None:
+            require_speed(speed, "supersteps")
+        if isinstance(until, bool) or (isinstance(until, str) and until not in ("request", "breakpoint")):
+            msg = (
+                f"until={until!r} is not possible. Expected the number of a superstep, 'request', 'breakpoint', a "
+                "function of a report, or None."
+            )
             raise ValueError(msg)
-        return RunAsked(until=until, limit=self._limit, speed=speed, through=through, confirmed=True)
+        return RunAsked(until=until, limit=self._how.limit, speed=speed, through=through, confirmed=True)
 
     def _stepped(self, taken: int) -> StepReport:
         """The report of what was just done, given how many there were before."""
-        error, self._session.error = self._session.error, None
-        if error is not None:
-            raise error
+        self._raise_error()
         reports = self.reports
         if len(reports) <= taken:  # went on from a checkpoint at which the run waits for a person
             with self._session.reading() as model:
                 raise StepperStateError(str(model.status), model.allowed, "step")
         return reports[-1]
-
-    def _wait_for(self, stimulus: Stimulus, call: str) -> int:
-        self._require_blocking(call)
-        taken = len(self._session.model.reports)
-        self._wait_if_possible(self._session.begin(stimulus))
-        return taken
-
-    async def _await(self, stimulus: Stimulus, *, through: bool = False) -> int:
-        taken = len(self._session.model.reports)
-        future = self._session.begin(stimulus, through=through)
-        if future is not None:
-            await wait(future)
-        return taken
-
-    def _require_blocking(self, call: str) -> None:
-        if self._screen.on_own_loop:
-            raise NestedLoopError(call, "the stepper runs on the loop of this very thread")
-        _bridge.require_blocking(call)
-
-    def _wait_if_possible(self, future: EngineFuture[Any] | None) -> None:
-        if future is not None and not self._screen.on_own_loop:
-            _bridge.wait_sync(future)
 
 
 def _steps(count: int) -> StepAsked:
@@ -470,6 +394,14 @@ def _steps(count: int) -> StepAsked:
         msg = f"n={count!r} is not possible. Expected 1 or more supersteps; back() shows earlier ones."
         raise ValueError(msg)
     return StepAsked(count, confirmed=True)
+
+
+def _twin(workflow: Any) -> Any:
+    """Another instance of a workflow, with executors of its own where that is possible."""
+    try:
+        return workflow.clone(copy_executors=True)
+    except Exception:  # noqa: BLE001 - copying executors runs foreign code; sharing them is what clone() does by default
+        return workflow.clone()
 
 
 def _name_of(workflow: Any) -> str:
@@ -487,21 +419,3 @@ def _kernel_loop(wanted: str | None) -> asyncio.AbstractEventLoop | None:
     if wanted == "engine" and _bridge.threads_available():
         return None
     return asyncio.get_running_loop()
-
-
-# --- one at a time ----------------------------------------------------------------------------------------------------
-
-# The steppers that are open, by the name they were given and by the workflow they hold.
-_by_name: weakref.WeakValueDictionary[str, Stepper] = weakref.WeakValueDictionary()
-_by_workflow: weakref.WeakValueDictionary[int, Stepper] = weakref.WeakValueDictionary()
-_OVER = (StepperStatus.DONE, StepperStatus.FAILED, StepperStatus.CANCELLED, StepperStatus.CLOSED)
-
-
-def _close_older(workflow: Any, name: str | None) -> None:
-    """Close the stepper of the same name, and one that still holds this workflow: its cell was run again."""
-    same_name = _by_name.get(name) if name is not None else None
-    if same_name is not None:
-        same_name.close()
-    holder = _by_workflow.get(id(workflow))
-    if holder is not None and holder.workflow is workflow and holder.status not in _OVER:
-        holder.close()

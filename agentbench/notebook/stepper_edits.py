@@ -56,7 +56,7 @@ class StagedEdits(list[Edit], Displayable):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self)) or "no edits are staged"
+        return "\n".join(map(str, self)) or "No edits are staged."
 
     def __repr__(self) -> str:
         return f"StagedEdits({', '.join(str(edit)[2:] for edit in self)})"
@@ -159,8 +159,7 @@ def _find(root: Mapping[str, Any], path: str) -> Place:
     number, rest = int(of_message[1]), of_message[2]
     waiting = root[_MESSAGES]
     if number >= len(waiting):
-        known = f"messages[0] to messages[{len(waiting) - 1}]" if waiting else "no message"
-        msg = f"there is no such message; {known} waits here"
+        msg = f"there is no such message; {len(waiting)} wait here, counted from 0"
         raise LookupError(msg)
     data, to_data = waiting[number].data, (_MESSAGES, number, "data")
     if rest is None:

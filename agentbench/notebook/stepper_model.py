@@ -229,6 +229,8 @@ class StepperModel(StepperKnowledge):
             return None
         self.board.move_on(asked=True)
         self.board.take(told.hits)
+        if any(hit.error is not None for hit in told.hits):
+            self.facts = replace(self.facts, pause_reason=pause_reason(told.hits))
         if self._goal is None:
             return None
         self._goal.left -= 1

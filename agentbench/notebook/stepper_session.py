@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from agentbench._bridge import EngineFuture, submit
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where, breakpoint_at
 from agentbench.notebook.driven_run import DrivenRun, line_to
@@ -53,9 +52,12 @@ from agentbench.notebook.stepper_model import StepperModel
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.run import WorkflowRun
 
-__all__ = ["StepperSession"]
+__all__ = ["Start", "StepperSession"]
 
 T = TypeVar("T")
+
+#: Makes the handle of a run; gets a function that writes a line into the log.
+Start = Callable[[Callable[[str], object]], Awaitable[WorkflowRun]]
 
 
 class StepperSession:
@@ -203,29 +205,32 @@ class StepperSession:
                 gone = tuple(each for each in known if each.is_same_place(meant))
             self.ask(BreakpointsCleared(frozenset(each.id for each in gone)))
 
+    def inherit(self, breakpoints: Sequence[Breakpoint]) -> None:
+        """Take over the breakpoints of another stepper; none of them pauses where the run stands now."""
+        with self._lock:
+            self.model.board.inherit(breakpoints)
+
     def _breakpoint(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
         executors = self.model.activity.nodes
-        return breakpoint_at(self.model.board.new_id(), where, when=when, once=once, executors=executors)
+        return breakpoint_at(self.model.board.next_id, where, when=when, once=once, executors=executors)
 
     # ---- the loop of the runs ----------------------------------------------------------------------------------------
 
-    async def open(self, start: Callable[[], Awaitable[WorkflowRun]], base: CheckpointInfo | str | None = None) -> None:
+    async def open(self, start: Start) -> None:
         """Start a run.
 
         Args:
             start: Makes the handle.
-            base: The checkpoint that it goes on from, if it does.
 
         Raises:
-            GraphMismatchError: The checkpoint belongs to another graph; its `differences` say which.
-            WorkflowCheckpointException: It cannot be loaded.
+            GraphMismatchError: It goes on from a checkpoint of another graph; `differences` says how they differ.
+            WorkflowCheckpointException: The checkpoint cannot be loaded.
         """
-        line = [] if base is None else await line_to(self.storage, base)
-        handle = await start()
-        if base is None and handle.started_from is not None:
-            line = await line_to(self.storage, handle.started_from)
-        run = self._driven(handle, line[-1].iteration if line else None)
+        handle = await start(self.note_down)
         try:
+            begin = handle.started_from
+            line = [] if begin is None else await line_to(self.storage, begin)
+            run = self._driven(handle, line[-1].iteration if line else None)
             facts = await run.facts(planned=await handle.plan())
         except BaseException:
             await handle.cancel()  # the workflow is free again

@@ -1,0 +1,37 @@
+"""Edits as they are shown: what is there and what is to be there, the changed words marked; secrets masked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentbench.notebook.diff_view import change_cells
+from agentbench.notebook.markup import Markup, Table, element
+from agentbench.notebook.stepper_edits import Edit, StagedEdits
+from agentbench.notebook.style import read_static
+
+__all__ = ["edit_bundle", "edits_bundle"]
+
+
+def edit_bundle(edit: Edit) -> dict[str, Any]:
+    """One edit, as several are shown."""
+    return {"text/plain": repr(edit), "text/html": _html([edit])}
+
+
+def edits_bundle(edits: StagedEdits) -> dict[str, Any]:
+    """Staged edits as a diff: a row and a line of text for each."""
+    return {"text/plain": str(edits), "text/html": _html(edits)}
+
+
+def _html(edits: Sequence[Edit]) -> str:
+    rows = [change_cells(edit.change) for edit in edits]
+    return str(
+        element(
+            "div",
+            element("style", Markup(read_static("views.css") + read_static("diff.css"))),
+            Table("Staged edits", ("", "path", "before", "after"), rows).html()
+            if rows
+            else element("p", "No edits are staged.", class_="ab_head"),
+            class_="ab_view ab_diff",
+        )
+    )

@@ -1,0 +1,40 @@
+"""How the calls of a stepper are carried out: handed to the loop of the run, and waited for or awaited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentbench import _bridge
+from agentbench._bridge import EngineFuture
+from agentbench.notebook.stepper_messages import Stimulus
+from agentbench.notebook.stepper_reading import StepperReading
+from agentbench.notebook.waiting import wait
+
+__all__ = ["StepperCalls"]
+
+
+class StepperCalls(StepperReading):
+    """What the calls of `Stepper` are made of."""
+
+    def _raise_error(self) -> None:
+        """Raise what a fork, a restore or a plan raised; the run itself has not failed."""
+        error, self._session.error = self._session.error, None
+        if error is not None:
+            raise error
+
+    def _wait_for(self, stimulus: Stimulus, call: str) -> int:
+        self._require_blocking(call)
+        taken = len(self._session.model.reports)
+        self._wait_if_possible(self._session.begin(stimulus))
+        return taken
+
+    async def _await(self, stimulus: Stimulus, *, through: bool = False) -> int:
+        taken = len(self._session.model.reports)
+        future = self._session.begin(stimulus, through=through)
+        if future is not None:
+            await wait(future)
+        return taken
+
+    def _wait_if_possible(self, future: EngineFuture[Any] | None) -> None:
+        if future is not None and not self._screen.on_own_loop:
+            _bridge.wait_sync(future)

@@ -1,0 +1,139 @@
+"""How a stepper stands: everything that can be read of it, and nothing that changes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentbench import _bridge
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.exceptions import NestedLoopError
+from agentbench.notebook.breakpoints import Breakpoint
+from agentbench.notebook.stepper_edits import StagedEdits
+from agentbench.notebook.stepper_messages import StepperStatus
+from agentbench.notebook.stepper_screen import StepperScreen
+from agentbench.notebook.stepper_session import StepperSession
+from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflow.report import StepReport
+from agentbench.workflow.result import WorkflowRunResult
+from agentbench.workflow.run import WorkflowRun
+
+__all__ = ["StepperReading"]
+
+
+class StepperReading:
+    """The part of `Stepper` that is read."""
+
+    _session: StepperSession
+    _screen: StepperScreen
+
+    @property
+    def handle(self) -> WorkflowRun:
+        """The run being driven. Its coroutines belong on the loop of the stepper: `run_sync(stepper.handle.plan())`."""
+        if self._session.handle is None:
+            msg = "The run is not open yet. With loop='kernel' it opens at the first await: await stepper.astep()."
+            raise RuntimeError(msg)
+        return self._session.handle
+
+    @property
+    def status(self) -> StepperStatus:
+        """What the stepper is doing; equal to its plain text, such as `"paused"`."""
+        return self._session.model.status
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """What can be asked now, in the order of the buttons; what is not among it raises `StepperStateError`."""
+        with self._session.reading() as model:
+            return model.allowed
+
+    @property
+    def superstep(self) -> int | None:
+        """The last finished superstep, `None` before the first."""
+        return self._session.model.facts.superstep
+
+    @property
+    def run_id(self) -> str:
+        """Id of the run; another one after a fork."""
+        return self._session.model.facts.run_id
+
+    @property
+    def checkpoint_id(self) -> str | None:
+        """The checkpoint that is shown: the last one, or an earlier one after `back()`."""
+        with self._session.reading() as model:
+            return model.line.shown_id
+
+    @property
+    def checkpoints(self) -> list[CheckpointInfo]:
+        """The checkpoints that lead to now, oldest first, those of earlier runs before a fork included."""
+        with self._session.reading() as model:
+            return [past.info for past in model.past]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Shared state as it is shown: of now, or of the checkpoint being viewed."""
+        with self._session.reading() as model:
+            viewing = None if model.viewing is None else model.past[model.viewing].info.checkpoint_id
+        if viewing is None:
+            return self.handle.state
+        self._require_blocking("run.fork")
+        loaded = _bridge.wait_sync(self._session.start(self._session.checkpoint(viewing)))
+        return {key: value for key, value in loaded.state.items() if not key.startswith("_")}
+
+    @property
+    def pending(self) -> list[WorkflowEvent[Any]]:
+        """The requests that wait for an answer, oldest first; `respond` answers them."""
+        return list(self._session.model.facts.requests)
+
+    @property
+    def breakpoints(self) -> list[Breakpoint]:
+        """Where the run is to pause, in the order in which that was asked."""
+        return list(self._session.model.breakpoints)
+
+    @property
+    def hit(self) -> Breakpoint | None:
+        """The breakpoint that paused the run, `None` while it moves and after other pauses."""
+        return self._session.model.hit
+
+    @property
+    def reports(self) -> list[StepReport]:
+        """The reports of all supersteps taken here, those before a fork included."""
+        return list(self._session.model.reports)
+
+    @property
+    def result(self) -> WorkflowRunResult | None:
+        """What the run left behind, once it is done; `None` before."""
+        if self.status is not StepperStatus.DONE:
+            return None
+        events = self.handle.events
+        result = WorkflowRunResult(
+            (event for event in events if event.type not in ("started", "status")),
+            [event for event in events if event.type == "status"],
+        )
+        result.checkpoints = self.handle.checkpoints
+        return result
+
+    @property
+    def error(self) -> BaseException | None:
+        """What made the run fail, if it did."""
+        return self._session.model.facts.error
+
+    def edits(self) -> StagedEdits:
+        """The staged edits of the checkpoint that is shown, in the order in which they are applied; shown as a diff."""
+        with self._session.reading() as model:
+            return StagedEdits(model.edits)
+
+    def frames(self) -> Any:
+        """The run as tables: checkpoints, messages, state, events and so on."""
+        from agentbench.notebook.frames import Frames
+
+        return Frames(self.handle)
+
+    @property
+    def text(self) -> str:
+        """The panel in words: one header line, the graph with its states, and what is asked."""
+        return self._screen.text
+
+    def _require_blocking(self, call: str) -> None:
+        """Refuse to wait where waiting would never end; `call` is the form to await."""
+        if self._screen.on_own_loop:
+            raise NestedLoopError(call, "the stepper runs on the loop of this very thread")
+        _bridge.require_blocking(call)

@@ -1,0 +1,156 @@
+"""Time travel with a stepper: looking back, going on from there, edits and breakpoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentbench import _bridge
+from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where
+from agentbench.notebook.stepper_calls import StepperCalls
+from agentbench.notebook.stepper_edits import Edit
+from agentbench.notebook.stepper_messages import (
+    BackAsked,
+    BranchAsked,
+    EditsDiscarded,
+    ForwardAsked,
+    GotoAsked,
+    ShowAgainAsked,
+)
+from agentbench.notebook.waiting import wait
+
+__all__ = ["StepperTravel", "require_speed"]
+
+
+class StepperTravel(StepperCalls):
+    """The part of `Stepper` that goes back in time, and on from there."""
+
+    # ---- looking back ------------------------------------------------------------------------------------------------
+
+    def back(self, n: int = 1) -> None:
+        """Show the checkpoint `n` before the one shown. Nothing is executed or deleted."""
+        self._session.ask(BackAsked(n))
+
+    def forward(self, n: int = 1) -> None:
+        """Show the checkpoint `n` after the one shown; the last one is the present."""
+        self._session.ask(ForwardAsked(n))
+
+    def goto(self, checkpoint_id: str) -> None:
+        """Show this checkpoint. Nothing is executed or deleted.
+
+        Raises:
+            LookupError: It is not among `checkpoints`.
+        """
+        self._session.ask(GotoAsked(checkpoint_id))
+
+    def show_again(self, *, speed: float = 2.0) -> None:
+        """Show what is stored, one checkpoint after the other, from the one shown to the present; executes nothing.
+
+        In the present it begins with the first checkpoint. `pause()` ends it where it is, and so does whatever else is
+        asked meanwhile. To execute again, take `step()` or `run()` from an earlier checkpoint: that makes a new run.
+
+        Args:
+            speed: Checkpoints a second.
+
+        Raises:
+            StepperStateError: Not possible now.
+            StepperClosed: The stepper was closed.
+            NestedLoopError: On the engine thread; use `await stepper.ashow_again()`.
+        """
+        self._wait_for(ShowAgainAsked(require_speed(speed, "checkpoints")), "stepper.ashow_again")
+
+    async def ashow_again(self, *, speed: float = 2.0) -> None:
+        """As `show_again`, for cells that await."""
+        await self._await(ShowAgainAsked(require_speed(speed, "checkpoints")))
+
+    def branch(self, checkpoint_id: str | None = None) -> None:
+        """Go on here as a new run, with the edits that are staged; nothing is executed yet, the old run is kept.
+
+        Args:
+            checkpoint_id: Where the new run begins, `None` for the checkpoint that is shown.
+
+        Raises:
+            StepperStateError: Not possible now: a superstep is in flight, or nothing is saved yet.
+            LookupError: The checkpoint is not among `checkpoints`.
+            StepperClosed: The stepper was closed.
+        """
+        self._wait_for(BranchAsked(checkpoint_id), "stepper.abranch")
+        self._raise_error()
+
+    async def abranch(self, checkpoint_id: str | None = None) -> None:
+        """As `branch`, for cells that await."""
+        await self._await(BranchAsked(checkpoint_id))
+        self._raise_error()
+
+    # ---- edits -------------------------------------------------------------------------------------------------------
+
+    def edit(self, path: str, value: Any) -> Edit:
+        """Change a value of the checkpoint that is shown, in a new run: staged now, applied by Step, Run or a fork.
+
+        The checkpoint itself stays as it is. The value must fit the type that its dataclass or model declares, else
+        that of the present value, and it must be one that can be stored.
+
+        Args:
+            path: `score`, `draft.title`, `items.0` in the shared state; `messages[0]`, `messages[0].title` among the
+                messages that wait.
+            value: What is to be there.
+
+        Raises:
+            InvalidEdit: The path leads nowhere, or the value does not fit; nothing is staged then.
+            StepperStateError: Nothing can be edited now.
+            StepperClosed: The stepper was closed.
+        """
+        self._require_blocking("stepper.aedit")
+        return _bridge.wait_sync(self._session.start(self._session.stage(path, value)))
+
+    async def aedit(self, path: str, value: Any) -> Edit:
+        """As `edit`, for cells that await."""
+        return await wait(self._session.start(self._session.stage(path, value)))
+
+    def discard_edits(self, path: str | None = None) -> None:
+        """Drop the staged edits of the checkpoint that is shown, or only the one of a path."""
+        self._session.ask(EditsDiscarded(path))
+
+    # ---- breakpoints -------------------------------------------------------------------------------------------------
+
+    def break_at(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
+        """Pause `run()` and `step(n)` at a place, always between two supersteps; `step()` takes its one all the same.
+
+        Args:
+            where: An executor id, or `before:ID`: before a superstep in which it is called. `after:ID`: after one.
+                A number: before that superstep. A class: before a message of that type is delivered. A function of
+                the shared state: wherever it returns true. `failure`: an executor has raised. `request`: a person is
+                asked.
+            when: A further condition: a function of the shared state.
+            once: Whether it is gone after it was reached.
+
+        Returns:
+            The breakpoint; where the same one is set already, that one. What a function raises pauses too, and is
+            shown.
+
+        Raises:
+            ValueError: There is no such executor, or the number is negative.
+            TypeError: `where` is nothing that a run can pause at.
+            StepperClosed: The stepper was closed.
+        """
+        return self._session.break_at(where, when=when, once=once)
+
+    def clear(self, where: Where | Breakpoint | None = None) -> None:
+        """Take breakpoints away: one, those at a place, the one with an id, or all of them.
+
+        Raises:
+            ValueError: `where` names neither an executor nor a breakpoint.
+            StepperClosed: The stepper was closed.
+        """
+        self._session.clear(where)
+
+
+def require_speed(speed: float, what: str) -> float:
+    """Refuse a speed that makes no sense.
+
+    Raises:
+        ValueError: It is not above 0.
+    """
+    if not speed > 0:
+        msg = f"speed={speed!r} is not possible. Expected {what} a second, above 0."
+        raise ValueError(msg)
+    return speed
