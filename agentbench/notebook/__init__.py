@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentbench.notebook.breakpoints import Breakpoint as Breakpoint
-    from agentbench.notebook.diff_frames import diff as diff
+    from agentbench.notebook.compare_plot import ComparePlot as ComparePlot
+    from agentbench.notebook.compare_plot import compare as compare
     from agentbench.notebook.diff_frames import diff_frame as diff_frame
+    from agentbench.notebook.diff_plot import DiffPlot as DiffPlot
+    from agentbench.notebook.diff_plot import diff as diff
     from agentbench.notebook.doctor import doctor as doctor
     from agentbench.notebook.executor_cells import Definition as Definition
     from agentbench.notebook.executor_cells import define_executor as define_executor
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from agentbench.notebook.frames import runs_frame as runs_frame
     from agentbench.notebook.frames import state_frame as state_frame
     from agentbench.notebook.frames import timeline_frame as timeline_frame
+    from agentbench.notebook.frames import usage_frame as usage_frame
     from agentbench.notebook.graph_view import GraphView as GraphView
     from agentbench.notebook.graph_view import draw as draw
     from agentbench.notebook.html_panel import HtmlGraphPanel as HtmlGraphPanel
@@ -37,9 +41,10 @@ if TYPE_CHECKING:
     from agentbench.notebook.magics import load_ipython_extension as load_ipython_extension
     from agentbench.notebook.magics import unload_ipython_extension as unload_ipython_extension
     from agentbench.notebook.panel import make_graph_panel as make_graph_panel
-    from agentbench.notebook.plots import Plot as Plot
+    from agentbench.notebook.plot import Plot as Plot
     from agentbench.notebook.plots import lineage as lineage
     from agentbench.notebook.plots import timeline as timeline
+    from agentbench.notebook.plots import usage as usage
     from agentbench.notebook.progress import Progress as Progress
     from agentbench.notebook.progress import progress as progress
     from agentbench.notebook.settings import Settings as Settings
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
     from agentbench.notebook.stepper import stepper as stepper
     from agentbench.notebook.stepper_edits import Edit as Edit
     from agentbench.notebook.stepper_messages import StepperStatus as StepperStatus
+    from agentbench.notebook.usage_prices import Price as Price
     from agentbench.notebook.waiting import nest_state as nest_state
     from agentbench.notebook.waiting import run_sync as run_sync
     from agentbench.notebook.waiting import submit as submit
@@ -60,7 +66,9 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "Breakpoint": "breakpoints",
+    "ComparePlot": "compare_plot",
     "Definition": "executor_cells",
+    "DiffPlot": "diff_plot",
     "Edit": "stepper_edits",
     "Form": "forms",
     "FormState": "forms",
@@ -68,17 +76,19 @@ _MODULE_OF = {
     "GraphPanel": "live_panel",
     "GraphView": "graph_view",
     "HtmlGraphPanel": "html_panel",
-    "Plot": "plots",
+    "Plot": "plot",
+    "Price": "usage_prices",
     "Progress": "progress",
     "Settings": "settings",
     "Stepper": "stepper",
     "StepperStatus": "stepper_messages",
     "Workbench": "workbench",
     "checkpoints_frame": "frames",
+    "compare": "compare_plot",
     "configure": "settings",
     "define_executor": "executor_cells",
     "define_workflow": "workflow_cells",
-    "diff": "diff_frames",
+    "diff": "diff_plot",
     "diff_frame": "diff_frames",
     "doctor": "doctor",
     "draw": "graph_view",
@@ -103,6 +113,8 @@ _MODULE_OF = {
     "timeline_frame": "frames",
     "to_python": "workflow_code",
     "unload_ipython_extension": "magics",
+    "usage": "plots",
+    "usage_frame": "frames",
     "wait": "waiting",
     "workbench": "workbench",
 }

@@ -134,7 +134,8 @@ def messages_frame(
     Shapes:
         Index (`superstep`, `position`), `position` being the message's place in its checkpoint; columns `source`,
         `target` string (`target` is NA where the edges decide), `type` category (`standard`, `response`), `size` int64,
-        `preview` string of at most 120 characters, secrets masked, `trace_id`, `checkpoint_id` string.
+        `preview` string of at most 120 characters, secrets masked, `trace_id`, `checkpoint_id` string, `run_id`
+        category.
 
     Units: `size` is the length of the message's text form, in characters (bytes for bytes).
     """
@@ -160,6 +161,7 @@ def messages_frame(
             "preview": ("string", [line_preview(m.data) for _, _, m in rows]),
             "trace_id": ("string", [_trace_id(m.trace_context) for _, _, m in rows]),
             "checkpoint_id": ("string", [checkpoint.checkpoint_id for checkpoint, _, _ in rows]),
+            "run_id": ("category", [checkpoint.metadata.get(RUN_ID) for checkpoint, _, _ in rows]),
         },
         index=["superstep", "position"],
         chosen=chosen,

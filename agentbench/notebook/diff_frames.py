@@ -1,4 +1,4 @@
-"""What differs between two checkpoints, as a data frame and for display."""
+"""What differs between two checkpoints, as a data frame."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,23 +17,13 @@ from agentbench.notebook.redaction import mask_secrets
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["diff", "diff_frame"]
+__all__ = ["Side", "diff_frame", "diff_of", "frame_of"]
 
 Side = WorkflowCheckpoint | CheckpointInfo | str
 
 
-def diff(a: Side, b: Side, *, source: Any = None) -> CheckpointDiff:
-    """Compare two checkpoints; the result shows itself as a table with the changed words marked.
-
-    Args:
-        a: The checkpoint before, its info or its id.
-        b: The checkpoint after, likewise.
-        source: Where infos and ids are looked up: a storage, or a run that saves checkpoints.
-
-    Raises:
-        TypeError: A checkpoint has to be looked up, but `source` keeps none.
-        WorkflowCheckpointException: An id is unknown.
-    """
+def diff_of(a: Side, b: Side, source: Any) -> CheckpointDiff:
+    """Compare two checkpoints, which are looked up where they are not at hand; see `diff_frame`."""
     return diff_checkpoints(_checkpoint(a, source), _checkpoint(b, source))
 
 
@@ -54,8 +44,11 @@ def diff_frame(a: Side, b: Side, *, source: Any = None, limit: int | None = None
         TypeError: A checkpoint has to be looked up, but `source` keeps none.
         WorkflowCheckpointException: An id is unknown.
     """
-    found = diff(a, b, source=source)
-    chosen = Chosen(limit=limit)
+    return frame_of(diff_of(a, b, source), Chosen(limit=limit))
+
+
+def frame_of(found: CheckpointDiff, chosen: Chosen) -> "pd.DataFrame":
+    """Tabulate changes; see `diff_frame`."""
     rows = chosen.last(list(found))
     return assembled(
         "diff",

@@ -5,7 +5,7 @@ import re
 import reprlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentbench.checkpoints.difference.changes import CheckpointChange, path_text
 from agentbench.notebook.escaping import MASK, esc, is_secret_name, preview
@@ -14,13 +14,25 @@ from agentbench.notebook.redaction import mask_secrets
 from agentbench.notebook.style import read_static
 from agentbench.workflow.message import WorkflowMessage
 
-__all__ = ["change_line", "diff_bundle", "diff_text", "hides", "short_value", "shown_path"]
+__all__ = [
+    "Piece",
+    "cells_of",
+    "change_line",
+    "counts",
+    "diff_bundle",
+    "diff_text",
+    "hides",
+    "short_value",
+    "shown_path",
+    "word_marks",
+]
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~", "reordered": ">"}
 _LINE_LIMIT = 80
 _CELL_LIMIT = 300
 _LED_BY = 20
 _KEYS_OF_REQUEST = 2
+
 
 _MOST_WORDS = 400
 _LONGEST_RUN = 60
@@ -35,7 +47,7 @@ def diff_text(diff: Any, *, limit: int | None = None, secrets: bool = False) -> 
         limit: At most so many changes; the others are counted.
         secrets: Show them.
     """
-    lines = [f"CheckpointDiff: {_counts(diff)}", *(f"  {side:6}  {text}" for side, text in _sides(diff))]
+    lines = [f"CheckpointDiff: {counts(diff)}", *(f"  {side:6}  {text}" for side, text in _sides(diff))]
     lines += (change_line(change, secrets=secrets) for change in diff.changes[:limit])
     if limit is not None and len(diff) > limit:
         lines.append(f"… {len(diff) - limit:,} more")
@@ -62,12 +74,12 @@ def change_line(change: CheckpointChange, *, secrets: bool = False) -> str:
 
 def diff_bundle(diff: Any) -> dict[str, Any]:
     """A diff as a table with the changed words marked, and as the lines of `diff_text`."""
-    rows: list[Sequence[object]] = [_cells(change) for change in diff.changes[:MAX_ROWS]]
+    rows: list[Sequence[object]] = [change_cells(change) for change in diff.changes[:MAX_ROWS]]
     rows += [()] * (len(diff) - len(rows))  # only counted
     html = element(
         "div",
         element("style", Markup(read_static("views.css") + read_static("diff.css"))),
-        element("p", element("b", "CheckpointDiff"), element("span", _counts(diff)), class_="ab_head"),
+        element("p", element("b", "CheckpointDiff"), element("span", counts(diff)), class_="ab_head"),
         Table("Checkpoints", ("", "checkpoint"), list(_sides(diff))).html(),
         Table("Changes", ("", "path", "before", "after"), rows).html() if rows else None,
         class_="ab_view ab_diff",
@@ -89,7 +101,8 @@ def shown_path(change: CheckpointChange) -> str:
 # ---- heads ------------------------------------------------------------------------------------------------------
 
 
-def _counts(diff: Any) -> str:
+def counts(diff: Any) -> str:
+    """How many changes of each kind, in words."""
     counts = Counter(change.op for change in diff)
     return ", ".join(f"{counts[op]:,} {op}" for op in _SIGNS if counts[op]) or "no difference"
 
@@ -162,19 +175,45 @@ class _Unmasked(reprlib.Repr):
 # ---- values in a table ------------------------------------------------------------------------------------------
 
 
-def _cells(change: CheckpointChange) -> Sequence[object]:
-    path = element("code", esc(shown_path(change), into="line", limit=_CELL_LIMIT))
-    what = f"{_SIGNS[change.op]} {change.op}"
+class Piece(NamedTuple):
+    """A part of a text: what both sides have (`equal`), only the one before (`del`) or only the one after (`ins`)."""
+
+    kind: str
+    text: str
+
+
+def cells_of(change: CheckpointChange) -> tuple[list[Piece], list[Piece]]:
+    """Both values of a change in pieces; secrets masked, nothing for a side that has no value."""
     values = _told(change)
     if hides(change):
         shown = [None if value is None else MASK for value in values]
     elif type(change.before) is str and type(change.after) is str and change.op == "changed":
-        return what, path, *_marked(change.before, change.after)
+        return word_marks(change.before, change.after)
     else:
         quoted = change.op == "changed"  # '1' has become 1
         shown = [_preview(value, quoted=quoted) for value in values]
-    before, after = (Markup(esc(value, limit=_CELL_LIMIT)) for value in shown)
-    return what, path, "" if change.op == "added" else before, "" if change.op == "removed" else after
+    before, after = ([_piece(value)] for value in shown)
+    return [] if change.op == "added" else before, [] if change.op == "removed" else after
+
+
+def _piece(value: object) -> Piece:
+    return Piece("equal", _cut(str(value)))
+
+
+def _cut(text: str) -> str:
+    size = len(text)
+    return text if size <= _CELL_LIMIT else f"{text[:_CELL_LIMIT]}… ({size - _CELL_LIMIT:,} more characters)"
+
+
+def change_cells(change: CheckpointChange) -> Sequence[object]:
+    """A change as a row: what happened, where, before and after, changed words marked."""
+    path = element("code", esc(shown_path(change), into="line", limit=_CELL_LIMIT))
+    return f"{_SIGNS[change.op]} {change.op}", path, *map(_cell, cells_of(change))
+
+
+def _cell(side: Sequence[Piece]) -> Markup:
+    shown = list(map(_html, side))
+    return element("span", *shown) if len(shown) > 1 else Markup("".join(shown))
 
 
 def _preview(value: object, *, quoted: bool) -> str:
@@ -182,29 +221,34 @@ def _preview(value: object, *, quoted: bool) -> str:
     return repr(text) if quoted and isinstance(value, str) else text
 
 
-def _marked(before: str, after: str) -> tuple[Markup, Markup]:
-    """Two texts with the words marked that only one of them has; long equal stretches are left out."""
+def word_marks(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
+    """Two texts in pieces: what both have, and the words that only one of them has.
+
+    Long equal stretches are left out, and so is what comes after some hundred words that differ.
+    """
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     same = next((at for at, (x, y) in enumerate(zip(old, new, strict=False)) if x != y), min(len(old), len(new)))
     lead = "".join(old[:same])
     old, new = old[same:], new[same:]
     cut = [len(words) > _MOST_WORDS for words in (old, new)]
     old, new = old[:_MOST_WORDS], new[:_MOST_WORDS]
-    cells: tuple[list[Markup], list[Markup]] = ([_equal(lead)], [_equal(lead)])
+    sides: tuple[list[Piece], list[Piece]] = ([Piece("equal", _shortened(lead))], [Piece("equal", _shortened(lead))])
     for op, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        for cell, tag, words in zip(cells, ("del", "ins"), (old[a:b], new[c:d]), strict=True):
+        for side, kind, words in zip(sides, ("del", "ins"), (old[a:b], new[c:d]), strict=True):
             if words:
                 text = "".join(words)
-                cell.append(_equal(text) if op == "equal" else element(tag, _text(text, _CELL_LIMIT)))
-    first, second = (element("span", *cell, "…" if is_cut else None) for cell, is_cut in zip(cells, cut, strict=True))
-    return first, second
+                side.append(Piece("equal", _shortened(text)) if op == "equal" else Piece(kind, _cut(text)))
+    for side, is_cut in zip(sides, cut, strict=True):
+        if is_cut:
+            side.append(Piece("equal", "…"))
+    return sides
 
 
-def _equal(text: str) -> Markup:
-    if len(text) > 2 * _LONGEST_RUN:
-        text = f"{text[:_LONGEST_RUN]} … {text[-_LONGEST_RUN:]}"
-    return _text(text, None)
+def _shortened(text: str) -> str:
+    return f"{text[:_LONGEST_RUN]} … {text[-_LONGEST_RUN:]}" if len(text) > 2 * _LONGEST_RUN else text
 
 
-def _text(text: str, limit: int | None) -> Markup:
-    return Markup(esc(text, limit=limit))
+def _html(piece: Piece) -> Markup:
+    kind, text = piece
+    shown = Markup(esc(text, limit=None))
+    return shown if kind == "equal" else element(kind, shown)

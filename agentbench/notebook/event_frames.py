@@ -1,5 +1,6 @@
 """What happened in runs, as data frames."""
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from agentbench.notebook.frame_columns import assembled
@@ -33,38 +34,33 @@ def events_frame(
     Shapes:
         Index `seq` int64; columns `time` datetime64[ns, UTC], `superstep` Int64, `type`, `executor` category,
         `duration_ms` float64, `span_id`, `parent_span_id` string, `preview` string of at most 120 characters, secrets
-        masked. In runs that were not observed `seq` and `superstep` follow the order of the events, and times are NaT.
+        masked, `run_id` category. In runs that were not observed `seq` and `superstep` follow the order of the events,
+        and times are NaT.
 
     Units: `duration_ms` is of what ended with the event, in milliseconds.
     """
     chosen = Chosen(None, run_id, since, limit)
-    events: list[Event] = []
-    supersteps: list[int] = []
-    places: list[int] = []
     runs = read_runs(source, chosen, events_wanted=True)
+    rows: list[tuple[Event, int, int, str | None]] = []
     for run in runs:
-        events += run.events
-        supersteps += supersteps_of(run.events)
-        places += range(1, len(run.events) + 1)
+        rows += zip(run.events, supersteps_of(run.events), itertools.count(1), itertools.repeat(run.run_id))
     if since is not None:
-        kept = [n for n, event in enumerate(events) if chosen.includes(supersteps[n], event.time_ns)]
-        events, supersteps, places = [events[n] for n in kept], [supersteps[n] for n in kept], [places[n] for n in kept]
-    events, supersteps, places = chosen.last(events), chosen.last(supersteps), chosen.last(places)
+        rows = [row for row in rows if chosen.includes(row[1], row[0].time_ns)]
+    rows = chosen.last(rows)
+    events = [event for event, _, _, _ in rows]
     return assembled(
         "events",
         {
-            "seq": (
-                "int64",
-                [n if (seq := event.seq) is None else seq for event, n in zip(events, places, strict=True)],
-            ),
+            "seq": ("int64", [place if (seq := event.seq) is None else seq for event, _, place, _ in rows]),
             "time": ("time", [event.time_ns for event in events]),
-            "superstep": ("Int64", supersteps),
+            "superstep": ("Int64", [superstep for _, superstep, _, _ in rows]),
             "type": ("category", [event.type for event in events]),
             "executor": ("category", [event.source_id for event in events]),
             "duration_ms": ("float64", [_ms(event.duration_s) for event in events]),
             "span_id": ("string", [event.span_id for event in events]),
             "parent_span_id": ("string", [event.parent_span_id for event in events]),
             "preview": ("string", [_preview(event) for event in events]),
+            "run_id": ("category", [run_id for _, _, _, run_id in rows]),
         },
         index=["seq"],
         chosen=chosen,
@@ -86,7 +82,7 @@ def timeline_frame(
     Shapes:
         Index (`superstep` int64, `executor` string); columns `start`, `end` datetime64[ns, UTC], `duration_ms` float64,
         `status` category (`completed`, `failed`, `waiting`, `running`, `cancelled`, `bypassed`), `wait_ms` float64,
-        `messages_in`, `messages_out` int64. Times are NaT in runs that were not observed.
+        `messages_in`, `messages_out` int64, `run_id` category. Times are NaT in runs that were not observed.
 
     Units: milliseconds. `duration_ms` is from the first call to the last end; `wait_ms` is how long a person took to
     answer what was asked, NaN where nothing was asked, or the checkpoints do not tell when it was answered.
@@ -113,6 +109,7 @@ def timeline_frame(
             "wait_ms": ("float64", [_ms_of_ns(bar.wait_ns) for bar in bars]),
             "messages_in": ("int64", [bar.messages_in for bar in bars]),
             "messages_out": ("int64", [bar.messages_out for bar in bars]),
+            "run_id": ("category", [run for run, _ in rows]),
         },
         index=["superstep", "executor"],
         chosen=chosen,

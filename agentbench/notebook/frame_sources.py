@@ -135,12 +135,13 @@ class Read(Generic[T]):
 
 @dataclass
 class _Parts:
-    """The sources, sorted by what they are."""
+    """The sources, sorted by what they are; `named` are ids of runs."""
 
     runs: list[Run] = field(default_factory=list)
     storages: list[CheckpointStorage] = field(default_factory=list)
     checkpoints: list[WorkflowCheckpoint] = field(default_factory=list)
     infos: list[CheckpointInfo] = field(default_factory=list)
+    named: set[str] = field(default_factory=set)
 
     @property
     def is_empty(self) -> bool:
@@ -154,6 +155,10 @@ class _Parts:
     @property
     def has_content(self) -> bool:
         return bool(self.storages or self.checkpoints or any(run.storage is not None for run in self.runs))
+
+    def includes(self, run_id: str | None) -> bool:
+        """Whether ids among the sources leave what a run saved: what is in storages is narrowed to them."""
+        return not self.named or run_id in self.named or any(run.run_id == run_id for run in self.runs)
 
 
 def read_runs(source: object, chosen: Chosen, *, events_wanted: bool = False) -> list[Run]:
@@ -178,7 +183,8 @@ def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = F
     parts = _sorted_out(source)
     if content_wanted and not parts.is_empty and not parts.has_content:
         warnings.warn("A run without a storage keeps no checkpoints. Give checkpoint_storage= to it.", stacklevel=3)
-    if chosen.limit is not None and not parts.checkpoints and len(parts.kept_in) == 1:
+    is_one = not parts.checkpoints and len(parts.kept_in) == 1 and len({chosen.run_id, *parts.named} - {None}) <= 1
+    if chosen.limit is not None and is_one:
         (storage,) = parts.kept_in
         if isinstance(storage, SupportsCheckpointInfos):
             return Pages(storage, _page_filters(parts, chosen, awaited(_chains(parts, chosen), storage)))
@@ -220,8 +226,12 @@ def _sorted_out(source: object) -> _Parts:
             parts.checkpoints.append(each)
         elif isinstance(each, CheckpointInfo):
             parts.infos.append(each)
+        elif isinstance(each, str):
+            parts.named.add(each)
         else:
             parts.storages.append(each)
+    if parts.named and parts.is_empty:
+        raise _refused(min(parts.named))
     return parts
 
 
@@ -240,14 +250,21 @@ def _flat(source: object) -> Iterable[Any]:
         yield _of_events(source)
     elif isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
         for each in source:
-            yield from _flat(each)
+            if isinstance(each, str):
+                yield each
+            else:
+                yield from _flat(each)
     else:
-        shown = repr(source)[:80] if isinstance(source, str) else type(source).__name__
-        msg = (
-            f"No frame can be made from {shown}. Give a checkpoint storage, a run (workflow.start()), a result "
-            "(await workflow.run()), or a list of them; a run's id goes with its storage: run_id=..."
-        )
-        raise TypeError(msg)
+        raise _refused(source)
+
+
+def _refused(source: object) -> TypeError:
+    shown = repr(source)[:80] if isinstance(source, str) else type(source).__name__
+    msg = (
+        f"No frame can be made from {shown}. Give a checkpoint storage, a run (workflow.start()), a result (await "
+        "workflow.run()), a stepper, or a list of them. A run's id goes with its storage: [storage, id], or run_id=..."
+    )
+    return TypeError(msg)
 
 
 def _is_handle(source: object) -> bool:
@@ -316,8 +333,9 @@ def _page_filters(parts: _Parts, chosen: Chosen, chains: Iterable[str]) -> list[
     own = parts.runs[0].run_id if parts.runs else None
     if None not in (own, chosen.run_id) and own != chosen.run_id:
         return []
+    only = min(parts.named) if parts.named else None
     chosen_chains = [chain for chain in chains if chosen.workflow_name in (None, chain)]
-    return [(chain, own or chosen.run_id) for chain in chosen_chains]
+    return [(chain, own or chosen.run_id or only) for chain in chosen_chains]
 
 
 async def _infos(parts: _Parts, chosen: Chosen) -> Read[CheckpointInfo]:
@@ -361,12 +379,15 @@ async def _read(
     wanted |= {each.checkpoint_id for each in given}
     for each in given:
         everything.setdefault(each.checkpoint_id, each)
-    rows = [each for each in everything.values() if each.checkpoint_id in wanted and _is_chosen(each, chosen)]
+    rows = [each for each in everything.values() if each.checkpoint_id in wanted and _is_chosen(each, parts, chosen)]
     return Read(rows, everything)
 
 
-def _is_chosen(each: CheckpointInfo | WorkflowCheckpoint, chosen: Chosen) -> bool:
-    return chosen.workflow_name in (None, each.workflow_name) and chosen.run_id in (None, _run_of(each))
+def _is_chosen(each: CheckpointInfo | WorkflowCheckpoint, parts: _Parts, chosen: Chosen) -> bool:
+    run_id = _run_of(each)
+    if chosen.workflow_name not in (None, each.workflow_name):
+        return False
+    return chosen.run_id in (None, run_id) and parts.includes(run_id)
 
 
 def _run_of(each: CheckpointInfo | WorkflowCheckpoint) -> Any:

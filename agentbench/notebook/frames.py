@@ -7,6 +7,7 @@ from agentbench.notebook.event_frames import events_frame, timeline_frame
 from agentbench.notebook.frame_sources import Since
 from agentbench.notebook.run_frames import requests_frame, runs_frame
 from agentbench.notebook.state_frames import state_frame
+from agentbench.notebook.usage_frames import Prices, usage_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,7 @@ __all__ = [
     "runs_frame",
     "state_frame",
     "timeline_frame",
+    "usage_frame",
 ]
 
 
@@ -63,13 +65,21 @@ class Frames:
         """What each executor did in each superstep; see `timeline_frame`."""
         return timeline_frame(self.source, since=since, limit=limit)
 
+    def usage(
+        self, *, prices: Prices | None = None, since: Since | None = None, limit: int | None = None
+    ) -> "pd.DataFrame":
+        """Calls of models; see `usage_frame`."""
+        return usage_frame(self.source, prices=prices, since=since, limit=limit)
+
     def requests(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
         """Requests to people; see `requests_frame`."""
         return requests_frame(self.source, since=since, limit=limit)
 
-    def runs(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
+    def runs(
+        self, *, prices: Prices | None = None, since: Since | None = None, limit: int | None = None
+    ) -> "pd.DataFrame":
         """Runs; see `runs_frame`."""
-        return runs_frame(self.source, since=since, limit=limit)
+        return runs_frame(self.source, prices=prices, since=since, limit=limit)
 
     def lineage(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
         """Which checkpoint followed which; see `lineage_frame`."""

@@ -1,84 +1,24 @@
 """Pictures of runs: plain SVG that stands alone, with the data behind it. Nothing here needs a plotting package."""
 
-from collections.abc import Callable, Collection
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, Literal, get_args
 
 from agentbench.notebook import settings
 from agentbench.notebook.checkpoint_frames import forks, lineage_frame
 from agentbench.notebook.event_frames import run_bars, timeline_frame
 from agentbench.notebook.frame_sources import Chosen, read_infos, read_runs
 from agentbench.notebook.lineage_plot import lineage_rows, lineage_svg, lineage_text, with_origins
+from agentbench.notebook.plot import Plot
 from agentbench.notebook.timeline_layout import By
 from agentbench.notebook.timeline_svg import timeline_svg
 from agentbench.notebook.timeline_text import timeline_text, timeline_title
+from agentbench.notebook.usage_frames import Prices, known_prices, usage_frame
+from agentbench.notebook.usage_model import added, calls_of, grouped
+from agentbench.notebook.usage_svg import Facts, columns_svg, rows_svg
+from agentbench.notebook.usage_text import usage_text, usage_title
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["Plot", "lineage", "timeline", "usage"]
 
-__all__ = ["Plot", "lineage", "timeline"]
-
-_SUFFIXES = {".svg": "svg", ".txt": "text", ".csv": "csv"}
-
-
-class Plot:
-    """A picture with its words and its data. Made by `timeline` and `lineage`; each part is built when it is asked for.
-
-    Args:
-        title: One line about it.
-        svg: Draws it.
-        text: Says it.
-        frame: Tabulates it.
-    """
-
-    def __init__(
-        self, title: str, *, svg: Callable[[], str], text: Callable[[], str], frame: "Callable[[], pd.DataFrame]"
-    ) -> None:
-        self.title = title
-        self._svg = svg
-        self._text = text
-        self._frame = frame
-
-    @cached_property
-    def svg(self) -> str:
-        """The picture, with its own colours for light and dark pages."""
-        return self._svg()
-
-    @cached_property
-    def text(self) -> str:
-        """The same in words, at most 60 lines."""
-        return self._text()
-
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """The data behind it, to start from with another plotting package; a new frame at each reading."""
-        return self._frame()
-
-    def save(self, path: str | Path) -> Path:
-        """Write a file; the suffix says what: .svg, .txt or .csv.
-
-        Raises:
-            ValueError: For another suffix.
-        """
-        path = Path(path)
-        kind = _SUFFIXES.get(path.suffix.lower())
-        if kind is None:
-            msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(_SUFFIXES)}."
-            raise ValueError(msg)
-        content = self.frame.to_csv() if kind == "csv" else getattr(self, kind)
-        path.write_text(content, encoding="utf-8", newline="\n")
-        return path
-
-    def __repr__(self) -> str:
-        return f"Plot({self.title!r})"
-
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, Any]:
-        parts = {"image/svg+xml": "svg", "text/plain": "text"}
-        wanted = [kind for kind in parts if (not include or kind in include) and kind not in (exclude or ())]
-        return {kind: getattr(self, parts[kind]) for kind in wanted}
+UsedBy = Literal["superstep", "executor", "model"]
 
 
 def timeline(source: Any, *, by: By = "time", run_id: str | None = None, width: float = 640) -> Plot:
@@ -97,9 +37,7 @@ def timeline(source: Any, *, by: By = "time", run_id: str | None = None, width: 
     Raises:
         ValueError: If `by` is neither.
     """
-    if by not in get_args(By):
-        msg = f"by is {by!r}; expected 'time' or 'step'."
-        raise ValueError(msg)
+    _require(by, By)
     runs = read_runs(source, Chosen(run_id=run_id), events_wanted=True)
     bars = [bar for run in runs for bar in run_bars(run)]
     times = not settings.current().deterministic
@@ -140,3 +78,52 @@ def lineage(source: Any, *, current: Any = None, workflow_name: str | None = Non
         text=lambda: lineage_text(rows, title=title),
         frame=lambda: lineage_frame(source, workflow_name=workflow_name),
     )
+
+
+def usage(
+    source: Any,
+    *,
+    by: UsedBy = "superstep",
+    prices: Prices | None = None,
+    run_id: str | None = None,
+    width: float = 640,
+) -> Plot:
+    """Draw what models used: tokens in and out, and what it cost, where all prices are known.
+
+    Along the supersteps, neighbours share a column where there are many. By executor or by model, each has a bar with
+    its numbers beside it, in the order in which they first called.
+
+    Args:
+        source: A run, a result, or a list of events.
+        by: What there is a bar for: `"superstep"`, `"executor"` or `"model"`.
+        prices: What a million tokens cost, by model name; see `usage_frame`.
+        run_id: Only this one of several runs.
+        width: Of the picture, in points.
+
+    Raises:
+        ValueError: `by` is none of the three, or `prices` has another form.
+    """
+    _require(by, UsedBy)
+    known = known_prices(prices)
+    runs = read_runs(source, Chosen(run_id=run_id), events_wanted=True)
+    calls = [call for run in runs for call in calls_of(run.events, known)]
+    total = added(call.used for call in calls)
+    title = usage_title(total, [run.run_id for run in runs if run.run_id is not None])
+    steps = dict(sorted(grouped(calls, (call.superstep for call in calls)).items()))
+    named = grouped(calls, ((call.executor if by == "executor" else call.model) or "?" for call in calls))
+
+    def words() -> str:
+        return usage_text(steps if by == "superstep" else named, total, title, by)
+
+    def drawn() -> str:
+        facts = Facts(title, words(), total, width)
+        return columns_svg(steps, facts) if by == "superstep" else rows_svg(named, facts, by)
+
+    return Plot(title, svg=drawn, text=words, frame=lambda: usage_frame(source, prices=prices, run_id=run_id))
+
+
+def _require(by: str, kinds: Any) -> None:
+    expected = get_args(kinds)
+    if by not in expected:
+        msg = f"by is {by!r}; expected {', '.join(map(repr, expected[:-1]))} or {expected[-1]!r}."
+        raise ValueError(msg)

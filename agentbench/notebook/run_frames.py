@@ -10,7 +10,6 @@ from agentbench.checkpoints.metadata import RUN_ID, SOURCE
 from agentbench.notebook.frame_columns import assembled
 from agentbench.notebook.frame_sources import (
     Chosen,
-    Event,
     Run,
     Since,
     read_all_checkpoints,
@@ -21,6 +20,9 @@ from agentbench.notebook.frame_sources import (
 from agentbench.notebook.redaction import mask_secrets
 from agentbench.notebook.request_reading import request_kind
 from agentbench.notebook.timeline_model import supersteps_of
+from agentbench.notebook.usage_frames import Prices, known_prices
+from agentbench.notebook.usage_model import added, calls_of
+from agentbench.notebook.usage_prices import Price
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +68,9 @@ def requests_frame(
     Shapes:
         Index `request_id` string; columns `kind` category (`approval`, `choice`, `text`, `form`), `executor` category,
         `superstep` int64, `asked`, `answered` datetime64[ns, UTC], `wait_s` float64, `answer` object, secrets masked,
-        `checkpoint_id` string. When and what was answered, by the run itself or by one that went on from it, is read
-        from checkpoints, and so is the last one in which the request waits: without them it is NaT, NaN, None and NA.
+        `checkpoint_id` string, `run_id` category. When and what was answered, by the run itself or by one that went on
+        from it, is read from checkpoints, and so is the last one in which the request waits: without them it is NaT,
+        NaN, None and NA.
 
     Units: `wait_s` is in seconds.
     """
@@ -98,6 +101,7 @@ def requests_frame(
             ),
             "answer": ("object", [mask_secrets(answer.value) for answer in given]),
             "checkpoint_id": ("string", [waits_in.get(key) for key, _ in rows]),
+            "run_id": ("category", [a.run_id for _, a in rows]),
         },
         index=["request_id"],
         chosen=chosen,
@@ -110,6 +114,7 @@ def runs_frame(
     *,
     workflow_name: str | None = None,
     run_id: str | None = None,
+    prices: Prices | None = None,
     since: Since | None = None,
     limit: int | None = None,
 ) -> "pd.DataFrame":
@@ -120,6 +125,7 @@ def runs_frame(
             is what the last of them says.
         workflow_name: Only runs of this chain.
         run_id: Only this run.
+        prices: What a million tokens cost, by model name; see `usage_frame`.
         since: Only runs that came as far as this superstep (a number), or started at this moment (a datetime, ISO 8601
             text) or later.
         limit: At most so many rows, the last ones.
@@ -127,11 +133,13 @@ def runs_frame(
     Shapes:
         Index `run_id` string; columns `status` category, `started` datetime64[ns, UTC], `duration_s` float64,
         `supersteps`, `checkpoints` int64, `tokens_in`, `tokens_out`, `tokens_cached` Int64, `cost` Float64,
-        `forked_from`, `error` string. Tokens and cost are NA where no model was called or no price is known.
+        `forked_from`, `error` string. Tokens are NA where no model was called, or only checkpoints tell of the run;
+        `cost` is NA unless it is known of every call. `forked_from` is the checkpoint that was left.
 
-    Units: `duration_s` is in seconds, from the first to the last sign of the run.
+    Units: `duration_s` is in seconds, from the first to the last sign of the run; `cost` in the currency of the prices.
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
+    known = known_prices(prices)
     infos = read_infos(source, chosen)
     written: dict[str | None, list[CheckpointInfo]] = {}
     for info in infos.rows:
@@ -141,8 +149,8 @@ def runs_frame(
     for run in read_runs(source, chosen):
         if run.run_id is None or run.run_id not in told:  # a run and its result are one
             told.add(run.run_id)
-            found.append(_row(run, run.run_id, written.pop(run.run_id, []), infos.by_id))
-    found += [_row(None, each, own, infos.by_id) for each, own in written.items()]
+            found.append(_row(run, run.run_id, written.pop(run.run_id, []), infos.by_id, known))
+    found += [_row(None, each, own, infos.by_id, known) for each, own in written.items()]
     rows = chosen.last([row for row in found if chosen.includes(row["supersteps"], row["started"])])
     kinds: dict[str, Any] = {
         "run_id": "string",
@@ -258,12 +266,17 @@ def _last_waits(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, str]:
 
 
 def _row(
-    run: Run | None, run_id: str | None, own: Sequence[CheckpointInfo], by_id: Mapping[str, CheckpointInfo]
+    run: Run | None,
+    run_id: str | None,
+    own: Sequence[CheckpointInfo],
+    by_id: Mapping[str, CheckpointInfo],
+    prices: Mapping[str, Price],
 ) -> dict[str, Any]:
     """One row, from the run itself where it is at hand, else from its checkpoints."""
     events = () if run is None else run.events
     times = [event.time_ns for event in events if event.time_ns is not None] or [time_ns(i.timestamp) for i in own]
     started, ended = (times[0], times[-1]) if times else (None, None)
+    used = added(call.used for call in calls_of(events, prices))
     steps = [info.iteration for info in own] + supersteps_of(events)
     return {
         "run_id": run_id,
@@ -272,7 +285,10 @@ def _row(
         "duration_s": _seconds(started, ended),
         "supersteps": max(steps, default=0),
         "checkpoints": len(own),
-        **_usage(events),
+        "tokens_in": used.tokens_in,
+        "tokens_out": used.tokens_out,
+        "tokens_cached": used.tokens_cached,
+        "cost": used.cost,
         "forked_from": _origin(own, by_id),
         "error": None if run is None else run.error,
     }
@@ -296,25 +312,6 @@ def _origin(own: Sequence[CheckpointInfo], by_id: Mapping[str, CheckpointInfo]) 
     before = by_id.get(own[0].previous_checkpoint_id or "")
     fork = own[0] if before is None or before.run_id is not None else before
     return fork.forked_from
-
-
-_TOKENS = {
-    "tokens_in": "input_token_count",
-    "tokens_out": "output_token_count",
-    "tokens_cached": "cached_token_count",
-}
-
-
-def _usage(events: Iterable[Event]) -> dict[str, Any]:
-    used = [event.data for event in events if event.type == "model_usage" and isinstance(event.data, Mapping)]
-    counts = [data["usage"] if isinstance(data.get("usage"), Mapping) else data for data in used]
-    totals: dict[str, Any] = {column: _total(counts, key) for column, key in _TOKENS.items()}
-    return {**totals, "cost": _total(used, "cost")}
-
-
-def _total(counts: Iterable[Mapping[str, Any]], key: str) -> Any:
-    known = [count[key] for count in counts if isinstance(count.get(key), (int, float))]
-    return sum(known) if known else None
 
 
 def _seconds(first_ns: int | None, last_ns: int | None) -> float:

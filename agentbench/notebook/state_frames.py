@@ -16,7 +16,7 @@ from agentbench.workflow.state import ABSENT
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Change", "Moment", "flattened", "state_frame"]
+__all__ = ["Change", "Moment", "flattened", "moments_of", "state_frame"]
 
 _NOTHING: Any = object()
 
@@ -80,8 +80,9 @@ def state_frame(
         Keys are dotted where mappings lie in mappings. Secrets are masked.
         Changes: index (`superstep` int64, `key` string); columns `value`, `old` object, `op` category (`set`, `del`),
         `executor` category, NA where several ran and nothing tells who it was, `checkpoint_id` string, NA where none
-        was saved.
-        Wide: index `superstep` int64; a column per key with the dtype that pandas finds best.
+        was saved, `run_id` category.
+        Wide: index `superstep` int64; `run_id` category, NA where no run wrote the checkpoint, as with a fork; a column
+        per key with the dtype that pandas finds best. A key that is called `run_id` is the column `state.run_id`.
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     history = _History(source, chosen, internal=internal)
@@ -137,7 +138,7 @@ class _History:
         """The wanted moments, the last one first."""
         for run in reversed(self._runs):
             if run.storage is None:
-                moments = _of_events(run, internal=self._internal)
+                moments = moments_of(run, internal=self._internal)
                 yield from (m for m in reversed(moments) if self._chosen.includes(m.superstep, m.at))
         for checkpoint in self._read.newest_first():
             if self._chosen.includes(checkpoint.iteration_count, checkpoint.timestamp):
@@ -175,7 +176,7 @@ class _History:
         return self._flat[checkpoint.checkpoint_id]
 
 
-def _of_events(run: Run, *, internal: bool) -> list[Moment]:
+def moments_of(run: Run, *, internal: bool) -> list[Moment]:
     """What the `state_updated` events of an observed run tell."""
     moments = []
     state: dict[str, Any] = {}
@@ -249,6 +250,7 @@ def _narrow(rows: Sequence[tuple[Moment, Change]], chosen: Chosen) -> "pd.DataFr
             "op": ("category", [change.op for _, change in rows]),
             "executor": ("category", [change.executor for _, change in rows]),
             "checkpoint_id": ("string", [moment.checkpoint_id for moment, _ in rows]),
+            "run_id": ("category", [moment.run_id for moment, _ in rows]),
         },
         index=["superstep", "key"],
         chosen=chosen,
@@ -258,18 +260,28 @@ def _narrow(rows: Sequence[tuple[Moment, Change]], chosen: Chosen) -> "pd.DataFr
 
 def _wide(rows: Sequence[Moment], chosen: Chosen) -> "pd.DataFrame":
     keys = dict.fromkeys(key for moment in rows for key in moment.state)
-    columns: dict[str, Column] = {"superstep": ("int64", [moment.superstep for moment in rows])}
+    columns: dict[str, Column] = {
+        "superstep": ("int64", [moment.superstep for moment in rows]),
+        _RUN: ("category", [moment.run_id for moment in rows]),
+    }
     for key in keys:
         columns[f"{_KEY}{key}"] = ("object", [_shown(key, moment.state.get(key)) for moment in rows])
     frame = assembled("state", columns, index=["superstep"], chosen=chosen, run_ids=(moment.run_id for moment in rows))
-    attrs = frame.attrs
-    # A key may be named "superstep" too.
-    frame = frame.rename(columns=lambda name: name.removeprefix(_KEY)).convert_dtypes()
+    attrs, run_ids = frame.attrs, frame.pop(_RUN)
+    frame = frame.rename(columns=_column_of).convert_dtypes()
+    frame.insert(0, "run_id", run_ids)
     frame.attrs = attrs
     return frame
 
 
+# Keys of the state may be named like the other columns.
 _KEY = "state:"
+_RUN = "run_id"
+
+
+def _column_of(name: str) -> str:
+    key = name.removeprefix(_KEY)
+    return f"state.{key}" if key == _RUN else key
 
 
 def _shown(key: str, value: object) -> object:

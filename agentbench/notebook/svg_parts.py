@@ -5,21 +5,28 @@ Signs are drawn, not written: many systems have no font with a pause sign.
 
 from collections.abc import Iterable, Sequence
 
+from agentbench.notebook import settings
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.states import INK, STATES, Scheme
 from agentbench.notebook.style import PALETTE
 
-__all__ = ["FONT_SIZE", "SMALL", "cut_to_width", "number", "pause_sign", "picture", "text"]
+__all__ = ["FONT_SIZE", "SMALL", "cut_to_width", "number", "pause_sign", "picture", "round_up", "text"]
 
 FONT_SIZE = 13.0
 SMALL = 12.0
+
+# Words that are gone and words that are new: the hues of failed and done, readable as text.
+_WORDS: dict[Scheme, dict[str, str]] = {
+    "light": {"gone": "#A63D00", "new": "#00614A"},
+    "dark": {"gone": "#FF9D5C", "new": "#4FD1A5"},
+}
 
 
 def picture(
     parts: Iterable[str], *, width: float, height: float, title: str, description: str, rules: Sequence[str] = ()
 ) -> str:
-    """A whole SVG that stands alone, light or dark as its reader prefers.
+    """A whole SVG that stands alone, light or dark as its reader prefers, or as `configure(theme=...)` says.
 
     Args:
         parts: What it shows, escaped.
@@ -29,9 +36,12 @@ def picture(
         description: The same in words, for those who do not see it.
         rules: CSS rules beyond the common ones; colours are variables, `var(--text)`, `var(--done)`.
     """
+    theme = settings.current().theme
+    first: Scheme = "dark" if theme == "dark" else "light"
+    other = f"@media (prefers-color-scheme:dark){{.ab_plot{{{_variables('dark')}}}}}" if theme == "auto" else ""
     style = (
-        f".ab_plot{{{_variables('light')}font:{FONT_SIZE:g}px Helvetica,Arial,sans-serif;max-width:100%;height:auto}}"
-        f"@media (prefers-color-scheme:dark){{.ab_plot{{{_variables('dark')}}}}}"
+        f".ab_plot{{{_variables(first)}font:{FONT_SIZE:g}px Helvetica,Arial,sans-serif;"
+        f"font-variant-numeric:tabular-nums;max-width:100%;height:auto}}{other}"
         ".ab_plot text{fill:var(--text)}.ab_plot .ab_soft{fill:var(--muted)}"
         f".ab_plot .ab_small{{font-size:{SMALL:g}px}}.ab_plot .ab_strong{{font-weight:bold}}"
         ".ab_plot .ab_ground{fill:var(--ground);stroke:var(--rim)}" + "".join(rules)
@@ -48,7 +58,7 @@ def picture(
 
 
 def _variables(scheme: Scheme) -> str:
-    colours = dict(PALETTE[scheme])
+    colours = PALETTE[scheme] | _WORDS[scheme]
     for state in STATES.values():
         fill = state.light if scheme == "light" else state.dark
         if fill is not None:
@@ -86,6 +96,17 @@ def cut_to_width(content: str, room: float, size: float = FONT_SIZE) -> str:
     while end > 1 and text_width(content[:end] + "…", size) > room:
         end -= 1
     return content[:end] + "…"
+
+
+def round_up(value: float) -> int:
+    """The next larger of 1, 2, 5, 10, 20, 50 …, for axes."""
+    size = 1
+    while size < value:
+        for factor in (2, 5, 10):
+            if size * factor >= value:
+                return size * factor
+        size *= 10
+    return size
 
 
 def number(value: float) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agentbench.notebook.svg_parts import round_up
 from agentbench.notebook.timeline_model import Bar
 
 __all__ = ["Band", "Break", "By", "Layout", "Mark", "lay_out"]
@@ -206,7 +207,7 @@ class _TimeScale:
         first, last = self._knots[0][0], self._latest
         if self._per_ns <= 0:
             return []
-        step = _round_up(100 / self._per_ns)
+        step = round_up(100 / self._per_ns)
         ticks: list[tuple[float, int]] = []
         for start, end in self._stretches():
             since = -(-(start - first) // step) * step
@@ -233,14 +234,3 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _round_up(ns: float) -> int:
-    """The next larger of 1, 2, 5, 10, 20, 50 … nanoseconds."""
-    size = 1
-    while size < ns:
-        for factor in (2, 5, 10):
-            if size * factor >= ns:
-                return size * factor
-        size *= 10
-    return size

@@ -9,7 +9,7 @@ from agentbench.notebook.timeline_model import supersteps_of
 from agentbench.notebook.usage_prices import Price, cost_of
 from agentbench.workflow.events import WorkflowEvent
 
-__all__ = ["ModelCall", "Usage", "calls_of", "grouped", "summed"]
+__all__ = ["ModelCall", "Usage", "added", "calls_of", "grouped"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -87,11 +87,11 @@ def calls_of(events: Sequence[WorkflowEvent[Any]], prices: Mapping[str, Price]) 
     return found
 
 
-def summed(calls: Iterable[ModelCall]) -> Usage:
-    """Add up calls."""
-    used = [call.used for call in calls]
+def added(usages: Iterable[Usage]) -> Usage:
+    """Add up what was used."""
+    used = list(usages)
     return Usage(
-        len(used),
+        sum(each.calls for each in used),
         _sum(each.tokens_in for each in used),
         _sum(each.tokens_out for each in used),
         _sum(each.tokens_cached for each in used),
@@ -109,7 +109,7 @@ def grouped(calls: Iterable[ModelCall], keys: Iterable[K]) -> dict[K, Usage]:
     groups: dict[K, list[ModelCall]] = {}
     for call, key in zip(calls, keys, strict=True):
         groups.setdefault(key, []).append(call)
-    return {key: summed(each) for key, each in groups.items()}
+    return {key: added(call.used for call in each) for key, each in groups.items()}
 
 
 def _used(data: Any, model: str | None, prices: Mapping[str, Price]) -> Usage:

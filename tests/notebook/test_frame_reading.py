@@ -14,7 +14,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import MissingExtraError, NestedLoopError, WorkflowCheckpointException
 from agentbench.notebook import diff_frames, frames
-from agentbench.notebook.diff_frames import diff
+from agentbench.notebook.diff_plot import diff
 from agentbench.notebook.frames import Frames, checkpoints_frame, messages_frame, requests_frame, state_frame
 from agentbench.workflow.message import WorkflowMessage
 

@@ -20,6 +20,7 @@ from agentbench import (
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
+    WorkflowEvent,
     WorkflowRun,
     handler,
     response_handler,
@@ -38,7 +39,7 @@ from agentbench.notebook.frames import (
     timeline_frame,
 )
 
-NAMES = ("checkpoints", "messages", "state", "events", "timeline", "requests", "runs", "lineage")
+NAMES = ("checkpoints", "messages", "state", "events", "timeline", "usage", "requests", "runs", "lineage")
 
 #: Columns of each table, in order, with what a dtype must print as.
 COLUMNS = {
@@ -46,14 +47,16 @@ COLUMNS = {
     "n_messages=int64 n_requests=int64 size_bytes=int64 graph_hash=category seq=int64 depth=int64 "
     "workflow_name=category",
     "messages": "source=string target=string type=category size=int64 preview=string trace_id=string "
-    "checkpoint_id=string",
-    "state": "value=object old=object op=category executor=category checkpoint_id=string",
+    "checkpoint_id=string run_id=category",
+    "state": "value=object old=object op=category executor=category checkpoint_id=string run_id=category",
     "events": "time=datetime64[ns, UTC] superstep=Int64 type=category executor=category duration_ms=float64 "
-    "span_id=string parent_span_id=string preview=string",
+    "span_id=string parent_span_id=string preview=string run_id=category",
     "timeline": "start=datetime64[ns, UTC] end=datetime64[ns, UTC] duration_ms=float64 status=category "
-    "wait_ms=float64 messages_in=int64 messages_out=int64",
+    "wait_ms=float64 messages_in=int64 messages_out=int64 run_id=category",
+    "usage": "model=category tokens_in=Int64 tokens_out=Int64 tokens_cached=Int64 cost=Float64 latency_ms=float64 "
+    "run_id=category",
     "requests": "kind=category executor=category superstep=int64 asked=datetime64[ns, UTC] "
-    "answered=datetime64[ns, UTC] wait_s=float64 answer=object checkpoint_id=string",
+    "answered=datetime64[ns, UTC] wait_s=float64 answer=object checkpoint_id=string run_id=category",
     "runs": "status=category started=datetime64[ns, UTC] duration_s=float64 supersteps=int64 checkpoints=int64 "
     "tokens_in=Int64 tokens_out=Int64 tokens_cached=Int64 cost=Float64 forked_from=string error=string",
     "lineage": "parent_id=string checkpoint_id=string run_id=category is_fork=bool",
@@ -64,6 +67,7 @@ INDEX = {
     "state": {"superstep": "int64", "key": "string"},
     "events": {"seq": "int64"},
     "timeline": {"superstep": "int64", "executor": "string"},
+    "usage": {"superstep": "int64", "executor": "string", "call": "int64"},
     "requests": {"request_id": "string"},
     "runs": {"run_id": "string"},
     "lineage": {None: "int64"},
@@ -88,6 +92,8 @@ class Write(Executor):
 class Show(Executor):
     @handler
     async def show(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        used = {"input_token_count": 30, "output_token_count": 2}
+        await ctx.add_event(WorkflowEvent("model_usage", {"model": "m", "usage_details": used}, executor_id=self.id))
         await ctx.yield_output(text)
 
 
@@ -366,7 +372,8 @@ def test_wide_state_has_a_row_per_checkpoint_and_a_column_per_key(storage: InMem
     run_sync(answered(storage))
     frame = state_frame(storage, wide=True)
     assert list(frame.index) == [1, 1, 2, 3]
-    assert list(frame.columns) == ["draft.text", "draft.api_key", "rounds"]
+    assert list(frame.columns) == ["run_id", "draft.text", "draft.api_key", "rounds"]
+    assert frame["run_id"].tolist() == ["run-1"] * 4
     assert frame["draft.text"].tolist() == ["Once", "Once", "Twice", "Twice"]
     assert frame["draft.api_key"].isna().tolist() == [False, False, True, True]
     assert str(frame["rounds"].dtype) == "Int64"
@@ -457,8 +464,6 @@ def test_a_storage_keeps_no_events_and_that_is_said(storage: InMemoryCheckpointS
 
 
 def test_many_rows_are_announced(capsys: pytest.CaptureFixture[str]):
-    from agentbench import WorkflowEvent
-
     frame = events_frame([WorkflowEvent("custom", n) for n in range(50_001)])
     assert len(frame) == 50_001
     assert capsys.readouterr().out == "events: building 50,001 rows; limit= and since= make it fewer\n"
@@ -473,7 +478,7 @@ def test_a_timeline_row_is_an_executor_in_a_superstep(storage: InMemoryCheckpoin
     assert frame["status"].tolist() == ["completed"] * 3
     assert frame["messages_in"].tolist() == [1, 1, 1]
     assert frame["messages_out"].tolist() == [0, 1, 0]
-    assert frame["duration_ms"].tolist() == [3.0, 1.0, 2.0]
+    assert frame["duration_ms"].tolist() == [3.0, 1.0, 3.0]
     assert ((frame["end"] - frame["start"]).dt.total_seconds() * 1000).tolist() == frame["duration_ms"].tolist()
     assert frame["wait_ms"].notna().tolist() == [True, False, False]
     assert frame["wait_ms"].iloc[0] == 11.0
@@ -583,7 +588,9 @@ def test_runs_are_told_by_handles_and_by_checkpoints_alike(storage: InMemoryChec
     for name in ("status", "supersteps", "checkpoints"):
         assert told[name] == read[name]
     assert (told["status"], told["supersteps"], told["checkpoints"]) == ("IDLE", 3, 4)
-    assert pd.isna(told["tokens_in"])
+    assert (told["tokens_in"], told["tokens_out"]) == (30, 2)
+    assert pd.isna(read["tokens_in"])
+    assert pd.isna(told["cost"])
     assert pd.isna(told["error"])
     assert len(runs_frame([run, storage, run])) == 1
 
@@ -630,8 +637,6 @@ def test_results_without_an_id_are_rows_of_their_own():
 
 
 def test_tokens_and_cost_are_added_up_where_models_were_called():
-    from agentbench import WorkflowEvent
-
     used = {"model": "m", "usage": {"input_token_count": 3, "output_token_count": 2}, "cost": 0.5}
     events = [WorkflowEvent("model_usage", used, executor_id="a"), WorkflowEvent("model_usage", used, executor_id="b")]
     row: Any = runs_frame(events).iloc[0]

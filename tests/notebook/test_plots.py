@@ -25,7 +25,8 @@ from agentbench import (
     set_runtime_defaults,
 )
 from agentbench.notebook import settings
-from agentbench.notebook.plots import Plot, lineage, timeline
+from agentbench.notebook.plot import Plot
+from agentbench.notebook.plots import lineage, timeline
 from agentbench.workflow.events import EventStamps
 from tests.notebook.attacks import ATTACKS
 

@@ -1,0 +1,271 @@
+"""Pure: two runs side by side, superstep by superstep, and where they first go apart."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agentbench.checkpoints.difference.comparison import Comparison
+from agentbench.notebook.escaping import MASK, esc, is_secret_name
+from agentbench.notebook.redaction import line_preview
+
+__all__ = ["Compared", "Deed", "Op", "Side", "Step", "compared"]
+
+Op = Literal["equal", "changed", "only_a", "only_b"]
+
+_VALUE = 60
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What one executor did in one superstep, as far as it is known.
+
+    Attributes:
+        status: As in a timeline: `completed`, `failed`, `waiting` and so on.
+        sent: What came of it: what it sent and what it yielded.
+        asked: What it asked people.
+        error: What it raised.
+    """
+
+    status: str = "completed"
+    sent: Sequence[object] = ()
+    asked: Sequence[object] = ()
+    error: str = ""
+
+    @property
+    def words(self) -> str:
+        """It in one line; secrets masked."""
+        status = f"{self.status} ({self.error})" if self.error else self.status
+        told = [status] if status != "completed" else []
+        told += [f"asked {_listed(self.asked)}"] if self.asked else []
+        told += [f"sent {_listed(self.sent)}"] if self.sent else []
+        return "; ".join(told) or self.status
+
+
+@dataclass(frozen=True)
+class Step:
+    """One superstep of one side.
+
+    Attributes:
+        deeds: By executor, in plan order.
+        state: Shared state after it, flattened; `None` where that is not known.
+    """
+
+    deeds: Mapping[str, Deed]
+    state: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two runs.
+
+    Attributes:
+        name: What it is called in words.
+        steps: By superstep.
+        status: State in which the run is, if known.
+    """
+
+    name: str
+    steps: Mapping[int, Step]
+    status: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One executor, or one key of the state, in one superstep on both sides.
+
+    Attributes:
+        superstep: The same on both sides.
+        kind: `executor` or `state`.
+        part: Id of the executor, or the dotted key.
+        op: `equal`, `changed`, `only_a` or `only_b`.
+        a: What it did, or the value, in one line; empty where nothing was.
+        b: Likewise on the other side.
+    """
+
+    superstep: int
+    kind: Literal["executor", "state"]
+    part: str
+    op: Op
+    a: str
+    b: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What was found.
+
+    Attributes:
+        a: The one side.
+        b: The other.
+        rows: By superstep; executors before keys of the state. Of the state only what differs and is new.
+    """
+
+    a: Side
+    b: Side
+    rows: Sequence[Row]
+    _steps: dict[int, list[Row]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def steps(self) -> Mapping[int, Sequence[Row]]:
+        """Rows by superstep, for every superstep that a side has."""
+        if not self._steps:
+            self._steps.update((step, []) for step in sorted({*self.a.steps, *self.b.steps}))
+            for row in self.rows:
+                self._steps[row.superstep].append(row)
+        return self._steps
+
+    @property
+    def begins(self) -> int:
+        """The first superstep that both sides tell of: a run that was resumed does not tell what came before."""
+        both = [min(side.steps) for side in (self.a, self.b) if side.steps]
+        return max(both, default=0)
+
+    def differs(self, superstep: int) -> bool:
+        """Whether a superstep is not the same on both sides."""
+        return any(row.op != "equal" for row in self.steps[superstep])
+
+    @property
+    def first(self) -> int | None:
+        """The first superstep that differs; `None` if none does."""
+        return next((step for step in self.steps if step >= self.begins and self.differs(step)), None)
+
+    @property
+    def parted(self) -> set[str]:
+        """Executors that did not do the same throughout."""
+        return {
+            row.part
+            for row in self.rows
+            if row.kind == "executor" and row.op != "equal" and row.superstep >= self.begins
+        }
+
+    @property
+    def title(self) -> str:
+        """One line: who is compared, and how much is equal."""
+        told = [step for step in self.steps if step >= self.begins]
+        equal = sum(not self.differs(step) for step in told)
+        count = f"{equal:,} of {len(told):,} superstep{'' if len(told) == 1 else 's'} equal"
+        return f"{self.a.name} and {self.b.name}: {count}"
+
+    @property
+    def verdict(self) -> str:
+        """The first divergence in words."""
+        lead = self._late()
+        if not self.a.steps or not self.b.steps:
+            empty = [side.name for side in (self.a, self.b) if not side.steps]
+            return f"Nothing is known of {' and '.join(empty)}."
+        if self.first is None:
+            return f"{lead}They do the same in every superstep{_ended(self.a, self.b)}."
+        same = [step for step in self.steps if self.begins <= step < self.first]
+        lead += f"Equal up to superstep {same[-1]}. " if same else ""
+        return f"{lead}{self._divergence(self.first)}"
+
+    def _late(self) -> str:
+        """Which side begins later than the other."""
+        late = [side for side in (self.a, self.b) if side.steps and min(side.steps) > min(self.steps)]
+        return f"{late[0].name} begins at superstep {min(late[0].steps)}. " if late else ""
+
+    def _divergence(self, superstep: int) -> str:
+        for side, other in ((self.a, self.b), (self.b, self.a)):
+            if superstep not in side.steps and superstep > max(side.steps):
+                names = ", ".join(_name(part) for part in list(other.steps[superstep].deeds)[:3])
+                runs = f": {names} ran there" if names else ""
+                ended = f" ({side.status})" if side.status else ""
+                return f"{side.name} ends after superstep {max(side.steps)}{ended}; {other.name} goes on{runs}."
+        found = [row for row in self.steps[superstep] if row.op != "equal"]
+        ran = [
+            [_name(row.part) for row in found if row.kind == "executor" and row.op == op] for op in ("only_a", "only_b")
+        ]
+        if all(ran):
+            here, there = (", ".join(names[:3]) for names in ran)
+            return f"In superstep {superstep}, {here} ran in {self.a.name}, but {there} in {self.b.name}."
+        others = len(found) - 1
+        more = f" {others} more part{' differs' if others == 1 else 's differ'} there." if others else ""
+        return f"In superstep {superstep}, {self._told(found[0])}.{more}"
+
+    def _told(self, row: Row) -> str:
+        part = _name(row.part)
+        if row.op != "changed":
+            side = (self.a if row.op == "only_a" else self.b).name
+            return f"{part} ran in {side} only" if row.kind == "executor" else f"state {part} is set in {side} only"
+        what = f"state {part}" if row.kind == "state" else part
+        return f"{what} differs: {row.a} in {self.a.name}, {row.b} in {self.b.name}"
+
+
+def compared(a: Side, b: Side) -> Compared:
+    """Compare two sides, superstep by superstep."""
+    comparison = Comparison()
+    known: dict[str, tuple[object, object]] = {}
+    rows: list[Row] = []
+    for superstep in sorted({*a.steps, *b.steps}):
+        one, other = a.steps.get(superstep, _NO_STEP), b.steps.get(superstep, _NO_STEP)
+        rows += _deeds(superstep, one, other, comparison)
+        if one.state is not None and other.state is not None:
+            rows += _states(superstep, one.state, other.state, known, comparison)
+    return Compared(a, b, rows)
+
+
+_NO_STEP = Step({})
+_ABSENT: object = object()
+
+
+def _deeds(superstep: int, one: Step, other: Step, comparison: Comparison) -> Iterator[Row]:
+    for name in dict.fromkeys((*one.deeds, *other.deeds)):
+        a, b = one.deeds.get(name), other.deeds.get(name)
+        op = _op(a, b, equal=a is not None and b is not None and comparison.same(a, b))
+        yield Row(
+            superstep, "executor", name, op, *_apart("" if a is None else a.words, "" if b is None else b.words, op)
+        )
+
+
+def _states(
+    superstep: int,
+    one: Mapping[str, object],
+    other: Mapping[str, object],
+    known: dict[str, tuple[object, object]],
+    comparison: Comparison,
+) -> Iterator[Row]:
+    """Keys that differ, each where it begins to, and again where a value changes."""
+    for key in dict.fromkeys((*one, *other)):
+        a, b = one.get(key, _ABSENT), other.get(key, _ABSENT)
+        if a is not _ABSENT and b is not _ABSENT and comparison.same(a, b):
+            known.pop(key, None)
+        elif key not in known or not all(map(comparison.same, known[key], (a, b))):
+            known[key] = (a, b)
+            op = _op(None if a is _ABSENT else key, None if b is _ABSENT else key, equal=False)
+            yield Row(superstep, "state", key, op, *_apart(_value(key, a), _value(key, b), op))
+
+
+def _op(a: object, b: object, *, equal: bool) -> Op:
+    if equal:
+        return "equal"
+    return "only_a" if b is None else "only_b" if a is None else "changed"
+
+
+def _apart(a: str, b: str, op: Op) -> tuple[str, str]:
+    """Two previews; where the difference lies beyond both, that is said."""
+    return (a, f"{b} (differs within)") if op == "changed" and a == b else (a, b)
+
+
+def _value(key: str, value: object) -> str:
+    if value is _ABSENT:
+        return ""
+    return MASK if any(map(is_secret_name, key.split("."))) else _short(value)
+
+
+def _short(value: object) -> str:
+    return repr(line_preview(value, _VALUE)) if isinstance(value, str) else line_preview(value, _VALUE)
+
+
+def _listed(values: Iterable[object]) -> str:
+    shown = [_short(value) for value in values]
+    return ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")
+
+
+def _name(part: str) -> str:
+    return esc(part, into="line", limit=60)
+
+
+def _ended(a: Side, b: Side) -> str:
+    if a.status == b.status or not (a.status and b.status):
+        return ""
+    return f", but {a.name} is {a.status} and {b.name} is {b.status}"

@@ -1,0 +1,76 @@
+"""What differs between two checkpoints, with the changed words marked."""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from agentbench.checkpoints.diff import CheckpointDiff
+from agentbench.checkpoints.difference.changes import CheckpointChange
+from agentbench.notebook.diff_frames import Side, diff_of, frame_of
+from agentbench.notebook.diff_svg import diff_svg
+from agentbench.notebook.diff_view import counts, diff_bundle, diff_text
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.frame_sources import Chosen
+from agentbench.notebook.markup import MAX_ROWS
+from agentbench.notebook.plot import Plot
+
+__all__ = ["DiffPlot", "diff"]
+
+
+class DiffPlot(Plot):
+    """A diff to look at. Iterates over its changes; empty, and false, if there are none.
+
+    A notebook shows it as a table whose text can be selected; `svg` is the same as a picture.
+
+    Attributes:
+        found: The `CheckpointDiff` itself.
+    """
+
+    def __init__(self, found: CheckpointDiff, width: float) -> None:
+        self.found = found
+        sides = " and ".join(esc(side.checkpoint_id, into="line", limit=40) for side in (found.before, found.after))
+        title = f"{sides}: {counts(found)}"
+        super().__init__(
+            title,
+            svg=lambda: diff_svg(found, title=sides, description=self.text, width=width),
+            text=lambda: diff_text(found, limit=MAX_ROWS),
+            frame=lambda: frame_of(found, Chosen()),
+        )
+
+    @property
+    def changes(self) -> tuple[CheckpointChange, ...]:
+        """What differs, in the order of the parts that they are about."""
+        return self.found.changes
+
+    def __iter__(self) -> Iterator[CheckpointChange]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __getitem__(self, place: int) -> CheckpointChange:
+        return self.found[place]
+
+    def __str__(self) -> str:
+        return str(self.found)
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        parts = diff_bundle(self.found)
+        return {kind: part for kind, part in parts.items() if self._wants(kind, include, exclude)}
+
+
+def diff(a: Side, b: Side, *, source: Any = None, width: float = 760) -> DiffPlot:
+    """Compare two checkpoints; the result shows itself as a table with the changed words marked.
+
+    Args:
+        a: The checkpoint before, its info or its id.
+        b: The checkpoint after, likewise.
+        source: Where infos and ids are looked up: a storage, or a run that saves checkpoints.
+        width: Of the picture, in points.
+
+    Raises:
+        TypeError: A checkpoint has to be looked up, but `source` keeps none.
+        WorkflowCheckpointException: An id is unknown.
+    """
+    return DiffPlot(diff_of(a, b, source), width)

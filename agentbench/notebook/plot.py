@@ -1,0 +1,77 @@
+"""What all plots are: a picture that stands alone, the same in words, and the data behind it."""
+
+from collections.abc import Callable, Collection
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Plot"]
+
+_SUFFIXES = {".svg": "svg", ".txt": "text", ".csv": "csv"}
+
+
+class Plot:
+    """A picture with its words and its data; each part is built when it is asked for.
+
+    Made by `timeline`, `lineage`, `usage`, `compare` and `diff`.
+
+    Args:
+        title: One line about it.
+        svg: Draws it.
+        text: Says it.
+        frame: Tabulates it.
+    """
+
+    def __init__(
+        self, title: str, *, svg: Callable[[], str], text: Callable[[], str], frame: "Callable[[], pd.DataFrame]"
+    ) -> None:
+        self.title = title
+        self._svg = svg
+        self._text = text
+        self._frame = frame
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture, with its own colours for light and dark pages."""
+        return self._svg()
+
+    @cached_property
+    def text(self) -> str:
+        """The same in words, at most 60 lines."""
+        return self._text()
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """The data behind it, to start from with another plotting package; a new frame at each reading."""
+        return self._frame()
+
+    def save(self, path: str | Path) -> Path:
+        """Write a file; the suffix says what: .svg, .txt or .csv.
+
+        Raises:
+            ValueError: For another suffix.
+        """
+        path = Path(path)
+        kind = _SUFFIXES.get(path.suffix.lower())
+        if kind is None:
+            msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(_SUFFIXES)}."
+            raise ValueError(msg)
+        content = self.frame.to_csv() if kind == "csv" else getattr(self, kind)
+        path.write_text(content, encoding="utf-8", newline="\n")
+        return path
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.title!r})"
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        parts = {"image/svg+xml": "svg", "text/plain": "text"}
+        return {kind: getattr(self, parts[kind]) for kind in parts if self._wants(kind, include, exclude)}
+
+    @staticmethod
+    def _wants(kind: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
+        return (not include or kind in include) and kind not in (exclude or ())
