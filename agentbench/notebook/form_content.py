@@ -9,15 +9,16 @@ from datetime import datetime
 from typing import Any
 
 from agentbench.notebook.escaping import PREVIEW_LIMIT, esc
-from agentbench.notebook.form_fields import ROOT, FormField, field_for
+from agentbench.notebook.form_fields import NO_VALUE, ROOT, adapter_of, field_for, json_field, json_text, schema_of
 from agentbench.notebook.form_model import Action, FormModel
+from agentbench.notebook.form_nodes import BUTTONS, Nodes
+from agentbench.notebook.form_schema import shape_of_schema
+from agentbench.notebook.form_shapes import Group, Leaf, Part, Shape
+from agentbench.notebook.form_types import shape_of_field, shape_of_type, type_name
 from agentbench.notebook.request_reading import Option, Question, unwrapped
 from agentbench.workflow.approval import Approval
 
 __all__ = ["FormContent", "content_for_request", "content_for_type"]
-
-_BUTTONS = 4
-_LISTED = 30
 
 _APPROVED, _REASON, _EDITED = "approved", "reason", "edited"
 _APPROVE, _REJECT = Option("Approve", True), Option("Reject", False)
@@ -37,6 +38,10 @@ class FormContent:
         hidden: Fields that only buttons set.
         waits: Whether a run waits for the answer.
         repeats: Whether an accepted answer may be changed.
+        chooses: Whether the whole answer is one of several.
+        as_json: Whether the page offers the whole as one text.
+        origin: Where the question comes from, in words; may be empty.
+        asked_ns: When it was asked, in nanoseconds since 1970; `None` if that is not told.
     """
 
     name: str
@@ -48,6 +53,10 @@ class FormContent:
     hidden: frozenset[str] = frozenset()
     waits: bool = False
     repeats: bool = False
+    chooses: bool = False
+    as_json: bool = False
+    origin: str = ""
+    asked_ns: int | None = None
 
     def page(self, model: FormModel) -> dict[str, Any]:
         """Everything that the page needs to build the form, as JSON values."""
@@ -60,7 +69,10 @@ class FormContent:
             "deadlineText": self.deadline_text,
             "waits": self.waits,
             "repeats": self.repeats,
-            "fields": [self._field(field) for path, field in model.fields.items() if path not in self.hidden],
+            "origin": esc(self.origin, into="line", limit=300),
+            "asked": None if self.asked_ns is None else self.asked_ns / 1e9,
+            "fields": self.nodes(model),
+            "json": self.as_json,
             "actions": [
                 {"name": a.name, "label": esc(a.label, into="line", limit=60), "tone": a.tone, "reveals": a.reveals}
                 for a in self.actions
@@ -76,50 +88,56 @@ class FormContent:
         """The button of that name."""
         return next((action for action in self.actions if action.name == name), None)
 
-    def _field(self, field: FormField) -> dict[str, Any]:
-        return {
-            "path": field.path,
-            "label": field.label,
-            "control": self._control(field),
-            "inputmode": ("numeric" if field.whole else "decimal") if field.kind == "number" else None,
-            "help": esc(field.help, into="line", limit=300),
-            # The page sends back the position, since a label may be cut here.
-            "options": [esc(option.label, into="line", limit=200) for option in field.options],
-            "other": field.allow_other,
-            "nullable": field.nullable,
-            "maxLength": field.max_length,
-            "counts": field.kind == "text" and (field.multiline or field.max_length is not None),
-            "suggestion": field.suggestion,
-            "hiddenAtFirst": any(action.reveals == field.path for action in self.actions),
-        }
+    def nodes(self, model: FormModel) -> list[dict[str, Any]]:
+        """The fields as the page needs them."""
+        return self._nodes.top(model.root)
 
-    def _control(self, field: FormField) -> str:
-        if field.kind == "choice":
-            if len(field.options) > _LISTED:
-                return "combo"
-            if self.repeats and len(field.options) > _BUTTONS:
-                return "select"
-            return "toggle" if self.repeats else "radio"
-        if field.secret:
-            return "password"
-        if field.kind == "json":
-            return "json"
-        return "area" if field.multiline else "line"
+    @property
+    def _nodes(self) -> Nodes:
+        revealed = frozenset(action.reveals for action in self.actions if action.reveals)
+        return Nodes(radio=self.chooses, revealed=revealed, hidden=self.hidden)
 
 
-def content_for_type(annotation: Any, *, value: Any, title: str | None, submit: str) -> tuple[FormContent, FormModel]:
-    """Make the form for one value of a type, `value` standing in it unless it is `None`."""
-    field = field_for(annotation)
-    if value is not None:
-        field = field.with_value(value)
-    name = _type_name(annotation)
+def content_for_type(
+    asked: Any, *, value: Any = NO_VALUE, title: str | None, submit: str, strict: bool = False
+) -> tuple[FormContent, FormModel]:
+    """Make the form for a value of a type or of a JSON Schema.
+
+    Args:
+        asked: The type, or the schema as a mapping.
+        value: What stands in it at first; `None` only where the type takes it.
+        title: The heading.
+        submit: What stands on the button.
+        strict: For schemas: raise for what a form cannot ask for.
+    """
+    shape = _shape(asked, strict=strict)
+    name = str(asked.get("title") or "JSON") if isinstance(asked, Mapping) else type_name(asked)
     content = FormContent(
-        name=f"for {name}",
-        title=title or f"A value of type {name}",
+        name=f"for {esc(name, into='line', limit=80)}",
+        title=title or (shape.label if isinstance(asked, Mapping) and shape.label else f"A value of type {name}"),
+        prompt=shape.help if isinstance(shape, Group) else "",
         actions=(Action("submit", submit, {}, tone="yes"),),
         repeats=True,
+        as_json=True,
     )
-    return content, FormModel([field], _only)
+    model = FormModel(shape, _itself)
+    if value is not NO_VALUE and (value is not None or shape.nullable):
+        model.fill(value)
+    return content, model
+
+
+def _shape(asked: Any, *, strict: bool = False, label: str = "Answer") -> Shape:
+    if isinstance(asked, Mapping):
+        shape = shape_of_schema(asked, strict=strict)
+        return replace(shape, label=shape.label or label) if not isinstance(shape, Leaf) else _labelled(shape, label)
+    if not isinstance(shape := shape_of_type(asked, label=label), Leaf):
+        schema_of(asked, adapter_of(asked))  # raises for names that are defined nowhere, before anybody types
+    return shape
+
+
+def _labelled(leaf: Leaf, label: str) -> Leaf:
+    label = leaf.label or label
+    return replace(leaf, label=label, field=replace(leaf.field, label=label))
 
 
 def content_for_request(question: Question) -> tuple[FormContent, FormModel]:
@@ -135,6 +153,8 @@ def content_for_request(question: Question) -> tuple[FormContent, FormModel]:
         deadline=question.deadline,
         hidden=hidden,
         waits=True,
+        chooses=question.kind == "choice",
+        as_json=question.kind == "form",
     )
     return content, model
 
@@ -147,32 +167,36 @@ def _approval(question: Question) -> _Parts:
     if unwrapped(question.response_type)[0] is bool:
         return _decisions({}), frozenset({_APPROVED}), FormModel([decision], _only)
     must = question.reason_required
-    reason = field_for(str, path=_REASON, label="Reason" if must else "Reason (optional)")
-    reason = replace(reason, required=False, help="Needed when you reject." if must else "")
-    fields = [decision, reason]
+    reason = replace(
+        field_for(str, path=_REASON, label="Reason"), required=False, help="Needed when you reject." if must else ""
+    )
+    parts = [Part(each.path, each.path, shape_of_field(each)) for each in (decision, reason)]
     unedited: dict[str, str | None] = {}
     edits: tuple[Action, ...] = ()
     editor = _editor(question.arguments)
     if editor is not None:
-        fields.append(editor)
+        parts.append(Part(_EDITED, _EDITED, editor))
         unedited = {_EDITED: None}
         edits = (Action("edit", "Edit and approve", {_APPROVED: _APPROVE.label}, reveals=_EDITED),)
     reject, approve = _decisions(unedited)
     check = _reason_given if must else None
-    return (reject, *edits, approve), frozenset({_APPROVED}), FormModel(fields, _as_approval, check=check)
+    model = FormModel(Group(parts=lambda: parts), _as_approval, check=check)
+    return (reject, *edits, approve), frozenset({_APPROVED}), model
 
 
-def _editor(arguments: object) -> FormField | None:
-    """The field in which arguments are edited; none if there are none, or they have no text form."""
+def _editor(arguments: object) -> Shape | None:
+    """Where arguments are edited; nothing if there are none, or they have no text form."""
     if arguments is None:
         return None
+    if not isinstance(arguments, Mapping) and isinstance(shape := shape_of_type(type(arguments)), Group):
+        return replace(shape, label="Arguments", required=False, default=arguments)
     annotation: Any = dict[str, Any] if isinstance(arguments, Mapping) else type(arguments)
-    field = field_for(annotation, path=_EDITED, label="Arguments")
     try:
-        suggestion = field.to_text(arguments)
+        suggestion = json_text(adapter_of(annotation), arguments)
     except ValueError:  # they hold objects that JSON cannot say
         return None
-    return replace(field, required=False, suggestion=suggestion)
+    text = json_field(annotation, path=_EDITED, label="Arguments")
+    return shape_of_field(replace(text, required=False, suggestion=suggestion))
 
 
 def _decisions(besides: Mapping[str, str | None]) -> tuple[Action, Action]:
@@ -183,23 +207,29 @@ def _decisions(besides: Mapping[str, str | None]) -> tuple[Action, Action]:
 
 
 def _choice(question: Question) -> _Parts:
-    field = field_for(
+    chosen = field_for(
         question.response_type, label="Your choice", options=question.options, allow_other=question.allow_other
     )
-    model = FormModel([field], _only)
-    if len(field.options) > _BUTTONS or field.allow_other or field.nullable:
+    model = FormModel(shape_of_field(chosen), _itself)
+    if len(chosen.options) > BUTTONS or chosen.allow_other or chosen.nullable:
         return _send(), frozenset(), model
-    buttons = tuple(Action(f"choose-{n}", o.label, {ROOT: o.label}) for n, o in enumerate(field.options))
+    buttons = tuple(Action(f"choose-{n}", o.label, {ROOT: o.label}) for n, o in enumerate(chosen.options))
     return buttons, frozenset({ROOT}), model
 
 
 def _typed(question: Question) -> _Parts:
-    field = field_for(question.response_type, label="Your answer", multiline=question.kind == "text")
-    return _send(), frozenset(), FormModel([field], _only)
+    if question.kind == "text":
+        text = field_for(question.response_type, label="Your answer", multiline=True)
+        return _send(), frozenset(), FormModel(shape_of_field(text), _itself)
+    return _send(), frozenset(), FormModel(_shape(question.response_type, label="Your answer"), _itself)
 
 
 def _send() -> tuple[Action, ...]:
     return (Action("submit", "Send", {}, tone="yes"),)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _only(values: Mapping[str, Any]) -> Any:
@@ -211,14 +241,10 @@ def _as_approval(values: Mapping[str, Any]) -> Approval:
     approved = values[_APPROVED]
     # An edit that was begun is no part of a rejection.
     edited = values.get(_EDITED) if approved else None
-    return Approval(approved, values[_REASON] or "", edited)
+    return Approval(approved, values.get(_REASON) or "", edited)
 
 
 def _reason_given(values: Mapping[str, Any]) -> dict[str, str]:
-    if values[_APPROVED] or (values[_REASON] or "").strip():
+    if values[_APPROVED] or (values.get(_REASON) or "").strip():
         return {}
     return {_REASON: "Say why, so that the workflow can act on it."}
-
-
-def _type_name(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")

@@ -5,22 +5,38 @@ What a person types stays text until pydantic accepts it, so nothing is rounded,
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, time
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench.exceptions import NotebookError
+from agentbench.notebook.form_help import example_text, help_text
+from agentbench.notebook.form_special_text import bytes_of_text, text_of_bytes, time_text_of
 from agentbench.notebook.request_reading import Option, options_of_type, unwrapped
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
-__all__ = ["NO_VALUE", "ROOT", "FieldError", "FieldKind", "FormField", "NoValue", "Raw", "field_for", "json_text"]
+__all__ = [
+    "NO_VALUE",
+    "ROOT",
+    "FieldError",
+    "FieldKind",
+    "FormField",
+    "NoValue",
+    "Raw",
+    "adapter_of",
+    "field_for",
+    "json_field",
+    "json_text",
+    "schema_of",
+]
 
 # The path of a form that is one value.
 ROOT = "value"
 
-FieldKind = Literal["text", "number", "choice", "json"]
+FieldKind = Literal["text", "number", "choice", "json", "date", "datetime", "time", "file"]
 
 _LONG_TEXT = 120
 
@@ -61,6 +77,9 @@ class FormField:
         whole: For numbers: no fraction.
         initial: The text that stands there first; `NO_VALUE` for none.
         suggestion: A text to start from, which counts only once somebody takes it up.
+        zone: For times: whether a zone is needed (`aware`), refused (`naive`) or free (`either`).
+        given: Text to what a type around this field is given, if that is not the value: its own validators come after.
+        accepts: Whether a value is one of the field's as it is.
     """
 
     path: str
@@ -79,6 +98,9 @@ class FormField:
     whole: bool = False
     initial: Raw | Literal[NoValue.NO_VALUE] = NO_VALUE
     suggestion: str = ""
+    zone: str = ""
+    given: Callable[[str], object] | None = None
+    accepts: Callable[[object], bool] = lambda _: False
 
     def read(self, text: str | None) -> object:
         """Turn raw text into the value; `None` is the raw of "none".
@@ -93,6 +115,15 @@ class FormField:
         msg = "None is not accepted here."
         raise FieldError(msg)
 
+    def input(self, text: str | None) -> object:
+        """As `read`, for the type around this field, which checks once more.
+
+        Raises:
+            FieldError: If the text is no value.
+        """
+        value = self.read(text)
+        return value if text is None or self.given is None else self.given(text)
+
     def write(self, value: object) -> str | None:
         """The raw text of a value."""
         return None if value is None and self.nullable else self.to_text(value)
@@ -102,7 +133,8 @@ class FormField:
         if self.secret:
             return self
         text = self.write(value)
-        long = text is not None and self.kind == "text" and "\n" in text
+        # A field of one line would drop its line ends.
+        long = text is not None and self.kind == "text" and not {"\n", "\r"}.isdisjoint(text)
         return replace(self, initial=text, multiline=self.multiline or long)
 
 
@@ -118,8 +150,8 @@ def field_for(
     """Make the field for a type.
 
     Args:
-        annotation: Text, whole and decimal numbers, bool, `Literal` and `Enum` get a field of their own, with or
-            without `None`; every other type is typed as JSON.
+        annotation: Text and what is written as text, numbers, bool, `Literal`, `Enum`, dates, times and bytes get a
+            field of their own, with or without `None`; every other type is typed as JSON.
         path: Name of the field.
         label: What the person reads.
         options: What to choose from, instead of what the type lists.
@@ -129,36 +161,123 @@ def field_for(
     Raises:
         NotebookError: If pydantic knows no way to check a value of this type.
     """
-    adapter = _adapter(annotation)
+    adapter = adapter_of(annotation)
     base, nullable = unwrapped(annotation)
-    schema = _schema(annotation, adapter)
-    common: dict[str, Any] = {"path": path, "label": label, "nullable": nullable}
+    schema = schema_of(annotation, adapter)
+    common: dict[str, Any] = {
+        "path": path,
+        "label": label,
+        "nullable": nullable,
+        "accepts": lambda value: _is_valid(adapter, value),
+    }
     listed = tuple(options) or (_yes_no() if base is bool else options_of_type(annotation))
     if listed:
-        parse, to_text = _choice(adapter, listed, allow_other)
-        return FormField(kind="choice", parse=parse, to_text=to_text, options=listed, allow_other=allow_other, **common)
+        return _choice_field(adapter, listed, allow_other, common)
     if _is_text(base):
-        longest = schema.get("maxLength")
-        return FormField(
-            kind="text",
-            # A secret string of ours is a class that pydantic does not make from text.
-            parse=lambda text: _checked(adapter, base(text) if issubclass(base, str) else text),
-            to_text=str,
-            help=_help(schema),
-            multiline=multiline or bool(schema.get("multiline")) or (longest or 0) > _LONG_TEXT,
-            max_length=longest,
-            secret=_hides_itself(base),
-            **common,
-        )
+        return _text_field(adapter, base, schema, multiline, common)
     if base in (int, float, Decimal):
         parse = _number(adapter, whole=base is int)
-        return FormField(kind="number", parse=parse, to_text=str, help=_help(schema), whole=base is int, **common)
+        return FormField(
+            kind="number",
+            parse=parse,
+            to_text=str,
+            help=help_text(schema),
+            whole=base is int,
+            given=_plain(base),
+            **common,
+        )
+    return _special_field(adapter, base, schema, common)
+
+
+def _special_field(adapter: "TypeAdapter[Any]", base: Any, schema: dict[str, Any], common: dict[str, Any]) -> FormField:
+    """Dates, files, what else is written as text, and JSON for all the rest."""
+    timed = time_text_of(base)
+    if timed is not None:
+
+        def parse(text: str) -> object:
+            problem = timed.problem(text.strip())
+            if problem:
+                raise FieldError(problem)
+            return _checked(adapter, text.strip())
+
+        said = ". ".join(filter(None, [help_text(schema), timed.help]))
+        return FormField(
+            kind=timed.kind, parse=parse, to_text=_iso, help=said, zone=timed.zone, given=_plain(base), **common
+        )
+    if base is bytes:
+
+        def content(text: str) -> bytes:
+            return bytes_of_text(text, FieldError)
+
+        return FormField(
+            kind="file",
+            parse=lambda text: _checked(adapter, content(text)),
+            to_text=lambda value: text_of_bytes(value) if isinstance(value, bytes) else "",
+            help=help_text(schema) or "A file of at most 5 MB",
+            given=content,
+            **common,
+        )
+    if schema.get("type") == "string":
+        return FormField(
+            kind="text",
+            parse=lambda text: _checked(adapter, text, adapter.validate_strings),
+            to_text=lambda value: _written(adapter, value),
+            help=help_text(schema),
+            **common,
+        )
+    return _json_field(adapter, schema, common)
+
+
+def json_field(annotation: Any, *, path: str = ROOT, label: str = "Answer") -> FormField:
+    """The field in which a value of any type is typed as JSON."""
+    adapter = adapter_of(annotation)
+    nullable = unwrapped(annotation)[1]
+    common = {"path": path, "label": label, "nullable": nullable, "accepts": lambda value: _is_valid(adapter, value)}
+    return _json_field(adapter, schema_of(annotation, adapter), common)
+
+
+def _json_field(adapter: "TypeAdapter[Any]", schema: dict[str, Any], common: dict[str, Any]) -> FormField:
     return FormField(
         kind="json",
         parse=_json(adapter),
         to_text=lambda value: json_text(adapter, value),
-        help="JSON, for example " + _example(schema),
+        help="JSON, for example " + example_text(schema),
         multiline=True,
+        **common,
+    )
+
+
+def _choice_field(
+    adapter: "TypeAdapter[Any]", listed: tuple[Option, ...], allow_other: bool, common: dict[str, Any]
+) -> FormField:
+    parse, to_text = _choice(adapter, listed, allow_other)
+
+    def given(text: str) -> object:
+        return next((option.value for option in listed if option.label == text), text)
+
+    return FormField(
+        kind="choice", parse=parse, to_text=to_text, options=listed, allow_other=allow_other, given=given, **common
+    )
+
+
+def _text_field(
+    adapter: "TypeAdapter[Any]", base: Any, schema: dict[str, Any], multiline: bool, common: dict[str, Any]
+) -> FormField:
+    longest = schema.get("maxLength")
+
+    def given(text: str) -> object:
+        # A secret string of ours is a class that pydantic does not make from text.
+        return base(text) if issubclass(base, str) else text
+
+    return FormField(
+        kind="text",
+        parse=lambda text: _checked(adapter, given(text)),
+        to_text=str,
+        help=help_text(schema),
+        multiline=multiline or bool(schema.get("multiline")) or (longest or 0) > _LONG_TEXT,
+        max_length=longest,
+        secret=_hides_itself(base),
+        given=given,
         **common,
     )
 
@@ -168,17 +287,22 @@ def json_text(adapter: "TypeAdapter[Any]", value: object) -> str:
     return adapter.dump_json(value, indent=2).decode()
 
 
-def _adapter(annotation: Any) -> "TypeAdapter[Any]":
+def adapter_of(annotation: Any) -> "TypeAdapter[Any]":
+    """Pydantic's adapter of a type; values of classes that it does not know are checked by `isinstance`."""
     from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter
 
     try:
         return TypeAdapter(annotation)
     except PydanticSchemaGenerationError:
-        # Classes that pydantic does not know are at least checked by isinstance.
         return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
 
 
-def _schema(annotation: Any, adapter: "TypeAdapter[Any]") -> dict[str, Any]:
+def schema_of(annotation: Any, adapter: "TypeAdapter[Any]") -> dict[str, Any]:
+    """The JSON Schema of a type, that of X for `X | None`; empty if JSON cannot say it.
+
+    Raises:
+        NotebookError: If the type names one that is not defined.
+    """
     from pydantic import PydanticInvalidForJsonSchema, PydanticUserError
 
     try:
@@ -201,13 +325,40 @@ def _hides_itself(base: Any) -> bool:
     return isinstance(base, type) and callable(getattr(base, "get_secret_value", None))
 
 
-def _checked(adapter: "TypeAdapter[Any]", value: object) -> object:
+def _checked(adapter: "TypeAdapter[Any]", value: Any, validate: Callable[[Any], object] | None = None) -> object:
     from pydantic import ValidationError
 
     try:
-        return adapter.validate_python(value)
+        return (validate or adapter.validate_python)(value)
     except ValidationError as error:
         raise FieldError(_said(error)) from None
+
+
+def _is_valid(adapter: "TypeAdapter[Any]", value: object) -> bool:
+    from pydantic import ValidationError
+
+    try:
+        adapter.validate_python(value, strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+def _plain(base: Any) -> Callable[[str], object]:
+    """Typed text as a value of the bare type: what a validator around it expects to see."""
+    adapter = adapter_of(base)
+    return lambda text: adapter.validate_python(text.strip())
+
+
+def _iso(value: object) -> str:
+    return value.isoformat() if isinstance(value, (date, time)) else str(value)
+
+
+def _written(adapter: "TypeAdapter[Any]", value: object) -> str:
+    if isinstance(value, str):
+        return value
+    written = adapter.dump_python(value, mode="json")
+    return written if isinstance(written, str) else str(value)
 
 
 def _said(error: "ValidationError") -> str:
@@ -279,44 +430,3 @@ def _json(adapter: "TypeAdapter[Any]") -> Callable[[str], object]:
 
 def _yes_no() -> tuple[Option, ...]:
     return Option("Yes", True), Option("No", False)
-
-
-_LIMITS = (
-    ("minimum", "at least {}"),
-    ("exclusiveMinimum", "more than {}"),
-    ("maximum", "at most {}"),
-    ("exclusiveMaximum", "less than {}"),
-    ("multipleOf", "a multiple of {}"),
-    ("minLength", "at least {} characters"),
-    ("maxLength", "at most {} characters"),
-    ("pattern", "matching {}"),
-)
-
-
-def _help(schema: dict[str, Any]) -> str:
-    limits = [text.format(schema[key]) for key, text in _LIMITS if key in schema]
-    described = [schema["description"]] if isinstance(schema.get("description"), str) else []
-    text = ". ".join([*described, *([", ".join(limits)] if limits else [])])
-    return text[:1].upper() + text[1:]
-
-
-_EXAMPLES = {
-    "object": '{"key": "value"}',
-    "array": '["a", "b"]',
-    "string": '"text"',
-    "integer": "1",
-    "number": "1.5",
-    "boolean": "true",
-}
-
-
-def _example(schema: dict[str, Any], depth: int = 0) -> str:
-    """A short text of the shape that the schema wants."""
-    items = schema.get("items")
-    if schema.get("type") == "array" and isinstance(items, dict):
-        return f"[{_example(items, depth + 1)}]"
-    properties = schema.get("properties")
-    if not isinstance(properties, dict) or not properties or depth > 0:
-        return _EXAMPLES.get(str(schema.get("type")), '"text", 1, true or {"key": "value"}' if depth == 0 else "…")
-    inner = ", ".join(f'"{name}": {_example(each, depth + 1)}' for name, each in list(properties.items())[:6])
-    return "{" + inner + "}"

@@ -1,17 +1,23 @@
 """A form in words: for places without widgets, and for what is said once it was answered."""
 
+from collections.abc import Sequence
 from enum import Enum
+from typing import Any
 
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.form_content import FormContent
-from agentbench.notebook.form_fields import FormField
+from agentbench.notebook.form_drafts import Draft, LeafDraft
+from agentbench.notebook.form_groups import GroupDraft, OneOfDraft
 from agentbench.notebook.form_model import FormModel, FormState
+from agentbench.notebook.form_paths import paths_of
+from agentbench.notebook.form_rows import ManyDraft, PairsDraft
 from agentbench.notebook.redaction import line_preview
 from agentbench.workflow.approval import Approval
 
 __all__ = ["answer_text", "form_text", "problems_text"]
 
 _NAMED_OPTIONS = 8
+_NAMED_FIELDS = 40
 
 
 def form_text(content: FormContent, model: FormModel, *, request: bool) -> str:
@@ -23,7 +29,10 @@ def form_text(content: FormContent, model: FormModel, *, request: bool) -> str:
     if model.state is FormState.ANSWERED:
         return "\n".join([*lines, answer_text(model, request=request)])
     lines.append(f"This form is {model.state}. By code:")
-    lines += [f"  {_code(field)}" for field in model.fields.values()]
+    places = list(paths_of(model.root))
+    lines += [f"  {line}" for path, draft in places[:_NAMED_FIELDS] if (line := _code(path, draft))]
+    if len(places) > _NAMED_FIELDS:
+        lines.append(f"  # and {len(places) - _NAMED_FIELDS} more fields")
     return "\n".join([*lines, "  form.submit()"])
 
 
@@ -50,9 +59,11 @@ def _said(model: FormModel) -> str:
         if answer.edited is not None:
             words.append(f"with {line_preview(answer.edited)}")
         return " ".join(words) + (f" ({line_preview(answer.reason)})" if answer.reason else "")
-    fields = list(model.fields.values())
+    root = model.root
+    if isinstance(root, GroupDraft) and len(root.parts) == 1:  # a decision alone
+        root = root.parts[0][1]
     # The label that was chosen says more than a value's repr.
-    label = fields[0].write(answer) if len(fields) == 1 and fields[0].kind == "choice" else None
+    label = root.field.write(answer) if isinstance(root, LeafDraft) and root.field.kind == "choice" else None
     return line_preview(answer.name if isinstance(answer, Enum) else answer) if label is None else line_preview(label)
 
 
@@ -62,10 +73,22 @@ def _clock_time(at: str) -> str:
     return f"{time[:8]} UTC on {day}" if separator and at.endswith("+00:00") else esc(at, into="line", limit=60)
 
 
-def _code(field: FormField) -> str:
+def _code(path: str, draft: Draft[Any]) -> str:
+    """The line that types into a place; empty for one that is only a box around others."""
+    if isinstance(draft, ManyDraft):
+        first = f"{path}.{len(draft.rows)}" + (".key" if isinstance(draft, PairsDraft) else "")
+        return f"form.set_raw({first!r}, ...)  # one more"
+    if isinstance(draft, OneOfDraft):
+        return f"form.set_raw({path!r}, ...)  # {_names(draft.shape.labels)}"
+    if not isinstance(draft, LeafDraft):
+        return ""
+    field = draft.field
     notes = [] if field.required else ["optional"]
-    if field.options:
-        labels = [repr(esc(option.label, into="line")) for option in field.options[:_NAMED_OPTIONS]]
-        notes.append(" or ".join(labels) + (" or …" if len(field.options) > _NAMED_OPTIONS else ""))
-    notes += [field.help] if field.help else []
-    return f"form.set_raw({field.path!r}, ...)" + (f"  # {'; '.join(notes)}" if notes else "")
+    notes += [_names([option.label for option in field.options])] if field.options else []
+    notes += [esc(field.help, into="line", limit=200)] if field.help else []
+    return f"form.set_raw({path!r}, ...)" + (f"  # {'; '.join(notes)}" if notes else "")
+
+
+def _names(labels: Sequence[str]) -> str:
+    shown = [repr(esc(label, into="line")) for label in labels[:_NAMED_OPTIONS]]
+    return " or ".join(shown) + (" or …" if len(labels) > _NAMED_OPTIONS else "")

@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,12 @@ from agentbench import _bridge
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
 from agentbench.notebook.form_content import FormContent, content_for_request, content_for_type
-from agentbench.notebook.form_fields import Raw
+from agentbench.notebook.form_drafts import Draft
+from agentbench.notebook.form_fields import NO_VALUE, Raw
+from agentbench.notebook.form_json import json_of_draft, write_json
 from agentbench.notebook.form_model import FormModel, FormState
+from agentbench.notebook.form_paths import find
+from agentbench.notebook.form_rows import ManyDraft
 from agentbench.notebook.form_text import form_text
 from agentbench.notebook.request_reading import Request, read_request
 
@@ -35,20 +39,30 @@ _REMEMBERED = 128
 def form(
     type_: Any,
     *,
-    value: Any = None,
+    value: Any = NO_VALUE,
     title: str | None = None,
     submit: str = "Submit",
     on_submit: Callable[[Any], object] | None = None,
+    strict: bool = False,
 ) -> "Form":
     """Make a form for one value.
 
+    Models, dataclasses, typed dictionaries, lists, unions and so on get the fields that they need; what no field can
+    ask for is typed as JSON. `edit_json` shows every form as one JSON text.
+
     Args:
-        type_: The type of the value: anything that pydantic can check. Text, numbers, bool, `Literal` and `Enum` get a
-            field of their own, other types are typed as JSON.
-        value: What stands in the form at first.
+        type_: The type of the value: anything that pydantic can check. Or a JSON Schema, as a mapping: values are
+            plain dicts and lists then.
+        value: What stands in the form at first, and is the value until somebody changes it. Of a value that is not
+            right, as much as can be shown. `None` counts where the type takes it.
         title: The heading.
         submit: What stands on the button.
         on_submit: Called with each submitted value. If it raises, the value is refused and the text stays.
+        strict: Refuse a schema that says what no field can ask for.
+
+    Raises:
+        UnsupportedSchema: With `strict`, for a keyword that has no field.
+        NotebookError: If a type is named that is not defined.
 
     Example:
         ```python
@@ -57,7 +71,7 @@ def form(
         limit.submit()
         ```
     """
-    content, model = content_for_type(type_, value=value, title=title, submit=submit)
+    content, model = content_for_type(type_, value=value, title=title, submit=submit, strict=strict)
     made = Form(content, model)
     if on_submit is not None:
         made.on_submit(on_submit)
@@ -160,15 +174,82 @@ class Form:
         """Type `text` into a field, in place of what stands there.
 
         Args:
-            path: The field: `"value"`; in an approval `"approved"` (`"Approve"` or `"Reject"`), `"reason"`, `"edited"`.
-            text: The text. For a choice the label of an option; `None` where the type takes `None`.
+            path: The field: `"title"`, `"address.city"`, `"tags.0"`, `"limits.0.key"`; `"value"` where the answer is
+                one value, `"value.int"` where it may be of several types; in an approval `"approved"` (`"Approve"` or
+                `"Reject"`), `"reason"`, `"edited"`. `raw` and `text` name those that are there.
+            text: The text. For a choice the label of an option, for a union the name of a type, for a list the number
+                of its rows; lists, unions and boxes also take JSON for all of them. `None` where the type takes it.
 
         Raises:
             KeyError: If there is no such field.
+            ValueError: If it is no field that takes this text.
             RequestAlreadyAnswered: If the request was answered.
             RequestExpired: If its deadline has passed.
         """
         self._write({path: text})
+
+    def add(self, path: str) -> str:
+        """Add an empty row to a list; returns its path."""
+        rows = self._rows(path)
+        with self._lock:
+            self._model.build(rows, rows.add)
+        return f"{path}.{len(rows.rows) - 1}"
+
+    def remove(self, path: str, at: int) -> None:
+        """Take the row at a position away; raises `IndexError` if there is none."""
+        rows = self._rows(path)
+        with self._lock:
+            _ = rows.rows[at]
+            self._model.build(rows, lambda: rows.remove(at))
+
+    def move(self, path: str, at: int, to: int) -> None:
+        """Put the row at a position at another one; raises `IndexError` if there is none."""
+        rows = self._rows(path)
+        with self._lock:
+            _ = rows.rows[at], rows.rows[to]
+            self._model.build(rows, lambda: rows.move(at, to))
+
+    def _rows(self, path: str) -> ManyDraft[Any]:
+        with self._lock:
+            self._require_live()
+            draft = find(self._model.root, path)
+        if not isinstance(draft, ManyDraft):
+            msg = f"{path!r} holds no rows. Name a list, a set or a dict."
+            raise TypeError(msg)
+        return draft
+
+    # ---- the whole as one text --------------------------------------------------------------------------------------
+
+    @property
+    def json(self) -> str:
+        """What stands in the form as JSON. Secrets and files are left out, and texts that are no value stay texts."""
+        text = self._model.json_text
+        return write_json(json_of_draft(self._model.root)) if text is None else text
+
+    def edit_json(self, text: str | None = None, *, origin: str | None = None) -> None:
+        """Edit the form as JSON, until `edit_fields`.
+
+        As soon as a text is JSON that the form has fields for it stands in them; else `errors` says why.
+
+        Args:
+            text: What to put in place of it; nothing only shows it.
+            origin: The view that says so.
+
+        Raises:
+            JsonError: A `ValueError`: JSON cannot say what stands in the fields.
+        """
+        with self._lock:
+            self._require_live()
+            self._model.open_json()
+            if text is not None:
+                self._model.type_json(text, origin=origin)
+
+    def edit_fields(self) -> bool:
+        """Go back to the fields. Returns whether the text stands in them; else it is still edited, and kept."""
+        with self._lock:
+            self._require_live()
+            self._model.close_json()
+            return self._model.json_text is None
 
     def submit(self) -> bool:
         """Check the fields and send the answer, once.
@@ -223,6 +304,20 @@ class Form:
         """Take what a page says was typed, and check it; raises what `set_raw` raises."""
         with self._lock:
             self._write(raw, origin)
+            self._model.validate()
+
+    def type_into(self, texts: Iterable[tuple[Draft[Any], Raw]], *, origin: str | None = None) -> None:
+        """Take what a page says was typed, by draft, and check it; raises what `set_raw` raises."""
+        with self._lock:
+            self._require_live()
+            self._model.write(texts, origin=origin)
+            self._model.validate()
+
+    def rebuild(self, draft: Draft[Any], change: Callable[[], object]) -> None:
+        """Change what a draft holds, as a page asks; raises what `set_raw` raises."""
+        with self._lock:
+            self._require_live()
+            self._model.build(draft, change)
             self._model.validate()
 
     def reopen(self) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook.form_fields import field_for
 from agentbench.notebook.form_model import FormModel, FormState
+from agentbench.notebook.form_types import shape_of_type
 
 
 def model_of(**annotations: Any) -> FormModel:
@@ -111,7 +112,7 @@ def test_a_check_across_fields_runs_once_each_field_is_fine():
 
 def test_an_optional_field_may_stay_empty_but_not_hold_nonsense():
     model = FormModel([replace(field_for(int, path="a"), required=False)], dict)
-    assert model.value() == {"a": None}
+    assert model.value() == {}
     model.set_raw({"a": "x"})
     assert not model.validate()
 
@@ -119,17 +120,17 @@ def test_an_optional_field_may_stay_empty_but_not_hold_nonsense():
 def test_listeners_hear_which_fields_changed_and_who_typed():
     model = model_of(a=int, b=int)
     heard: list[Any] = []
-    stop = model.on_change(lambda paths, origin: heard.append((paths, origin)))
+    stop = model.on_change(lambda change: heard.append(([draft.key for draft in change.texts], change.origin)))
     model.set_raw({"b": "1"}, origin="view-1")
     model.validate()
     stop()
     stop()
     model.set_raw({"a": "1"})
-    assert heard == [(("b",), "view-1"), ((), None)]
+    assert heard == [(["b"], "view-1"), ([], None)]
 
 
 def test_an_accepted_answer_can_be_changed():
-    model = FormModel([field_for(int)], lambda values: values["value"])
+    model = FormModel(shape_of_type(int), lambda value: value)
     model.set_raw({"value": "4"})
     model.accept(model.begin_sending(), None)
     model.reopen()

@@ -154,7 +154,7 @@ def test_a_text_request_takes_text_and_a_number_request_numbers():
     assert [*receiver.answers, *second.answers] == [("r1", "two\nlines"), ("r1", 12)]
 
 
-def test_other_types_are_answered_as_json():
+def test_types_of_several_fields_can_be_answered_as_json():
     asked, receiver = ask("Weights?", dict[str, float])
     asked.set_raw("value", '{"a": 0.5}')
     asked.submit()
@@ -254,7 +254,7 @@ def test_a_click_does_not_wait_for_the_answer_to_be_taken():
     with pytest.raises(RequestAlreadyAnswered):
         asked.press("submit", {"value": "y"})
     ended = threading.Event()
-    asked._model.on_change(lambda paths, origin: ended.set())
+    asked._model.on_change(lambda change: ended.set())
     answered.set_result(None)
     assert ended.wait(10)
     assert (asked.state, asked.value) == (FormState.ANSWERED, "x")
@@ -265,7 +265,7 @@ def test_a_cancelled_sending_puts_the_text_back():
     asked, _ = ask("Title?", str, lambda request_id, answer: answered)
     asked.press("submit", {"value": "x"})
     ended = threading.Event()
-    asked._model.on_change(lambda paths, origin: ended.set())
+    asked._model.on_change(lambda change: ended.set())
     answered.cancel()
     answered.set_running_or_notify_cancel()
     assert ended.wait(10)

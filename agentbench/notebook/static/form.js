@@ -1,146 +1,5 @@
-// A form on the page. Texts are written with textContent; what is typed leaves by message and is kept in no trait.
-const TYPING_PAUSE_MS = 300;
-
-function node(tag, attributes = {}, text) {
-  const el = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === true) el.setAttribute(name, "");
-    else if (value !== null && value !== undefined && value !== false) el.setAttribute(name, value);
-  }
-  if (text !== undefined) el.textContent = text;
-  return el;
-}
-
-// One field: `raw()` is what is typed (nothing while untouched), `write(raw)` puts it there.
-function makeField(spec, id, heard) {
-  const box = node("div", { class: "abf-field", hidden: spec.hiddenAtFirst });
-  const group = spec.control === "radio" || spec.control === "toggle";
-  const help = node("div", { class: "abf-help", id: `${id}-help` }, spec.help);
-  const problem = node("div", { class: "abf-problem", id: `${id}-problem` });
-  const described = { "aria-describedby": `${id}-help ${id}-problem` };
-  let touched = false;
-  let main;
-  let read;
-  let put;
-  const typed = (settled) => {
-    touched = true;
-    heard(settled);
-  };
-
-  const wrap = group ? node("div", { role: "radiogroup", "aria-labelledby": `${id}-label`, ...described }) : null;
-  const label = node(group ? "div" : "label", { class: "abf-label", id: `${id}-label`, for: group ? null : id }, spec.label);
-  box.append(label);
-
-  if (group) {
-    wrap.className = spec.control === "toggle" ? "abf-toggles" : "abf-radios";
-    const options = spec.options.map((text, at) => {
-      const line = node("label", { class: "abf-option" });
-      const input = node("input", { type: "radio", name: id, value: at });
-      line.append(input, node("span", {}, text));
-      input.addEventListener("change", () => typed(true));
-      wrap.append(line);
-      return input;
-    });
-    let other = null;
-    let otherText = null;
-    if (spec.other) {
-      const line = node("div", { class: "abf-option" });
-      other = node("input", { type: "radio", name: id, id: `${id}-other` });
-      otherText = node("input", { type: "text", class: "abf-input", "aria-label": `${spec.label}: another text` });
-      line.append(other, node("label", { for: `${id}-other` }, "Other:"), otherText);
-      other.addEventListener("change", () => { otherText.focus(); typed(true); });
-      otherText.addEventListener("input", () => { other.checked = true; typed(false); });
-      wrap.append(line);
-    }
-    main = options[0] ?? other;
-    read = () => {
-      const at = options.findIndex((input) => input.checked);
-      if (at >= 0) return { option: at };
-      return other?.checked ? { text: otherText.value } : { text: "" };
-    };
-    put = (raw) => {
-      options.forEach((input, at) => { input.checked = raw.option === at; });
-      if (other && raw.text) { other.checked = true; otherText.value = raw.text; }
-    };
-    box.append(wrap);
-  } else if (spec.control === "select") {
-    main = node("select", { id, class: "abf-input", ...described });
-    main.append(node("option", { value: "" }, "Choose…"));
-    spec.options.forEach((text, at) => main.append(node("option", { value: at }, text)));
-    main.addEventListener("change", () => typed(true));
-    read = () => (main.value === "" ? { text: "" } : { option: Number(main.value) });
-    put = (raw) => { main.value = raw.option === undefined ? "" : String(raw.option); };
-    box.append(main);
-  } else {
-    const tall = spec.control === "area" || spec.control === "json";
-    const type = spec.control === "password" ? "password" : "text";
-    main = node(tall ? "textarea" : "input", {
-      id, class: "abf-input", type: tall ? null : type, rows: tall ? 4 : null, inputmode: spec.inputmode,
-      autocomplete: type === "password" ? "new-password" : "off", ...described,
-    });
-    if (spec.control === "json") main.classList.add("abf-code");
-    if (spec.control === "combo") {
-      const list = node("datalist", { id: `${id}-list` });
-      spec.options.forEach((text) => list.append(node("option", { value: text })));
-      main.setAttribute("list", list.id);
-      box.append(list);
-    }
-    main.addEventListener("input", () => typed(false));
-    read = () => {
-      const at = spec.control === "combo" ? spec.options.indexOf(main.value) : -1;
-      return at >= 0 ? { option: at } : { text: main.value };
-    };
-    put = (raw) => { main.value = raw.option === undefined ? raw.text ?? "" : spec.options[raw.option]; };
-    box.append(main);
-  }
-
-  let none = null;
-  if (spec.nullable) {
-    const line = node("label", { class: "abf-option abf-none" });
-    none = node("input", { type: "checkbox" });
-    line.append(none, node("span", {}, "none"));
-    none.addEventListener("change", () => { mute(); typed(true); });
-    box.append(line);
-  }
-  const mute = () => {
-    for (const el of box.querySelectorAll(".abf-input, [type=radio]")) el.disabled = Boolean(none?.checked);
-  };
-  const count = spec.counts ? node("div", { class: "abf-count" }) : null;
-  const counted = () => {
-    if (count) count.textContent = `${[...main.value].length}${spec.maxLength ? ` of ${spec.maxLength}` : ""} characters`;
-  };
-  box.addEventListener("input", counted);
-  counted();
-  box.append(...[count, help, problem].filter(Boolean));
-
-  return {
-    box, spec,
-    focus: () => (none?.checked ? none : main).focus(),
-    raw: () => (touched ? (none?.checked ? { none: true } : read()) : undefined),
-    write: (raw) => {
-      touched = true;
-      if (none) none.checked = raw.none === true;
-      put(raw);
-      mute();
-      counted();
-    },
-    clear: () => { touched = false; if (none) none.checked = false; put({ text: "" }); mute(); counted(); },
-    reveal: () => {
-      if (!box.hidden) return false;
-      box.hidden = false;
-      if (!touched && spec.suggestion) { put({ text: spec.suggestion }); touched = true; counted(); }
-      return true;
-    },
-    complain: (text) => {
-      problem.textContent = text ? `⚠ ${text}` : "";
-      const marked = wrap ?? main;
-      if (text) marked.setAttribute("aria-invalid", "true");
-      else marked.removeAttribute("aria-invalid");
-    },
-  };
-}
-
-function makeForm(content, say, view) {
+// A form on the page. What is typed leaves by message and is kept in no trait.
+function makeForm(content, speak, view) {
   const id = `abf-${view}`;
   const root = node("section", { class: "abf", "aria-labelledby": `${id}-title` });
   const cutNote = {};
@@ -148,87 +7,167 @@ function makeForm(content, say, view) {
     if (!content[name]) return [];
     el.textContent = content[name];
     if (!content.cut.includes(name)) return [el];
-    const more = node("button", { type: "button", class: "abf-more" }, "Copy full text");
-    more.addEventListener("click", () => say({ kind: "full", part: name }));
+    const more = button("Copy full text", () => speak({ kind: "full", part: name }), { class: "abf-more" });
     cutNote[name] = { el, more };
     return [el, more];
   };
   root.append(node("div", { class: content.waits ? "abf-title abf-waits" : "abf-title", id: `${id}-title`, role: "heading", "aria-level": "3" }, content.title));
+  const origin = node("p", { class: "abf-origin" });
+  if (content.origin) root.append(origin);
   root.append(...part("prompt", node("p", { class: "abf-prompt" })), ...part("context", node("pre", { class: "abf-context", tabindex: "0", "aria-label": "Context" })));
   if (content.deadlineText) root.append(node("p", { class: "abf-help" }, `Answer before ${content.deadlineText}.`));
 
   const summary = node("div", { class: "abf-summary", role: "alert" });
   const body = node("div", { class: "abf-body" });
+  const made = new Map();
   let timer = null;
-  const fields = new Map();
+  let top = [];
+  const flush = () => {
+    clearTimeout(timer);
+    const raw = raws();
+    if (Object.keys(raw).length) speak({ kind: "edit", raw });
+  };
   const raws = () => {
     const all = {};
-    for (const [path, field] of fields) { const raw = field.raw(); if (raw !== undefined) all[path] = raw; }
+    for (const [path, field] of made) { const raw = field.raw(); if (raw !== undefined) all[path] = raw; }
     return all;
   };
-  content.fields.forEach((spec, at) => {
-    const heard = (settled) => {
-      clearTimeout(timer);
-      timer = setTimeout(() => say({ kind: "edit", raw: raws() }), settled ? 0 : TYPING_PAUSE_MS);
-    };
-    const field = makeField(spec, `${id}-f${at}`, heard);
-    fields.set(spec.path, field);
-    body.append(field.box);
-  });
+  let count = 0;
+  const host = {
+    heard: (settled) => { clearTimeout(timer); timer = setTimeout(flush, settled ? 0 : TYPING_PAUSE_MS); },
+    flush,
+    say: speak,
+    tell: (raw) => { clearTimeout(timer); speak({ kind: "edit", raw: { ...raws(), ...raw } }); },
+    made: (spec) => {
+      let field = made.get(spec.path);
+      if (!field?.fits(spec)) {
+        field = KINDS[spec.kind](spec, `${id}-f${count++}`, host);
+        made.set(spec.path, field);
+      }
+      field.update(spec);
+      return field;
+    },
+  };
+  const nodes = (specs) => {
+    const before = document.activeElement;
+    top = specs.map(host.made);
+    arrange(body, top.map((field) => field.box));
+    const there = new Set();
+    const seen = (field) => { there.add(field.path); field.children.forEach(seen); };
+    top.forEach(seen);
+    for (const path of [...made.keys()]) if (!there.has(path)) made.delete(path);
+    if (before !== document.activeElement && body.contains(before)) before.focus({ preventScroll: true });
+  };
+  nodes(content.fields);
+
+  // The whole as one text.
+  const whole = node("div", { class: "abf-field", hidden: true });
+  const wholeText = node("textarea", { class: "abf-input abf-code", rows: 10, id: `${id}-json`, spellcheck: "false", "aria-describedby": `${id}-json-help ${id}-json-problem` });
+  const wholeProblem = node("div", { class: "abf-problem", id: `${id}-json-problem` });
+  whole.append(node("label", { class: "abf-label", for: `${id}-json` }, "The whole form as JSON"), wholeText,
+    node("div", { class: "abf-help", id: `${id}-json-help` }, "Secrets and files are left out here, and kept as they are."), wholeProblem);
+  let wholeTimer = null;
+  const tellWhole = () => {
+    if (wholeTimer === null) return;
+    clearTimeout(wholeTimer);
+    wholeTimer = null;
+    speak({ kind: "json", text: wholeText.value });
+  };
+  wholeText.addEventListener("input", () => { clearTimeout(wholeTimer); wholeTimer = setTimeout(tellWhole, TYPING_PAUSE_MS); });
+  const swap = button("Edit as JSON", () => {
+    if (whole.hidden) { flush(); speak({ kind: "json", do: "open" }); wholeText.dataset.wanted = "1"; }
+    else { tellWhole(); speak({ kind: "json", do: "close" }); }
+  }, { class: "abf-more", hidden: !content.json });
+  const showWhole = (text) => {
+    const on = typeof text === "string";
+    whole.hidden = !on;
+    body.classList.toggle("abf-away", on);
+    swap.textContent = on ? "Back to the fields" : "Edit as JSON";
+    if (on && wholeTimer === null && wholeText.value !== text) wholeText.value = text;
+    if (on && wholeText.dataset.wanted) { delete wholeText.dataset.wanted; wholeText.focus(); }
+    if (!on) wholeText.value = "";
+  };
 
   const buttons = node("div", { class: "abf-actions", role: "group", "aria-label": "Answer" });
+  let left = null;
   const lock = (locked) => {
-    for (const el of buttons.children) el.disabled = locked;
+    const here = document.activeElement;
+    if (locked && (body.contains(here) || whole.contains(here))) left = here;
+    for (const el of [...buttons.children, swap]) el.disabled = locked;
+    body.inert = whole.inert = locked;
+    if (!locked && left && document.activeElement === document.body) left.focus({ preventScroll: true });
+    if (!locked) left = null;
   };
   const press = (action) => {
-    if (action.reveals && fields.get(action.reveals)?.reveal()) { fields.get(action.reveals).focus(); return; }
+    if (action.reveals && made.get(action.reveals)?.reveal()) { made.get(action.reveals).focus(); return; }
     clearTimeout(timer);
+    tellWhole();
     lock(true);
-    say({ kind: "press", action: action.name, raw: raws() });
+    speak({ kind: "press", action: action.name, raw: raws() });
   };
   for (const action of content.actions) {
-    const button = node("button", { type: "button", class: `abf-button abf-${action.tone}` }, action.label);
-    button.addEventListener("click", () => press(action));
-    buttons.append(button);
+    buttons.append(button(action.label, () => press(action), { class: `abf-button abf-${action.tone}` }));
   }
   const sender = content.actions.find((action) => action.name === "submit");
-  body.addEventListener("keydown", (event) => {
+  root.addEventListener("keydown", (event) => {
     event.stopPropagation(); // the notebook has keys of its own
     const here = event.target;
-    const sends = event.key === "Enter" && (event.ctrlKey || event.metaKey || (here.tagName === "INPUT" && here.type !== "checkbox"));
+    const typed = here.tagName === "INPUT" && here.type !== "checkbox" && here.type !== "file";
+    const sends = event.key === "Enter" && (event.ctrlKey || event.metaKey || typed);
     if (sender && sends && !buttons.firstChild.disabled) { event.preventDefault(); press(sender); }
   });
 
-  const change = node("button", { type: "button", class: "abf-more", hidden: true }, "Change");
-  change.addEventListener("click", () => say({ kind: "reopen" }));
+  const change = button("Change", () => speak({ kind: "reopen" }), { class: "abf-more", hidden: true });
   const status = node("div", { class: "abf-status", role: "status" });
-  root.append(summary, body, buttons, status, change);
+  const foot = node("div", { class: "abf-foot" });
+  foot.append(buttons, swap);
+  root.append(summary, body, whole, foot, status, change);
 
   const complain = (errors, count) => {
     summary.replaceChildren();
-    for (const [path, field] of fields) field.complain(errors[path]);
+    for (const [path, field] of made) field.complain(errors[path]);
+    wholeProblem.textContent = errors.json ? `⚠ ${errors.json}` : "";
     if (!count) return;
     summary.append(node("span", {}, `${count}: `));
     for (const [path, text] of Object.entries(errors)) {
-      const field = fields.get(path);
-      const link = node("button", { type: "button", class: "abf-link" }, field ? field.spec.label : text);
-      link.addEventListener("click", () => field?.focus());
-      summary.append(link, " ");
+      const field = made.get(path);
+      const name = field?.spec.label || (path === "json" ? "JSON" : field ? "The whole form" : text);
+      summary.append(button(whole.hidden || path === "json" ? name : `${name}: ${text}`, () => focus(path), { class: "abf-link" }), " ");
     }
+    if (!whole.hidden && !errors.json) wholeProblem.textContent = Object.values(errors).map((text) => `⚠ ${text}`).join(" ");
   };
+  const focus = (path) => {
+    if (!whole.hidden) { wholeText.focus(); return; }
+    const field = made.get(path) ?? top[0];
+    for (const at of made.values()) if (at.fold && at.box.contains(field?.box)) at.fold(true);
+    field?.focus();
+  };
+  showWhole(content.text);
 
   return {
     root,
-    drafts: (drafts) => { for (const [path, raw] of Object.entries(drafts)) fields.get(path)?.write(raw); },
-    focus: (path) => (fields.get(path) ?? fields.values().next().value)?.focus(),
+    nodes,
+    whole: showWhole,
+    drafts: (drafts) => { for (const [path, raw] of Object.entries(drafts)) made.get(path)?.write(raw); },
+    allDrafts: (drafts) => { for (const [path, field] of made) field.write(drafts[path] ?? {}); },
+    focus,
+    waited: () => {
+      if (!content.origin) return;
+      const s = content.asked ? Math.max(0, Math.round(Date.now() / 1000 - content.asked)) : null;
+      const text = s === null ? "" : s < 120 ? `, waiting ${s} s` : s < 7200 ? `, waiting ${Math.round(s / 60)} min` : `, waiting ${Math.round(s / 3600)} h`;
+      origin.textContent = content.origin + (root.dataset.state === "answered" ? "" : text);
+    },
     status: (told) => {
       root.dataset.state = told.state;
+      const bad = told.state === "invalid" || (told.errors.json && told.live);
       complain(told.errors, told.state === "invalid" ? told.note : "");
       status.textContent = told.state === "invalid" ? "" : told.note;
       const over = told.state === "answered" || told.state === "expired";
-      if (over) for (const field of fields.values()) field.clear();
-      body.hidden = buttons.hidden = over;
+      if (over) { for (const field of made.values()) field.clear(); showWhole(null); }
+      body.hidden = foot.hidden = over;
+      if (over) whole.hidden = true;
       change.hidden = !(told.state === "answered" && content.repeats);
+      root.classList.toggle("abf-bad", Boolean(bad));
       lock(!told.live);
     },
     full: async (name, text) => {
@@ -247,32 +186,40 @@ function makeForm(content, say, view) {
 
 function render({ model, el }) {
   const view = Math.random().toString(36).slice(2);
-  const say = (message) => model.send({ ...message, view });
+  const speak = (message, buffers) => model.send({ ...message, view }, undefined, buffers);
   let form = null;
   let due = null;
+  let tick = null;
   const waiting = node("div", { class: "abf-status" }, `${model.get("name")}: run its cell to show it.`);
   el.append(waiting);
-  const hear = (message) => {
-    if (message.kind === "form" && message.view === view && !form) {
-      form = makeForm(message.content, say, view);
-      waiting.replaceWith(form.root);
-      form.drafts(message.drafts);
-      form.status(message.status);
-      const left = message.content.deadline ? message.content.deadline * 1000 - Date.now() : null;
-      if (left !== null && left < 2 ** 31) due = setTimeout(() => say({ kind: "due" }), Math.max(0, left) + 50);
-    }
-    if (!form) return;
-    if (message.kind === "drafts" && message.from !== view) form.drafts(message.drafts);
-    if (message.kind === "status") form.status(message);
-    if (message.kind === "focus" && message.view === view) {
+  const begin = (message) => {
+    form = makeForm({ ...message.content, text: message.text }, speak, view);
+    waiting.replaceWith(form.root);
+    form.drafts(message.drafts);
+    form.status(message.status);
+    form.waited();
+    if (message.content.asked) tick = setInterval(form.waited, 5000);
+    const left = message.content.deadline ? message.content.deadline * 1000 - Date.now() : null;
+    if (left !== null && left < 2 ** 31) due = setTimeout(() => speak({ kind: "due" }), Math.max(0, left) + 50);
+  };
+  const on = {
+    nodes: (message) => { form.nodes(message.nodes); form.allDrafts(message.drafts); form.whole(message.text); },
+    drafts: (message) => { if (message.from !== view) form.drafts(message.drafts); },
+    json: (message) => { if (message.from !== view) form.whole(message.text); },
+    status: (message) => { form.status(message); form.waited(); },
+    focus: (message) => {
       const at = document.activeElement; // who has gone on stays there
-      if (form.root.contains(at) || at.contains(form.root)) form.focus(message.path);
-    }
-    if (message.kind === "full" && message.view === view) form.full(message.part, message.text);
+      if (message.view === view && (form.root.contains(at) || at.contains(form.root))) form.focus(message.path);
+    },
+    full: (message) => { if (message.view === view) form.full(message.part, message.text); },
+  };
+  const hear = (message) => {
+    if (message.kind === "form" && message.view === view && !form) begin(message);
+    else if (form && on[message.kind]) on[message.kind](message);
   };
   model.on("msg:custom", hear);
-  say({ kind: "ready" });
-  return () => { clearTimeout(due); model.off("msg:custom", hear); };
+  speak({ kind: "ready" });
+  return () => { clearTimeout(due); clearInterval(tick); model.off("msg:custom", hear); };
 }
 
 export default { render };

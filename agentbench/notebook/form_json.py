@@ -1,0 +1,291 @@
+"""The same form as one text: what stands in the fields as JSON, and an edited JSON back into the fields.
+
+Only what differs between two versions of the text is written, so that what JSON cannot say (a number that is half
+typed, which of two types a text was meant as) stays as it is where nobody changed it. Secrets and files are left out,
+and kept.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agentbench.notebook.form_drafts import ConstDraft, Draft, LeafDraft
+from agentbench.notebook.form_fields import NO_VALUE, FieldError, FormField
+from agentbench.notebook.form_fit import holds_json, json_of
+from agentbench.notebook.form_groups import GroupDraft, OneOfDraft
+from agentbench.notebook.form_rows import ManyDraft, PairsDraft, RowsDraft
+
+__all__ = ["JsonError", "apply_json", "json_of_draft", "read_json", "require_fields", "write_json"]
+
+
+class JsonError(ValueError):
+    """A text is no JSON, or JSON that the form has no fields for; `str()` says which."""
+
+
+class _Number(float):
+    """A number that remembers how it was written: digits that a float drops count in a decimal."""
+
+    text: str
+
+    def __new__(cls, text: str) -> "_Number":
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+def read_json(text: str) -> Any:
+    """Parse a text.
+
+    Raises:
+        JsonError: If it is no JSON, or names something twice.
+    """
+    try:
+        return json.loads(text, parse_float=_Number, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        msg = f"This is no JSON: {error.msg} in line {error.lineno}, column {error.colno}."
+        raise JsonError(msg) from None
+    except RecursionError:
+        msg = "This JSON is too deep."
+        raise JsonError(msg) from None
+
+
+def write_json(value: Any) -> str:
+    """The text of what `json_of_draft` returned; of nothing, an empty one."""
+    return "" if value is NO_VALUE else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        msg = f"{twice!r} is there twice in one object."
+        raise JsonError(msg)
+    return read
+
+
+# ---- out of the fields ----------------------------------------------------------------------------------------------
+
+
+def json_of_draft(draft: Draft[Any]) -> Any:
+    """What stands in the fields, as JSON values; `NO_VALUE` where nothing does. Texts that are no value stay texts.
+
+    Raises:
+        JsonError: If JSON cannot say it: two keys are the same.
+    """
+    if draft.is_none:
+        return None
+    if isinstance(draft, LeafDraft):
+        return _leaf_out(draft)
+    if isinstance(draft, ConstDraft):
+        return json_of(draft.shape.value)
+    if isinstance(draft, OneOfDraft):
+        return json_of_draft(draft.member)
+    if isinstance(draft, PairsDraft):
+        return _pairs_out(draft)
+    if isinstance(draft, RowsDraft):
+        return [None if item is NO_VALUE else item for item in map(json_of_draft, draft.rows)]
+    assert isinstance(draft, GroupDraft)
+    return _group_out(draft)
+
+
+def _leaf_out(draft: LeafDraft) -> Any:
+    field, text = draft.field, draft.text
+    if text is NO_VALUE or field.secret or field.kind == "file":
+        return NO_VALUE
+    if field.kind == "choice":
+        option = next((each for each in field.options if each.label == text), None)
+        return text if option is None else json_of(option.value)
+    if field.kind not in ("number", "json"):
+        return text
+    try:
+        field.parse(text)
+        read = json.loads(text, parse_float=_Number)
+    except (FieldError, ValueError):
+        return text  # 1,5 or nan
+    # 0.10 is 0.1 to JSON, but not to a decimal.
+    return text if field.kind == "number" and isinstance(read, float) and repr(float(read)) != text else read
+
+
+def _pairs_out(draft: PairsDraft) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for row in draft.rows:
+        key = "" if row.name.text in (NO_VALUE, None) else str(row.name.text)
+        if key in out:
+            msg = f"The key {key!r} is there twice. Give each key once."
+            raise JsonError(msg)
+        item = json_of_draft(row.item)
+        out[key] = None if item is NO_VALUE else item
+    return out
+
+
+def _group_out(draft: GroupDraft) -> Any:
+    if draft.closed:
+        return NO_VALUE
+    out = {part.key: json_of_draft(below) for part, below in draft.parts}
+    if draft.shape.makes == "tuple":
+        return [None if item is NO_VALUE else item for item in out.values()]
+    return {**{key: json_of(item) for key, item in draft.extra.items()}, **_said(out)}
+
+
+def _said(out: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in out.items() if item is not NO_VALUE}
+
+
+# ---- back into the fields -------------------------------------------------------------------------------------------
+
+
+def apply_json(draft: Draft[Any], old: Any, new: Any) -> None:
+    """Write an edited version of the text into the fields.
+
+    Args:
+        draft: What the text is about.
+        old: The version that stands in the fields, `NO_VALUE` for none.
+        new: The edited one.
+
+    Raises:
+        JsonError: If there are no fields for it. Nothing is changed then.
+    """
+    require_fields(draft, new)
+    _apply(draft, old, new)
+
+
+def require_fields(draft: Draft[Any], new: Any) -> None:
+    """Raise `JsonError` unless there are fields for all of a JSON value. Texts fit anywhere: fields check them."""
+    _require(draft, new, "")
+
+
+def _same(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, _Number):
+        return bool(one.text == other.text)
+    return bool(one == other)
+
+
+def _require(draft: Draft[Any], new: Any, path: str) -> None:
+    if new is None or isinstance(draft, (LeafDraft, ConstDraft)):
+        return
+    if isinstance(draft, OneOfDraft):
+        at = _member_for(draft, new)
+        _require(draft.at(draft.picked if at is None else at), new, path)
+    elif isinstance(draft, RowsDraft):
+        row = draft.make()
+        for at, item in enumerate(_expect(new, list, "a list", path)):
+            _require(row, item, f"{path}.{at}")
+    elif isinstance(draft, PairsDraft):
+        row = draft.make()
+        for key, item in _expect(new, dict, "an object", path).items():
+            _require(row.item, item, f"{path}.{key}")
+    elif isinstance(draft, GroupDraft):
+        _require_group(draft, new, path)
+
+
+def _require_group(draft: GroupDraft, new: Any, path: str) -> None:
+    parts = {part.key: below for part, below in draft.parts}
+    if draft.shape.makes == "tuple":
+        items = _expect(new, list, "a list", path)
+        if len(items) != len(parts):
+            msg = f"{_where(path)} is a list of {len(parts)}, not of {len(items)}."
+            raise JsonError(msg)
+        named = dict(zip(parts, items, strict=True))
+    else:
+        named = _expect(new, dict, "an object", path)
+    for key, item in named.items():
+        if key in parts:
+            _require(parts[key], item, f"{path}.{key}")
+        elif not draft.shape.open_ended:
+            msg = f"{_where(path)} has no field {key!r}. Its fields are: {', '.join(map(repr, parts))}."
+            raise JsonError(msg)
+
+
+def _expect(new: Any, kind: type, said: str, path: str) -> Any:
+    if not isinstance(new, kind):
+        msg = f"{_where(path)} is {said}, not {json.dumps(new)[:80]}."
+        raise JsonError(msg)
+    return new
+
+
+def _where(path: str) -> str:
+    return path.removeprefix(".") or "The whole"
+
+
+def _apply(draft: Draft[Any], old: Any, new: Any) -> None:
+    if old is not NO_VALUE and _same(old, new):
+        return
+    if isinstance(draft, LeafDraft):
+        draft.set_raw(_leaf_text(draft.field, new))
+    elif new is None and not isinstance(draft, ConstDraft):
+        draft.set_raw(None)
+    elif isinstance(draft, OneOfDraft):
+        _apply_one(draft, old, new)
+    elif isinstance(draft, ManyDraft):
+        _apply_many(draft, old, new)
+    elif isinstance(draft, GroupDraft):
+        _apply_group(draft, old, new)
+
+
+def _apply_one(draft: OneOfDraft, old: Any, new: Any) -> None:
+    at = _member_for(draft, new)
+    same = at is None or at == draft.picked
+    if not same:
+        draft.set_raw(draft.shape.labels[at or 0])
+    draft.set_raw("")
+    _apply(draft.member, old if same else NO_VALUE, new)
+
+
+def _member_for(draft: OneOfDraft, new: Any) -> int | None:
+    """The member that an edited value belongs to: the one that is picked if it may be; `None` if no one is sure."""
+    order = sorted(range(len(draft.shape.members)), key=lambda at: at != draft.picked)
+    return next((at for at in order if holds_json(draft.shape.members[at].shape(), new)), None)
+
+
+def _apply_many(draft: Any, old: Any, new: Any) -> None:
+    draft.set_raw(str(len(new)))
+    if isinstance(draft, PairsDraft):
+        before = {str(row.name.text): row for row in draft.rows}
+        draft.rows = [before.get(key) or draft.make() for key in new]
+        for row, (key, item) in zip(draft.rows, new.items(), strict=True):
+            if row.name.text != key:
+                row.name.set_raw(key)
+            _apply(row.item, old.get(key, NO_VALUE) if isinstance(old, dict) else NO_VALUE, item)
+        return
+    earlier = old if isinstance(old, list) else []
+    for at, (row, item) in enumerate(zip(draft.rows, new, strict=True)):
+        _apply(row, earlier[at] if at < len(earlier) else NO_VALUE, item)
+
+
+def _apply_group(draft: GroupDraft, old: Any, new: Any) -> None:
+    draft.set_raw("")
+    keys = [part.key for part, _ in draft.parts]
+    if draft.shape.makes == "tuple":
+        old = dict(zip(keys, old, strict=False)) if isinstance(old, list) else {}
+        new = dict(zip(keys, new, strict=True))
+    earlier = old if isinstance(old, dict) else {}
+    for part, below in draft.parts:
+        if part.key in new:
+            _apply(below, earlier.get(part.key, NO_VALUE), new[part.key])
+        elif part.key in earlier:
+            below.clear()
+            below.touched = True
+    changed = {key: item for key, item in new.items() if key not in keys}
+    draft.extra = {key: draft.extra[key] if _same(earlier.get(key), item) else item for key, item in changed.items()}
+
+
+def _leaf_text(field: FormField, new: Any) -> str | None:
+    """The text that a JSON value is in a field."""
+    if field.kind == "choice":
+        for option in field.options:
+            if _same(json_of(option.value), new):
+                return option.label
+    if field.kind == "json":
+        return write_json(new)
+    if new is None:
+        return None
+    if isinstance(new, _Number):
+        return new.text
+    return new if isinstance(new, str) else json.dumps(new, ensure_ascii=False)

@@ -1,0 +1,137 @@
+"""Fields as the page needs them: plain JSON values about each place of a form, and none of what was typed.
+
+Every text goes through `esc`, and the page writes it with `textContent`: nothing here becomes markup.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.form_drafts import ConstDraft, Draft, LeafDraft
+from agentbench.notebook.form_fields import NO_VALUE, FormField
+from agentbench.notebook.form_groups import GroupDraft, OneOfDraft
+from agentbench.notebook.form_rows import ManyDraft, PairDraft
+from agentbench.notebook.form_special_text import FILE_LIMIT
+
+__all__ = ["Nodes"]
+
+# More than four options are no row of buttons, more than thirty no list that one looks through.
+BUTTONS = 4
+LISTED = 30
+_DEEP = 3
+
+Node = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Describes drafts.
+
+    Attributes:
+        radio: Whether the whole is one choice of many, shown as a list.
+        revealed: Keys of the places that a button opens.
+        hidden: Keys of the places that only buttons set.
+    """
+
+    radio: bool = False
+    revealed: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+
+    def top(self, root: Draft[Any]) -> list[Node]:
+        """What stands on the form, from top to bottom; a plain box around all needs no frame."""
+        if isinstance(root, GroupDraft) and not root.shape.nullable:
+            return [self.node(draft, 1) for _, draft in root.named() if draft.key not in self.hidden]
+        return [] if root.key in self.hidden else [self.node(root, 1)]
+
+    def node(self, draft: Draft[Any], depth: int, label: str = "") -> Node:
+        """One place and all below it; `label` is what it is called if it has no name of its own."""
+        shape = draft.shape
+        # The shape of a pair is that of all pairs.
+        label = label if isinstance(draft, PairDraft) else shape.label or label
+        node: Node = {
+            "path": draft.key,
+            "label": esc(label, into="line", limit=200),
+            "help": esc(shape.help, into="line", limit=300),
+            "optional": not shape.required and shape.default is NO_VALUE and draft.key not in self.revealed,
+            "none": None if isinstance(draft, PairDraft) else self._none(draft),
+            "hiddenAtFirst": draft.key in self.revealed,
+        }
+        if isinstance(draft, LeafDraft):
+            return {**node, **self._leaf(draft, label)}
+        if isinstance(draft, ConstDraft):
+            return {**node, "kind": "const", "text": esc(draft.shape.text, into="line", limit=200)}
+        if isinstance(draft, GroupDraft):
+            inside = [self.node(each, depth + 1) for _, each in draft.named()]
+            folded = depth > _DEEP and not draft.touched
+            return {**node, "kind": "group", "closed": draft.closed, "folded": folded, "children": inside}
+        if isinstance(draft, OneOfDraft):
+            return {**node, **self._one_of(draft, depth, label)}
+        if isinstance(draft, PairDraft):
+            named = [self.node(draft.name, depth + 1, "Key"), self.node(draft.item, depth + 1, "Value")]
+            return {**node, "kind": "pair", "help": "", "children": named}
+        assert isinstance(draft, ManyDraft)
+        return {**node, **self._many(draft, depth, label)}
+
+    def _none(self, draft: Draft[Any]) -> Node | None:
+        """The box to tick for no value at all."""
+        shape = draft.shape
+        if not (shape.nullable or shape.omits):
+            return None
+        if isinstance(draft, LeafDraft) and not shape.nullable and draft.field.kind != "text":
+            return None  # an empty number is left out anyway
+        return {"label": "none" if shape.nullable else "leave out", "on": draft.is_none}
+
+    def _one_of(self, draft: OneOfDraft, depth: int, label: str) -> Node:
+        inside = [] if draft.is_none else [self.node(each, depth, name) for name, each in draft.named()]
+        labels = [esc(label, into="line", limit=80) for label in draft.shape.labels]
+        control = "toggle" if len(labels) <= BUTTONS else "select"
+        return {"kind": "oneof", "options": labels, "picked": draft.picked, "control": control, "children": inside}
+
+    def _many(self, draft: ManyDraft[Any], depth: int, label: str) -> Node:
+        inside = [self.node(each, depth + 1, f"{label} {at}") for at, each in enumerate(draft.rows, 1)]
+        item = draft.rows[0] if draft.rows else draft.make()
+        lines = isinstance(item, LeafDraft) and item.field.kind == "text" and not item.field.secret
+        shape = draft.shape
+        return {"kind": "rows", "children": inside, "least": shape.least, "most": shape.most, "lines": lines}
+
+    def _leaf(self, draft: LeafDraft, label: str) -> Node:
+        field = draft.field
+        said = esc(field.help, into="line", limit=300)
+        return {
+            "kind": "leaf",
+            "label": esc(draft.shape.label or field.label or label, into="line", limit=200),
+            "help": said,
+            "control": self._control(draft),
+            "inputmode": ("numeric" if field.whole else "decimal") if field.kind == "number" else None,
+            # The page sends back the position, since a label may be cut here.
+            "options": [esc(option.label, into="line", limit=200) for option in field.options],
+            "other": field.allow_other,
+            "maxLength": field.max_length,
+            "counts": field.kind == "text" and (field.multiline or field.max_length is not None),
+            "suggestion": field.suggestion,
+            "zone": field.zone,
+            "limit": FILE_LIMIT if field.kind == "file" else None,
+            "kept": draft.kept is not NO_VALUE and draft.text is NO_VALUE,
+        }
+
+    def _control(self, draft: LeafDraft) -> str:
+        field = draft.field
+        if field.kind == "choice":
+            return self._choice(draft, field)
+        if field.secret:
+            return "password"
+        if field.kind in ("date", "datetime", "time", "file", "json"):
+            return field.kind
+        text = draft.text
+        lines = isinstance(text, str) and not {"\n", "\r"}.isdisjoint(text)  # one line would drop their ends
+        return "area" if field.multiline or (field.kind == "text" and lines) else "line"
+
+    def _choice(self, draft: LeafDraft, field: FormField) -> str:
+        if len(field.options) > LISTED:
+            return "combo"
+        if self.radio:
+            return "radio"
+        preset = draft.shape.default is not NO_VALUE or draft.kept is not NO_VALUE
+        if preset and not draft.shape.nullable and [option.value for option in field.options] == [True, False]:
+            return "check"
+        return "select" if len(field.options) > BUTTONS else "toggle"

@@ -1,0 +1,156 @@
+// What holds fields: boxes of named places, rows, pairs, and one of several types. Python says which there are.
+function makeConst(spec, id) {
+  const box = node("div", { class: "abf-field abf-const" });
+  const label = node("span", { class: "abf-label", id: `${id}-label` }, `${spec.label}:`);
+  box.append(label, node("span", {}, spec.text));
+  const nothing = () => {};
+  return {
+    box, path: spec.path, spec, children: [], fits: (told) => told.kind === "const" && told.text === spec.text,
+    update: nothing, focus: nothing, raw: nothing, write: nothing, clear: nothing, complain: nothing, reveal: () => false,
+  };
+}
+
+// A titled box. `fill(holder, told)` arranges what is in it; `top` stands between title and content.
+function makeBox(spec, id, host, { top = [], foot = [], fill }) {
+  const box = node("div", { class: `abf-box abf-${spec.kind}`, role: "group", "aria-labelledby": `${id}-label`, hidden: spec.hiddenAtFirst });
+  const title = node("div", { class: "abf-label abf-box-title", id: `${id}-label`, tabindex: "-1" });
+  const help = node("div", { class: "abf-help", id: `${id}-help` });
+  const problem = node("div", { class: "abf-problem", id: `${id}-problem` });
+  const holder = node("div", { class: "abf-holder" });
+  const none = noneBox(spec, (on) => host.tell({ [spec.path]: { none: on } }));
+  const folder = spec.folded ? button("", () => fold(holder.hidden), { class: "abf-more", "aria-expanded": "true" }) : null;
+  const inner = node("div", { class: "abf-inner", "aria-describedby": `${id}-help ${id}-problem` });
+  box.setAttribute("aria-describedby", `${id}-help ${id}-problem`);
+  inner.append(...top, holder, ...foot);
+  box.append(...[title, help, none?.el, folder, inner, problem].filter(Boolean));
+  const fold = (open) => {
+    holder.hidden = !open;
+    if (!folder) return;
+    folder.textContent = open ? "▾ Fold" : "▸ Show the fields";
+    folder.setAttribute("aria-expanded", String(open));
+  };
+  const self = {
+    box, path: spec.path, spec, children: [], holder, fold,
+    fits: (told) => told.kind === spec.kind && Boolean(told.none) === Boolean(spec.none),
+    update: (told) => {
+      title.textContent = labelText(told);
+      help.textContent = told.help;
+      if (none) { none.input.checked = told.none.on; inner.hidden = told.none.on; }
+      spec.label = told.label;
+      fill(self, told);
+    },
+    focus: () => { fold(true); (self.children[0] ?? { focus: () => title.focus() }).focus(); },
+    raw: () => undefined,
+    write: () => {},
+    clear: () => {},
+    reveal: () => { const was = box.hidden; box.hidden = false; return was; },
+    complain: (text) => { problem.textContent = text ? `⚠ ${text}` : ""; },
+  };
+  if (folder) fold(false);
+  return self;
+}
+
+function makeGroup(spec, id, host) {
+  const open = button("Open", () => host.tell({ [spec.path]: { open: true } }), { class: "abf-button abf-small" });
+  return makeBox(spec, id, host, {
+    foot: [open],
+    fill: (self, told) => {
+      open.hidden = !told.closed;
+      open.setAttribute("aria-label", `Open ${told.label}`);
+      self.children = told.children.map(host.made);
+      arrange(self.holder, self.children.map((child) => child.box));
+    },
+  });
+}
+
+function makeOneOf(spec, id, host) {
+  const pick = (at) => host.tell({ [spec.path]: { pick: at } });
+  const named = { "aria-labelledby": `${id}-label` };
+  const picker = spec.control === "toggle"
+    ? choices(id, spec.options, "abf-toggles abf-types", pick)
+    : dropdown(`${id}-type`, spec.options, pick, named, "");
+  return makeBox(spec, id, host, {
+    top: [picker.el],
+    fill: (self, told) => {
+      picker.put(told.picked);
+      self.children = told.children.map(host.made);
+      arrange(self.holder, self.children.map((child) => child.box));
+      for (const child of self.children) child.box.classList.add("abf-member");
+    },
+  });
+}
+
+function makeRows(spec, id, host) {
+  const ask = (what) => { host.flush(); host.say({ kind: "rows", path: spec.path, ...what }); };
+  const rows = new Map();
+  const tool = (sign, name, does, path) => button(sign, () => ask({ do: does, row: path }), { class: "abf-tool", "aria-label": name, title: name });
+  const rowOf = (child) => {
+    const known = rows.get(child.path);
+    if (known?.child === child) return known;
+    const line = node("div", { class: "abf-row" });
+    const tools = node("div", { class: "abf-tools" });
+    tools.append(tool("↑", "", "up", child.path), tool("↓", "", "down", child.path), tool("✕", "", "remove", child.path));
+    line.append(child.box, tools);
+    const made = { line, child, tools };
+    rows.set(child.path, made);
+    return made;
+  };
+  const add = button("Add", () => ask({ do: "add" }), { class: "abf-button abf-small" });
+  const lines = node("textarea", { class: "abf-input", rows: 5, hidden: true, "aria-labelledby": `${id}-label`, "aria-describedby": `${id}-help ${id}-problem` });
+  let timer = null;
+  const told = () => {
+    const texts = lines.value.replace(/\n$/, "").split("\n");
+    ask({ do: "lines", texts: lines.value === "" ? [] : texts });
+  };
+  lines.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(told, TYPING_PAUSE_MS); });
+  const show = (asLines) => {
+    if (asLines) lines.value = self.children.map((child) => child.text()).join("\n");
+    else if (timer) { clearTimeout(timer); told(); timer = null; }
+    lines.hidden = !asLines;
+    self.holder.hidden = add.hidden = asLines;
+    swap.textContent = asLines ? "As rows" : "One a line";
+  };
+  const swap = button("One a line", () => show(lines.hidden), { class: "abf-more", hidden: true });
+  const foot = node("div", { class: "abf-line" });
+  foot.append(add, swap);
+  const self = makeBox(spec, id, host, {
+    foot: [lines, foot],
+    fill: (self, told) => {
+      self.children = told.children.map(host.made);
+      const here = document.activeElement;
+      arrange(self.holder, self.children.map((child) => rowOf(child).line));
+      if (here !== document.activeElement && self.holder.contains(here)) here.focus();
+      self.children.forEach((child, at) => {
+        const [up, down, off] = rowOf(child).tools.children;
+        const name = child.spec.label || told.label;
+        for (const [tool, says] of [[up, `Move ${name} up`], [down, `Move ${name} down`], [off, `Remove ${name}`]]) {
+          tool.setAttribute("aria-label", says);
+          tool.title = says;
+        }
+        up.disabled = at === 0;
+        down.disabled = at === self.children.length - 1;
+      });
+      add.textContent = "Add";
+      add.setAttribute("aria-label", `Add to ${told.label}`);
+      add.disabled = told.most !== null && told.children.length >= told.most;
+      const broken = self.children.some((child) => /[\r\n]/.test(child.text?.() ?? ""));
+      swap.hidden = !told.lines || broken;
+    },
+  });
+  const focus = self.focus;
+  self.focus = () => (lines.hidden ? (self.children.length ? focus() : add.focus()) : lines.focus());
+  const clear = self.clear;
+  self.clear = () => { clear(); lines.value = ""; };
+  return self;
+}
+
+function makePair(spec, id, host) {
+  return makeBox(spec, id, host, {
+    fill: (self, told) => {
+      self.children = told.children.map(host.made);
+      arrange(self.holder, self.children.map((child) => child.box));
+    },
+  });
+}
+
+const KINDS = { leaf: makeLeaf, const: makeConst, group: makeGroup, oneof: makeOneOf, rows: makeRows, pair: makePair };

@@ -1,0 +1,203 @@
+// What one value is typed into. A control has `els`, `read()`, `put(raw)`, `focus()`, and `main`, which is described.
+const PICKERS = { date: "date", datetime: "datetime-local", time: "time" };
+
+function chooseControl(spec, id, heard, described) {
+  const look = spec.control === "toggle" ? "abf-toggles" : "abf-radios";
+  let other = null;
+  const group = choices(id, spec.options, look, () => heard(true), described);
+  if (spec.other) {
+    const line = node("div", { class: "abf-option" });
+    const input = node("input", { type: "radio", name: `${id}-choice`, id: `${id}-other` });
+    const text = node("input", { type: "text", class: "abf-input", "aria-label": `${spec.label}: another text` });
+    line.append(input, node("label", { for: `${id}-other` }, "Other:"), text);
+    input.addEventListener("change", () => { text.focus(); heard(true); });
+    text.addEventListener("input", () => { input.checked = true; heard(false); });
+    group.el.append(line);
+    other = { input, text };
+  }
+  return {
+    els: [group.el],
+    main: group.el,
+    read: () => (group.at() >= 0 ? { option: group.at() } : { text: other?.input.checked ? other.text.value : "" }),
+    put: (raw) => {
+      group.put(raw.option);
+      if (other) { other.input.checked = Boolean(raw.text); other.text.value = raw.text ?? ""; }
+    },
+    focus: () => (group.inputs.length ? group.focus() : other?.input.focus()),
+  };
+}
+
+function checkControl(spec, id, heard, described) {
+  const line = node("label", { class: "abf-option" });
+  const input = node("input", { type: "checkbox", id, ...described });
+  line.append(input, node("span", {}, spec.label));
+  input.addEventListener("change", () => heard(true));
+  return {
+    els: [line],
+    main: input,
+    labelled: true,
+    read: () => ({ option: input.checked ? 0 : 1 }),
+    put: (raw) => { input.checked = raw.option === 0; },
+    focus: () => input.focus(),
+  };
+}
+
+function selectControl(spec, id, heard, described) {
+  const list = dropdown(id, spec.options, () => heard(true), described);
+  return {
+    els: [list.el],
+    main: list.el,
+    read: () => (list.at() < 0 ? { text: "" } : { option: list.at() }),
+    put: (raw) => list.put(raw.option),
+    focus: list.focus,
+  };
+}
+
+function textControl(spec, id, heard, described) {
+  const tall = spec.control === "area" || spec.control === "json";
+  const secret = spec.control === "password";
+  const main = node(tall ? "textarea" : "input", {
+    id, class: "abf-input", type: tall ? null : secret ? "password" : "text", rows: tall ? 4 : null,
+    inputmode: spec.inputmode, autocomplete: secret ? "new-password" : "off", spellcheck: spec.control === "json" ? "false" : null,
+    placeholder: spec.kept ? "kept as it is; type to replace it" : null, ...described,
+  });
+  if (spec.control === "json") main.classList.add("abf-code");
+  const els = [main];
+  if (spec.control === "combo") {
+    const list = node("datalist", { id: `${id}-list` });
+    spec.options.forEach((text) => list.append(node("option", { value: text })));
+    main.setAttribute("list", list.id);
+    main.placeholder = `Type to search ${spec.options.length} options`;
+    els.push(list);
+  }
+  let windows = false; // a field of a page knows one line end only
+  main.addEventListener("input", () => heard(false));
+  return {
+    els,
+    main,
+    read: () => {
+      const at = spec.control === "combo" ? spec.options.indexOf(main.value) : -1;
+      return at >= 0 ? { option: at } : { text: windows ? main.value.replace(/\n/g, "\r\n") : main.value };
+    },
+    put: (raw) => {
+      const text = raw.option === undefined ? raw.text ?? "" : spec.options[raw.option];
+      windows = /\r\n/.test(text) && !/[^\r]\n/.test(text);
+      if (main.value !== text) main.value = text;
+    },
+    focus: () => main.focus(),
+    length: () => [...main.value].length,
+  };
+}
+
+function timeControl(spec, id, heard, described) {
+  const text = textControl(spec, id, heard, described);
+  const picker = node("input", { type: PICKERS[spec.control], class: "abf-picker", tabindex: "-1", "aria-hidden": "true", step: spec.control === "date" ? null : "1" });
+  const open = () => {
+    const typed = /^(\d{4}-\d\d-\d\d)?[T ]?(\d\d:\d\d(:\d\d)?)?/.exec(text.main.value)?.[0] ?? "";
+    picker.value = typed.replace(" ", "T");
+    try { picker.showPicker(); } catch { text.main.focus(); }
+  };
+  picker.addEventListener("change", () => {
+    if (!picker.value) return;
+    text.main.value = picker.value.replace("T", " ") + (spec.zone === "aware" ? "Z" : "");
+    heard(true);
+  });
+  const pick = button("Pick…", open, { class: "abf-button abf-small", "aria-label": `Pick: ${spec.label}` });
+  const line = node("div", { class: "abf-line" });
+  line.append(...text.els, pick, picker);
+  return { ...text, els: [line] };
+}
+
+function fileControl(spec, id, heard, described) {
+  const main = node("input", { type: "file", id, class: "abf-file", ...described });
+  const said = node("div", { class: "abf-help", role: "status" });
+  main.addEventListener("change", async () => {
+    const [file] = main.files;
+    if (!file) return;
+    if (file.size > spec.limit) {
+      said.textContent = `${file.name} has ${sizeText(file.size)}; at most ${sizeText(spec.limit)} are taken.`;
+      main.value = "";
+      return;
+    }
+    heard.file(await file.arrayBuffer());
+    said.textContent = `${file.name}, ${sizeText(file.size)}`;
+  });
+  return {
+    els: [main, said],
+    main,
+    read: () => undefined,
+    put: (raw) => {
+      if (raw.size === undefined) { main.value = ""; said.textContent = spec.kept ? "A file is there and is kept." : ""; }
+      else if (!main.files.length) said.textContent = `A file of ${sizeText(raw.size)}`;
+    },
+    focus: () => main.focus(),
+  };
+}
+
+const CONTROLS = {
+  radio: chooseControl, toggle: chooseControl, check: checkControl, select: selectControl, file: fileControl,
+  date: timeControl, datetime: timeControl, time: timeControl,
+};
+
+// One field: `raw()` is what was typed and not yet told, `write(raw)` puts what is known elsewhere.
+function makeLeaf(spec, id, host) {
+  const box = node("div", { class: "abf-field", hidden: spec.hiddenAtFirst });
+  const help = node("div", { class: "abf-help", id: `${id}-help` });
+  const problem = node("div", { class: "abf-problem", id: `${id}-problem` });
+  let pending = false;
+  const heard = (settled) => { pending = true; host.heard(settled); };
+  heard.file = (content) => host.say({ kind: "file", path: spec.path }, [content]);
+  const group = spec.control === "radio" || spec.control === "toggle";
+  const control = (CONTROLS[spec.control] ?? textControl)(spec, id, heard, { "aria-describedby": `${id}-help ${id}-problem` });
+  const label = node(group ? "div" : "label", { class: "abf-label", id: `${id}-label`, for: group ? null : id });
+  const none = noneBox(spec, () => { mute(); heard(true); });
+  const mute = () => {
+    for (const el of box.querySelectorAll(".abf-input, .abf-button, .abf-file, [type=radio]")) el.disabled = Boolean(none?.input.checked);
+  };
+  const count = spec.counts ? node("div", { class: "abf-count" }) : null;
+  const counted = () => {
+    if (count) count.textContent = `${control.length()}${spec.maxLength ? ` of ${spec.maxLength}` : ""} characters`;
+  };
+  box.addEventListener("input", counted);
+  box.append(...[control.labelled ? null : label, ...control.els, none?.el, count, help, problem].filter(Boolean));
+  const dress = (told) => {
+    label.textContent = labelText(told);
+    help.textContent = told.help;
+  };
+  dress(spec);
+  control.put({});
+  counted();
+  if (none?.input.checked) mute();
+  return {
+    box, path: spec.path, spec, children: [],
+    fits: (told) => told.kind === spec.kind && told.control === spec.control && told.options.length === spec.options.length
+      && told.kept === spec.kept && Boolean(told.none) === Boolean(spec.none),
+    update: (told) => { spec.label = told.label; dress(told); },
+    focus: () => (none?.input.checked ? none.input : control).focus(),
+    raw: () => {
+      if (!pending) return undefined;
+      pending = false;
+      return none?.input.checked ? { none: true } : control.read();
+    },
+    text: () => control.read()?.text ?? "",
+    write: (raw) => {
+      if (pending) return; // what is being typed is newer
+      if (none) none.input.checked = raw.none === true;
+      if (!raw.none) control.put(raw);
+      mute();
+      counted();
+    },
+    clear: () => { pending = false; if (none) none.input.checked = false; control.put({}); mute(); counted(); },
+    reveal: () => {
+      if (!box.hidden) return false;
+      box.hidden = false;
+      if (spec.suggestion && !control.read().text) { control.put({ text: spec.suggestion }); pending = true; counted(); }
+      return true;
+    },
+    complain: (text) => {
+      problem.textContent = text ? `⚠ ${text}` : "";
+      if (text) control.main.setAttribute("aria-invalid", "true");
+      else control.main.removeAttribute("aria-invalid");
+    },
+  };
+}

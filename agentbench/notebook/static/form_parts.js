@@ -1,0 +1,79 @@
+// Small things of which a form is made. Texts are written with textContent.
+const TYPING_PAUSE_MS = 300;
+
+function node(tag, attributes = {}, text) {
+  const el = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === true) el.setAttribute(name, "");
+    else if (value !== null && value !== undefined && value !== false) el.setAttribute(name, value);
+  }
+  if (text !== undefined) el.textContent = text;
+  return el;
+}
+
+function button(text, pressed, attributes = {}) {
+  const el = node("button", { type: "button", ...attributes }, text);
+  el.addEventListener("click", pressed);
+  return el;
+}
+
+// Elements in this order, moving only those that stand elsewhere: who types in one of the others notices nothing.
+function arrange(holder, wanted) {
+  wanted.forEach((el, at) => {
+    if (holder.children[at] !== el) holder.insertBefore(el, holder.children[at] ?? null);
+  });
+  while (holder.children.length > wanted.length) holder.lastElementChild.remove();
+}
+
+// Options of which one is on; `put(undefined)` puts none on.
+function choices(id, texts, look, chosen, described = {}) {
+  const wrap = node("div", { role: "radiogroup", class: look, "aria-labelledby": `${id}-label`, ...described });
+  const inputs = texts.map((text, at) => {
+    const line = node("label", { class: "abf-option" });
+    const input = node("input", { type: "radio", name: `${id}-choice`, value: at });
+    input.addEventListener("change", () => chosen(at));
+    line.append(input, node("span", {}, text));
+    wrap.append(line);
+    return input;
+  });
+  return {
+    el: wrap,
+    inputs,
+    at: () => inputs.findIndex((input) => input.checked),
+    put: (at) => inputs.forEach((input, each) => { input.checked = each === at; }),
+    focus: () => (inputs.find((input) => input.checked) ?? inputs[0])?.focus(),
+  };
+}
+
+function dropdown(id, texts, chosen, described = {}, empty = "Choose…") {
+  const el = node("select", { id, class: "abf-input", ...described });
+  if (empty) el.append(node("option", { value: "" }, empty));
+  texts.forEach((text, at) => el.append(node("option", { value: at }, text)));
+  el.addEventListener("change", () => chosen(Number(el.value)));
+  return {
+    el,
+    at: () => (el.value === "" ? -1 : Number(el.value)),
+    put: (at) => { el.value = at === undefined || at < 0 ? "" : String(at); },
+    focus: () => el.focus(),
+  };
+}
+
+// The box to tick for no value at all.
+function noneBox(spec, ticked) {
+  if (!spec.none) return null;
+  const line = node("label", { class: "abf-option abf-none" });
+  const input = node("input", { type: "checkbox" });
+  input.checked = spec.none.on;
+  input.addEventListener("change", () => ticked(input.checked));
+  line.append(input, node("span", {}, spec.none.label));
+  return { el: line, input };
+}
+
+function labelText(spec) {
+  return spec.optional ? `${spec.label} (optional)` : spec.label;
+}
+
+function sizeText(bytes) {
+  if (bytes < 1024) return `${bytes} bytes`;
+  return bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
+}
