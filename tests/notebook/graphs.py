@@ -122,6 +122,21 @@ def chain(ids: Sequence[str], name: str = "chain") -> Workflow:
     return builder.build()
 
 
+def loops() -> Workflow:
+    """A loop of one node, a short loop inside a long one."""
+    plan, act, look, finish = Step("plan"), Step("act"), Step("observe"), Yield("finish")
+    return (
+        WorkflowBuilder(start_executor=plan, name="loops")
+        .add_edge(plan, act)
+        .add_edge(act, act, condition=score_low)
+        .add_edge(act, look)
+        .add_edge(look, act, condition=needs_review)
+        .add_edge(look, plan, condition=score_low)
+        .add_edge(look, finish)
+        .build()
+    )
+
+
 def farm(n_workers: int) -> Workflow:
     """One node, many that look alike, one that joins them, one more."""
     split, join, report = Step("split"), Gather("join"), Step("report")

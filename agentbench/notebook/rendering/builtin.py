@@ -6,13 +6,16 @@ from xml.sax.saxutils import escape, quoteattr
 
 from agentbench.exceptions import RendererUnavailable
 from agentbench.notebook.rendering.dot_reader import DotCluster, DotGraph, read_dot
-from agentbench.notebook.rendering.layout import Box, Wire, place
+from agentbench.notebook.rendering.geometry import UPRIGHT, Box
+from agentbench.notebook.rendering.layout import TEXT_AT, place
+from agentbench.notebook.rendering.wires import Wire
 
 __all__ = ["render_builtin", "text_width"]
 
 _PAD = 16.0
 _ARROW = 8.0
 _LINE_HEIGHT = 1.25
+_HEXAGON_CUT = 0.6
 _DASHES = {"dashed": "5,2", "dotted": "1,5"}
 
 
@@ -50,7 +53,7 @@ class _Picture:
         }
         self.sizes = {name: self._size(name) for name in graph.nodes}
         self.direction = graph.attributes.get("rankdir", "TB").upper()
-        self.layout = place(graph, self.sizes, self.direction, self._label_room())
+        self.layout = place(graph, self.sizes, self.direction, self._texts(), self._inset)
         self.parts: list[str] = []
         self.left = self.top = math.inf
         self.right = self.bottom = -math.inf
@@ -72,10 +75,22 @@ class _Picture:
             f"{''.join(self.parts)}</g></svg>"
         )
 
-    def _label_room(self) -> dict[tuple[str, str], float]:
-        labels = {(edge.source, edge.target): edge.attributes.get("label", "") for edge in self.graph.edges}
-        sideways = self.direction in ("LR", "RL")
-        return {ends: text_width(label, 12) if sideways else 16.0 for ends, label in labels.items() if label.strip()}
+    def _texts(self) -> dict[tuple[str, str], tuple[float, float]]:
+        labels = {(edge.source, edge.target): edge.attributes.get("label", "").strip() for edge in self.graph.edges}
+        return {ends: (text_width(label, 12) + 10, 16.0) for ends, label in labels.items() if label}
+
+    def _inset(self, name: str, offset: float) -> float:
+        """How far the outline lies behind the bounding box where edges leave or enter, `offset` from the middle."""
+        width, height = self.sizes[name]
+        sideways = self.direction not in UPRIGHT
+        half, deep = (height / 2, width / 2) if sideways else (width / 2, height / 2)
+        shape = self.graph.nodes[name].get("shape", "ellipse")
+        share = min(1.0, abs(offset) / half) if half else 0.0
+        if shape in ("ellipse", "oval", "circle", "doublecircle"):
+            return deep * (1 - math.sqrt(1 - share * share))
+        if shape == "hexagon" and sideways:
+            return min(half * _HEXAGON_CUT, deep / 2) * share
+        return 0.0
 
     def _size(self, name: str) -> tuple[float, float]:
         attributes = self.graph.nodes[name]
@@ -140,16 +155,29 @@ class _Picture:
             f'<polygon fill={colour} stroke={colour} points="{_at(x2, y2)}'
             f' {_at(x3 - uy * half, y3 + ux * half)} {_at(x3 + uy * half, y3 - ux * half)}"/>'
         )
-        for x, y in (wire.start, wire.end, _middle(wire)):
+        for x, y in (wire.start, wire.end, wire.at(0.5)):
             self._cover(x, y, x, y)
         label = attributes.get("label", "").strip()
         if label:
-            x, y = _middle(wire)
-            half = text_width(label, 12) / 2
-            self._cover(x - half, y - 18, x + half, y)
-            drawn += _lines([label], x, y - 9, attributes, 14)
+            drawn += self._edge_text(label, wire, attributes)
         name = f"{edge.source}->{edge.target}"
         self._group("edge", f"edge{index + 1}", name, attributes, drawn)
+
+    def _edge_text(self, label: str, wire: Wire, attributes: dict[str, str]) -> str:
+        """Text beside loops and above lines that lie flat; across all others, on a ground of its own."""
+        upright = self.direction in UPRIGHT
+        x, y = wire.at(TEXT_AT if upright and wire.bend is None else 0.5)
+        half = text_width(label, 12) / 2
+        across = ""
+        if upright and wire.beside:
+            x += wire.beside * (half + 5)
+        elif not upright and abs(wire.end[1] - wire.start[1]) <= 0.12 * abs(wire.end[0] - wire.start[0]):
+            y -= 9
+        else:
+            place = f'x="{_n(x - half - 3)}" y="{_n(y - 8)}" width="{_n(2 * half + 6)}" height="16"'
+            across = f'<rect fill="#FFFFFF" {place}/>'
+        self._cover(x - half, y - 9, x + half, y + 9)
+        return across + _lines([label], x, y, attributes, 14)
 
     def _cluster(self, index: int, cluster: DotCluster) -> None:
         frame = self.layout.clusters[index]
@@ -175,13 +203,13 @@ def _outline(attributes: dict[str, str], box: Box, paint: str, *, lid: bool = Tr
     if shape in ("ellipse", "oval", "circle", "doublecircle"):
         return f'<ellipse {paint} cx="{_n(box.x)}" cy="{_n(box.y)}" rx="{_n(half_w)}" ry="{_n(half_h)}"/>'
     if shape == "hexagon":
-        cut = min(half_h * 0.6, half_w / 2)
+        cut = min(half_h * _HEXAGON_CUT, half_w / 2)
         corners = [(left, box.y), (left + cut, top), (right - cut, top)]
         corners += [(right, box.y), (right - cut, bottom), (left + cut, bottom)]
         return f'<polygon {paint} points="{" ".join(_at(*corner) for corner in corners)}"/>'
     if shape == "cylinder":
         return _cylinder(box, paint, lid=lid)
-    rounded = ' rx="6"' if "rounded" in attributes.get("style", "") else ""
+    rounded = ' rx="9"' if "rounded" in attributes.get("style", "") else ""
     return f'<rect {paint}{rounded} x="{_n(left)}" y="{_n(top)}" width="{_n(box.width)}" height="{_n(box.height)}"/>'
 
 
@@ -196,13 +224,6 @@ def _cylinder(box: Box, paint: str, *, lid: bool) -> str:
         return body
     front = f"M{_at(left, top)}C{_at(left, top + bow)} {_at(right, top + bow)} {_at(right, top)}"
     return f'{body}<path fill="none" {paint[paint.index("stroke=") :]} d="{front}"/>'
-
-
-def _middle(wire: Wire) -> tuple[float, float]:
-    (x1, y1), (x2, y2) = wire.start, wire.end
-    if wire.bend is None:
-        return (x1 + x2) / 2, (y1 + y2) / 2
-    return (x1 + 2 * wire.bend[0] + x2) / 4, (y1 + 2 * wire.bend[1] + y2) / 4
 
 
 def _lines(lines: list[str], x: float, y: float, attributes: dict[str, str], default_size: float) -> str:

@@ -189,11 +189,15 @@ def _add_edge(graph: Any, shape: GraphShape, edge: ShapeEdge, detail: Detail) ->
     source, target = _anchor(shape, edge.source, leaving=True), _anchor(shape, edge.target, leaving=False)
     if source is None or target is None:
         return
-    if shape.element_of[edge.source].startswith("c"):
-        attributes["ltail"] = f"cluster_{shape.element_of[edge.source]}"
-    if shape.element_of[edge.target].startswith("c"):
-        attributes["lhead"] = f"cluster_{shape.element_of[edge.target]}"
-    graph.edge(source, target, **attributes)
+    ends = [(edge.source, source), (edge.target, target)]
+    if edge.kind == "loop" and source != target:
+        # Written the other way round: Graphviz looks for loops by itself, and where frames are in play finds others.
+        attributes |= {"dir": "back", "arrowtail": "vee"}
+        ends.reverse()
+    for side, (node_id, _) in zip(("ltail", "lhead"), ends, strict=True):
+        if shape.element_of[node_id].startswith("c"):
+            attributes[side] = f"cluster_{shape.element_of[node_id]}"
+    graph.edge(ends[0][1], ends[1][1], **attributes)
 
 
 def _anchor(shape: GraphShape, node_id: str, *, leaving: bool) -> str | None:

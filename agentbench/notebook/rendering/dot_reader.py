@@ -33,11 +33,29 @@ Attributes = dict[str, str]
 
 @dataclass
 class DotEdge:
-    """One edge with its attributes, defaults included."""
+    """One edge with its attributes, defaults included.
+
+    Attributes:
+        source: Where its arrow comes from.
+        target: Where its arrow points to.
+        attributes: As written.
+        back: Whether it is drawn against the ranks: written the other way round, with `dir=back`.
+    """
 
     source: str
     target: str
     attributes: Attributes
+    back: bool = False
+
+    @property
+    def tail(self) -> str:
+        """Name of the cluster at whose border it begins, or empty."""
+        return self.attributes.get("lhead" if self.back else "ltail", "")
+
+    @property
+    def head(self) -> str:
+        """Name of the cluster at whose border it ends, or empty."""
+        return self.attributes.get("ltail" if self.back else "lhead", "")
 
 
 @dataclass
@@ -176,9 +194,11 @@ class _Parser:
         for group in groups:
             for name in group:
                 self._node(name, scope)
+        attributes = scope.edge | attributes
+        back = attributes.get("dir") == "back"
         for sources, targets in itertools.pairwise(groups):
-            for source in sources:
-                self.result.edges += [DotEdge(source, target, scope.edge | attributes) for target in targets]
+            for ends_of in itertools.product(sources, targets):
+                self.result.edges.append(DotEdge(*(ends_of[::-1] if back else ends_of), attributes, back))
         return [name for group in groups for name in group]
 
     def _node(self, name: str, scope: _Scope) -> Attributes:

@@ -1,43 +1,37 @@
 """The built-in layered layout: where the boxes and arrows of a DOT graph go, in plain Python.
 
-Rank by longest path with loops reversed, two barycentre sweeps, edges straight or with one bend. Coordinates are
-points; ranks grow along x here, and `place` turns the whole for other directions.
+Rank by longest path without loops, two barycentre sweeps, edges straight or with one bend. Coordinates are points;
+ranks grow along x here, and `place` turns the whole for other directions.
 """
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agentbench.notebook.rendering.dot_reader import DotGraph
+from agentbench.notebook.rendering.geometry import (
+    TITLE_HEIGHT,
+    UPRIGHT,
+    Box,
+    Frame,
+    Pair,
+    Spot,
+    frames_around,
+    turned,
+)
+from agentbench.notebook.rendering.wires import Wire, route
 from agentbench.notebook.shape import back_edges, path_lengths
 
-__all__ = ["Box", "Layout", "Wire", "place"]
-
-Point = tuple[float, float]
+__all__ = ["TEXT_AT", "Layout", "place"]
 
 _RANK_GAP = 44.0
-_UPRIGHT = ("TB", "BT", "TD")
+TEXT_AT = 0.62
+"""Where on an edge its text is, as a share of the way, if ranks lie below each other: in a fan that has most room."""
+
 _NODE_GAP = 22.0
 _VIA_SIZE = 10.0
-_LOOP_BOW = 34.0
-
-
-class Box(NamedTuple):
-    """A node: centre and size."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-class Wire(NamedTuple):
-    """An edge: its ends lie on the boxes' borders; `bend` is the control point of a curve, or `None`."""
-
-    start: Point
-    end: Point
-    bend: Point | None
+_LOOP_ROOM = 18.0
 
 
 class Layout(NamedTuple):
@@ -45,7 +39,7 @@ class Layout(NamedTuple):
 
     boxes: dict[str, Box]
     wires: list[Wire]
-    clusters: list[tuple[float, float, float, float] | None]
+    clusters: list[Frame | None]
 
 
 @dataclass
@@ -56,13 +50,19 @@ class _Cell:
     along: float
     across: float
     cluster: int = -1
+    above: float = 0.0
+    slot: float = 0.0
     y: float = 0.0
     before: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
 
 
 def place(
-    graph: DotGraph, sizes: Mapping[str, tuple[float, float]], direction: str, room: Mapping[tuple[str, str], float]
+    graph: DotGraph,
+    sizes: Mapping[str, tuple[float, float]],
+    direction: str,
+    texts: Mapping[Pair, tuple[float, float]],
+    inset: Callable[[str, float], float] = lambda _name, _offset: 0.0,
 ) -> Layout:
     """Lay a graph out.
 
@@ -70,40 +70,68 @@ def place(
         graph: What to place.
         sizes: Width and height of every node, in points.
         direction: `LR`, `RL`, `TB` or `BT`.
-        room: What edges need for their text along the direction, in points.
+        texts: Width and height of what is written on edges.
+        inset: How far the outline of a node lies behind its bounding box, at some distance from the middle of the side
+            that edges leave or enter.
     """
-    upright = direction in _UPRIGHT
-    pairs = [(edge.source, edge.target) for edge in graph.edges if edge.source != edge.target]
-    entered = {target for _, target in pairs}
-    back = back_edges(graph.nodes, pairs, first=[name for name in graph.nodes if name not in entered])
-    forward = list(dict.fromkeys((b, a) if (a, b) in back else (a, b) for a, b in pairs))
-    ranks = path_lengths(graph.nodes, forward)
+    upright = direction in UPRIGHT
+    if upright:
+        texts = {pair: (high, wide) for pair, (wide, high) in texts.items()}
+    pairs = [(edge.source, edge.target) for edge in graph.edges]
+    told = {pair for pair, edge in zip(pairs, graph.edges, strict=True) if edge.back}
+    onward = [pair for pair in pairs if pair[0] != pair[1] and pair not in told]
+    entered = {target for _, target in onward}
+    back = told | back_edges(graph.nodes, onward, first=[name for name in graph.nodes if name not in entered])
+    forward = dict.fromkeys(pair for pair in onward if pair not in back)
+    ranks = path_lengths(graph.nodes, list(forward))
     cells = {
         name: _Cell(ranks[name], *(size[::-1] if upright else size), cluster=graph.cluster_of.get(name, -1))
         for name, size in sizes.items()
     }
+    _make_room(cells, pairs, forward, texts)
     vias = _linked(cells, forward)
     rows = _ordered(cells)
     _settle(cells, rows)
-    columns = _columns(cells, rows, room)
-    centres = {name: (columns[cell.rank], cell.y) for name, cell in cells.items()}
+    along = {pair: size[0] for pair, size in texts.items() if pair in forward or _near(pair, ranks)}
+    columns = _columns(cells, rows, along, _RANK_GAP + (TITLE_HEIGHT if upright and graph.clusters else 0.0))
+    spots = {
+        name: Spot(columns[cells[name].rank], cells[name].y, cells[name].along, cells[name].across) for name in sizes
+    }
+    passed = {pair: (columns[cells[via].rank], cells[via].y) for pair, via in vias.items()}
+    steps = {pair: size[1] + 14.0 for pair, size in texts.items()}
+    boxes = {name: Box(*turned((spots[name].x, spots[name].y), direction), *sizes[name]) for name in sizes}
+    frames = frames_around(graph, boxes)
+    frame_of = dict(zip((cluster.name for cluster in graph.clusters), frames, strict=True))
     wires = [
-        _loop(edge.source, edge.target, centres, cells)
-        if edge.source == edge.target or (edge.source, edge.target) in back
-        else _wire(edge.source, edge.target, centres, cells, vias.get((edge.source, edge.target)))
-        for edge in graph.edges
+        wire.turned(direction).clipped(frame_of.get(edge.tail), frame_of.get(edge.head))
+        for edge, wire in zip(graph.edges, route(pairs, back, spots, passed, inset, steps), strict=True)
     ]
-    boxes = {name: Box(*_turned(centres[name], direction), *sizes[name]) for name in sizes}
-    wires = [
-        Wire(_turned(start, direction), _turned(end, direction), _turned(bend, direction) if bend else None)
-        for start, end, bend in wires
-    ]
-    return Layout(boxes, wires, _cluster_boxes(graph, boxes))
+    return Layout(boxes, wires, frames)
 
 
-def _linked(cells: dict[str, _Cell], edges: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def _make_room(
+    cells: Mapping[str, _Cell],
+    pairs: Iterable[Pair],
+    forward: Collection[Pair],
+    texts: Mapping[Pair, tuple[float, float]],
+) -> None:
+    """Keep nodes apart for the loops above them, and where the texts of several edges would stand side by side."""
+    for source, target in pairs:
+        _, across = texts.get((source, target), (0.0, 0.0))
+        if source == target:
+            cells[source].above = _LOOP_ROOM + across
+        elif (source, target) in forward and across:
+            cells[target].slot = max(cells[target].slot, (across + 6) / TEXT_AT - _NODE_GAP)
+
+
+def _near(pair: Pair, ranks: Mapping[str, int]) -> bool:
+    """Whether a loop joins neighbouring ranks, so that its text needs room between them."""
+    return abs(ranks[pair[0]] - ranks[pair[1]]) == 1
+
+
+def _linked(cells: dict[str, _Cell], edges: Iterable[Pair]) -> dict[Pair, str]:
     """Link cells rank by rank. Returns the middle one of the places that a long edge passes."""
-    vias: dict[tuple[str, str], str] = {}
+    vias: dict[Pair, str] = {}
     for source, target in edges:
         first, last = cells[source].rank, cells[target].rank
         chain = [source]
@@ -112,7 +140,7 @@ def _linked(cells: dict[str, _Cell], edges: Iterable[tuple[str, str]]) -> dict[t
             cells[via] = _Cell(rank, 0.0, _VIA_SIZE)
             chain.append(via)
         if len(chain) > 1:
-            vias[source, target] = vias[target, source] = chain[len(chain) // 2]
+            vias[source, target] = chain[len(chain) // 2]
         chain.append(target)
         for left, right in itertools.pairwise(chain):
             cells[left].after.append(right)
@@ -168,7 +196,8 @@ def _settle(cells: Mapping[str, _Cell], rows: Sequence[Sequence[str]]) -> None:
 
 def _spread(row: Sequence[str], cells: Mapping[str, _Cell], wish: Mapping[str, float]) -> None:
     """Place a row as near to its wishes as the order and the gaps allow: isotonic regression by pooling neighbours."""
-    steps = ((cells[a].across + cells[b].across) / 2 + _NODE_GAP for a, b in itertools.pairwise(row))
+    wide = {name: max(cells[name].across, cells[name].slot) for name in row}
+    steps = ((wide[a] + wide[b]) / 2 + _NODE_GAP + cells[b].above for a, b in itertools.pairwise(row))
     packed = list(itertools.accumulate(steps, initial=0.0))
     pools: list[tuple[float, int]] = []
     for name, offset in zip(row, packed, strict=True):
@@ -182,7 +211,7 @@ def _spread(row: Sequence[str], cells: Mapping[str, _Cell], wish: Mapping[str, f
 
 
 def _columns(
-    cells: Mapping[str, _Cell], rows: Sequence[Sequence[str]], room: Mapping[tuple[str, str], float]
+    cells: Mapping[str, _Cell], rows: Sequence[Sequence[str]], room: Mapping[Pair, float], gap: float
 ) -> list[float]:
     """Centre of each rank; ranks stand further apart where edges carry text."""
     text = [0.0] * len(rows)
@@ -194,45 +223,5 @@ def _columns(
     for row, needed in zip(rows, text, strict=True):
         width = max(cells[name].along for name in row)
         columns.append(x + width / 2)
-        x += width + _RANK_GAP + needed
+        x += width + gap + needed
     return columns
-
-
-def _wire(source: str, target: str, centres: Mapping[str, Point], cells: Mapping[str, _Cell], via: str | None) -> Wire:
-    (x1, y1), (x2, y2) = centres[source], centres[target]
-    right, left = x1 + cells[source].along / 2, x2 - cells[target].along / 2
-    return Wire((right, y1), (left, y2), centres[via] if via else None)
-
-
-def _loop(source: str, target: str, centres: Mapping[str, Point], cells: Mapping[str, _Cell]) -> Wire:
-    """Loops return below everything between their ends, so that they are not taken for the way forward."""
-    (x1, y1), (x2, y2) = centres[source], centres[target]
-    low1, low2 = y1 + cells[source].across / 2, y2 + cells[target].across / 2
-    if source == target:
-        quarter = cells[source].along / 4
-        return Wire((x1 + quarter, low1), (x1 - quarter, low1), (x1, low1 + 2 * _LOOP_BOW))
-    return Wire((x1, low1), (x2, low2), ((x1 + x2) / 2, max(low1, low2) + _LOOP_BOW + abs(x1 - x2) / 6))
-
-
-def _cluster_boxes(graph: DotGraph, boxes: Mapping[str, Box]) -> list[tuple[float, float, float, float] | None]:
-    around: list[list[tuple[float, float, float, float]]] = [[] for _ in graph.clusters]
-    for name, cluster in graph.cluster_of.items():
-        box = boxes[name]
-        left, top = box.x - box.width / 2, box.y - box.height / 2
-        around[cluster].append((left, top, left + box.width, top + box.height))
-    found: list[tuple[float, float, float, float] | None] = [None] * len(around)
-    for index in reversed(range(len(around))):  # inner clusters come after outer ones
-        if not around[index]:
-            continue
-        lefts, tops, rights, bottoms = zip(*around[index], strict=True)
-        found[index] = frame = (min(lefts) - 14, min(tops) - 28, max(rights) + 14, max(bottoms) + 14)
-        parent = graph.clusters[index].parent
-        if parent is not None:
-            around[parent].append(frame)
-    return found
-
-
-def _turned(point: Point, direction: str) -> Point:
-    """Turn a place from left-to-right into the wanted direction."""
-    along, across = (-point[0] if direction in ("RL", "BT") else point[0]), point[1]
-    return (across, along) if direction in _UPRIGHT else (along, across)

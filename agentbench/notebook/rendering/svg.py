@@ -37,6 +37,7 @@ _ATTRIBUTES = frozenset(
 _PAINT = frozenset(["fill", "stroke"])
 _PLAIN_PAINT = re.compile(r"#[0-9A-Fa-f]{3,8}|[A-Za-z]+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_EDGE_CLASS = {"path": "ab_wire", "polygon": "ab_tip", "rect": "ab_back"}
 _SHAPES = frozenset(["path", "polygon", "ellipse", "rect"])
 _MARK_RADIUS = 8.5
 _NOTE_MARGIN, _NOTE_LINE, _NOTE_WIDTH = 14, 16, 160
@@ -204,8 +205,8 @@ def _dress_node(group: Element, node: ShapeNode, dress: Dress) -> None:
 def _dress_edge(group: Element, shape: GraphShape, dress: Dress) -> None:
     element_id = group.get("id", "")
     for child in group:
-        if child.tag in ("path", "polygon"):
-            child.set("class", "ab_wire" if child.tag == "path" else "ab_tip")
+        if child.tag in _EDGE_CLASS:
+            child.set("class", _EDGE_CLASS[child.tag])
     for text in group.iter("text"):
         # Graphviz leaves no gap between a line and the text above it.
         text.set("y", f"{float(text.get('y', '0')) - 2.5:g}")

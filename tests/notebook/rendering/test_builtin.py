@@ -53,6 +53,26 @@ def test_everything_lies_inside_the_picture():
         assert 0 <= y + dy <= y + h + dy <= height
 
 
+@pytest.mark.parametrize("direction", ["LR", "RL", "TB", "BT"])
+def test_text_on_edges_lies_inside_the_picture_and_off_the_nodes(direction):
+    shape = read_shape(graphs.loops())
+    root = ElementTree.fromstring(render_builtin(to_dot(shape, direction=direction), "svg"))
+    width, height = (float(root.get(side, "0").removesuffix("pt")) for side in ("width", "height"))
+    body = root.find(f"{SVG}g")
+    assert body is not None
+    dx, dy = map(float, body.get("transform", "").removeprefix("translate(").removesuffix(")").split())
+    boxes = [box for group in body if group.get("id", "")[:1] == "n" for box in group.iter(f"{SVG}rect")]
+    texts = [text for group in body if group.get("id", "")[:1] == "e" for text in group.iter(f"{SVG}text")]
+    assert len(texts) == 3
+    for text in texts:
+        x, y, half = float(text.get("x", "0")), float(text.get("y", "0")), text_width(str(text.text), 12) / 2
+        assert 0 <= x - half + dx <= x + half + dx <= width
+        assert 0 <= y - 10 + dy <= y + dy <= height
+        for box in boxes:
+            left, top, wide, high = (float(box.get(name, "0")) for name in ("x", "y", "width", "height"))
+            assert x + half <= left or x - half >= left + wide or y <= top or y - 9 >= top + high
+
+
 def test_an_empty_graph_is_an_empty_picture():
     assert ElementTree.fromstring(render_builtin("digraph {}", "svg")).tag == f"{SVG}svg"
 

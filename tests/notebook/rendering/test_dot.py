@@ -67,6 +67,20 @@ def test_frames_are_clusters_and_edges_end_at_them():
     assert graph.attributes["compound"] == "true"
 
 
+def test_loops_are_written_backwards_so_that_ranks_follow_the_way_forward():
+    dot = to_dot(read_shape(graphs.research()))
+    assert re.search(r"n2 -> n3 \[.*dir=back", dot)
+    assert [(edge.source, edge.target) for edge in read_dot(dot).edges][-1] == ("n3", "n2")
+
+
+def test_a_loop_from_frame_to_frame_keeps_its_ends():
+    inner = tuple(ShapeNode(id=f"{frame}/x", name="x", frame=frame) for frame in "ab")
+    frames = tuple(ShapeNode(id=each, name=each, kinds=("subworkflow",)) for each in "ab")
+    edges = (ShapeEdge(source="a", target="b"), ShapeEdge(source="b", target="a", kind="loop"))
+    loop = read_dot(to_dot(GraphShape(nodes=inner, frames=frames, edges=edges))).edges[1]
+    assert (loop.source, loop.target, loop.tail, loop.head) == ("n1", "n0", "cluster_c1", "cluster_c0")
+
+
 @pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
 def test_no_name_breaks_out_of_its_label(attack: str):
     nodes = (ShapeNode(id=attack, name=attack, type_name=attack), ShapeNode(id="other", name="other"))
