@@ -6,7 +6,8 @@ from agentbench.notebook import settings
 from agentbench.notebook.checkpoint_frames import forks, lineage_frame
 from agentbench.notebook.event_frames import run_bars, timeline_frame
 from agentbench.notebook.frame_sources import Chosen, read_infos, read_runs
-from agentbench.notebook.lineage_plot import lineage_rows, lineage_svg, lineage_text, with_origins
+from agentbench.notebook.lineage_rows import lineage_rows, lineage_text, with_origins
+from agentbench.notebook.lineage_svg import lineage_svg
 from agentbench.notebook.plot import Plot
 from agentbench.notebook.timeline_layout import By
 from agentbench.notebook.timeline_svg import timeline_svg
@@ -54,7 +55,7 @@ def timeline(source: Any, *, by: By = "time", run_id: str | None = None, width: 
     )
 
 
-def lineage(source: Any, *, current: Any = None, workflow_name: str | None = None, width: float = 640) -> Plot:
+def lineage(source: Any, *, current: Any = None, workflow_name: str | None = None, width: float | None = None) -> Plot:
     """Draw which checkpoint followed which: time flows down, forks are branches to the right.
 
     Of a run that went on from a checkpoint of another one, that checkpoint is shown too.
@@ -63,7 +64,7 @@ def lineage(source: Any, *, current: Any = None, workflow_name: str | None = Non
         source: A storage, a run, a result, or a list of those.
         current: The checkpoint to ring: its id or info.
         workflow_name: Only this chain.
-        width: Of the picture, in points; text stays readable at 600 pixels.
+        width: Of the picture, in points; by default as wide as its words.
     """
     read = read_infos(source, Chosen(workflow_name))
     ringed = getattr(current, "checkpoint_id", current)

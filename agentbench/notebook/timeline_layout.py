@@ -28,13 +28,17 @@ _STATUS_ORDER = ("failed", "waiting", "cancelled", "running", "bypassed", "compl
 
 @dataclass(frozen=True)
 class Mark:
-    """One rectangle: a bar, or the bars of one executor in several supersteps that are folded into one."""
+    """One rectangle: a bar, or the bars of one executor in several supersteps that are folded into one.
+
+    `answered` is the place on the axis at which a person had answered what was asked, where that is known.
+    """
 
     lane: int
     x: float
     width: float
     status: str
     bars: Sequence[Bar]
+    answered: float | None = None
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,13 @@ def _by_step(
     room = width / max(1, len(columns))
     gap = min(3.0, room * 0.15)
     marks = [
-        Mark(lane, column * room + gap, max(room - 2 * gap, _NARROWEST), _status(those), those)
+        Mark(
+            lane,
+            min(column * room + gap, width - _NARROWEST),
+            max(room - 2 * gap, _NARROWEST),
+            _status(those),
+            those,
+        )
         for (column, lane), those in _gathered(bars, lanes, columns).items()
     ]
     bands = [Band(first, last, at * room, room) for at, (first, last) in enumerate(columns)]
@@ -154,7 +164,9 @@ def _by_time(
     for (column, lane), those in _gathered(bars, lanes, columns).items():
         start, end = scale.span(those)
         x = min(scale(start), scale.width - _NARROWEST)
-        marks.append(Mark(lane, x, max(scale(end) - x, _NARROWEST), _status(those), those))
+        waits = [bar.end_ns + bar.wait_ns for bar in those if bar.end_ns is not None and bar.wait_ns is not None]
+        answered = scale(max(waits)) if waits else None
+        marks.append(Mark(lane, x, max(scale(end) - x, _NARROWEST), _status(those), those, answered))
         edges.setdefault(column, []).extend((x, x + marks[-1].width))
     bands = [Band(*columns[at], min(xs), max(xs) - min(xs)) for at, xs in sorted(edges.items())]
     return Layout(lanes, marks, bands, "time", scale.width, folded, scale.breaks, scale.ticks())
@@ -207,7 +219,7 @@ class _TimeScale:
         first, last = self._knots[0][0], self._latest
         if self._per_ns <= 0:
             return []
-        step = round_up(100 / self._per_ns)
+        step = _round_time(100 / self._per_ns)
         ticks: list[tuple[float, int]] = []
         for start, end in self._stretches():
             since = -(-(start - first) // step) * step
@@ -224,6 +236,18 @@ class _TimeScale:
             for (t0, x0), (t1, x1) in itertools.pairwise(self._knots)
             if not (x0 in cuts and x1 - x0 == _BREAK_WIDTH)
         ]
+
+
+def _round_time(ns: float) -> int:
+    """The next larger round time: of minutes and hours the parts that people use."""
+    if ns <= _SECOND:
+        return round_up(ns)
+    seconds = ns / _SECOND
+    return _SECOND * next((each for each in _ROUND_S if each >= seconds), 86_400 * round_up(seconds / 86_400))
+
+
+_SECOND = 1_000_000_000
+_ROUND_S = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200)
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.rendering.builtin import text_width
-from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, pause_sign, picture, text
-from agentbench.notebook.timeline_layout import By, Layout, Mark, lay_out
+from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, pause_sign, picture, round_up, text
+from agentbench.notebook.timeline_layout import Band, By, Layout, Mark, lay_out
 from agentbench.notebook.timeline_model import Bar
 
 __all__ = ["duration_text", "timeline_svg"]
@@ -20,6 +20,7 @@ _EDGE = 14.0
 _WIDEST_LABEL = 150.0
 _MOST_LANES = 60
 _NARROWEST_BAND = 6.0
+_MOST_NUMBERED = 0.8
 
 _CLASSES = {
     "completed": "ab_done",
@@ -34,6 +35,7 @@ _RULES = (
     ".ab_bar{rx:2px}.ab_done{fill:var(--done)}.ab_ink{fill:var(--ink)}",
     ".ab_failed{fill:var(--failed);stroke:var(--text);stroke-width:1.5;stroke-dasharray:4 2}",
     ".ab_wait{fill:var(--waiting);stroke:var(--text)}.ab_running{fill:var(--running);stroke:var(--text);stroke-width:2}",
+    ".ab_await{fill:none;stroke:var(--waiting);stroke-width:3}",
     ".ab_off{fill:none;stroke:var(--muted);stroke-dasharray:3 2}.ab_hatch{stroke:var(--ink);stroke-width:2}",
     ".ab_band{fill:var(--surface)}.ab_line{stroke:var(--rim)}.ab_cut{stroke:var(--muted);stroke-dasharray:1 3}",
 )
@@ -86,7 +88,8 @@ class _Drawing:
         self._times = times
         self._top = _HEAD + _STEPS
         self._bottom = self._top + max(1, len(layout.lanes)) * _LANE
-        self.height = self._bottom + _AXIS + _LEGEND
+        self._axis_room = _AXIS if times and (layout.ticks or layout.breaks) else 6.0
+        self.height = self._bottom + self._axis_room + _LEGEND
 
     def parts(self, title: str, hidden: int) -> Iterator[str]:
         """All of it."""
@@ -109,19 +112,13 @@ class _Drawing:
         return ("real time" if self._layout.by == "time" else "equal steps") + folded
 
     def _bands(self) -> Iterator[str]:
-        free = self._left - 8
         yield text(self._left - 10, _HEAD + 10, "superstep", anchor="end", classes="ab_soft ab_small")
         for place, band in enumerate(self._layout.bands):
-            x = self._left + band.x
             if place % 2 == 0 and band.width >= _NARROWEST_BAND:
+                x = self._left + band.x
                 yield _rect(x, self._top - 4, band.width, self._bottom - self._top + 4, "ab_band")
-            name = str(band.first) if band.first == band.last else f"{band.first}-{band.last}"
-            half = text_width(name, SMALL) / 2 + 5
-            middle = min(max(x + band.width / 2, free + half), self._width - _EDGE - half + 5)
-            # A number that would run into the one before is left out; the titles of the bars tell it.
-            if middle - half >= free and abs(middle - x - band.width / 2) <= half + 8:
-                yield text(middle, _HEAD + 10, name, anchor="middle", classes="ab_soft ab_small")
-                free = middle + half
+        for middle, name in _numbered(self._layout.bands):
+            yield text(self._left + middle, _HEAD + 10, name, anchor="middle", classes="ab_soft ab_small")
 
     def _lanes(self) -> Iterator[str]:
         for lane, executor in enumerate(self._layout.lanes):
@@ -141,9 +138,16 @@ class _Drawing:
     def _mark(self, mark: Mark) -> str:
         x, y = self._left + mark.x, self._top + mark.lane * _LANE + (_LANE - _BAR) / 2
         told = esc(_told(mark, times=self._times), into="svg", limit=400)
-        parts = [_rect(x, y, mark.width, _BAR, f"{_CLASSES[mark.status]} ab_bar", title=told)]
+        # Bars that follow each other without a gap stay two bars.
+        width = mark.width - 1 if mark.width >= 6 else mark.width
+        parts = []
+        if mark.answered is not None and mark.answered > mark.x + mark.width:
+            y_wait = y + _BAR / 2
+            line = f"M{number(x + width)} {number(y_wait)}H{number(self._left + mark.answered)}m0 -5v10"
+            parts.append(f'<path class="ab_await" d="{line}"/>')
+        parts.append(_rect(x, y, width, _BAR, f"{_CLASSES[mark.status]} ab_bar", title=told))
         if mark.status == "failed":
-            parts.append(_hatch(x, y, mark.width, _BAR))
+            parts.append(_hatch(x, y, width, _BAR))
         if any(bar.requests for bar in mark.bars):
             # At the end of the bar, where the question was put; a narrow bar keeps its colour in sight.
             place = x + mark.width - 9 if mark.width >= 30 else x + mark.width + 9
@@ -156,12 +160,16 @@ class _Drawing:
         if not self._times:
             return
         taken: list[tuple[float, float]] = []
+        told: set[str] = set()
         for name, at, always in [*self._cut_names(), *self._tick_names()]:
+            if name in told:  # behind a long pause the difference does not show
+                continue
             half = text_width(name, SMALL) / 2 + 4
             middle = min(max(at, self._left), self._width - _EDGE - half)
             if not always and any(abs(middle - other) < half + its_half for other, its_half in taken):
                 continue
             taken.append((middle, half))
+            told.add(name)
             yield f'<path class="ab_line" d="M{number(at)} {number(y)}v4"/>'
             yield text(middle, y + 12, name, anchor="middle", classes="ab_soft ab_small")
 
@@ -174,7 +182,7 @@ class _Drawing:
             yield duration_text(since), self._left + x, False
 
     def _legend(self, hidden: int) -> Iterator[str]:
-        x, y = _EDGE, self._bottom + _AXIS + 8
+        x, y = _EDGE, self._bottom + self._axis_room + 8
         met = {mark.status for mark in self._layout.marks}
         for status in (status for status in _CLASSES if status in met):
             yield _rect(x, y - 6, 18, 12, f"{_CLASSES[status]} ab_bar")
@@ -188,6 +196,25 @@ class _Drawing:
             x += 20 + text_width("asked a person", SMALL) + 16
         if hidden > 0:
             yield text(x, y, f"{hidden} more executors are not drawn", classes="ab_soft ab_small")
+
+
+def _numbered(bands: Sequence[Band]) -> list[tuple[float, str]]:
+    """Which bands are numbered, and where: all of them, or every second, fifth, tenth … so that most have room."""
+    folded = any(band.first != band.last for band in bands)
+    step = 1
+    while True:
+        numbered = [band for at, band in enumerate(bands) if (at if folded else band.first) % step == 0] or bands[:1]
+        wanted = [(band.x + band.width / 2, str(band.first)) for band in numbered]
+        kept: list[tuple[float, str]] = []
+        free = float("-inf")
+        for x, name in wanted:
+            half = text_width(name, SMALL) / 2 + 5
+            if x - half >= free:
+                kept.append((x, name))
+                free = x + half
+        if len(kept) >= _MOST_NUMBERED * len(wanted):
+            return kept
+        step = round_up(step + 1)
 
 
 def _rect(x: float, y: float, width: float, height: float, classes: str, *, title: str = "") -> str:

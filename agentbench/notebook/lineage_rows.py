@@ -1,31 +1,19 @@
-"""The tree of checkpoints as a picture and as text: one line each, branches side by side."""
+"""The tree of checkpoints, one line each, branches side by side; and as text."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.checkpoint_frames import forks
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.rendering.builtin import text_width
-from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, pause_sign, picture, text
 
-__all__ = ["Row", "lineage_rows", "lineage_svg", "lineage_text", "with_origins"]
+__all__ = ["MAX_ROWS", "Row", "lineage_rows", "lineage_text", "name_of", "short_id", "with_origins"]
 
 MAX_ROWS = 60
 
-_ROW = 26.0
-_COLUMN = 22.0
-_HEAD = 36.0
-_EDGE = 16.0
-_MOST_COLUMNS = 12
+_MOST_COLUMNS = 10
 _ID = 20
-
-_RULES = (
-    ".ab_link{stroke:var(--line);stroke-width:2;fill:none}.ab_fork{stroke-dasharray:5 3}.ab_ink{fill:var(--ink)}",
-    ".ab_dot{fill:var(--surface);stroke:var(--line);stroke-width:2}.ab_end{fill:var(--line)}.ab_wait{fill:var(--waiting)}",
-    ".ab_edit{fill:var(--queued);stroke:var(--line);stroke-width:2}.ab_bad{fill:var(--failed);stroke:var(--line);stroke-width:2}",
-    ".ab_now{fill:none;stroke:var(--accent);stroke-width:3}",
-)
 
 
 @dataclass(frozen=True)
@@ -40,6 +28,8 @@ class Row:
         is_end: Whether nothing goes on from it.
         is_current: Whether it is ringed.
         folded: How many checkpoints it stands for.
+        asking: In how many of these a person is asked.
+        since: Superstep of the first of them.
     """
 
     info: CheckpointInfo
@@ -49,6 +39,8 @@ class Row:
     is_end: bool
     is_current: bool
     folded: int = 1
+    asking: int = 0
+    since: int = 0
 
 
 def with_origins(infos: Sequence[CheckpointInfo], known: Mapping[str, CheckpointInfo]) -> list[CheckpointInfo]:
@@ -80,7 +72,7 @@ def lineage_rows(
     Args:
         infos: In the order in which they were saved.
         current: Id of the one to ring.
-        max_rows: Beyond so many, stretches without a branch are folded.
+        max_rows: Beyond so many, stretches without a branch are folded; if need be, with the questions in them.
         branching: Ids of those that branch off, where there are more checkpoints than these; else they tell it.
     """
     branching = forks(infos) if branching is None else branching
@@ -88,7 +80,10 @@ def lineage_rows(
     for info in infos:
         if info.previous_checkpoint_id is not None:
             children.setdefault(info.previous_checkpoint_id, []).append(info.checkpoint_id)
-    kept = _stretches(infos, children, branching, current) if len(infos) > max_rows else [[info] for info in infos]
+    kept = [[info] for info in infos]
+    for questions_too in (False, True):
+        if len(kept) > max_rows:
+            kept = _stretches(infos, children, branching, current, questions_too=questions_too)
     place = {info.checkpoint_id: row for row, stretch in enumerate(kept) for info in stretch}
     parents = [place.get(stretch[0].previous_checkpoint_id or "") for stretch in kept]
     columns = _columns(parents)
@@ -101,13 +96,20 @@ def lineage_rows(
             is_end=stretch[-1].checkpoint_id not in children,
             is_current=any(info.checkpoint_id == current for info in stretch),
             folded=len(stretch),
+            asking=sum(info.n_requests > 0 for info in stretch),
+            since=stretch[0].iteration,
         )
         for row, stretch in enumerate(kept)
     ]
 
 
 def _stretches(
-    infos: Sequence[CheckpointInfo], children: dict[str, list[str]], branching: set[str], current: str | None
+    infos: Sequence[CheckpointInfo],
+    children: dict[str, list[str]],
+    branching: set[str],
+    current: str | None,
+    *,
+    questions_too: bool,
 ) -> list[list[CheckpointInfo]]:
     """Checkpoints that simply follow each other as one; what branches, ends, asks or is ringed stays alone."""
     alone = {
@@ -115,7 +117,7 @@ def _stretches(
         for info in infos
         if info.checkpoint_id in branching
         or len(children.get(info.checkpoint_id, ())) != 1
-        or info.n_requests
+        or (info.n_requests and not questions_too)
         or info.source not in ("step", "answer")
         or info.checkpoint_id == current
     }
@@ -150,9 +152,10 @@ def _columns(parents: Sequence[int | None]) -> list[int]:
             branch.append(heir[branch[-1]])
         # Its link leaves the parent's row, so the column is needed from there on.
         first = head if parent is None else min(parent, head)
-        column = 0 if parent is None else columns[parent] + 1
-        while column < len(taken) and not _is_free(taken[column], first, branch[-1]):
-            column += 1
+        near = 0 if parent is None else columns[parent] + 1
+        # To the right of the parent while there is room, else wherever there is.
+        places = itertools.chain(range(near, _MOST_COLUMNS), range(near), itertools.count(_MOST_COLUMNS))
+        column = next(at for at in places if at >= len(taken) or _is_free(taken[at], first, branch[-1]))
         taken += [[] for _ in range(column + 1 - len(taken))]
         taken[column].append((first, branch[-1]))
         for row in branch:
@@ -169,7 +172,7 @@ def _is_free(spans: Iterable[tuple[int, int]], first: int, last: int) -> bool:
 
 def lineage_text(rows: Sequence[Row], *, title: str) -> str:
     """A line per row, branches indented; the middle is left out where there are more than 60."""
-    lines = [f"{'  ' * row.column}{_sign(row)} {_name(row)}  {_facts(row)}" for row in rows]
+    lines = [f"{'  ' * row.column}{_sign(row)} {name_of(row)}  {_facts(row)}" for row in rows]
     if len(lines) > MAX_ROWS:
         half = (MAX_ROWS - 1) // 2
         lines = [*lines[:half], f"… {len(lines) - 2 * half} more lines …", *lines[-half:]]
@@ -182,18 +185,21 @@ def _sign(row: Row) -> str:
     return "+" if row.is_fork else ":" if row.folded > 1 else "*"
 
 
-def _name(row: Row) -> str:
-    return f"{row.folded} checkpoints" if row.folded > 1 else _short(row.info.checkpoint_id)
+def name_of(row: Row) -> str:
+    """The id of a checkpoint, shortened, or how many there are."""
+    return f"{row.folded} checkpoints" if row.folded > 1 else short_id(row.info.checkpoint_id)
 
 
-def _short(checkpoint_id: str) -> str:
+def short_id(checkpoint_id: str) -> str:
+    """An id in one line; of a long one the beginning."""
     return esc(checkpoint_id if len(checkpoint_id) <= _ID else checkpoint_id[:8] + "…", into="line")
 
 
 def _facts(row: Row) -> str:
     info = row.info
     if row.folded > 1:
-        return f"up to superstep {info.iteration}"
+        asked = f", {row.asking} of them ask a person" if row.asking else ""
+        return f"up to superstep {info.iteration}{asked}"
     facts = [f"superstep {info.iteration}"]
     if info.source != "step":
         facts.append(esc(info.source, into="line", limit=20))
@@ -201,98 +207,5 @@ def _facts(row: Row) -> str:
         if count:
             facts.append(f"{count} {name}{'' if count == 1 else 's'}")
     if row.is_fork and info.previous_checkpoint_id is not None:
-        facts.append(f"from {_short(info.previous_checkpoint_id)}")
+        facts.append(f"from {short_id(info.previous_checkpoint_id)}")
     return ", ".join(facts)
-
-
-# ---- picture ----------------------------------------------------------------------------------------------------
-
-
-def lineage_svg(rows: Sequence[Row], *, title: str, width: float = 640.0) -> str:
-    """Draw rows.
-
-    Args:
-        rows: From the oldest checkpoint to the newest.
-        title: What stands above them.
-        width: Of the whole picture, in points.
-    """
-    shown = [replace(row, column=min(row.column, _MOST_COLUMNS - 1)) for row in rows]
-    columns = max((row.column for row in shown), default=0) + 1
-    parts = [text(_EDGE, 20, title, classes="ab_strong")]
-    if not shown:
-        parts.append(text(_EDGE, _y(0), "No checkpoint has been saved yet.", classes="ab_soft"))
-    parts += (_link(shown, at) for at, row in enumerate(shown) if row.parent is not None and row.parent < at)
-    names_at = _EDGE + columns * _COLUMN + 8
-    facts_at = names_at + max((text_width(_name(row), FONT_SIZE) for row in shown), default=0.0) * 1.1 + 16
-    run_ids = _run_ids(shown)
-    for at, row in enumerate(shown):
-        news = row.is_fork or at == 0 or run_ids[at] != run_ids[at - 1]
-        parts.append(_line(row, at, (names_at, facts_at, width - _EDGE), run_id=run_ids[at] if news else None))
-    return picture(
-        parts,
-        width=width,
-        height=_HEAD + max(1, len(shown)) * _ROW + 8,
-        title=title,
-        description=lineage_text(rows, title=title),
-        rules=_RULES,
-    )
-
-
-def _run_ids(rows: Sequence[Row]) -> list[str | None]:
-    """The run of each row; of a fork, which no run wrote, the one that goes on from it."""
-    found = [row.info.run_id for row in rows]
-    for at in range(len(rows) - 1, -1, -1):
-        parent = rows[at].parent
-        if parent is not None and rows[parent].info.run_id is None:
-            found[parent] = found[at]
-    return found
-
-
-def _x(row: Row) -> float:
-    return _EDGE + row.column * _COLUMN + _COLUMN / 2
-
-
-def _y(at: int) -> float:
-    return _HEAD + at * _ROW + _ROW / 2
-
-
-def _link(rows: Sequence[Row], at: int) -> str:
-    row = rows[at]
-    above = row.parent or 0
-    x0, y0, x1, y1 = _x(rows[above]), _y(above), _x(row), _y(at)
-    # Down the own column, so that links of other branches are not crossed more than needed.
-    bend = f"C{number(x1)} {number(y0 + 4)} {number(x1)} {number(y0 + 8)} {number(x1)} {number(y0 + _ROW)}"
-    path = f"V{number(y1)}" if x0 == x1 else f"{bend}V{number(y1)}"
-    classes = "ab_link ab_fork" if row.is_fork else "ab_link"
-    return f'<path class="{classes}" d="M{number(x0)} {number(y0)}{path}"/>'
-
-
-def _line(row: Row, at: int, places: tuple[float, float, float], *, run_id: str | None) -> str:
-    x, y, info = _x(row), _y(at), row.info
-    names_at, facts_at, end = places
-    writers = ", ".join(info.writers) or "nobody"
-    hover = f"{info.checkpoint_id}; {info.timestamp}; run {info.run_id or 'none'}; {writers} ran"
-    parts = [f"<title>{esc(hover, into='svg', limit=400)}</title>", *_signs(row, x, y)]
-    parts.append(text(names_at, y, _name(row), classes="ab_strong" if row.is_current else ""))
-    room = end - facts_at
-    if run_id is not None:
-        run = cut_to_width(esc(run_id, into="line", limit=100), 110, SMALL)
-        parts.append(text(end, y, run, anchor="end", classes="ab_soft ab_small"))
-        room -= text_width(run, SMALL) + 12
-    parts.append(text(facts_at, y, cut_to_width(_facts(row), room)))
-    return f"<g>{''.join(parts)}</g>"
-
-
-def _signs(row: Row, x: float, y: float) -> Iterable[str]:
-    if row.is_current:
-        yield f'<circle class="ab_now" cx="{number(x)}" cy="{number(y)}" r="9.5"/>'
-    if row.folded > 1:
-        for shift in (-6, 0, 6):
-            yield f'<circle class="ab_end" cx="{number(x)}" cy="{number(y + shift)}" r="2"/>'
-    elif row.info.n_requests:
-        yield pause_sign(x, y, 14)
-    elif row.is_fork:
-        yield f'<path class="ab_edit" d="M{number(x)} {number(y - 7)}l7 7l-7 7l-7 -7z"/>'
-    else:
-        kind = "ab_bad" if row.info.source == "error" else "ab_dot ab_end" if row.is_end else "ab_dot"
-        yield f'<circle class="{kind}" cx="{number(x)}" cy="{number(y)}" r="5"/>'

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from agentbench import CheckpointInfo
 from agentbench.notebook.checkpoint_frames import forks
-from agentbench.notebook.lineage_plot import MAX_ROWS, lineage_rows, lineage_svg, lineage_text, with_origins
+from agentbench.notebook.lineage_rows import MAX_ROWS, lineage_rows, lineage_text, with_origins
+from agentbench.notebook.lineage_svg import lineage_svg
 
 
 def cp(number: int, parent: int | None, **more: Any) -> CheckpointInfo:
