@@ -76,7 +76,7 @@ class GraphView:
     @cached_property
     def text(self) -> str:
         """The graph as an adjacency list of at most 60 lines."""
-        return shape_text(self.shape, self.node_states)
+        return _text(self.shape, _items(self.node_states))
 
     @cached_property
     def table(self) -> str:
@@ -209,8 +209,17 @@ def _dot(shape: GraphShape, direction: Direction, detail: Detail) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _picture(data: bytes, shape: GraphShape, states: _Items, node_states: _Items, theme: str) -> str:
-    text = shape_text(shape, dict(node_states))
-    return dress_svg(data, shape, Dress(states=dict(states), theme=theme, text=text))
+    return dress_svg(data, shape, Dress(states=dict(states), theme=theme, text=_text(shape, node_states)))
+
+
+@functools.lru_cache(maxsize=16)
+def _text(shape: GraphShape, node_states: _Items) -> str:
+    return shape_text(shape, dict(node_states))
+
+
+@functools.lru_cache(maxsize=16)
+def _fitted(whole: GraphShape, max_nodes: int, expand: tuple[str, ...], focus: tuple[str, ...]) -> GraphShape:
+    return fit(whole, max_nodes=max_nodes, expand=expand, focus=focus)
 
 
 def _items(states: Mapping[str, str]) -> _Items:
@@ -252,7 +261,7 @@ def draw(  # noqa: PLR0913 - published signature
     states = read_states(run if run is not None else source)
     opened = () if isinstance(expand, bool) else expand
     busy = [key for key, state in states.items() if state in ("running", "waiting", "failed") and isinstance(key, str)]
-    shape = fit(whole, max_nodes=max_nodes, expand=opened, focus=busy)
+    shape = _fitted(whole, max_nodes, tuple(opened), tuple(busy))
     return GraphView(
         shape=shape,
         whole=whole,
@@ -283,6 +292,7 @@ def checked_direction(direction: str, shape: GraphShape) -> Direction:
     return next((known for known in DIRECTIONS if known == given), "TB")
 
 
+@functools.lru_cache(maxsize=16)
 def _is_long(shape: GraphShape) -> bool:
     """Whether the graph is wider than a cell from left to right, and narrower from top to bottom."""
     ends = {node.id for node in shape.nodes}

@@ -3,6 +3,7 @@
 Read from public members only, so that anything with `executors` and `edge_groups` can be drawn.
 """
 
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -101,6 +102,14 @@ class GraphShape:
     hidden: tuple[str, ...] = ()
     note: str = ""
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Shapes are keys of what follows from them, and a large one has thousands of values to hash."""
+        return hash((self.name, self.nodes, self.edges, self.frames, self.hidden, self.note))
+
     @cached_property
     def element_of(self) -> dict[str | tuple[str, str], str]:
         """Element ids of the picture: `n0…` for nodes, `c0…` for frames, `e0…` for edges by (source, target).
@@ -162,6 +171,31 @@ def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphS
     if isinstance(source, GraphShape):
         return source
     workflow = find_workflow(source)
+    if expand:
+        return _read(workflow, expand)
+    # The same workflow is shown again and again, in cell after cell; one that was changed meanwhile has other facts.
+    facts = _facts(workflow)
+    try:
+        known = _closed.get(workflow)
+        if known is None or known[0] != facts:
+            known = _closed[workflow] = (facts, _read(workflow, ()))
+    except TypeError:  # what only looks like a workflow need not be hashable
+        return _read(workflow, ())
+    return known[1]
+
+
+_closed: "weakref.WeakKeyDictionary[Any, tuple[tuple[object, ...], GraphShape]]" = weakref.WeakKeyDictionary()
+
+
+def _facts(workflow: Any) -> tuple[object, ...]:
+    """What a shape without opened sub-workflows is read from."""
+    edges = tuple(edge for group in workflow.edge_groups for edge in getattr(group, "edges", ()))
+    outputs = tuple(getattr(executor, "id", executor) for executor in workflow.get_output_executors())
+    groups, executors = tuple(workflow.edge_groups), tuple(workflow.executors.items())
+    return getattr(workflow, "name", None), executors, groups, edges, outputs, tuple(_start_ids(workflow))
+
+
+def _read(workflow: Any, expand: Collection[str] | bool) -> GraphShape:
     reader = _Reader(expand)
     reader.read(workflow, prefix="", frame=None)
     return GraphShape(
