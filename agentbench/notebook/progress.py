@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import importlib.util
 import os
 import sys
+import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agentbench import _bridge
 from agentbench.notebook import settings
-from agentbench.notebook.escaping import esc
-from agentbench.notebook.pacing import TRAIT_LOCK
-from agentbench.notebook.step_log import counted, tokens_of
-from agentbench.notebook.stepper_screen import in_kernel, show_in_cell
+from agentbench.notebook.progress_displays import Bar, Display, Lines, Widget
+from agentbench.notebook.progress_state import ProgressState
+from agentbench.notebook.stepper_screen import in_kernel
 from agentbench.notebook.waiting import wait
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflow.run import WorkflowRun
 
-__all__ = ["Display", "Progress", "ProgressState", "progress"]
+if TYPE_CHECKING:
+    from agentbench.notebook.stepper import Stepper
+
+__all__ = ["Progress", "progress"]
+
+_See = Callable[[WorkflowEvent[Any]], None]
 
 _TICK_S = 0.1
 _SHOW_AFTER_S = 0.5
-_LINE_EVERY_S = 5.0
-_NAMES = 4
 
 
-def progress(run: WorkflowRun, *, total: int | None = None) -> Progress:
+def progress(run: WorkflowRun | Stepper, *, total: int | None = None) -> Progress:
     """Drive a run under a progress bar.
 
     In a notebook it is a widget with a Stop button, in a terminal tqdm's bar if tqdm is installed, else a line every
@@ -39,12 +40,13 @@ def progress(run: WorkflowRun, *, total: int | None = None) -> Progress:
     compared.
 
     Args:
-        run: A run that nobody drives yet: `workflow.start(...)`.
+        run: A run that nobody drives yet, `workflow.start(...)`; or a stepper, which then runs as with its Run button.
         total: How many supersteps are expected, if that is known; otherwise they are counted.
 
     Returns:
         `await progress(run)` in a cell, `progress(run).wait()` in a script. Both give the final `WorkflowRunState` and
-        raise what the run raises.
+        raise what the run raises. The stop button of the notebook, or Ctrl-C, ends the run too; its last checkpoint
+        continues it.
 
     Example:
         ```python
@@ -56,106 +58,17 @@ def progress(run: WorkflowRun, *, total: int | None = None) -> Progress:
     return Progress(run, total=total)
 
 
-@dataclass
-class ProgressState:
-    """How far a run is, from its events.
-
-    Attributes:
-        total: Supersteps expected, `None` if unknown.
-        supersteps: Supersteps that have ended, that of the start executors included.
-        calls: Handlers that were called.
-        tokens: Tokens that agents used.
-        elapsed_s: Seconds since it began.
-        state: Of the run, as last told.
-    """
-
-    total: int | None = None
-    supersteps: int = 0
-    calls: int = 0
-    tokens: int = 0
-    elapsed_s: float = 0.0
-    state: str = "STARTED"
-    _at_work: Counter[str] = field(default_factory=Counter)
-    _called_here: int = 0
-    _ended_here: int = 0
-
-    def see(self, event: WorkflowEvent[Any]) -> None:
-        """Take in one event."""
-        who = event.source_id or ""
-        if event.type == "superstep_started":
-            self.supersteps += self._called_here > 0 and self.supersteps == 0
-            self._called_here = self._ended_here = 0
-        elif event.type == "superstep_completed":
-            self.supersteps += 1
-        elif event.type == "executor_invoked":
-            self._at_work[who] += 1
-            self._called_here += 1
-            self.calls += 1
-        elif event.type in ("executor_completed", "executor_failed"):
-            self._at_work[who] -= 1
-            self._ended_here += 1
-        elif event.type == "status" and event.state is not None:
-            self.state = str(event.state)
-        self.tokens += tokens_of(event)
-
-    @property
-    def at_work(self) -> tuple[str, ...]:
-        """Executors whose handlers run now."""
-        return tuple(name for name, count in self._at_work.items() if count > 0)
-
-    @property
-    def share_here(self) -> tuple[int, int]:
-        """Handlers that ended, and handlers that were called, in the present superstep."""
-        return self._ended_here, self._called_here
-
-    def words(self, *, times: bool) -> str:
-        """How far it is, in one line."""
-        count = counted(self.supersteps, "superstep")
-        if self.total is not None:
-            count = f"{self.supersteps:,} of {counted(self.total, 'superstep')}"
-        parts = [count, counted(self.calls, "call")]
-        if self.tokens:
-            parts.append(counted(self.tokens, "token"))
-        if times:
-            parts.append(f"{self.elapsed_s:,.1f} s")
-        names = [esc(name, into="line", limit=32) for name in self.at_work]
-        if names:
-            more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-            parts.append(f"at work: {', '.join(names[:_NAMES])}{more}")
-        return ", ".join(parts)
-
-    def last_words(self, name: str, *, times: bool) -> str:
-        """The one line that stays."""
-        done = {
-            "IDLE": "done",
-            "IDLE_WITH_PENDING_REQUESTS": "waits for an answer",
-            "FAILED": "failed",
-            "CANCELLED": "stopped",
-        }
-        self._at_work.clear()
-        return f"{esc(name, into='line', limit=60)}: {done.get(self.state, 'paused')}, {self.words(times=times)}"
-
-
-class Display(Protocol):
-    """Where a bar is drawn."""
-
-    def draw(self, state: ProgressState) -> None:
-        """Show how far it is."""
-
-    def close(self) -> None:
-        """Take the bar away."""
-
-
 class Progress:
     """A run under a bar; made by `progress`.
 
     Attributes:
         state: How far it is.
+        run: What is driven.
     """
 
     def __init__(
         self,
-        run: WorkflowRun,
+        run: WorkflowRun | Stepper,
         *,
         total: int | None = None,
         open_display: Callable[[Progress], Display | None] | None = None,
@@ -163,49 +76,60 @@ class Progress:
     ) -> None:
         self.state = ProgressState(total)
         self.run = run
+        self._driver: _Driver = _RunDriver(run) if isinstance(run, WorkflowRun) else _StepperDriver(run)
         self._open = open_display or _display_for
         self._now = now
-        self._display: Display | None = None
-        self._opened = False
         self._began = 0.0
+        # A tick may come while the run ends: what is closed stays closed.
+        self._lock = threading.Lock()
+        self._display: Display | None = None
+        self._opened = self._over = False
+
+    @property
+    def name(self) -> str:
+        """Of the workflow."""
+        return self._driver.name
 
     def __repr__(self) -> str:
-        return f"Progress({self.run.workflow.name}, {self.state.supersteps} supersteps, {self.state.state})"
+        return f"Progress({self.name}, {self.state.count}, {self.state.state})"
 
     def __await__(self) -> Generator[Any, None, WorkflowRunState]:
         return self._awaited().__await__()
 
     async def _awaited(self) -> WorkflowRunState:
-        try:
-            return await wait(_bridge.submit(self._drive()))
-        finally:
-            self._leave_line()
+        loop = _home_loop()
+        with self._shown(loop):
+            await self._driver.arun(self.state.see, loop)
+        return self._driver.status
 
     def wait(self) -> WorkflowRunState:
         """Drive the run and wait for its end; for scripts and cells that do not await."""
         _bridge.require_blocking("progress")
-        try:
-            return _bridge.wait_sync(_bridge.submit(self._drive()))
-        finally:
-            self._leave_line()
+        guard = _bridge.cancelled_with_caller
+        with guard(), self._shown(None), guard():
+            self._driver.run_sync(self.state.see)
+        return self._driver.status
 
     def stop(self) -> None:
-        """End the run; its last checkpoint continues it."""
-        self.run.stop()
+        """End the run; its last checkpoint continues it. From any thread; returns at once."""
+        self._driver.stop()
 
-    async def _drive(self) -> WorkflowRunState:
+    @contextmanager
+    def _shown(self, loop: asyncio.AbstractEventLoop | None) -> Iterator[None]:
+        """Draw while the run is driven, and leave one line when it is over."""
         self._began = self._now()
-        ticking = asyncio.ensure_future(self._tick())
+        ticking = _bridge.submit(self._tick(), loop=loop)
         try:
-            async for event in self.run.watch_stream():
-                self.state.see(event)
+            yield
         finally:
             ticking.cancel()
-            self.state.state = str(self.run.status)
+            with self._lock:
+                self._over = True
+            self.state.state = str(self._driver.status)
             self.state.elapsed_s = self._now() - self._began
-            if self._display is not None:
-                self._display.close()
-        return self.run.status
+            text = self.state.last_words(self.name, times=not _compared())
+            if self._display is None or not self._display.close(text):
+                print(text, flush=True)  # noqa: T201 - the line that stays is what it is for
 
     async def _tick(self) -> None:
         while True:
@@ -214,18 +138,101 @@ class Progress:
 
     def tick(self) -> None:
         """Draw how far it is, if it has lasted long enough to be worth a bar."""
-        self.state.elapsed_s = self._now() - self._began
-        if self.state.elapsed_s < _SHOW_AFTER_S:
-            return
-        if not self._opened:
-            self._opened = True
-            self._display = self._open(self)
-        if self._display is not None:
-            self._display.draw(self.state)
+        with self._lock:
+            self.state.elapsed_s = self._now() - self._began
+            if self._over or self.state.elapsed_s < _SHOW_AFTER_S:
+                return
+            if not self._opened:
+                self._opened = True
+                self._display = self._open(self)
+            if self._display is not None:
+                self._display.draw(self.state)
 
-    def _leave_line(self) -> None:
-        text = self.state.last_words(str(self.run.workflow.name), times=not _compared())
-        print(text, flush=True)  # noqa: T201 - the line that stays is what it is for
+
+# --- what is driven ---------------------------------------------------------------------------------------------------
+
+
+class _Driver(Protocol):
+    """Drives a run to its end and tells of its events."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def status(self) -> WorkflowRunState: ...
+    async def arun(self, see: _See, loop: asyncio.AbstractEventLoop | None) -> None: ...
+    def run_sync(self, see: _See) -> None: ...
+    def stop(self) -> None: ...
+
+
+class _RunDriver:
+    def __init__(self, run: WorkflowRun) -> None:
+        self._run = run
+
+    @property
+    def name(self) -> str:
+        return str(self._run.workflow.name)
+
+    @property
+    def status(self) -> WorkflowRunState:
+        return self._run.status
+
+    async def arun(self, see: _See, loop: asyncio.AbstractEventLoop | None) -> None:
+        await wait(_bridge.submit(self._watch(see), loop=loop))
+
+    def run_sync(self, see: _See) -> None:
+        _bridge.wait_sync(_bridge.submit(self._watch(see)))
+
+    async def _watch(self, see: _See) -> None:
+        async for event in self._run.watch_stream():
+            see(event)
+
+    def stop(self) -> None:
+        self._run.stop()
+
+
+class _StepperDriver:
+    def __init__(self, panel: Stepper) -> None:
+        self._panel = panel
+
+    @property
+    def name(self) -> str:
+        return self._panel.name
+
+    @property
+    def status(self) -> WorkflowRunState:
+        return self._panel.handle.status
+
+    async def arun(self, see: _See, loop: asyncio.AbstractEventLoop | None) -> None:
+        with self._watched(see):
+            await self._panel.arun()
+
+    def run_sync(self, see: _See) -> None:
+        with self._watched(see):
+            self._panel.run()
+
+    @contextmanager
+    def _watched(self, see: _See) -> Iterator[None]:
+        unsubscribe = self._panel.on("event", see)
+        try:
+            yield
+        finally:
+            unsubscribe()
+        if self.status is WorkflowRunState.FAILED and self._panel.error is not None:
+            raise self._panel.error
+
+    def stop(self) -> None:
+        # A stepper's stop() waits for the superstep in flight to end.
+        threading.Thread(target=self._panel.stop, name="agentbench-stop", daemon=True).start()
+
+
+def _home_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop on which runs are driven, `None` for the engine's."""
+    if settings.current().loop == "kernel" or not _bridge.threads_available():
+        return asyncio.get_running_loop()
+    return None
+
+
+# --- where it is drawn ------------------------------------------------------------------------------------------------
 
 
 def _compared() -> bool:
@@ -237,75 +244,7 @@ def _display_for(shown: Progress) -> Display | None:
     if _compared():
         return None
     if in_kernel() and importlib.util.find_spec("ipywidgets") is not None:
-        return _Widget(shown)
+        return Widget(shown.name, shown.stop)
     if not sys.stderr.isatty():
-        return _Lines()
-    return _Bar(shown.state.total) if importlib.util.find_spec("tqdm") is not None else _Lines()
-
-
-# --- where it is drawn ------------------------------------------------------------------------------------------------
-
-
-class _Widget:
-    """Two bars and a Stop button."""
-
-    def __init__(self, shown: Progress) -> None:
-        import ipywidgets
-
-        wide = ipywidgets.Layout(width="260px")
-        self._supersteps = ipywidgets.IntProgress(max=shown.state.total or 1, layout=wide)
-        self._here = ipywidgets.IntProgress(max=1, layout=wide)
-        self._words = ipywidgets.HTML()
-        self._names = ipywidgets.HTML()
-        stop = ipywidgets.Button(description="Stop", layout=ipywidgets.Layout(width="auto"))
-        stop.on_click(lambda _: shown.stop())
-        self._box = ipywidgets.VBox(
-            [ipywidgets.HBox([self._supersteps, self._words, stop]), ipywidgets.HBox([self._here, self._names])]
-        )
-        show_in_cell(self._box)
-
-    def draw(self, state: ProgressState) -> None:
-        ended, called = state.share_here
-        with TRAIT_LOCK:
-            if state.total is not None:
-                self._supersteps.value = min(state.supersteps, state.total)
-            else:
-                self._supersteps.max = self._supersteps.value = max(state.supersteps, 1)
-            self._here.max, self._here.value = max(called, 1), ended
-            self._words.value = f'<span role="status">{esc(state.words(times=True))}</span>'
-            self._names.value = f"{ended} of {called} in this superstep"
-
-    def close(self) -> None:
-        with TRAIT_LOCK:
-            self._words.value = ""
-            self._box.close()
-
-
-class _Bar:
-    """The bar of tqdm."""
-
-    def __init__(self, total: int | None) -> None:
-        self._bar = importlib.import_module("tqdm.auto").tqdm(total=total, unit="superstep", leave=False)
-
-    def draw(self, state: ProgressState) -> None:
-        self._bar.set_postfix_str(", ".join(state.at_work[:_NAMES]), refresh=False)
-        self._bar.update(state.supersteps - self._bar.n)
-        self._bar.refresh()
-
-    def close(self) -> None:
-        self._bar.close()
-
-
-class _Lines:
-    """A line every five seconds."""
-
-    def __init__(self) -> None:
-        self._next_at = _LINE_EVERY_S
-
-    def draw(self, state: ProgressState) -> None:
-        if state.elapsed_s >= self._next_at:
-            self._next_at = state.elapsed_s + _LINE_EVERY_S
-            print(state.words(times=True), file=sys.stderr, flush=True)  # noqa: T201 - a person watches
-
-    def close(self) -> None:
-        return
+        return Lines()
+    return Bar(shown.name, shown.state.total) if importlib.util.find_spec("tqdm") is not None else Lines()

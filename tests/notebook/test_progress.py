@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook import settings
-from agentbench.notebook.progress import Progress, ProgressState, _Bar, _Lines, _Widget, progress
+from agentbench._bridge import run_sync
+from agentbench.exceptions import NestedLoopError
+from agentbench.notebook import progress_displays, settings
+from agentbench.notebook.progress import Progress, progress
+from agentbench.notebook.progress_displays import Bar, Lines, Widget, progress_html
+from agentbench.notebook.progress_state import ProgressState
+from agentbench.notebook.stepper import stepper
 from agentbench.workflow.builder import WorkflowBuilder
 from agentbench.workflow.context import WorkflowContext
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
@@ -50,8 +55,9 @@ class Recorder:
     def draw(self, state: ProgressState) -> None:
         self.drawn.append(state.words(times=True))
 
-    def close(self) -> None:
+    def close(self, last_words: str) -> bool:
         self.closed += 1
+        return False
 
 
 @pytest.fixture(autouse=True)
@@ -107,11 +113,10 @@ def test_a_short_run_gets_no_bar_and_a_long_one_does() -> None:
 
 def test_the_bar_is_gone_when_the_run_is_over() -> None:
     recorder = Recorder()
-    shown = Progress(counting().start(1), open_display=lambda _: recorder, now=lambda: 0.0)
-    shown._began = -1.0
-    shown.tick()
-    shown.wait()
-    assert recorder.closed == 1
+    shown = Progress(counting().start(1), open_display=lambda _: recorder, now=iter_of(0.0, 1.0))
+    with shown._shown(None):
+        shown.tick()
+    assert (len(recorder.drawn), recorder.closed) == (1, 1)
 
 
 def test_a_stop_ends_the_run() -> None:
@@ -144,29 +149,181 @@ def test_tokens_are_counted() -> None:
 
 
 def test_lines_come_every_five_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = _Lines()
+    lines = Lines()
     for seconds in (1.0, 5.0, 7.0, 10.5):
         lines.draw(ProgressState(elapsed_s=seconds))
-    lines.close()
+    assert lines.close("done") is False
     assert capsys.readouterr().err.splitlines() == ["0 supersteps, 0 calls, 5.0 s", "0 supersteps, 0 calls, 10.5 s"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0.0 s"), (59.94, "59.9 s"), (60, "1 min 0 s"), (125, "2 min 5 s"), (3720, "1 h 2 min")]
+)
+def test_long_times_are_told_in_minutes_and_hours(seconds: float, text: str) -> None:
+    assert ProgressState(elapsed_s=seconds).spent(times=True) == [text]
 
 
 def test_a_terminal_gets_the_bar_of_tqdm(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tqdm")
-    bar = _Bar(3)
-    bar.draw(ProgressState(3, supersteps=2))
-    assert "2/3" in capsys.readouterr().err
-    bar.close()
+    bar = Bar("counting", 3)
+    bar.draw(ProgressState(3, supersteps=2, tokens=7))
+    told = capsys.readouterr().err
+    assert "counting" in told
+    assert "2/3" in told
+    assert "7 tokens" in told
+    assert bar.close("done") is False
 
 
-def test_a_notebook_gets_a_widget_with_a_stop_button(monkeypatch: pytest.MonkeyPatch) -> None:
+class Handle:
+    """What `display(..., display_id=True)` returns."""
+
+    def __init__(self) -> None:
+        self.updates: list[Any] = []
+
+    def update(self, bundle: Any, *, raw: bool) -> None:
+        assert raw
+        self.updates.append(bundle)
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], Handle]:
+    """What was displayed, and the handle that changes it."""
     displayed: list[Any] = []
-    monkeypatch.setitem(_Widget.__init__.__globals__, "show_in_cell", displayed.append)
+    handle = Handle()
+
+    def show(what: Any, **options: Any) -> Handle:
+        assert options == {"display_id": True}
+        displayed.append(what)
+        return handle
+
+    monkeypatch.setattr(progress_displays, "show_in_cell", show)
+    return displayed, handle
+
+
+def test_a_notebook_gets_two_bars_and_a_stop_button(page: tuple[list[Any], Handle]) -> None:
+    displayed, handle = page
     run = counting().start(3)
-    widget = _Widget(progress(run, total=4))
-    widget.draw(ProgressState(4, supersteps=2))
-    assert (widget._supersteps.value, widget._supersteps.max) == (2, 4)
-    displayed[0].children[0].children[2].click()
+    widget = Widget("counting", progress(run, total=4).stop)
+    state = ProgressState(4, supersteps=2, tokens=5, elapsed_s=1.0)
+    state.see(WorkflowEvent.executor_invoked("one"))
+    widget.draw(state)
+    bars, stop, told, _ = displayed[0].children
+    assert "2 of 4 supersteps" in bars.value
+    assert 'aria-valuenow="2"' in bars.value
+    assert "0 of 1 done" in bars.value
+    assert "5 tokens · 1.0 s" in bars.value
+    assert 'role="status"' in told.value
+    stop.click()
+    assert (stop.description, stop.disabled) == ("Stopping …", True)
     assert run.workflow.runner.context.stop_requested
-    widget.close()
-    assert widget._words.value == ""
+    assert widget.close("counting: stopped")
+    assert handle.updates == [{"text/plain": "counting: stopped"}]
+    assert bars.value == told.value == ""
+
+
+def test_screen_readers_are_told_every_five_seconds_only(page: tuple[list[Any], Handle]) -> None:
+    widget = Widget("counting", lambda: None)
+    told = page[0][0].children[2]
+    heard: list[str] = []
+    told.observe(lambda change: heard.append(change["new"]), "value")
+    for tenth in range(110):
+        widget.draw(ProgressState(supersteps=tenth, elapsed_s=tenth / 10))
+    assert len(heard) == 3
+    widget.close("")
+
+
+def test_the_line_stands_in_the_place_of_the_bar(
+    page: tuple[list[Any], Handle], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = Progress(
+        counting().start(1), open_display=lambda each: Widget(each.name, each.stop), now=iter_of(0.0, 1.0, 2.0)
+    )
+    shown._began = 0.0
+    with shown._shown(None):
+        shown.tick()
+    assert capsys.readouterr().out == ""
+    assert [text.split(":")[0] for update in page[1].updates for text in update.values()] == ["counting"]
+
+
+def iter_of(*times: float) -> Any:
+    """A clock that shows these times, and the last one for ever."""
+    left = list(times)
+    return lambda: left.pop(0) if len(left) > 1 else left[0]
+
+
+def test_names_in_the_page_are_escaped() -> None:
+    state = ProgressState()
+    state.see(WorkflowEvent.executor_invoked("<img src=x onerror=alert(1)>"))
+    html = progress_html(state, '"><script>')
+    assert "<img" not in html
+    assert "<script>" not in html
+
+
+def test_without_a_total_the_bar_moves_and_claims_no_share() -> None:
+    html = progress_html(ProgressState(supersteps=3, elapsed_s=1.2), "x")
+    supersteps = html.split('role="progressbar"')[1]
+    assert "aria-valuenow" not in supersteps
+    assert "left:36.0%" in html
+
+
+def test_nothing_is_drawn_any_more_when_the_run_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    recorder = Recorder()
+    shown = Progress(counting().start(1), open_display=lambda _: recorder, now=iter_of(0.0, 9.0))
+    shown.wait()
+    shown.tick()
+    assert recorder.drawn == []
+    assert capsys.readouterr().out.startswith("counting: done")
+
+
+# ---- steppers --------------------------------------------------------------------------------------------------------
+
+
+def test_a_stepper_runs_under_a_bar_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    panel = stepper(counting(), 4)
+    shown = progress(panel)
+    assert shown.wait() is WorkflowRunState.IDLE
+    assert panel.status == "done"
+    assert capsys.readouterr().out == "counting: done, 5 supersteps, 5 calls\n"
+    assert repr(shown) == "Progress(counting, 5 supersteps, IDLE)"
+
+
+async def test_a_cell_awaits_a_stepper(capsys: pytest.CaptureFixture[str]) -> None:
+    panel = stepper(counting(), 4)
+    panel.step(2)
+    assert await progress(panel) is WorkflowRunState.IDLE
+    assert capsys.readouterr().out == "counting: done, 3 supersteps, 3 calls\n"
+
+
+async def test_a_stepper_on_the_kernels_loop_is_awaited_too(capsys: pytest.CaptureFixture[str]) -> None:
+    settings.configure(loop="kernel")
+    assert await progress(stepper(counting(), 1)) is WorkflowRunState.IDLE
+    assert await progress(counting().start(1)) is WorkflowRunState.IDLE
+    assert capsys.readouterr().out.count("counting: done, 2 supersteps, 2 calls") == 2
+
+
+def test_the_error_of_a_stepper_is_raised(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="below zero"):
+        progress(stepper(counting(), -1)).wait()
+    assert capsys.readouterr().out.startswith("counting: failed")
+
+
+def test_a_stop_ends_a_stepper_without_waiting() -> None:
+    panel = stepper(counting(), 10**9, max_supersteps=10**9, options=RunOptions(max_iterations=10**9))
+    shown = progress(panel)
+
+    async def stopped_soon() -> WorkflowRunState:
+        running = asyncio.ensure_future(shown._awaited())
+        await asyncio.sleep(0)
+        shown.stop()
+        return await running
+
+    assert asyncio.run(stopped_soon()) is WorkflowRunState.CANCELLED
+    assert panel.status == "cancelled"
+
+
+def test_on_the_engine_thread_it_names_the_await_form() -> None:
+    async def nested() -> object:
+        return progress(counting().start(1)).wait()
+
+    with pytest.raises(NestedLoopError, match="await progress"):
+        run_sync(nested())

@@ -1,0 +1,169 @@
+"""Where progress is drawn: a widget in a notebook, the bar of tqdm in a terminal, or a line every five seconds."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from agentbench.notebook.markup import Markup, element
+from agentbench.notebook.pacing import TRAIT_LOCK
+from agentbench.notebook.progress_state import ProgressState
+from agentbench.notebook.stepper_screen import show_in_cell
+from agentbench.notebook.style import read_static
+
+__all__ = ["Bar", "Display", "Lines", "Widget", "progress_html"]
+
+_LINE_EVERY_S = 5.0
+_NAMES = 4
+_TURN_S = 2.4  # how long the bar of an unknown total takes from end to end
+
+
+class Display(Protocol):
+    """Where progress is drawn."""
+
+    def draw(self, state: ProgressState) -> None:
+        """Show how far it is."""
+
+    def close(self, last_words: str) -> bool:
+        """Take it away; `True` if the last words stand in its place."""
+
+
+def progress_html(state: ProgressState, name: str) -> Markup:
+    """Two bars: supersteps, and the executors of the present one. Without a total the first one only moves."""
+    ended, called = state.share_here
+    here = f"{ended:,} of {called:,} done"
+    spent = " · ".join(state.spent(times=True))
+    return element(
+        "div",
+        *_row("Run", "supersteps", state.supersteps, state.total, state.count, spent, elapsed_s=state.elapsed_s),
+        *_row(
+            "Now", "executors", ended, called, f"{ended:,} of {called:,} done", state.names_at_work, class_=" abp-here"
+        ),
+        class_="abp",
+        role="group",
+        aria_label=f"Progress of {name}",
+    )
+
+
+def _row(  # noqa: PLR0913 - the parts of a row
+    label: str,
+    what: str,
+    value: int,
+    total: int | None,
+    text: str,
+    more: str,
+    *,
+    elapsed_s: float = 0.0,
+    class_: str = "",
+) -> list[Markup]:
+    if total is None:
+        turn = elapsed_s % (2 * _TURN_S) / _TURN_S
+        at = 72 * (turn if turn <= 1 else 2 - turn)
+        fill = element("div", class_="abp-fill abp-open", style=f"left:{at:.1f}%")
+    else:
+        share = 100 * min(value, total) / total if total else 0
+        fill = element("div", class_="abp-fill", style=f"width:{share:.1f}%")
+    bar = element(
+        "div",
+        fill,
+        class_=f"abp-rail{class_}",
+        role="progressbar",
+        aria_label=what,
+        aria_valuemin=None if total is None else 0,
+        aria_valuemax=total,
+        aria_valuenow=None if total is None else min(value, total),
+        aria_valuetext=text,
+    )
+    words = element("div", element("b", text), element("span", f" · {more}") if more else None, class_="abp-text")
+    return [element("div", label, class_="abp-label"), bar, words]
+
+
+class Widget:
+    """Two bars and a Stop button.
+
+    Args:
+        name: Of the run.
+        stop: Called when the button is pressed; must return at once.
+    """
+
+    def __init__(self, name: str, stop: Callable[[], object]) -> None:
+        import ipywidgets
+
+        self._name = name
+        self._bars = ipywidgets.HTML()
+        self._bars.add_class("abp-main")
+        # Screen readers are told now and then, not ten times a second.
+        self._told = ipywidgets.HTML()
+        self._next_told = 0.0
+        self._button = ipywidgets.Button(description="Stop", tooltip=f"Stop {name}; its last checkpoint continues it")
+        self._button.add_class("abp-stop")
+        self._button.on_click(lambda _: self._pressed(stop))
+        self._style = ipywidgets.HTML(f"<style>{read_static('progress.css')}</style>")
+        for hidden in (self._told, self._style):
+            hidden.add_class("abp-side")
+        self._box = ipywidgets.HBox([self._bars, self._button, self._told, self._style])
+        self._box.add_class("abp-box")
+        self._shown: Any = show_in_cell(self._box, display_id=True)
+
+    def _pressed(self, stop: Callable[[], object]) -> None:
+        with TRAIT_LOCK:
+            self._button.disabled, self._button.description = True, "Stopping …"
+        stop()
+
+    def draw(self, state: ProgressState) -> None:
+        """Show how far it is."""
+        with TRAIT_LOCK:
+            self._bars.value = progress_html(state, self._name)
+            if state.elapsed_s >= self._next_told:
+                self._next_told = state.elapsed_s + _LINE_EVERY_S
+                self._told.value = element("span", state.words(times=True), role="status", class_="abp-quiet")
+
+    def close(self, last_words: str) -> bool:
+        """Put one line of text in the place of the bars, so that nothing of them is stored."""
+        with TRAIT_LOCK:
+            self._bars.value = self._told.value = ""
+            for each in (self._bars, self._button, self._told, self._style, self._box):
+                each.close()
+        if self._shown is None:
+            return False
+        self._shown.update({"text/plain": last_words}, raw=True)
+        return True
+
+
+class Bar:
+    """The bar of tqdm."""
+
+    def __init__(self, name: str, total: int | None) -> None:
+        self._bar = importlib.import_module("tqdm.auto").tqdm(total=total, desc=name, unit="superstep", leave=False)
+
+    def draw(self, state: ProgressState) -> None:
+        """Show how far it is."""
+        self._bar.set_postfix_str(
+            ", ".join(filter(None, [*state.spent(times=False), state.names_at_work])), refresh=False
+        )
+        self._bar.update(state.supersteps - self._bar.n)
+        self._bar.refresh()
+
+    def close(self, last_words: str) -> bool:
+        """Take the bar away."""
+        self._bar.close()
+        return False
+
+
+class Lines:
+    """A line every five seconds."""
+
+    def __init__(self) -> None:
+        self._next_at = _LINE_EVERY_S
+
+    def draw(self, state: ProgressState) -> None:
+        """Say how far it is, if it is time."""
+        if state.elapsed_s >= self._next_at:
+            self._next_at = state.elapsed_s + _LINE_EVERY_S
+            print(state.words(times=True), file=sys.stderr, flush=True)  # noqa: T201 - a person watches
+
+    def close(self, last_words: str) -> bool:
+        """Nothing to take away."""
+        return False

@@ -1,0 +1,113 @@
+"""Pure: how far a run is, from its events, in numbers and in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.step_log import counted, tokens_of
+from agentbench.workflow.events import WorkflowEvent
+
+__all__ = ["ProgressState"]
+
+_NAMES = 4
+_ENDS = {
+    "IDLE": "done",
+    "IDLE_WITH_PENDING_REQUESTS": "waits for an answer",
+    "FAILED": "failed",
+    "CANCELLED": "stopped",
+}
+
+
+@dataclass
+class ProgressState:
+    """How far a run is.
+
+    Attributes:
+        total: Supersteps expected, `None` if unknown.
+        supersteps: Supersteps that have ended, that of the start executors included.
+        calls: Handlers that were called.
+        tokens: Tokens that agents used.
+        elapsed_s: Seconds since it began.
+        state: Of the run, as last told.
+    """
+
+    total: int | None = None
+    supersteps: int = 0
+    calls: int = 0
+    tokens: int = 0
+    elapsed_s: float = 0.0
+    state: str = "STARTED"
+    _at_work: Counter[str] = field(default_factory=Counter)
+    _called_here: int = 0
+    _ended_here: int = 0
+
+    def see(self, event: WorkflowEvent[Any]) -> None:
+        """Take in one event."""
+        who = event.source_id or ""
+        if event.type == "superstep_started":
+            self.supersteps += self._called_here > 0 and self.supersteps == 0
+            self._called_here = self._ended_here = 0
+        elif event.type == "superstep_completed":
+            self.supersteps += 1
+        elif event.type == "executor_invoked":
+            self._at_work[who] += 1
+            self._called_here += 1
+            self.calls += 1
+        elif event.type in ("executor_completed", "executor_failed"):
+            self._at_work[who] -= 1
+            self._ended_here += 1
+        elif event.type == "status" and event.state is not None:
+            self.state = str(event.state)
+        self.tokens += tokens_of(event)
+
+    @property
+    def at_work(self) -> tuple[str, ...]:
+        """Executors whose handlers run now."""
+        return tuple(name for name, count in list(self._at_work.items()) if count > 0)
+
+    @property
+    def share_here(self) -> tuple[int, int]:
+        """Handlers that ended, and handlers that were called, in the present superstep."""
+        return self._ended_here, self._called_here
+
+    @property
+    def names_at_work(self) -> str:
+        """The executors at work, in words; the first four of many."""
+        names = [esc(name, into="line", limit=32) for name in self.at_work]
+        more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+        return f"{', '.join(names[:_NAMES])}{more}"
+
+    @property
+    def count(self) -> str:
+        """The supersteps, in words."""
+        if self.total is None:
+            return counted(self.supersteps, "superstep")
+        return f"{self.supersteps:,} of {counted(self.total, 'superstep')}"
+
+    def spent(self, *, times: bool) -> list[str]:
+        """What it took so far: tokens, if any, and time."""
+        tokens = [counted(self.tokens, "token")] if self.tokens else []
+        return [*tokens, _duration(self.elapsed_s)] if times else tokens
+
+    def words(self, *, times: bool) -> str:
+        """How far it is, in one line."""
+        parts = [self.count, counted(self.calls, "call"), *self.spent(times=times)]
+        if self.at_work:
+            parts.append(f"at work: {self.names_at_work}")
+        return ", ".join(parts)
+
+    def last_words(self, name: str, *, times: bool) -> str:
+        """The one line that stays."""
+        self._at_work.clear()
+        return f"{esc(name, into='line', limit=60)}: {_ENDS.get(self.state, 'paused')}, {self.words(times=times)}"
+
+
+def _duration(seconds: float) -> str:
+    """`3.5 s`, `2 min 5 s`, `1 h 2 min`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"
