@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
+from agentbench.notebook.shape import TIMES, GraphShape, ShapeEdge, ShapeNode
 
 __all__ = ["MAX_SHOWN", "fit", "fold_siblings", "neighbourhood"]
 
@@ -12,8 +12,6 @@ MAX_SHOWN = 1000
 
 MAX_BYTES = 400_000
 RADIUS = 2
-
-_TIMES = "\N{MULTIPLICATION SIGN}"
 
 _Neighbours = tuple[object, ...]
 
@@ -122,8 +120,8 @@ def _group(nodes: list[ShapeNode]) -> ShapeNode:
         stem = stem[:-1]
     stem = stem.rstrip("0123456789_-. :/#")
     return ShapeNode(
-        id=f"{first.id} {_TIMES} {len(nodes)}",
-        name=f"{stem or first.name} {_TIMES} {len(nodes)}",
+        id=f"{first.id} {TIMES} {len(nodes)}",
+        name=f"{stem or first.name} {TIMES} {len(nodes)}",
         kinds=(*first.kinds, "group"),
         type_name=first.type_name if len({node.type_name for node in nodes}) == 1 else "",
         members=tuple(node.id for node in nodes),

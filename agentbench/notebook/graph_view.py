@@ -180,6 +180,8 @@ class GraphView:
             remark = str(problem.problem) if isinstance(problem, Rendered) and problem.problem else ""
         except (AgentFrameworkException, ValueError) as error:
             remark = f"No picture: {error}"
+        except Exception as error:  # noqa: BLE001 - a cell must show the text, whatever is wrong with the picture
+            remark = f"No picture: {type(error).__name__}: {error}"
         if _wanted("text/plain", include, exclude):
             bundle["text/plain"] = f"{self.text}\n{esc(remark, into='line')}" if remark else self.text
         return bundle

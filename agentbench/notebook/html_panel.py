@@ -81,7 +81,7 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
         self._quiet = True
         try:
             self._list.value = self.selected
-            self._stop.disabled = node is None or bool(node.members)
+            self._stop.disabled = node is None or "group" in node.kinds
             self._stop.value = node is not None and node.id in self.model.breakpoints
             self._open.disabled = node is None or not {"group", "subworkflow"}.intersection(node.kinds)
         finally:

@@ -61,7 +61,7 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
         self._watch.arrived()
         if self.comm is not None:
             with self.hold_sync():
-                self.svg = self.selected = self.note = ""
+                self.svg = self.selected = self.note = self.label = ""
                 self.patch, self.badges, self.breakpoints = {}, {}, []
         super().close()
 

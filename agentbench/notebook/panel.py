@@ -52,6 +52,10 @@ class Panel(Protocol):
         """The graph and its states as text."""
 
     @property
+    def table(self) -> str:
+        """All nodes, those that are folded or hidden too, one a line with their states."""
+
+    @property
     def selected_id(self) -> str | None:
         """Executor id of the selected node, `None` when nothing or an edge is selected."""
 

@@ -58,6 +58,11 @@ class PanelCommands:
         return self.snapshot().text
 
     @property
+    def table(self) -> str:
+        """All nodes, those that are folded or hidden too, one a line with their states."""
+        return self.snapshot().table
+
+    @property
     def selected_id(self) -> str | None:
         """Executor id of the selected node, `None` when nothing or an edge is selected."""
         return self.model.selected
@@ -173,7 +178,7 @@ class PanelCommands:
             self._tell("breakpoints", self.model.breakpoints)
 
     def _can_break(self, node_id: str) -> bool:
-        return not any(node.members for node in self.shape.nodes if node.id == node_id)
+        return not any("group" in node.kinds for node in self.shape.nodes if node.id == node_id)
 
     def _show_selected(self) -> None:
         element = self.model.element(self.model.selected)

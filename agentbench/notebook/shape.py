@@ -43,6 +43,9 @@ KIND_WORDS: dict[str, str] = {
     "group": "group",
 }
 
+TIMES = "\N{MULTIPLICATION SIGN}"
+"""Stands between the name of a folded group and the number of its members."""
+
 _DEEPEST = 8
 
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 
 from agentbench.notebook.escaping import LABEL_LIMIT, esc
-from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
+from agentbench.notebook.shape import KIND_WORDS, TIMES, GraphShape, ShapeEdge, ShapeNode
+from agentbench.notebook.states import PRECEDENCE
 
 __all__ = ["MAX_LINES", "shape_mermaid", "shape_text"]
 
@@ -34,13 +35,13 @@ def shape_text(
     outgoing: dict[str, list[ShapeEdge]] = {}
     for edge in shape.edges:
         outgoing.setdefault(edge.source, []).append(edge)
-    names = {node.id: node.name for node in (*shape.nodes, *shape.frames)}
+    names = {node.id: _name(node) for node in (*shape.nodes, *shape.frames)}
     listed = [(node, depth) for node, depth in _in_frames(shape)]
     notes = [esc(each, into="line") for each in (shape.note, note) if each]
     room = max_lines - 1 - len(notes)
     if len(listed) > room:
         notes.insert(0, f"… {_count(len(listed) - room + 1, 'more node')}, not listed here")
-        listed = listed[: room - 1]
+        listed = _most_wanted(listed, states, room - 1)
     lines += [
         "  " * depth + _line(node, outgoing.get(node.id, []), names, states.get(node.id)) for node, depth in listed
     ]
@@ -85,10 +86,30 @@ def _in_frames(shape: GraphShape) -> list[tuple[ShapeNode, int]]:
     return list(listed.values())
 
 
+def _most_wanted(
+    listed: list[tuple[ShapeNode, int]], states: Mapping[str, str], room: int
+) -> list[tuple[ShapeNode, int]]:
+    """Those nodes first that want attention, then those at the beginning; in the order in which they were."""
+    ranks = [PRECEDENCE.index(states.get(node.id, "idle")) for node, _ in listed]
+    ranks = [min(rank, PRECEDENCE.index("done")) for rank in ranks]
+    chosen = sorted(sorted(range(len(listed)), key=ranks.__getitem__)[:room])
+    return [listed[index] for index in chosen]
+
+
+def _name(node: ShapeNode) -> str:
+    """The name as it is written in text: a folded group as `worker (x12)`."""
+    if not node.members:
+        return esc(node.name, into="line", limit=_NAME_LIMIT)
+    count = str(len(node.members))
+    stem = node.name.removesuffix(count).rstrip(f" {TIMES}")
+    return f"{esc(stem, into='line', limit=_NAME_LIMIT)} (x{count})"
+
+
 def _line(node: ShapeNode, outgoing: list[ShapeEdge], names: Mapping[str, str], state: str | None) -> str:
-    text = esc(node.name, into="line", limit=_NAME_LIMIT)
-    if node.words:
-        text += f" ({node.words})"
+    text = names[node.id]
+    words = ", ".join(KIND_WORDS[kind] for kind in node.kinds if kind != "group")
+    if words:
+        text += f" ({words})"
     if state not in (None, "idle"):
         text += f" [{state}]"
     if not outgoing:
@@ -100,7 +121,7 @@ def _line(node: ShapeNode, outgoing: list[ShapeEdge], names: Mapping[str, str], 
 
 
 def _target(edge: ShapeEdge, names: Mapping[str, str]) -> str:
-    name = esc(names.get(edge.target, edge.target), into="line", limit=_NAME_LIMIT)
+    name = names.get(edge.target) or esc(edge.target, into="line", limit=_NAME_LIMIT)
     remark = esc(edge.label, into="line", limit=_NAME_LIMIT)
     if edge.kind == "loop":
         remark = f"loop {remark}".rstrip()

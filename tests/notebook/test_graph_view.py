@@ -9,6 +9,7 @@ from agentbench.notebook import settings
 from agentbench.notebook.graph_view import GraphView, draw
 from agentbench.notebook.rendering import renderers
 from agentbench.notebook.rendering.renderers import Renderer
+from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
 from tests.notebook import graphs
 
 PURE = renderers._look_for("pure") is not None
@@ -20,6 +21,17 @@ def classes(view: GraphView) -> dict[str, str]:
     root = ElementTree.fromstring(view.svg)
     found = {group.get("id", ""): group.get("class", "") for group in root.iter(f"{SVG}g")}
     return {element: name for element, name in found.items() if element[:1] in "nec" and element[1:].isdigit()}
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_the_pause_sign_is_drawn_also_where_a_start_asks_a_person(renderer: str):
+    asks = ShapeNode(id="ask", name="ask", kinds=("start", "hitl"))
+    ends = ShapeNode(id="end", name="end", kinds=("output",))
+    shape = GraphShape(nodes=(asks, ends), edges=(ShapeEdge(source="ask", target="end"),))
+    view = draw(shape, renderer=renderer)
+    texts = ["".join(each.itertext()) for each in ElementTree.fromstring(view.svg).iter(f"{SVG}text")]
+    assert [text.strip() for text in texts] == ["▷ ask", "end"]
+    assert view.svg.count('class="ab_icon"') == 1
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
@@ -168,6 +180,16 @@ def test_a_failing_renderer_gives_text_with_the_reason_and_never_raises(monkeypa
     assert bundle["text/plain"].endswith(
         "No picture: The renderer 'builtin' failed: out of paint. Try another renderer."
     )
+
+
+def test_not_even_a_bug_keeps_a_cell_from_its_text(monkeypatch: pytest.MonkeyPatch):
+    def fail(dot: str, output_format: str) -> bytes:
+        raise IndexError("pop from empty list")
+
+    monkeypatch.setattr(renderers, "render_builtin", fail)
+    bundle = draw(graphs.research(), renderer="builtin")._repr_mimebundle_()
+    assert list(bundle) == ["text/plain"]
+    assert bundle["text/plain"].endswith("No picture: IndexError: pop from empty list")
 
 
 def test_a_picture_by_the_second_choice_says_so_in_the_text(monkeypatch: pytest.MonkeyPatch, tmp_path):

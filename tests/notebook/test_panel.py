@@ -150,6 +150,14 @@ def test_the_text_form_and_the_snapshot_show_the_states(panel):
     assert "ab_s_waiting" in panel.snapshot().svg
 
 
+def test_what_is_folded_is_in_the_table(panel):
+    large = type(panel)(type(panel.model)(graphs.farm(400)))
+    large.update({"worker_7": "failed"})
+    assert len(large.table.splitlines()) == 404
+    assert "worker_7 [failed] -> join" in large.table
+    large.close()
+
+
 def test_the_repr_tells_name_and_size_and_no_address(panel):
     assert repr(panel) == f"{type(panel).__name__}(research-flow, 5 nodes)"
     bundle = panel._repr_mimebundle_()
@@ -164,7 +172,7 @@ def test_closing_twice_is_fine_and_leaves_nothing_behind(panel):
     panel.close()
     panel.update({"search": "done"})
     assert "<svg" not in json.dumps(panel.get_state(), default=str)
-    assert "research" not in json.dumps([panel.selected, panel.breakpoints])
+    assert "research" not in json.dumps(panel.get_state(), default=str)
 
 
 # ---- the live one

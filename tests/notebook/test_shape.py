@@ -1,4 +1,6 @@
+import gc
 import itertools
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -86,6 +88,30 @@ def test_a_run_and_a_shape_are_sources_too():
     shape = read_shape(workflow)
     assert read_shape(SimpleNamespace(workflow=workflow)).nodes == shape.nodes
     assert read_shape(shape) is shape
+
+
+def test_the_shape_of_a_workflow_is_read_once_and_anew_when_it_has_changed():
+    workflow = graphs.research()
+    shape = read_shape(workflow)
+    assert read_shape(workflow) is shape
+    workflow.name = "renamed"
+    assert read_shape(workflow).name == "renamed"
+    del workflow.edge_groups[0]
+    assert len(read_shape(workflow).edges) == len(shape.edges) - 1
+
+
+def test_a_workflow_that_nobody_holds_any_more_is_forgotten():
+    workflow = graphs.research()
+    read_shape(workflow)
+    gone = weakref.ref(workflow)
+    del workflow
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_only_looks_like_a_workflow_can_be_drawn_too():
+    facts = {name: getattr(graphs.research(), name) for name in ("executors", "edge_groups", "get_output_executors")}
+    assert len(read_shape(SimpleNamespace(**facts, __hash__=None)).nodes) == 5
 
 
 def test_what_holds_no_graph_is_refused_with_advice():

@@ -1,5 +1,6 @@
 import re
 
+from agentbench.notebook.folding import fit
 from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode, read_shape
 from agentbench.notebook.shape_text import MAX_LINES, shape_mermaid, shape_text
 from tests.notebook import graphs
@@ -35,6 +36,25 @@ def test_a_long_list_is_cut_and_says_so():
     lines = shape_text(read_shape(graphs.layers(100))).splitlines()
     assert len(lines) == MAX_LINES
     assert lines[-1] == "… 42 more nodes, not listed here"
+
+
+def test_a_long_list_keeps_what_wants_attention():
+    states = {"step_0090": "failed", "step_0095": "running", "step_0099": "done", "step_0003": "waiting"}
+    lines = shape_text(read_shape(graphs.layers(100)), states).splitlines()
+    assert len(lines) == MAX_LINES
+    assert [line for line in lines if "[" in line] == [
+        "step_0003 [waiting] -> step_0013",
+        "step_0090 [failed]",
+        "step_0095 [running]",
+    ]
+    assert lines[1].startswith("step_0000 (start)")
+
+
+def test_a_folded_group_says_how_many_it_stands_for():
+    assert shape_text(fit(read_shape(graphs.farm(400)), max_nodes=300)).splitlines()[1:3] == [
+        "split (start) -> worker (x400)",
+        "worker (x400) -> join",
+    ]
 
 
 def test_a_node_with_many_targets_stays_one_line():
