@@ -37,6 +37,7 @@ from agentbench.notebook.frames import (
     runs_frame,
     state_frame,
     timeline_frame,
+    usage_frame,
 )
 
 NAMES = ("checkpoints", "messages", "state", "events", "timeline", "usage", "requests", "runs", "lineage")
@@ -152,6 +153,73 @@ def test_a_frame_without_rows_has_the_columns_of_one_with_rows(name: str, storag
     assert len(full) > 0
     assert len(empty) == 0
     assert shape_of(full) == shape_of(empty) == (COLUMNS[name], INDEX[name])
+
+
+def every_kind_of_source(storage: InMemoryCheckpointStorage) -> dict[str, Any]:
+    run, other = run_sync(answered(storage)), run_sync(answered(None))
+    loaded = run_sync(storage.list_checkpoints(workflow_name="review"))
+    return {
+        "storage": storage,
+        "manager": CheckpointManager(storage),
+        "run": run,
+        "events": list(run.events),
+        "checkpoints": loaded,
+        "infos": run.checkpoints,
+        "empty storage": InMemoryCheckpointStorage(),
+        "nested": [[run], (storage, other)],
+        "mixed": [run, storage, other, *loaded, run.checkpoints],
+        "with an id": [storage, "run-1"],
+    }
+
+
+@pytest.mark.filterwarnings("ignore:Storages and checkpoints keep no events", "ignore:A run without a storage")
+@pytest.mark.parametrize("name", NAMES)
+def test_every_source_and_mixture_gives_the_same_columns(name: str, storage: InMemoryCheckpointStorage):
+    for kind, source in every_kind_of_source(storage).items():
+        frame = build(source, name)
+        assert shape_of(frame) == (COLUMNS[name], INDEX[name]), kind
+
+
+@pytest.mark.filterwarnings("ignore:Storages and checkpoints keep no events")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mixture_tells_of_nothing_twice(name: str, storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    pd.testing.assert_frame_equal(build([run, storage], name), build(run, name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_of_several_runs_tell_to_which_they_belong(name: str, storage: InMemoryCheckpointStorage):
+    frame = build([run_sync(answered(storage)), run_sync(answered(storage))], name).reset_index()
+    assert list(frame["run_id"].unique()) == ["run-1", "run-2"]
+    assert frame.attrs["agentbench"]["run_id"] == ["run-1", "run-2"]
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "messages", "state", "requests", "runs", "lineage"])
+@pytest.mark.parametrize("limit", [None, 2])
+def test_ids_among_the_sources_narrow_what_is_in_storages(
+    name: str, limit: int | None, storage: InMemoryCheckpointStorage
+):
+    for _ in range(3):
+        run_sync(answered(storage))
+    one, two = build([storage, "run-2"], name, limit=limit), build([storage, "run-1", "run-3"], name)
+    assert set(one.reset_index()["run_id"]) == {"run-2"}
+    assert set(two.reset_index()["run_id"]) == {"run-1", "run-3"}
+    assert len(build([storage, "unheard-of"], name)) == 0
+
+
+def test_ids_alone_are_refused_with_what_is_missing():
+    with pytest.raises(TypeError, match=r"from 'run-1'.*\[storage, id\]"):
+        checkpoints_frame(["run-1"])
+
+
+def test_a_stepper_stands_for_its_run(storage: InMemoryCheckpointStorage):
+    from agentbench.notebook.stepper import stepper
+
+    panel: Any = stepper(review(), "Once", storage=storage)
+    panel.step()
+    assert timeline_frame(panel).index.tolist() == timeline_frame(panel.handle).index.tolist() == [(0, "write")]
+    assert len(checkpoints_frame(panel)) == 1
+    panel.close()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -469,6 +537,34 @@ def test_many_rows_are_announced(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out == "events: building 50,001 rows; limit= and since= make it fewer\n"
 
 
+# ---- usage
+
+
+def test_a_usage_row_is_a_call_of_a_model(storage: InMemoryCheckpointStorage):
+    frame = usage_frame(run_sync(answered(storage)), prices={"m": (1.0, 10.0)})
+    assert frame.index.tolist() == [(3, "show", 1)]
+    row: Any = frame.iloc[0]
+    assert (row["model"], row["tokens_in"], row["tokens_out"], row["run_id"]) == ("m", 30, 2, "run-1")
+    assert pd.isna(row["tokens_cached"])
+    assert row["cost"] == pytest.approx(50e-6)
+
+
+def test_without_a_price_there_is_no_cost(storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    assert usage_frame(run)["cost"].isna().tolist() == [True]
+    assert usage_frame(run, prices={"another": (1, 1)})["cost"].isna().tolist() == [True]
+    assert pd.isna(runs_frame(run)["cost"].iloc[0])
+    assert runs_frame(run, prices={"m": (1.0, 10.0)})["cost"].tolist() == [pytest.approx(50e-6)]
+
+
+def test_usage_is_chosen_by_superstep_and_number(storage: InMemoryCheckpointStorage):
+    runs = [run_sync(answered(storage)) for _ in range(3)]
+    assert len(usage_frame(runs)) == 3
+    assert usage_frame(runs, limit=1)["run_id"].tolist() == ["run-3"]
+    assert usage_frame(runs, run_id="run-2")["run_id"].tolist() == ["run-2"]
+    assert usage_frame(runs, since=4).empty
+
+
 # ---- timeline
 
 
@@ -681,6 +777,20 @@ def test_a_ring_of_parents_ends():
     ]
     assert sorted(checkpoints_frame(ring)["depth"]) == [0, 1]
     assert checkpoints_frame(ring)["created"].isna().all()
+
+
+def test_wide_state_of_forks_tells_the_runs_apart(storage: InMemoryCheckpointStorage):
+    async def main() -> None:
+        run = await answered(storage)
+        fork = await run.fork(run.checkpoints[1], state_updates={"rounds": 2, "run_id": "mine"}, workflow=review())
+        await fork.result()
+
+    run_sync(main())
+    frame = state_frame(storage, wide=True)
+    assert str(frame["run_id"].dtype) == "category"
+    assert frame["run_id"].astype(object).fillna("-").tolist() == ["run-1"] * 4 + ["-", "run-2", "run-2"]
+    assert frame["state.run_id"].fillna("-").tolist() == ["-"] * 4 + ["mine"] * 3
+    assert frame[frame["run_id"] == "run-2"]["rounds"].tolist() == [2, 2]
 
 
 def test_frames_name_their_source(storage: InMemoryCheckpointStorage):

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from agentbench import (
+    CountingIds,
+    Executor,
+    InMemoryCheckpointStorage,
+    TickingClock,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowRun,
+    handler,
+    run_sync,
+    set_runtime_defaults,
+)
+from agentbench.notebook import compare
+from agentbench.notebook.stepper import stepper
+from tests.notebook.attacks import ATTACKS
+
+
+class Plan(Executor):
+    @handler
+    async def plan(self, text: str, ctx: WorkflowContext[str]) -> None:
+        ctx.set_state("topic", text)
+        await ctx.send_message(text.upper())
+
+
+class Write(Executor):
+    @handler
+    async def write(self, text: str, ctx: WorkflowContext[str]) -> None:
+        if text == "CATS":
+            raise ValueError("no such page")
+        await ctx.send_message(f"about {text}")
+
+
+class Show(Executor):
+    @handler
+    async def show(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(text)
+
+
+@pytest.fixture(autouse=True)
+def counted() -> Iterator[None]:
+    before = set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
+    yield
+    set_runtime_defaults(clock=before.clock, ids=before.ids)
+
+
+@pytest.fixture
+def storage() -> InMemoryCheckpointStorage:
+    return InMemoryCheckpointStorage()
+
+
+def flow(name: str = "write", *, archive: bool = False) -> Workflow:
+    plan, write = Plan("plan"), Write(name)
+    builder = WorkflowBuilder(start_executor=plan, name="flow").add_edge(plan, write).add_edge(write, Show("show"))
+    return (builder.add_edge(write, Show("archive")) if archive else builder).build()
+
+
+async def ran(text: str, storage: Any = None, workflow: Workflow | None = None) -> WorkflowRun:
+    run = (workflow or flow()).start(text, checkpoint_storage=storage)
+    with contextlib.suppress(ValueError):
+        await run.result()
+    return run
+
+
+def words(svg: str) -> str:
+    root = ElementTree.fromstring(svg)
+    return " | ".join("".join(each.itertext()) for each in root.iter() if each.tag.rpartition("}")[2] == "text")
+
+
+def test_two_runs_of_one_input_are_equal():
+    plot = compare(run_sync(ran("bees")), run_sync(ran("bees")))
+    assert plot.is_equal
+    assert plot.first is None
+    assert plot.title == "run-1 and run-2: 3 of 3 supersteps equal"
+    assert plot.frame["op"].tolist() == ["equal"] * 3
+    assert "ab_differs" not in re.sub(r"<style>.*?</style>", "", plot.svg)
+
+
+def test_runs_that_part_are_marked_in_both_graphs_and_in_the_table():
+    plot = compare(run_sync(ran("bees")), run_sync(ran("cats", workflow=flow(archive=True))))
+    assert plot.first == 0
+    assert plot.verdict.startswith("In superstep 0, plan differs: sent 'BEES' in run-1, sent 'CATS' in run-2.")
+    shown = words(plot.svg)
+    assert shown.count("write \N{NOT EQUAL TO}") == 2
+    assert shown.count("archive \N{NOT EQUAL TO}") == 1
+    assert "failed (ValueError: no such page)" in shown
+    root = ElementTree.fromstring(plot.svg)
+    ids = [each.get("id") for each in root.iter() if each.get("id")]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_fork_is_compared_through_the_checkpoints_that_it_shares(storage: InMemoryCheckpointStorage):
+    async def main() -> tuple[WorkflowRun, WorkflowRun]:
+        run = await ran("bees", storage)
+        fork = await run.fork(run.checkpoints[1], state_updates={"topic": "wasps"}, workflow=flow())
+        await fork.result()
+        return run, fork
+
+    run, fork = run_sync(main())
+    plot = compare(run, fork)
+    assert (
+        plot.verdict
+        == "Equal up to superstep 0. In superstep 1, state topic differs: 'bees' in run-1, 'wasps' in run-2."
+    )
+    assert plot.frame.query("op != 'equal'").index.tolist() == [(1, "topic")]
+
+
+@pytest.mark.parametrize("form", ["ids", "narrowed", "checkpoints"])
+def test_chains_of_checkpoints_are_compared_without_their_runs(form: str, storage: InMemoryCheckpointStorage):
+    one, other = run_sync(ran("bees", storage)), run_sync(ran("birds", storage))
+    loaded = run_sync(storage.list_checkpoints(workflow_name="flow"))
+    sides: dict[str, tuple[Any, Any]] = {
+        "ids": ("run-1", "run-2"),
+        "narrowed": ([storage, "run-1"], [storage, "run-2"]),
+        "checkpoints": tuple([c for c in loaded if c.metadata["run_id"] == run.run_id] for run in (one, other)),  # type: ignore[dict-item]
+    }
+    plot = compare(*sides[form], source=storage if form == "ids" else None)
+    assert plot.first == 0
+    assert "sent 'BEES' in run-1, sent 'BIRDS' in run-2" in plot.verdict
+    assert ("state", "changed") in plot.frame[["kind", "op"]].itertuples(index=False, name=None)
+
+
+def test_a_run_and_the_stepper_that_drives_another_are_compared():
+    panel: Any = stepper(flow(), "bees")
+    panel.run()
+    assert compare(run_sync(ran("bees")), panel).is_equal
+    panel.close()
+
+
+def test_an_id_needs_a_source():
+    with pytest.raises(TypeError, match=r"\[storage, id\]"):
+        compare("run-1", "run-2")
+
+
+def test_events_without_a_graph_make_a_table_alone():
+    one, other = run_sync(ran("bees")), run_sync(ran("birds"))
+    svg = compare(list(one.events), list(other.events)).svg
+    assert "ab_graph" not in re.sub(r"<style>.*?</style>", "", svg)
+    assert "sent 'BIRDS'" in words(svg)
+
+
+def test_the_frame_says_what_it_is_and_keeps_its_columns_without_rows(storage: InMemoryCheckpointStorage):
+    empty, full = compare([], []).frame, compare(run_sync(ran("a")), run_sync(ran("b"))).frame
+    assert full.attrs["agentbench"]["kind"] == "compare"
+    for frame in (empty, full):
+        assert [(name, str(dtype)) for name, dtype in frame.dtypes.items()][:2] == [
+            ("kind", "category"),
+            ("op", "category"),
+        ]
+        assert list(frame.index.names) == ["superstep", "part"]
+        assert list(frame.columns) == ["kind", "op", "a", "b"]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_what_people_and_models_wrote_is_text_in_every_form(attack: str):
+    name = attack.strip() or "blank"
+    plot = compare(run_sync(ran(attack, workflow=flow(name))), run_sync(ran("other", workflow=flow(name))))
+    svg = plot.svg
+    root = ElementTree.fromstring(svg)
+    assert {each.tag.rpartition("}")[2] for each in root.iter()} <= {
+        *("svg", "title", "desc", "style", "rect", "text", "path", "g", "circle", "ellipse", "polygon", "polyline"),
+    }
+    for each in root.iter():
+        assert not any(key.startswith("on") or "href" in key for key in each.attrib)
+    assert not re.search("[\x00-\x08\u202e]", svg + plot.text)
+
+
+def test_a_picture_stands_alone_and_fits():
+    plot = compare(run_sync(ran("bees")), run_sync(ran("cats")), width=700)
+    root = ElementTree.fromstring(plot.svg)
+    assert (root.get("role"), root.get("width")) == ("img", "700")
+    assert [child.tag.rpartition("}")[2] for child in root][:2] == ["title", "desc"]
+    assert set(re.findall(r"https?://[^\"' ]+", plot.svg)) == {"http://www.w3.org/2000/svg"}
+    for each in root:
+        if each.tag.endswith("}text"):
+            assert 0 <= float(each.get("x", "0")) <= 700
+    assert set(plot._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+    assert repr(plot) == "ComparePlot('run-1 and run-2: 0 of 3 supersteps equal')"

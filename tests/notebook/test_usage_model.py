@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agentbench import WorkflowEvent
+from agentbench.notebook.settings import configure, current
+from agentbench.notebook.usage_model import Usage, added, calls_of, grouped
+from agentbench.notebook.usage_prices import Price, cost_of, read_prices
+from agentbench.workflow.events import EventStamps
+
+COUNTS = {"input_token_count": 100, "output_token_count": 20}
+
+
+def used(data: Any, *, executor: str | None = "a", superstep: int = 1) -> WorkflowEvent[Any]:
+    event: WorkflowEvent[Any] = WorkflowEvent("model_usage", data, executor_id=executor)
+    event._stamps = EventStamps(1, "run-1", superstep, 5)
+    return event
+
+
+@pytest.mark.parametrize(
+    ("data", "tokens"),
+    [
+        ({"usage_details": COUNTS}, (100, 20, None)),
+        ({"usage": COUNTS}, (100, 20, None)),
+        (COUNTS, (100, 20, None)),
+        ({"usage_details": {**COUNTS, "cache_read_input_token_count": 40}}, (100, 20, 40)),
+        ({"usage": {"prompt_tokens": 7, "completion_tokens": 0, "cached_tokens": 3}}, (7, 0, 3)),
+        ({"usage": SimpleNamespace(input_tokens=5, output_tokens=3)}, (5, 3, None)),
+        (SimpleNamespace(model="m", usage_details=COUNTS), (100, 20, None)),
+        ({"usage_details": {}, "model": "m"}, (None, None, None)),
+        ({"usage_details": {"input_token_count": "many", "output_token_count": True}}, (None, None, None)),
+        ({"usage_details": {"input_token_count": -1}}, (None, None, None)),
+        ("something else", (None, None, None)),
+        (None, (None, None, None)),
+    ],
+)
+def test_counts_are_read_off_whatever_a_client_tells(data: Any, tokens: tuple[int | None, ...]):
+    (call,) = calls_of([used(data)], {})
+    assert (call.used.tokens_in, call.used.tokens_out, call.used.tokens_cached) == tokens
+
+
+@pytest.mark.parametrize(
+    ("data", "latency_ms"),
+    [
+        ({"latency_ms": 12.5}, 12.5),
+        ({"latency_s": 2}, 2000),
+        ({"latency": 0.25}, 250),
+        ({}, None),
+        ({"latency": "x"}, None),
+    ],
+)
+def test_latency_is_brought_to_milliseconds(data: Any, latency_ms: float | None):
+    assert calls_of([used(data)], {})[0].latency_ms == latency_ms
+
+
+def test_calls_are_counted_within_executor_and_superstep():
+    events = [
+        used(COUNTS),
+        used(COUNTS),
+        used(COUNTS, executor="b"),
+        used(COUNTS, superstep=2),
+        used(COUNTS, executor=None),
+    ]
+    numbered = [(call.superstep, call.executor, call.call) for call in calls_of(events, {})]
+    assert numbered == [(1, "a", 1), (1, "a", 2), (1, "b", 1), (2, "a", 1), (1, "?", 1)]
+
+
+def test_other_events_are_no_calls():
+    assert calls_of([WorkflowEvent("output", COUNTS), WorkflowEvent("custom", COUNTS)], {}) == []
+
+
+def test_a_cost_needs_a_price_of_that_very_model():
+    prices = {"m": Price(2, 8)}
+    assert calls_of([used({"model": "m", "usage": COUNTS})], prices)[0].used.cost == pytest.approx(360e-6)
+    assert calls_of([used({"model": "m-2", "usage": COUNTS})], prices)[0].used.cost is None
+    assert calls_of([used({"usage": COUNTS})], prices)[0].used.cost is None
+
+
+def test_a_cost_that_the_event_tells_counts_more_than_a_price():
+    assert calls_of([used({"model": "m", "usage": COUNTS, "cost": 0.5})], {"m": Price(2, 8)})[0].used.cost == 0.5
+
+
+@pytest.mark.parametrize(
+    ("tokens", "cost"),
+    [
+        ((1_000_000, 0, None), 2.0),
+        ((1_000_000, 1_000_000, None), 10.0),
+        ((1_000_000, 0, 500_000), 1.5),
+        ((1_000_000, 0, 2_000_000), 1.0),
+        ((None, 5, None), None),
+        ((5, None, None), None),
+    ],
+)
+def test_cached_tokens_are_a_cheaper_part_of_the_input(tokens: tuple[Any, Any, Any], cost: float | None):
+    assert cost_of("m", *tokens, {"m": Price(2, 8, cached=1)}) == cost
+
+
+def test_a_count_that_costs_nothing_may_be_missing():
+    assert cost_of("embed", 1_000_000, None, None, {"embed": Price(0.5, 0)}) == 0.5
+
+
+def test_prices_are_numbers_or_price_objects():
+    assert read_prices({"m": (1, 2), "n": [1, 2, 0.5], "o": Price(3, 4)}) == {
+        "m": Price(1, 2),
+        "n": Price(1, 2, 0.5),
+        "o": Price(3, 4),
+    }
+    assert read_prices(None) == {}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"m": 3}, {"m": (1,)}, {"m": "ab"}, {"m": (1, -2)}, {"m": (1, float("inf"))}, {"m": (1, True)}]
+)
+def test_another_form_of_price_is_refused_with_the_model(wrong: Any):
+    with pytest.raises(ValueError, match="'m'"):
+        read_prices(wrong)
+
+
+def test_prices_are_a_mapping():
+    with pytest.raises(ValueError, match="mapping of model names"):
+        read_prices("cheap")
+
+
+def test_prices_are_a_setting_and_none_are_built_in():
+    assert current().prices == {}
+    assert configure(prices={"m": (1, 2)}).prices == {"m": Price(1, 2)}
+    with pytest.raises(ValueError, match="'m'"):
+        configure(prices={"m": "much"}, static_png=True)
+    assert (current().prices, current().static_png) == ({"m": Price(1, 2)}, False)
+
+
+def test_a_sum_knows_its_cost_only_if_every_part_does():
+    known, unknown = Usage(1, 5, 2, None, 0.5), Usage(1, 7, None, 3, None)
+    assert added([known, known]) == Usage(2, 10, 4, None, 1.0)
+    assert added([known, unknown]) == Usage(2, 12, 2, 3, None)
+    assert added([]) == Usage()
+
+
+def test_groups_stand_in_the_order_in_which_they_are_met():
+    calls = calls_of([used(COUNTS, executor="b"), used(COUNTS), used(COUNTS, executor="b")], {})
+    groups = grouped(calls, (call.executor for call in calls))
+    assert [(name, each.calls, each.tokens_in) for name, each in groups.items()] == [("b", 2, 200), ("a", 1, 100)]
