@@ -7,55 +7,98 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.diff import CheckpointDiff
+from agentbench.notebook.diff_content import CHANGES_SHOWN, ChangeRow, change_row, edit_rows
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.node_content import Fact, node_entries, node_facts
+from agentbench.notebook.shape import GraphShape
 from agentbench.notebook.step_log import counted
+from agentbench.notebook.stepper_messages import StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.value_tree import Entry, ValueTree
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.report import StepReport
 
-__all__ = ["TABS", "Content", "content_of"]
+__all__ = ["TABS", "Breaks", "Content", "Sources", "content_of"]
 
 #: Name and label of each tab.
-TABS = (("state", "State"), ("messages", "Messages"), ("events", "Events"), ("node", "Node"))
+TABS = (("node", "Node"), ("state", "State"), ("messages", "Messages"), ("events", "Events"), ("diff", "Diff"))
 
 EVENTS_SHOWN = 200
+_NAME_LIMIT = 120
+_UNSAID = ("iteration_count",)  # the title says it
 _EXECUTOR_STATE = "_executor_state"
 
 
 @dataclass(frozen=True, slots=True)
+class Breaks:
+    """Whether a run pauses at a node. `enabled`: whether that can be changed now."""
+
+    executor: str
+    before: bool
+    after: bool
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
-    """One tab: a title and the values below it."""
+    """One tab.
+
+    Attributes:
+        title: The line above all.
+        tree: Values.
+        facts: Short lines of label and text.
+        breaks: The breakpoints of the node that is shown.
+        changes: Groups of changes, each with a title.
+    """
 
     title: str
     tree: ValueTree
+    facts: tuple[Fact, ...] = ()
+    breaks: Breaks | None = None
+    changes: tuple[tuple[str, tuple[ChangeRow, ...]], ...] = ()
 
 
-def content_of(
-    tab: str,
-    model: StepperModel,
-    *,
-    live_state: Mapping[str, Any],
-    checkpoint: WorkflowCheckpoint | None,
-    events: Sequence[WorkflowEvent[Any]],
-    selected: str | None,
-) -> Content:
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What tabs are made from, beside the model.
+
+    Attributes:
+        shape: The graph.
+        live_state: Shared state of the run as it stands.
+        checkpoint: What the checkpoint being viewed holds, `None` in the present.
+        events: All events of the run.
+        selected: The selected executor.
+        difference: What the checkpoint shown has changed, `None` while that is not known.
+        times: Whether durations are shown.
+    """
+
+    shape: GraphShape
+    live_state: Mapping[str, Any]
+    checkpoint: WorkflowCheckpoint | None = None
+    events: Sequence[WorkflowEvent[Any]] = ()
+    selected: str | None = None
+    difference: CheckpointDiff | None = None
+    times: bool = True
+
+
+def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
     """What a tab shows now.
 
     Args:
         tab: Its name.
         model: The stepper.
-        live_state: Shared state of the run as it stands.
-        checkpoint: What the checkpoint being viewed holds, `None` in the present.
-        events: All events of the run.
-        selected: The selected executor.
+        sources: What else it is made from.
     """
     if tab == "messages":
-        return _messages(model, checkpoint)
+        return _messages(model, sources.checkpoint)
     if tab == "events":
-        return _events(model, events)
+        return _events(model, sources.events)
     if tab == "node":
-        return _node(model, selected)
-    return _state(model, live_state, checkpoint)
+        return _node(model, sources)
+    if tab == "diff":
+        return _diff(model, sources.difference)
+    return _state(model, sources.live_state, sources.checkpoint)
 
 
 # --- state ------------------------------------------------------------------------------------------------------------
@@ -64,8 +107,9 @@ def content_of(
 def _state(model: StepperModel, live: Mapping[str, Any], checkpoint: WorkflowCheckpoint | None) -> Content:
     whole = live if checkpoint is None else checkpoint.state
     changed = _changed_keys(model)
+    editable = "edit" in model.allowed
     entries = [
-        Entry(str(key), value, "changed" if key in changed else "")
+        Entry(str(key), value, "changed" if key in changed else "", path=str(key) if editable else None)
         for key, value in whole.items()
         if not str(key).startswith("_")
     ]
@@ -74,7 +118,7 @@ def _state(model: StepperModel, live: Mapping[str, Any], checkpoint: WorkflowChe
         entries.append(Entry("executors", own, "their own"))
     where = _where(model)
     title = f"Shared state {where}" if entries else f"No shared state {where}"
-    return Content(title, ValueTree(entries))
+    return Content(title, ValueTree(entries, staged={edit.path: edit.after for edit in model.edits}))
 
 
 def _changed_keys(model: StepperModel) -> set[str]:
@@ -155,34 +199,47 @@ def _event_parts(event: WorkflowEvent[Any]) -> Iterable[str]:
 # --- node -------------------------------------------------------------------------------------------------------------
 
 
-def _node(model: StepperModel, selected: str | None) -> Content:
-    if selected is None:
+def _node(model: StepperModel, sources: Sources) -> Content:
+    executor = sources.selected
+    if executor is None:
         return Content("Select a node of the graph to see it here", ValueTree())
-    mine = [
-        (report.superstep, event) for report in model.reports for event in report.events if event.source_id == selected
-    ]
-    entries = [
-        Entry("state", model.moment.get(selected, "idle")),
-        Entry("visits", model.activity.visits[selected]),
-        *_latest("last input", mine, "executor_invoked"),
-        *_latest("last sent", mine, "executor_completed"),
-        *_latest("last request", mine, "request_info"),
-        *_latest("last failure", mine, "executor_failed"),
-    ]
-    took = [
-        event.duration_s for _, event in mine if event.type == "executor_completed" and event.duration_s is not None
-    ]
-    if took:
-        entries.append(Entry("last took", f"{took[-1] * 1000:,.1f} ms"))
-    entries.append(Entry("outputs", [event.data for _, event in mine if event.type == "output"]))
-    waiting = [planned.message for planned in model.facts.planned if planned.target == selected]
-    entries.append(Entry("waits for it", waiting))
-    return Content(selected, ValueTree(entries))
+    facts = node_facts(model, sources.shape, executor, times=sources.times)
+    points = [each for each in model.breakpoints if each.where == executor]
+    breaks = Breaks(
+        executor,
+        before=any(each.kind == "before" for each in points),
+        after=any(each.kind == "after" for each in points),
+        enabled=model.status is not StepperStatus.CLOSED and executor in model.activity.nodes,
+    )
+    title = esc(executor, into="line", limit=_NAME_LIMIT)
+    return Content(title, ValueTree(node_entries(model, executor)), facts, breaks)
 
 
-def _latest(name: str, mine: Sequence[tuple[int, WorkflowEvent[Any]]], kind: str) -> list[Entry]:
-    found = [(superstep, event) for superstep, event in mine if event.type == kind]
-    if not found:
-        return []
-    superstep, event = found[-1]
-    return [Entry(name, event.data, f"superstep {superstep}")]
+# --- diff -------------------------------------------------------------------------------------------------------------
+
+
+def _diff(model: StepperModel, difference: CheckpointDiff | None) -> Content:
+    title, rows = _difference(model, difference)
+    if not model.edits:
+        return Content(title, ValueTree(), changes=(("", rows),) if rows else ())
+    staged = f"{counted(len(model.edits), 'edit')} staged, not applied yet"
+    return Content(staged, ValueTree(), changes=(("", edit_rows(model.edits)), (title, rows)))
+
+
+def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple[str, tuple[ChangeRow, ...]]:
+    """What the checkpoint shown has changed: in words, and row by row."""
+    if model.shown is None:
+        return "No checkpoint yet, so nothing to compare", ()
+    if model.shown == 0:
+        return f"{_label(model, 0)} is the first checkpoint: nothing is before it", ()
+    title = f"{_label(model, model.shown)} against {model.shown}"
+    if difference is None:
+        return f"{title}: comparing …", ()
+    changes = [change for change in difference if change.path not in _UNSAID]
+    rows = tuple(change_row(change) for change in changes[:CHANGES_SHOWN])
+    words = counted(len(changes), "change") if changes else "no difference"
+    return f"{title}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}", rows
+
+
+def _label(model: StepperModel, index: int) -> str:
+    return f"Checkpoint {index + 1} ({model.past[index].label})"

@@ -3,84 +3,59 @@
 What is shown travels as messages, never as traits: whoever saves the state of all widgets (nbconvert does) saves script
 and style, and nothing of a run.
 
-From the page: `ready`, `press` (name), `goto` (id), `tab` (name), `level` (stamp, path, start), `full` (stamp, path);
-each with `view`, the id of the view that speaks. To the page: `view`, `side`, `level`, `full`, `log`, `focusRequest`.
+From the page: `ready`, `press` (name, value), `goto` (id), `tab` (name), `level` (stamp, path, start), `full` (stamp,
+path), `draft` (stamp, path), `typed` (stamp, path, text), `edit` (stamp, path, text, key), `discard` (path), `offers`,
+`break` (sort, choice, value, once), `breakNode` (when, on), `unbreak` (id); each with `view`, the id of the view that
+speaks. To the page: `view`, `side`, `level`, `full`, `draft`, `edited`, `offers`, `problem`, `log`, `focusRequest`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any, Literal, Protocol
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import anywidget
 import ipywidgets
 import traitlets
 
-from agentbench.exceptions import NotebookError
-from agentbench.notebook.forms import Form, request_form
+from agentbench.exceptions import InvalidEdit, NotebookError
+from agentbench.notebook.edit_text import LONGEST, text_of, value_of
+from agentbench.notebook.escaping import esc
 from agentbench.notebook.pacing import TRAIT_LOCK
-from agentbench.notebook.stepper_content import TABS, Content
+from agentbench.notebook.request_forms import RequestForms
+from agentbench.notebook.stepper_content import TABS
+from agentbench.notebook.stepper_control import StepperControl
+from agentbench.notebook.stepper_controls import MenuItem
 from agentbench.notebook.stepper_model import LOG_LINES
 from agentbench.notebook.stepper_view import StepperView
-from agentbench.notebook.value_tree import Level, ValueTree
+from agentbench.notebook.style import read_script
+from agentbench.notebook.value_tree import Entry, Level, Row, ValueTree
 
-__all__ = ["Layout", "RequestForms", "StepperControl", "StepperPage", "StepperPart"]
+__all__ = ["Layout", "StepperPage", "StepperPart"]
 
-_STATIC = files("agentbench.notebook").joinpath("static")
+_SCRIPTS = ("stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
 
 Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 Message = dict[str, Any]
-
-
-class StepperControl(Protocol):
-    """What a page does to a stepper. None of it waits."""
-
-    @property
-    def view(self) -> StepperView:
-        """What is to be shown now."""
-
-    @property
-    def content(self) -> Content:
-        """What the open tab holds now."""
-
-    @property
-    def log_total(self) -> int:
-        """How many lines were ever written to the log."""
-
-    @property
-    def tab(self) -> str:
-        """Name of the open tab."""
-
-    def press(self, name: str) -> None:
-        """Do what a button does; nothing if it can do nothing now."""
-
-    def show_checkpoint(self, checkpoint_id: str) -> None:
-        """Show a checkpoint; nothing if it is not there."""
-
-    def open_tab(self, name: str) -> None:
-        """Open a tab."""
-
-    def answer(self, request_id: str, value: Any) -> object:
-        """Send an answer; what it returns can be awaited."""
-
-    def soon(self, call: Callable[[], None]) -> None:
-        """Call a function on the loop of the runs, where reading a run disturbs nobody."""
+_CHANGE = ("sign", "words", "path", "before", "after", "discards")
 
 
 class StepperPart(anywidget.AnyWidget):
     """One part of the panel: it carries messages both ways and keeps none."""
 
-    _esm = _STATIC.joinpath("stepper.js").read_text(encoding="utf-8")
-    _css = _STATIC.joinpath("stepper.css").read_text(encoding="utf-8")
+    # One module, as a page without a bundler wants it; in several files, as a reader does.
+    _esm = "\n".join(map(read_script, _SCRIPTS))
+    _css = read_script("stepper.css")
     part = traitlets.Unicode("top").tag(sync=True)
     # What a page without a kernel can say.
     name = traitlets.Unicode("Stepper").tag(sync=True)
+    height = traitlets.Int(420).tag(sync=True)
 
-    def __init__(self, part: str, name: str, on_message: Callable[[Message], object]) -> None:
-        super().__init__(part=part, name=name)
+    def __init__(self, part: str, name: str, height: int, on_message: Callable[[Message], object]) -> None:
+        super().__init__(part=part, name=name, height=height)
         self._told = on_message
         self.on_msg(self._heard)
 
@@ -90,56 +65,6 @@ class StepperPart(anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         return f"StepperPart({self.part!r})"
-
-
-class RequestForms:
-    """The forms of the open requests, oldest first; an answered one stays until the run has moved on.
-
-    Attributes:
-        box: The widget that holds them.
-    """
-
-    def __init__(self, answer: Callable[[str, Any], object]) -> None:
-        self.box = ipywidgets.VBox([])
-        self.box.add_class("abs-requests")
-        self._answer = answer
-        self._title = ipywidgets.HTML()
-        self._forms: dict[int, Form] = {}
-        self._moved = -1
-
-    def show(self, view: StepperView, steps: int) -> bool:
-        """Bring the forms up to date.
-
-        Args:
-            view: What is shown.
-            steps: How many supersteps were taken; an answered form goes when that changes.
-
-        Returns:
-            Whether a request is new.
-        """
-        wanted = {id(request): request for request in view.requests}
-        new = [key for key in wanted if key not in self._forms]
-        gone = [key for key in self._forms if key not in wanted] if steps != self._moved or new else []
-        if not new and not gone:
-            return False
-        for key in gone:
-            self._forms.pop(key).close()
-        for key in new:
-            self._forms[key] = request_form(wanted[key], respond=self._answer)
-        self._moved = steps
-        # No user's text: the forms carry their own by message.
-        bars = '<span class="abs-bars" aria-hidden="true"></span>'
-        self._title.value = f'<div class="abs abs-asking">{bars} {view.requests_title}</div>' if wanted else ""
-        self.box.children = (self._title, *(form.widget for form in self._forms.values())) if self._forms else ()
-        return bool(new)
-
-    def close(self) -> None:
-        """Take the forms off the page."""
-        for form in self._forms.values():
-            form.close()
-        self._forms.clear()
-        self._title.close()
-        self.box.close()
 
 
 @dataclass
@@ -171,13 +96,14 @@ class StepperPage:
         self._tree = ValueTree()
         self._stamp = 0
         self._sent = _Sent()
+        self._drafts: dict[str, str] = {}  # what is typed and not yet staged, by edit path
         self._focus_view: str | None = None
         self._steps = 0
-        self._parts = {part: StepperPart(part, name, self._hear) for part in _parts_of(layout)}
+        self._parts = {part: StepperPart(part, name, height, self._hear) for part in _parts_of(layout)}
         self._requests = RequestForms(stepper.answer)
-        self.widget = self._laid_out(layout, height)
+        self.widget = self._laid_out(layout)
 
-    def _laid_out(self, layout: Layout, height: int) -> Any:
+    def _laid_out(self, layout: Layout) -> Any:
         rows: list[Any] = [self._parts["top"]]
         if self._panel is not None and layout != "minimal":
             self._panel.add_class("abs-graph")
@@ -185,19 +111,13 @@ class StepperPage:
             self._panel.layout.min_width = f"min({_picture_width(self._panel) + 2}px, 70%)"
             main = [self._panel]
             if "side" in self._parts:
-                side = ipywidgets.Box([self._parts["side"]], layout=ipywidgets.Layout(height=f"{height}px"))
-                side.add_class("abs-side-box")
-                main.append(side)
-            middle = ipywidgets.Box(main)
-            middle.add_class("abs-main")
-            rows.append(middle)
+                main.append(_box([self._parts["side"]], "abs-side-box"))
+            rows.append(_box(main, "abs-main"))
         rows.append(self._requests.box)
         if "log" in self._parts:
             rows.append(self._parts["log"])
-        frame = ipywidgets.VBox(rows)
-        frame.add_class("abs-frame")
-        frame.add_class(f"abs-{layout}")
-        return frame
+        # The frame measures the page, the body keeps its height: what comes and goes moves nothing around it.
+        return _box([_box(rows, "abs-body")], "abs-frame", f"abs-{layout}")
 
     # ---- to the page -------------------------------------------------------------------------------------------------
 
@@ -243,6 +163,9 @@ class StepperPage:
                 "details": banner.details,
                 "actions": banner.actions,
             },
+            "runMenu": _menu(view.run_menu),
+            "moreMenu": _menu(view.more_menu),
+            "breakpoints": [(each.id, each.text, each.reached) for each in view.breakpoints],
             "index": scrubber.index,
             "position": scrubber.position,
             "scrubbing": scrubber.enabled,
@@ -284,8 +207,14 @@ class StepperPage:
             "tabs": TABS,
             "tab": self._stepper.tab,
             "title": content.title,
+            "facts": content.facts,
+            "breaks": None if content.breaks is None else asdict(content.breaks),
+            "changes": [
+                (title, [tuple(getattr(row, each) for each in _CHANGE) for row in rows])
+                for title, rows in content.changes
+            ],
             "stamp": self._stamp,
-            "level": _plain_level(self._tree.level()),
+            "level": self._plain(self._tree.level()),
         }
         self._say("side", message if to is None else {**message, "view": to})
 
@@ -299,12 +228,20 @@ class StepperPage:
             "tab": self._tabbed,
             "level": self._asked_for_level,
             "full": self._asked_for_all,
+            "draft": self._began_edit,
+            "typed": self._typed,
+            "edit": self._edited,
+            "discard": self._discarded,
+            "offers": self._asked_for_offers,
+            "break": self._broke,
+            "breakNode": self._broke_node,
+            "unbreak": self._unbroke,
         }.get(message["kind"])
         if handle is None:
             return
         try:
             handle(message)
-        except (NotebookError, LookupError):
+        except (NotebookError, LookupError, ValueError):
             # Not possible now, or sent by no page of ours: the page is told how things are.
             self._stepper.soon(self._remind)
 
@@ -324,8 +261,8 @@ class StepperPage:
     def _pressed(self, message: Message) -> None:
         name = message.get("name")
         if isinstance(name, str):
-            self._focus_view = _view_of(message) if name in ("step", "run", "confirm") else None
-            self._stepper.press(name)
+            self._focus_view = _view_of(message) if name == "confirm" or name.startswith(("step", "run")) else None
+            self._stepper.press(name, message.get("value"))
 
     def _went(self, message: Message) -> None:
         checkpoint_id = message.get("id")
@@ -337,19 +274,131 @@ class StepperPage:
         if any(name == known for known, _ in TABS):
             self._stepper.open_tab(str(name))
 
+    # ---- values: levels, whole texts, edits --------------------------------------------------------------------------
+
+    def _place(self, message: Message) -> list[int] | None:
+        """The place that a page speaks of, if it is one of what is shown now."""
+        path = message.get("path")
+        if message.get("stamp") == self._stamp and isinstance(path, list) and all(type(each) is int for each in path):
+            return path
+        return None
+
     def _asked_for_level(self, message: Message) -> None:
-        path, start = _path_of(message), message.get("start")
-        if path is not None and message.get("stamp") == self._stamp and isinstance(start, int) and start >= 0:
-            level = _plain_level(self._tree.level(path, start))
-            self._answer_side(message, {"kind": "level", "path": path, "level": level})
+        path, start = self._place(message), message.get("start")
+        if path is not None and isinstance(start, int) and start >= 0:
+            level = self._plain(self._tree.level(path, start))
+            self._answer(message, {"kind": "level", "path": path, "level": level})
 
     def _asked_for_all(self, message: Message) -> None:
-        path = _path_of(message)
-        if path and message.get("stamp") == self._stamp:
-            self._answer_side(message, {"kind": "full", "path": path, "text": self._tree.full_text(path)})
+        path = self._place(message)
+        if path:
+            self._answer(message, {"kind": "full", "path": path, "text": self._tree.full_text(path)})
 
-    def _answer_side(self, asked: Message, said: Message) -> None:
+    def _editable(self, message: Message) -> tuple[list[int], Entry, str] | None:
+        """Place, entry and edit path of a value that a page wants to edit; `None` if it may not."""
+        path = self._place(message)
+        entry = self._tree.at(path) if path else None
+        return None if path is None or entry is None or entry.path is None else (path, entry, entry.path)
+
+    def _began_edit(self, message: Message) -> None:
+        found = self._editable(message)
+        if found is None:
+            return
+        path, entry, where = found
+        answer: Message = {"kind": "draft", "path": path}
+        try:
+            now = text_of(entry.value)
+            answer |= {"text": now.text, "help": now.help, "draft": self._drafts.get(where)}
+        except ValueError as error:
+            answer["problem"] = str(error)
+        self._answer(message, answer)
+
+    def _typed(self, message: Message) -> None:
+        """Keep what is being typed, so that a page that is lost loses none of it."""
+        found, text = self._editable(message), message.get("text")
+        if found is None:
+            return
+        if isinstance(text, str) and len(text) <= LONGEST:
+            self._drafts[found[2]] = text
+        else:
+            self._drafts.pop(found[2], None)
+
+    def _edited(self, message: Message) -> None:
+        found, text = self._editable(message), message.get("text")
+        if found is None or not isinstance(text, str):
+            return
+        _, entry, where = found
+        try:
+            value = value_of(text, entry.value)
+        except ValueError as error:
+            self._tell_edited(message, str(error))
+            return
+        self._drafts.pop(where, None)
+        staging = self._stepper.stage(where, value)
+        staging.add_done_callback(lambda done: self._staged(message, where, text, done))
+
+    def _staged(self, message: Message, where: str, text: str, done: Future[Any]) -> None:
+        error = done.exception() if not done.cancelled() else None
+        if error is not None:
+            self._drafts[where] = text
+        problem = "" if error is None else error.problem if isinstance(error, InvalidEdit) else str(error)
+        self._tell_edited(message, esc(problem, into="line", limit=400))
+
+    def _tell_edited(self, message: Message, problem: str) -> None:
+        key = message.get("key")
+        said = {"kind": "edited", "key": key if isinstance(key, str) else "", "problem": problem}
+        self._answer(message, said)
+
+    def _discarded(self, message: Message) -> None:
+        path = message.get("path")
+        if isinstance(path, str):
+            self._stepper.discard(path)
+
+    def _plain(self, level: Level) -> Message:
+        rows = [
+            (row.name, row.kind, row.text, row.note, row.opens, row.cut, self._edit_sign(row)) for row in level.rows
+        ]
+        return {"rows": rows, "start": level.start, "more": level.more}
+
+    def _edit_sign(self, row: Row) -> int:
+        """0 for what cannot be edited, 1 for what can, 2 where somebody has begun to."""
+        return 0 if row.path is None else 2 if row.path in self._drafts else 1
+
+    def _answer(self, asked: Message, said: Message) -> None:
         self._say("side", {**said, "stamp": self._stamp, "view": _view_of(asked)})
+
+    # ---- breakpoints -------------------------------------------------------------------------------------------------
+
+    def _asked_for_offers(self, message: Message) -> None:
+        def tell() -> None:
+            offers = [(each.sort, each.label, each.options, each.asks) for each in self._stepper.offers]
+            self._say("top", {"kind": "offers", "offers": offers, "view": _view_of(message)})
+
+        self._stepper.soon(tell)
+
+    def _broke(self, message: Message) -> None:
+        sort, choice = message.get("sort"), message.get("choice")
+        if not isinstance(sort, str) or type(choice) is not int:
+            return
+
+        def set_it() -> None:
+            try:
+                self._stepper.break_at(sort, choice, message.get("value"), once=message.get("once") is True)
+            except (NotebookError, LookupError, ValueError) as error:
+                problem = esc(error.args[0] if error.args else error, into="line", limit=400)
+                self._say("top", {"kind": "problem", "text": problem, "view": _view_of(message)})
+
+        self._stepper.soon(set_it)
+
+    def _broke_node(self, message: Message) -> None:
+        when, on, breaks = message.get("when"), message.get("on"), self._stepper.content.breaks
+        if when in ("before", "after") and isinstance(on, bool) and breaks is not None:
+            self._stepper.break_node(breaks.executor, str(when), on=on)
+
+    def _unbroke(self, message: Message) -> None:
+        breakpoint_id = message.get("id")
+        if isinstance(breakpoint_id, str):
+            self._stepper.unbreak(breakpoint_id)
 
     def close(self) -> None:
         """Take everything off the page. May be called twice."""
@@ -372,13 +421,6 @@ def _view_of(message: Message) -> str | None:
     return view if isinstance(view, str) else None
 
 
-def _path_of(message: Message) -> list[int] | None:
-    path = message.get("path")
-    if isinstance(path, list) and all(isinstance(place, int) for place in path):
-        return path
-    return None
-
-
 def _common(before: Sequence[object], after: Sequence[object]) -> int:
     """How many items both begin with; a line that only grew is compared at once."""
     if after[: len(before)] == before:
@@ -386,9 +428,16 @@ def _common(before: Sequence[object], after: Sequence[object]) -> int:
     return next(i for i, item in enumerate(before) if i >= len(after) or item != after[i])
 
 
-def _plain_level(level: Level) -> Message:
-    rows = [(row.name, row.kind, row.text, row.note, row.opens, row.cut) for row in level.rows]
-    return {"rows": rows, "start": level.start, "more": level.more}
+def _menu(items: Sequence[MenuItem]) -> list[tuple[object, ...]]:
+    """A menu as the page reads it: a line between items is an empty item."""
+    return [(each.command, each.label, each.hint, each.enabled, each.key) if each.command else () for each in items]
+
+
+def _box(children: Sequence[Any], *names: str) -> Any:
+    box = ipywidgets.Box(list(children))
+    for name in names:
+        box.add_class(name)
+    return box
 
 
 def _picture_width(panel: Any) -> int:

@@ -13,8 +13,9 @@ import ipywidgets
 from agentbench.exceptions import NotebookError, WidgetsUnavailable
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.pacing import TRAIT_LOCK
+from agentbench.notebook.request_forms import RequestForms
 from agentbench.notebook.stepper_content import TABS, Content
-from agentbench.notebook.stepper_page import RequestForms, StepperControl
+from agentbench.notebook.stepper_control import StepperControl
 from agentbench.notebook.stepper_view import StepperView
 
 __all__ = ["PlainPage"]

@@ -7,33 +7,23 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._bridge import EngineFuture, engine_thread
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.exceptions import NotebookError
 from agentbench.notebook import settings
+from agentbench.notebook.break_offers import Offer, message_types, offers_of, where_of
 from agentbench.notebook.pacing import Pacer
 from agentbench.notebook.shape import read_shape
 from agentbench.notebook.shape_text import shape_text
-from agentbench.notebook.stepper_content import Content, content_of
-from agentbench.notebook.stepper_messages import (
-    IN_FLIGHT,
-    BackAsked,
-    ForwardAsked,
-    GotoAsked,
-    LiveAsked,
-    PauseAsked,
-    RunAsked,
-    StepAsked,
-    Stimulus,
-    StopAsked,
-)
+from agentbench.notebook.stepper_commands import TAB_COMMANDS, stimulus_of
+from agentbench.notebook.stepper_content import Content
+from agentbench.notebook.stepper_edits import Edit
+from agentbench.notebook.stepper_messages import IN_FLIGHT, EditsDiscarded, GotoAsked
 from agentbench.notebook.stepper_session import StepperSession
+from agentbench.notebook.stepper_tabs import StepperTabs
 from agentbench.notebook.stepper_view import StepperView, view_of
-from agentbench.notebook.value_tree import ValueTree
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph_view import GraphView
@@ -43,7 +33,6 @@ __all__ = ["Layout", "StepperScreen", "in_kernel", "show_in_cell"]
 Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 
 _SHORT_STEP_S = 0.03  # a superstep that is over by then is shown only as over: nothing flickers
-_LOADING = Content("Loading the checkpoint …", ValueTree())
 
 
 class StepperScreen:
@@ -63,12 +52,12 @@ class StepperScreen:
         self._layout: Layout = layout
         self._height, self._limit = height, limit
         self._page: Any = None
+        self._panel: Any = None
         self._display: Any = None
         self._closed = False
-        self._tab = "state"
-        self._selected: str | None = None
-        self._loaded: WorkflowCheckpoint | None = None
-        self._made: tuple[object, Content] = (None, _LOADING)
+        self._shape = read_shape(workflow)
+        self._tabs = StepperTabs(session, self._shape, self.touch)
+        self._ringed: tuple[str, ...] = ()
         self._soon_lock, self._touching_later = threading.Lock(), False
         self._pacer = Pacer(partial(self.soon, self._draw), later=self._call_later)
 
@@ -85,14 +74,17 @@ class StepperScreen:
         """The same in words."""
         view = self.view
         states = {element: state for element, state in view.states.items() if isinstance(element, str)}
-        lines = [view.header.line, shape_text(read_shape(self._workflow), states)]
+        lines = [view.header.line, shape_text(self._shape, states)]
         lines += [f"⏸ {request.source_executor_id} asks; answer {request.request_id}" for request in view.requests]
+        lines += [f"● breakpoint {each.text}{' (reached)' if each.reached else ''}" for each in view.breakpoints]
+        with self._session.reading() as model:
+            lines += [f"edit staged: {edit}" for edit in model.edits]
         return "\n".join(lines)
 
     @property
     def tab(self) -> str:
         """Name of the open tab."""
-        return self._tab
+        return self._tabs.open
 
     @property
     def log_total(self) -> int:
@@ -102,69 +94,37 @@ class StepperScreen:
     @property
     def content(self) -> Content:
         """What the open tab holds; the same object until it changes. Called on the loop of the runs."""
+        return self._tabs.content
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """The breakpoints that a person may choose from. Called on the loop of the runs."""
         handle = self._session.handle
-        with self._session.reading() as model:
-            viewed = None if model.viewing is None else model.past[model.viewing].info.checkpoint_id
-            if viewed is not None and (self._loaded is None or self._loaded.checkpoint_id != viewed):
-                self._load(viewed)
-                return _LOADING
-            events = handle.events if handle is not None and self._tab == "events" else []
-            made_of = (self._tab, viewed, id(model.facts), len(model.reports), self._selected, len(events))
-            if self._made[0] != made_of:
-                content = content_of(
-                    self._tab,
-                    model,
-                    live_state={} if handle is None else handle.state,
-                    checkpoint=self._loaded if viewed is not None else None,
-                    events=events,
-                    selected=self._selected,
-                )
-                self._made = (made_of, content)
-            return self._made[1]
-
-    def _load(self, checkpoint_id: str) -> None:
-        loading = self._session.start(self._session.checkpoint(checkpoint_id))
-
-        def loaded(done: Future[WorkflowCheckpoint]) -> None:
-            if done.cancelled():
-                return
-            error = done.exception()
-            if error is not None:
-                self._session.note_down(f"{checkpoint_id} cannot be shown: {type(error).__name__}: {error}")
-                return
-            self._loaded = done.result()
-            self.touch()
-
-        loading.add_done_callback(loaded)
+        types = message_types(getattr(self._workflow, "executors", {}))
+        return offers_of(self._session.model.activity.nodes, types, () if handle is None else handle.state)
 
     # ---- what people press -------------------------------------------------------------------------------------------
 
-    def press(self, name: str) -> None:
-        """Do what a button does.
+    def press(self, name: str, value: object = None) -> None:
+        """Do what a button or a line of a menu does.
+
+        Args:
+            name: Of the command.
+            value: What was typed with it.
 
         Raises:
             StepperStateError: It can do nothing now.
+            ValueError: It makes no sense now, such as a run to a breakpoint when there is none.
         """
-        stimulus = self._stimulus(name)
-        if stimulus is not None:
-            self._session.begin(stimulus)
-
-    def _stimulus(self, name: str) -> Stimulus | None:
-        model = self._session.model
-        if name == "confirm":
-            return None if model.confirming is None else replace(model.confirming, confirmed=True)
-        if name == "cancel":
-            return None if model.viewing is None else GotoAsked(model.past[model.viewing].info.checkpoint_id)
-        stimuli: dict[str, Stimulus] = {
-            "step": StepAsked(),
-            "run": RunAsked(limit=self._limit, through=True),
-            "pause": PauseAsked(),
-            "stop": StopAsked(),
-            "back": BackAsked(),
-            "forward": ForwardAsked(),
-            "live": LiveAsked(),
-        }
-        return stimuli.get(name)
+        if name in TAB_COMMANDS:
+            self.open_tab(TAB_COMMANDS[name])
+        elif name == "break":
+            if self._tabs.selected is not None:
+                self.break_node(self._tabs.selected, "before", on=None)
+        else:
+            stimulus = stimulus_of(name, self._session.model, limit=self._limit, value=value)
+            if stimulus is not None:
+                self._session.begin(stimulus)
 
     def show_checkpoint(self, checkpoint_id: str) -> None:
         """Show a checkpoint; raises what `Stepper.goto` raises."""
@@ -172,15 +132,70 @@ class StepperScreen:
 
     def open_tab(self, name: str) -> None:
         """Open a tab."""
-        self._tab = name
+        self._tabs.open = name
         self.touch()
 
     def select(self, executor_id: str | None) -> None:
         """Show a node in its tab."""
-        self._selected = executor_id
+        self._tabs.selected = executor_id
         if executor_id is not None:
-            self._tab = "node"
+            self._tabs.open = "node"
         self.touch()
+
+    def break_at(self, sort: str, choice: int, value: object, *, once: bool) -> None:
+        """Set a breakpoint that was offered.
+
+        Raises:
+            LookupError: It was not offered.
+            ValueError: What was typed cannot be read; the text says what is expected.
+        """
+        self._session.break_at(where_of(self.offers, sort, choice, value), once=once)
+
+    def unbreak(self, breakpoint_id: str) -> None:
+        """Take a breakpoint away; nothing if it is not there."""
+        if any(each.id == breakpoint_id for each in self._session.model.breakpoints):
+            self._session.clear(breakpoint_id)
+
+    def break_node(self, executor_id: str, kind: str, *, on: bool | None) -> None:
+        """Set or remove a breakpoint before or after an executor; `None` for the opposite of what is."""
+        with self._session.reading() as model:
+            there = [each for each in model.breakpoints if (each.kind, each.where) == (kind, executor_id)]
+        if on is None:
+            on = not there
+        if on and not there:
+            self._session.break_at(f"{kind}:{executor_id}")
+        for each in () if on else there:
+            self._session.clear(each)
+
+    def stage(self, path: str, value: Any) -> EngineFuture[Edit]:
+        """Check and stage an edit of the checkpoint shown; the future tells what came of it."""
+        return self._session.start(self._session.stage(path, value))
+
+    def discard(self, path: str) -> None:
+        """Drop the staged edit of a path; nothing if there is none."""
+        self._session.ask(EditsDiscarded(path))
+
+    def _rings_set(self, executor_ids: tuple[str, ...]) -> None:
+        """A person has set or removed breakpoints in the picture."""
+        before, self._ringed = self._ringed, executor_ids
+        for each in set(executor_ids) - set(before):
+            self._break_quietly(each, on=True)
+        for each in set(before) - set(executor_ids):
+            self._break_quietly(each, on=False)
+
+    def _break_quietly(self, executor_id: str, *, on: bool) -> None:
+        try:
+            for kind in ("before",) if on else ("before", "after"):
+                self.break_node(executor_id, kind, on=on)
+        except (NotebookError, ValueError) as error:
+            self._session.note_down(str(error))
+
+    @property
+    def rings(self) -> tuple[str, ...]:
+        """Executors with a breakpoint before or after them."""
+        with self._session.reading() as model:
+            found = [str(each.where) for each in model.breakpoints if each.kind in ("before", "after")]
+        return tuple(dict.fromkeys(found))
 
     def answer(self, request_id: str, value: Any) -> EngineFuture[None]:
         """Send an answer; the future ends when the engine has taken it."""
@@ -232,8 +247,12 @@ class StepperScreen:
 
     def _draw(self) -> None:
         page = self._page
-        if page is not None and not self._closed:
-            page.draw(len(self._session.model.reports))
+        if page is None or self._closed:
+            return
+        if self._panel is not None and self.rings != self._ringed:
+            self._ringed = self.rings
+            self._panel.set_breakpoints(self._ringed)
+        page.draw(len(self._session.model.reports))
 
     @property
     def shown(self) -> bool:
@@ -257,8 +276,9 @@ class StepperScreen:
 
         panel = None
         if self._layout != "minimal":
-            panel = make_graph_panel(self._workflow, height=self._height)
+            panel = self._panel = make_graph_panel(self._workflow, height=self._height)
             panel.on_select(self.select)
+            panel.on_breakpoints(self._rings_set)
             panel.expect_page()
         name = f"Stepper {self._session.model.name}"
         try:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from agentbench.notebook.activity import Element
+from agentbench.notebook.breakpoints import Breakpoint
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.redaction import line_preview
-from agentbench.notebook.step_log import LogLine, counted, deliveries_text, failures_of, outputs_of, run_name
+from agentbench.notebook.step_log import LogLine, counted, run_name
+from agentbench.notebook.stepper_banner import Banner, banner_of, place_words
+from agentbench.notebook.stepper_controls import Button, MenuItem, buttons_of, more_menu_of, run_menu_of
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.message import WORKFLOW_SOURCE
 
-__all__ = ["Banner", "Button", "Header", "Scrubber", "StepperView", "view_of"]
+__all__ = ["SIGNS", "Header", "Scrubber", "ShownBreakpoint", "StepperView", "view_of"]
 
 _S = StepperStatus
 
@@ -31,18 +32,7 @@ SIGNS: dict[StepperStatus, str] = {
     _S.CLOSED: "□",
 }
 
-#: Buttons in the order of the screen: name, label, what a person is told of it.
-_BUTTONS = (
-    ("step", "Step", "Take one superstep (s)"),
-    ("run", "Run", "Take supersteps to the end or the next question (r)"),
-    ("pause", "Pause", "Stop after the superstep in flight; Run goes on (p)"),
-    ("stop", "Stop", "End the run (.)"),
-    ("back", "Back", "Show the checkpoint before; nothing is executed"),
-    ("forward", "Forward", "Show the checkpoint after; nothing is executed"),
-)
-
 _AT_WORK = 3  # names in the header
-DETAILS_LIMIT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,33 +63,6 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Button:
-    """One control."""
-
-    name: str
-    label: str
-    hint: str
-    enabled: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Banner:
-    """What a person should read before going on. There always is one, so that nothing below it moves.
-
-    Attributes:
-        tone: Which sort of news it is.
-        text: The news and the next action, in one or two sentences.
-        details: More to read behind a fold, such as a traceback.
-        actions: (command, label) of buttons beside the text.
-    """
-
-    tone: Literal["next", "past", "ask", "waiting", "error", "note", "done"]
-    text: str
-    details: str = ""
-    actions: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Scrubber:
     """The line of checkpoints that leads to now.
 
@@ -117,15 +80,50 @@ class Scrubber:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownBreakpoint:
+    """A breakpoint as it is listed.
+
+    Attributes:
+        id: Its id.
+        text: Where it is, in words.
+        reached: Whether it is what the run pauses at now.
+    """
+
+    id: str
+    text: str
+    reached: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StepperView:
-    """Everything that a stepper shows at one moment."""
+    """Everything that a stepper shows at one moment.
+
+    Attributes:
+        status: What it is doing.
+        header: The line above everything.
+        announcement: What a screen reader hears of the change.
+        buttons: The controls.
+        run_menu: Ways to run.
+        more_menu: What else can be asked.
+        banner: The news.
+        scrubber: The line of checkpoints.
+        breakpoints: Where the run is to pause.
+        states: What each element of the graph does.
+        badges: Short texts by executor.
+        requests: The open requests, oldest first.
+        requests_title: How many there are.
+        log: The newest lines.
+    """
 
     status: StepperStatus
     header: Header
     announcement: str
     buttons: tuple[Button, ...]
+    run_menu: tuple[MenuItem, ...]
+    more_menu: tuple[MenuItem, ...]
     banner: Banner
     scrubber: Scrubber
+    breakpoints: tuple[ShownBreakpoint, ...]
     states: dict[Element, str]
     badges: dict[str, str]
     requests: tuple[WorkflowEvent[Any], ...]
@@ -147,9 +145,12 @@ def view_of(model: StepperModel, *, times: bool = True) -> StepperView:
         status=model.status,
         header=header,
         announcement=_announcement(model, header),
-        buttons=tuple(_button(model, *parts) for parts in _BUTTONS),
-        banner=_banner(model),
+        buttons=buttons_of(model),
+        run_menu=run_menu_of(model),
+        more_menu=more_menu_of(model),
+        banner=banner_of(model),
         scrubber=_scrubber(model),
+        breakpoints=tuple(_breakpoint(model, each) for each in model.breakpoints),
         states=model.activity.whole(model.moment),
         badges=model.activity.badges(),
         requests=tuple(waiting),
@@ -167,7 +168,7 @@ def _header(model: StepperModel, *, times: bool) -> Header:
     if times and model.elapsed_s:
         figures.append(_duration(model.elapsed_s))
     if model.tokens:
-        figures.append(counted(model.tokens, "token"))
+        figures.append(f"{model.tokens:,} tok")
     return Header(
         name=esc(model.name, into="line", limit=60),
         run=run_name(facts.run_id) if facts.run_id else "",
@@ -198,7 +199,7 @@ def _status_words(model: StepperModel) -> str:
         words += " for a person"
     elif status is _S.PAUSED and model.facts.pause_reason:
         words += f" ({esc(model.facts.pause_reason.text, into='line', limit=80)})"
-    return words if model.viewing is None else f"{words}, viewing {_place(model)}"
+    return words if model.viewing is None else f"{words}, viewing {place_words(model)}"
 
 
 def _announcement(model: StepperModel, header: Header) -> str:
@@ -215,12 +216,6 @@ def _announcement(model: StepperModel, header: Header) -> str:
 # --- controls ---------------------------------------------------------------------------------------------------------
 
 
-def _button(model: StepperModel, name: str, label: str, hint: str) -> Button:
-    if name == "step" and model.status is _S.FAILED and model.viewing is None:
-        label, hint = "Retry step", "Take the failed superstep again, from the last checkpoint (s)"
-    return Button(name, label, hint, name in model.allowed)
-
-
 def _scrubber(model: StepperModel) -> Scrubber:
     stops = tuple((past.label, past.info.checkpoint_id) for past in model.past)
     position = f"{0 if model.shown is None else model.shown + 1}/{len(stops)}"
@@ -228,90 +223,17 @@ def _scrubber(model: StepperModel) -> Scrubber:
     return Scrubber(stops, model.shown, position, enabled)
 
 
-# --- banner -----------------------------------------------------------------------------------------------------------
+def _breakpoint(model: StepperModel, each: Breakpoint) -> ShownBreakpoint:
+    text = _KIND_WORDS.get(each.kind, "{}").format(each.text) + (", once" if each.once else "")
+    reached = model.hit is not None and model.hit.id == each.id
+    return ShownBreakpoint(each.id, esc(text, into="line", limit=120), reached)
 
 
-def _banner(model: StepperModel) -> Banner:
-    """The most urgent news: what is being decided, then where one is, then how the run stands."""
-    if model.status is _S.CLOSED:
-        return Banner("note", "This stepper is closed. Run its cell again to build a new one.")
-    if model.confirming is not None:
-        return _confirm_banner(model)
-    if model.viewing is not None:
-        return _past_banner(model)
-    return _present_banner(model)
-
-
-def _place(model: StepperModel) -> str:
-    return f"{(model.viewing or 0) + 1} of {len(model.past)}"
-
-
-def _confirm_banner(model: StepperModel) -> Banner:
-    text = (
-        f"Going on from checkpoint {_place(model)} starts a new run there; {run_name(model.facts.run_id)} is kept as "
-        "it is."
-    )
-    return Banner("ask", text, actions=(("confirm", "Start a new run here"), ("cancel", "Keep looking")))
-
-
-def _past_banner(model: StepperModel) -> Banner:
-    superstep = model.past[model.viewing or 0].info.iteration
-    text = f"Viewing {_place(model)} (superstep {superstep}). Nothing is executed; Step goes on from here as a new run."
-    return Banner("past", text, actions=(("live", "Show the present"),))
-
-
-def _present_banner(model: StepperModel) -> Banner:
-    if model.status is _S.FAILED:
-        return _failure_banner(model)
-    if model.note is not None:
-        return Banner("note", esc(model.note, into="line", limit=400))
-    if model.status is _S.WAITING:
-        return _waiting_banner(model)
-    if model.status is _S.DONE:
-        return Banner("done", _result_text(model))
-    if model.status is _S.CANCELLED:
-        return Banner("note", "The run was stopped. Back shows its checkpoints; Step goes on from one as a new run.")
-    return Banner("next", _next_text(model))
-
-
-def _next_text(model: StepperModel) -> str:
-    """What is being done, or what the next superstep will do."""
-    at_rest = model.status not in IN_FLIGHT
-    number = 0 if model.facts.superstep is None else model.facts.superstep + 1
-    if not at_rest:
-        return f"Superstep {number} is being taken."
-    if not model.facts.planned:
-        return f"Superstep {number} is next. No message waits for it."
-    if all(delivery.source == WORKFLOW_SOURCE for delivery in model.facts.planned):
-        starts = ", ".join(esc(delivery.target, into="line", limit=32) for delivery in model.facts.planned)
-        return f"Superstep {number} is next: the input goes to {starts}."
-    return f"Superstep {number} is next: {deliveries_text(delivery.target for delivery in model.facts.planned)}."
-
-
-def _failure_banner(model: StepperModel) -> Banner:
-    error = model.facts.error
-    failures = failures_of(model.reports[-1]) if model.reports else []
-    where = ", ".join(dict.fromkeys(str(event.source_id) for event in failures))
-    what = "the run failed" if error is None else f"{type(error).__name__}: {error}"
-    text = f"{esc(where, into='line', limit=80)} failed: {what}" if where else what
-    then = "Retry step takes the superstep again." if "step" in model.allowed else "No checkpoint was saved before it."
-    told = [event.details.traceback for event in failures if event.details is not None]
-    details = next((text for text in told if text), "")
-    return Banner(
-        "error", f"{esc(text, into='line', limit=400)}. {then}", details=esc(details, into="text", limit=DETAILS_LIMIT)
-    )
-
-
-def _waiting_banner(model: StepperModel) -> Banner:
-    who = ", ".join(dict.fromkeys(esc(r.source_executor_id, into="line", limit=32) for r in model.facts.requests))
-    then = "the run goes on by itself" if model.going_through else "Step or Run goes on"
-    return Banner("waiting", f"{who} asks for an answer, below. After it {then}.")
-
-
-def _result_text(model: StepperModel) -> str:
-    outputs = [event for report in model.reports for event in outputs_of(report)]
-    if not outputs:
-        return "Done, without an output."
-    last = line_preview(outputs[-1].data, 200)
-    more = f" (the last of {len(outputs)})" if len(outputs) > 1 else ""
-    return f"Done. Output{more}: {esc(last, into='line')}"
+_KIND_WORDS = {
+    "before": "before {}",
+    "superstep": "before {}",
+    "message": "before {} is delivered",
+    "state": "when {}",
+    "failure": "at {}",
+    "request": "at {}",
+}

@@ -6,8 +6,9 @@ name nothing that it was not shown.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -24,11 +25,19 @@ _ATOMS = (str, bytes, bytearray, int, float, complex, bool, type(None), type)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One named value. `note` stands beside the name, such as `changed`."""
+    """One named value.
+
+    Attributes:
+        name: The key.
+        value: The value.
+        note: What stands beside the name, such as `changed`.
+        path: Where the value may be edited, such as `draft.title`; `None` where it may not.
+    """
 
     name: str
     value: object
     note: str = ""
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,7 @@ class Row:
         note: What stands beside the name.
         opens: Whether there is a level below.
         cut: Whether `text` is not all of it.
+        path: Where the value may be edited, `None` where it may not.
     """
 
     name: str
@@ -50,6 +60,7 @@ class Row:
     note: str
     opens: bool
     cut: bool
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +77,12 @@ class ValueTree:
 
     Args:
         entries: The first level.
+        staged: Values to show in place of those at these paths: edits that do not apply yet.
     """
 
-    def __init__(self, entries: Sequence[Entry] = ()) -> None:
-        self.entries = tuple(entries)
+    def __init__(self, entries: Sequence[Entry] = (), *, staged: Mapping[str, object] | None = None) -> None:
+        self._staged = staged or {}
+        self.entries = tuple(map(self._as_staged, entries))
 
     def level(self, path: Sequence[int] = (), start: int = 0) -> Level:
         """The rows below the row at `path`, from the `start`-th on; at most 200.
@@ -80,7 +93,7 @@ class ValueTree:
         if path:
             entry = self.at(path)
             total = _size(entry.value)
-            below: Iterator[Entry] = _children(entry)
+            below: Iterator[Entry] = self._below(entry)
         else:
             total, below = len(self.entries), iter(self.entries)
         chosen = tuple(_row(each) for each in islice(below, start, start + LEVEL_LIMIT))
@@ -98,11 +111,19 @@ class ValueTree:
             found = next(islice(below, place, None), None) if place >= 0 else None
             if found is None:
                 break
-            below = _children(found)
+            below = self._below(found)
         if found is None:
             msg = f"There is no row at {list(path)}."
             raise LookupError(msg)
         return found
+
+    def _below(self, entry: Entry) -> Iterator[Entry]:
+        return map(self._as_staged, _children(entry))
+
+    def _as_staged(self, entry: Entry) -> Entry:
+        if entry.path is None or entry.path not in self._staged:
+            return entry
+        return replace(entry, value=self._staged[entry.path], note="staged")
 
     def full_text(self, path: Sequence[int]) -> str:
         """All of the value at a place as text, up to a million characters, secrets masked.
@@ -126,6 +147,7 @@ def _row(entry: Entry) -> Row:
         note=esc(entry.note, into="line", limit=_KEY_LIMIT),
         opens=not hidden and _size(entry.value) > 0,
         cut=not hidden and (len(text) > PREVIEW_LIMIT or text.endswith("…")),
+        path=None if hidden else entry.path,
     )
 
 
@@ -151,9 +173,23 @@ def _children(entry: Entry) -> Iterator[Entry]:
     if isinstance(value, Mapping):
         # The key itself is shown, and decides by its name whether its value is.
         yield from (
-            Entry(key if isinstance(key, str) else preview(key, limit=_KEY_LIMIT), v) for key, v in value.items()
+            Entry(key if isinstance(key, str) else preview(key, limit=_KEY_LIMIT), v, path=_below_path(entry, key))
+            for key, v in value.items()
         )
     elif isinstance(value, (Set, list, tuple)):
-        yield from (Entry(str(place), item) for place, item in enumerate(value))
+        yield from (
+            Entry(str(place), item, path=None if isinstance(value, Set) else _below_path(entry, place))
+            for place, item in enumerate(value)
+        )
     else:
-        yield from (Entry(name, item) for name, item in fields_of(value))
+        declared = dataclasses.is_dataclass(value) or hasattr(type(value), "model_fields")
+        yield from (
+            Entry(name, item, path=_below_path(entry, name) if declared else None) for name, item in fields_of(value)
+        )
+
+
+def _below_path(entry: Entry, key: object) -> str | None:
+    """Path of a value inside another one; `None` where a path could mean two places."""
+    if entry.path is None or not (isinstance(key, int) or (isinstance(key, str) and key and "." not in key)):
+        return None
+    return f"{entry.path}.{key}"

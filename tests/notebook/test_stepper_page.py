@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import ipywidgets
@@ -234,7 +233,7 @@ def test_the_focus_goes_to_a_question_only_after_a_press_on_this_page(panel: Ste
 def test_a_level_of_values_is_sent_when_it_is_asked_for(panel: Stepper, wire: Wire) -> None:
     panel.step()
     side = wire.last("side", "side", lambda m: bool(m["level"]["rows"]))
-    [(name, kind, _, note, opens, _)] = side["level"]["rows"]
+    [(name, kind, _, note, opens, _, _)] = side["level"]["rows"]
     assert (name, kind, note, opens) == ("topic", "dict (3)", "changed", True)
     say(panel, "level", path=[0, 1], start=200, stamp=side["stamp"])
     level = wire.last("side", "level")
@@ -256,9 +255,12 @@ def test_a_selected_node_is_shown_in_its_tab(panel: Stepper, wire: Wire) -> None
     panel.run()
     panel._screen.select("review")
     side = wire.last("side", "side", lambda m: m["tab"] == "node" and m["title"] == "review")
-    rows = {row[0]: row[2] for row in side["level"]["rows"]}
-    assert (rows["state"], rows["visits"]) == ("waiting", "1")
-    assert {"last input", "last request", "last took"} <= set(rows)
+    facts = dict(side["facts"])
+    assert facts["kind"] == "Review (output, asks a person)"
+    assert facts["now"].startswith("waiting")
+    assert facts["visits"] == "1, the last in superstep 1"
+    assert facts["in"] == "1 message (dict)"
+    assert {"last input", "last request"} <= {row[0] for row in side["level"]["rows"]}
 
 
 def test_events_are_shown_newest_first_and_those_of_a_checkpoint_alone(panel: Stepper, wire: Wire) -> None:
@@ -356,11 +358,10 @@ def test_closing_takes_every_widget_away(panel: Stepper) -> None:
 
 
 def test_script_and_style_fetch_nothing_and_stay_small() -> None:
-    folder = Path(str(settings.__file__)).parent / "static"
-    script, style = (folder / name for name in ("stepper.js", "stepper.css"))
-    assert script.stat().st_size < 24_000
-    assert style.stat().st_size < 12_000
-    for text in (script.read_text(encoding="utf-8"), style.read_text(encoding="utf-8")):
+    script, style = str(StepperPart._esm), str(StepperPart._css)
+    assert len(script.encode()) < 44_000
+    assert len(style.encode()) < 20_000
+    for text in (script, style):
         for sign in ("http:", "https:", "//cdn", "@import", "innerHTML", "outerHTML", "insertAdjacentHTML", "eval("):
             assert sign not in text
 
@@ -407,7 +408,13 @@ def test_plain_widgets_show_the_same_and_do_the_same(plain: Stepper) -> None:
     assert done.wait(WAIT_S)
     page = drawn(plain)
     assert "superstep 0" in page._header.value
-    assert [name for name, button in page._buttons.items() if not button.disabled] == ["step", "run", "stop"]
+    assert [name for name, button in page._buttons.items() if not button.disabled] == [
+        "step",
+        "run",
+        "stop",
+        "fork",
+        "edit",
+    ]
     assert "&lt;b&gt;cats&lt;/b&gt;" in page._side.value
     assert "<b>cats" not in page._side.value + page._log.value
 

@@ -1,0 +1,135 @@
+"""Pure: the breakpoints that a person may choose from, given what a graph and its state have."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Union, get_args, get_origin
+
+from agentbench.notebook.breakpoints import Where
+from agentbench.notebook.escaping import esc
+
+__all__ = ["Offer", "message_types", "offers_of", "where_of"]
+
+_NAME_LIMIT = 80
+_UNIONS: tuple[object, ...] = (Union, type(int | str))
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One sort of breakpoint.
+
+    Attributes:
+        sort: Its name.
+        label: What stands in the list of sorts.
+        options: What can be chosen, in words; empty if there is nothing to choose.
+        places: What stands behind the options.
+        asks: What is typed besides: nothing, a `number`, or a `text`.
+    """
+
+    sort: str
+    label: str
+    options: tuple[str, ...] = ()
+    places: tuple[Any, ...] = ()
+    asks: Literal["", "number", "text"] = ""
+
+
+def offers_of(executors: Sequence[str], types: Sequence[type], keys: Iterable[str]) -> tuple[Offer, ...]:
+    """What there is to choose from; sorts that the graph has nothing of are left out.
+
+    Args:
+        executors: Ids, in builder order.
+        types: Types of messages.
+        keys: Keys of the shared state.
+    """
+    ids, known = tuple(executors), tuple(keys)
+    names, keys_named = tuple(map(_named, ids)), tuple(map(_named, known))
+    offers = [
+        Offer("before", "before an executor", names, ids),
+        Offer("after", "after an executor", names, ids),
+        Offer("superstep", "before superstep", asks="number"),
+        Offer("message", "before a message of type", tuple(_named(each.__qualname__) for each in types), tuple(types)),
+        *(Offer(sort, f"when a value {words}", keys_named, known, "text") for sort, (words, _, _) in _TESTS.items()),
+        Offer("failure", "at a failure"),
+        Offer("request", "when a person is asked"),
+    ]
+    return tuple(each for each in offers if each.options or each.sort in ("superstep", "failure", "request"))
+
+
+def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> Where:
+    """What a choice means to `Stepper.break_at`.
+
+    Args:
+        offers: What was offered.
+        sort: Which sort was chosen.
+        choice: Which of its options.
+        value: What was typed.
+
+    Raises:
+        LookupError: It was not offered.
+        ValueError: What was typed cannot be read; the text says what is expected.
+    """
+    offer = next((each for each in offers if each.sort == sort), None)
+    if offer is None or not 0 <= choice < max(1, len(offer.places)):
+        msg = f"There is no choice {choice} of {sort!r}."
+        raise LookupError(msg)
+    if sort == "superstep":
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            msg = "Type the number of a superstep, 0 or above."
+            raise ValueError(msg)
+        return value
+    if sort in ("failure", "request"):
+        return sort
+    place = offer.places[choice]
+    if sort in ("before", "after"):
+        return f"{sort}:{place}"
+    return _StateTest(str(place), sort, _read(value)) if sort in _TESTS else place
+
+
+def message_types(executors: Mapping[str, Any]) -> list[type]:
+    """The classes of messages that executors take, each once; parts of unions and origins of generics count."""
+    found: dict[type, None] = {}
+    for executor in executors.values():
+        for declared in getattr(executor, "input_types", ()):
+            found.update(dict.fromkeys(_classes(declared)))
+    return [each for each in found if each is not object]
+
+
+def _classes(declared: Any) -> list[type]:
+    if get_origin(declared) in _UNIONS:
+        return [each for part in get_args(declared) for each in _classes(part)]
+    origin = get_origin(declared) or declared
+    return [origin] if isinstance(origin, type) and origin is not type(None) else []
+
+
+def _named(name: str) -> str:
+    return esc(name, into="line", limit=_NAME_LIMIT)
+
+
+def _read(value: object) -> Any:
+    try:
+        return json.loads(value if isinstance(value, str) else "")
+    except ValueError:
+        msg = 'Type a value as JSON, such as 0.5, true or "draft".'
+        raise ValueError(msg) from None
+
+
+# How a value is compared: in words, as a sign, and how. What cannot be compared raises, which pauses the run.
+_TESTS: dict[str, tuple[str, str, Callable[[Any, Any], object]]] = {
+    "equals": ("equals", "==", operator.eq),
+    "above": ("is above", ">", operator.gt),
+    "below": ("is below", "<", operator.lt),
+}
+
+
+class _StateTest:
+    """Whether a value of the state compares so; a key that is not there does not."""
+
+    def __init__(self, key: str, sort: str, value: Any) -> None:
+        self._key, self._sort, self._value = key, sort, value
+        self.__name__ = f"{key} {_TESTS[sort][1]} {json.dumps(value)}"
+
+    def __call__(self, state: Mapping[str, Any]) -> object:
+        return self._key in state and _TESTS[self._sort][2](state[self._key], self._value)

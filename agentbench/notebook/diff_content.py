@@ -1,0 +1,99 @@
+"""Pure: changes of values as short rows for a page, with the parts that differ marked; secrets masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agentbench.checkpoints.difference.changes import CheckpointChange
+from agentbench.notebook.diff_view import hides, short_value, shown_path
+from agentbench.notebook.escaping import MASK, esc
+from agentbench.notebook.stepper_edits import Edit
+
+__all__ = ["CHANGES_SHOWN", "ChangeRow", "Pieces", "change_row", "edit_rows"]
+
+CHANGES_SHOWN = 200
+_VALUE_LIMIT = 600
+_PATH_LIMIT = 200
+_LED_BY = 60  # characters of what both have in common that are shown before and after a difference
+
+_SIGNS = {"added": "+", "removed": "-", "changed": "~", "reordered": "↕"}
+
+#: A text in pieces: whether each differs, and the piece.
+Pieces = tuple[tuple[bool, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """One change.
+
+    Attributes:
+        sign: What happened, as a sign.
+        words: The same in a word.
+        path: Where.
+        before: The value before, in pieces; empty where nothing was.
+        after: The value after, likewise.
+        discards: Path of the staged edit that this is; empty for a change that has happened.
+    """
+
+    sign: str
+    words: str
+    path: str
+    before: Pieces
+    after: Pieces
+    discards: str = ""
+
+
+def change_row(change: CheckpointChange, *, discards: str = "") -> ChangeRow:
+    """A change as a row.
+
+    Args:
+        change: What has changed.
+        discards: Path of the staged edit that it is, if it is one.
+    """
+    before, after = _texts(change)
+    if before is not None and after is not None:
+        old, new = _marked(before, after)
+    else:
+        old, new = (() if text is None else ((False, _cut(text)),) for text in (before, after))
+    path = esc(shown_path(change), into="line", limit=_PATH_LIMIT)
+    return ChangeRow(_SIGNS[change.op], change.op, path, old, new, discards)
+
+
+def edit_rows(edits: Iterable[Edit]) -> tuple[ChangeRow, ...]:
+    """Staged edits as rows that can be discarded."""
+    return tuple(change_row(edit.change, discards=edit.path) for edit in edits)
+
+
+def _texts(change: CheckpointChange) -> tuple[str | None, str | None]:
+    before = None if change.op == "added" else _text(change.before, hidden=hides(change))
+    after = None if change.op == "removed" else _text(change.after, hidden=hides(change))
+    return before, after
+
+
+def _text(value: object, *, hidden: bool) -> str:
+    # Long enough that the first difference of two long values is within it; the pieces are cut afterwards.
+    return MASK if hidden else short_value(value, limit=20_000)
+
+
+def _marked(before: str, after: str) -> tuple[Pieces, Pieces]:
+    """Two texts, with what lies between their common beginning and their common end marked."""
+    shorter = min(len(before), len(after))
+    same = next((at for at in range(shorter) if before[at] != after[at]), shorter)
+    left = shorter - same
+    tail = next((at for at in range(left) if before[-1 - at] != after[-1 - at]), left)
+    return _pieces(before, same, tail), _pieces(after, same, tail)
+
+
+def _pieces(text: str, same: int, tail: int) -> Pieces:
+    end = len(text) - tail
+    head, middle, rest = text[:same], text[same:end], text[end:]
+    if len(head) > 2 * _LED_BY:
+        head = f"…{head[-_LED_BY:]}"
+    if len(rest) > 2 * _LED_BY:
+        rest = f"{rest[:_LED_BY]}…"
+    return tuple(piece for piece in ((False, head), (True, _cut(middle)), (False, rest)) if piece[1])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _VALUE_LIMIT else f"{text[:_VALUE_LIMIT]}…"

@@ -1,0 +1,113 @@
+"""Pure: values as text that a person may change, and back; nothing is changed that was not typed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+from agentbench.notebook.redaction import mask_secrets
+
+__all__ = ["EditText", "text_of", "value_of"]
+
+LONGEST = 100_000
+_CANNOT_BE_TYPED = "A {} with such parts cannot be typed. Open it, or edit it by code: edit(path, value)."
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EditText:
+    """A value as it stands in a field.
+
+    Attributes:
+        text: The text.
+        help: How it is read.
+    """
+
+    text: str
+    help: str
+
+
+def text_of(value: object) -> EditText:
+    """A value as text: texts as they are, everything else as JSON.
+
+    Raises:
+        ValueError: It cannot be edited as text without losing something; the text says what to do.
+    """
+    if isinstance(value, str):
+        return EditText(_short_enough(value), "text, as it is")
+    if mask_secrets(value) is not value:
+        msg = "It holds a secret, which is not shown. Open it and edit what lies beside the secret."
+        raise ValueError(msg)
+    if _is_record(value):
+        return EditText(_short_enough(_record_text(value)), f"JSON of a {type(value).__name__}")
+    plain = list(value) if isinstance(value, (tuple, set, frozenset)) else value
+    if not _is_json(plain):
+        msg = (
+            f"A {type(value).__name__} with such parts cannot be typed. Open it, or edit it by code: edit(path, value)."
+        )
+        raise ValueError(msg)
+    return EditText(_short_enough(json.dumps(plain, ensure_ascii=False)), _HELP.get(type(value), "JSON"))
+
+
+def value_of(text: str, before: object) -> Any:
+    """What was typed, as a value in place of another one.
+
+    Args:
+        text: What was typed.
+        before: What stands there; texts stay texts.
+
+    Raises:
+        ValueError: It is no JSON; the text says where.
+    """
+    if isinstance(before, str):
+        return text
+    try:
+        return json.loads(text, parse_constant=_refused)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
+        msg = f'Not JSON ({error.msg}, {where}). Expected such as 0.5, true, null, "text", [1, 2] or {{"a": 1}}.'
+        raise ValueError(msg) from None
+
+
+_HELP = {int: "a whole number", float: "a number", bool: "true or false", type(None): "JSON; null for nothing"}
+
+
+def _refused(name: str) -> Any:
+    msg = f"{name} is no JSON. Expected a finite number."
+    raise ValueError(msg)
+
+
+def _short_enough(text: str) -> str:
+    if len(text) > LONGEST:
+        msg = f"It is {len(text):,} characters long. Edit it by code: edit(path, value)."
+        raise ValueError(msg)
+    return text
+
+
+def _is_record(value: object) -> bool:
+    """Whether a class says what its parts are, so that JSON of it can be read back."""
+    is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return is_dataclass or hasattr(type(value), "model_fields")
+
+
+def _record_text(value: object) -> str:
+    from pydantic_core import PydanticSerializationError, to_json
+
+    try:
+        return to_json(value).decode("utf-8")
+    except PydanticSerializationError as error:
+        msg = (
+            f"A {type(value).__name__} with such parts cannot be typed. Open it, or edit it by code: edit(path, value)."
+        )
+        raise ValueError(msg) from error
+
+
+def _is_json(value: object) -> bool:
+    """Whether a value is the same after a way through JSON, its types included."""
+    kind = type(value)
+    if kind is dict:
+        return all(type(key) is str and _is_json(item) for key, item in value.items())  # type: ignore[attr-defined]
+    if kind is list:
+        return all(map(_is_json, value))  # type: ignore[call-overload]
+    return value is None or kind in (str, int, bool) or (kind is float and math.isfinite(value))  # type: ignore[arg-type]

@@ -1,0 +1,360 @@
+// Header, controls and news of a stepper.
+
+const SAY_EVERY_MS = 1000;
+const MOST_STOPS = 500;
+const MOST_DOTS = 60;
+
+const KEYS = [
+  ["s", "Step"], ["r", "Run"], ["p", "Pause"], [".", "Stop"], ["f", "Fork: a new run from here"], ["b", "breakpoint on the selected node"],
+  ["← →", "on the line of checkpoints: earlier, later"], ["arrows", "on the graph: along the edges; Home: the start"],
+  ["Enter", "on the graph: select, open the Node tab"], ["+ − 0", "on the graph: zoom, fit"],
+  ["Ctrl+Enter", "send a form, stage an edit"], ["Esc", "back to the controls"], ["?", "this list"],
+];
+const COMMAND_OF = { s: "step", r: "run", p: "pause", ".": "stop", f: "fork", b: "break" };
+
+// Single keys are ours while the focus is inside the panel; keys with a modifier stay the notebook's.
+function listenForKeys(frame, act) {
+  const hear = (event) => {
+    const at = event.target;
+    const typing = at.matches?.("input:not([type=range]):not([type=radio]):not([type=checkbox]), textarea, select") || at.isContentEditable;
+    const modified = event.ctrlKey || event.metaKey || event.altKey;
+    if (modified || (event.shiftKey && event.key === "Enter")) return;
+    event.stopPropagation(); // in command mode the notebook would cut cells and change their type
+    if (typing || event.defaultPrevented) return;
+    if (act(event.key)) event.preventDefault();
+  };
+  frame.addEventListener("keydown", hear);
+  return () => frame.removeEventListener("keydown", hear);
+}
+
+// A screen reader hears at most one message a second, and always the last one; not the first, which nothing led to.
+function makeVoice() {
+  const el = node("div", { class: "abs-quiet", role: "status", "aria-live": "polite", "aria-atomic": "true" });
+  let nextAt = null;
+  let timer = null;
+  const speak = (message) => {
+    clearTimeout(timer);
+    if (nextAt === null) { nextAt = 0; return; }
+    const wait = nextAt - performance.now();
+    if (wait > 0) { timer = setTimeout(() => speak(message), wait); return; }
+    if (el.textContent === message) return;
+    el.textContent = message;
+    nextAt = performance.now() + SAY_EVERY_MS;
+  };
+  return { el, speak, stop: () => clearTimeout(timer) };
+}
+
+function makeHeader() {
+  const el = node("div", { class: "abs-header" });
+  const parts = {};
+  for (const name of ["name", "run", "superstep", "status", "figures"]) {
+    parts[name] = node("span", { class: `abs-${name}` });
+    el.append(parts[name]);
+  }
+  const sign = node("span", { "aria-hidden": "true" }, node("span"));
+  const words = node("span");
+  parts.status.append(sign, " ", words);
+  return {
+    el,
+    update: (head, status) => {
+      write(parts.name, head.name);
+      write(parts.run, head.run);
+      parts.run.title = head.run;
+      write(parts.superstep, head.superstep);
+      parts.status.dataset.status = status;
+      sign.classList.toggle("abs-bars", status === "waiting");
+      write(sign.firstChild, head.sign);
+      write(words, head.status);
+      write(parts.figures, head.figures.join("  ·  "));
+    },
+  };
+}
+
+// The line of checkpoints: a slider with a dot for each, or a number where there are very many.
+function makeScrubber(say) {
+  const slider = node("input", { type: "range", min: 0, step: 1, "aria-label": "Checkpoint" });
+  const number = node("input", { type: "number", min: 1, step: 1, "aria-label": "Checkpoint number" });
+  const place = node("span", { class: "abs-place" });
+  let stops = [];
+  let shownAt = 0;
+  // Answers to quick moves come late: until the last one is answered, the slider is the person's.
+  let wanted = null;
+  let wantedUntil = 0;
+  const goto = (index) => {
+    if (!stops[index] || index === (wanted ?? shownAt)) return;
+    wanted = index;
+    wantedUntil = performance.now() + SAY_EVERY_MS;
+    say({ kind: "goto", id: stops[index][1] });
+  };
+  slider.addEventListener("input", () => goto(Number(slider.value)));
+  number.addEventListener("change", () => goto(Number(number.value) - 1));
+  return {
+    els: [slider, number],
+    place,
+    update: (view) => {
+      if (view.stops) stops = [...stops.slice(0, view.stopsFrom), ...view.stops];
+      const count = stops.length;
+      shownAt = view.index ?? 0;
+      slider.hidden = count > MOST_STOPS;
+      number.hidden = !slider.hidden;
+      slider.max = String(Math.max(count - 1, 0));
+      number.max = String(count);
+      slider.classList.toggle("abs-dotted", count > 1 && count <= MOST_DOTS);
+      slider.style.setProperty("--abs-gaps", String(Math.max(count - 1, 1)));
+      if (wanted === null || shownAt === wanted || performance.now() > wantedUntil) {
+        wanted = null;
+        slider.value = String(shownAt);
+        number.value = String(shownAt + 1);
+      }
+      slider.style.setProperty("--abs-part", String(Number(slider.value) / Math.max(count - 1, 1)));
+      for (const control of [slider, number]) control.disabled = !view.scrubbing;
+      slider.setAttribute("aria-valuetext", count ? `${stops[shownAt]?.[0]}, ${shownAt + 1} of ${count}` : "none yet");
+      write(place, view.position);
+      place.title = count ? `checkpoint ${shownAt + 1} of ${count}: ${stops[shownAt]?.[0]}` : "no checkpoint yet";
+    },
+  };
+}
+
+// What the run says, with what can be done about it.
+function makeBanner(press) {
+  const el = node("div", { class: "abs-banner" });
+  const text = node("span", { class: "abs-banner-text" });
+  const actions = node("span", { class: "abs-actions" });
+  const trace = node("pre", { tabindex: "0", "aria-label": "Details" });
+  const details = node("details", {}, node("summary", {}, "details"), trace);
+  details.addEventListener("toggle", () => { trace.scrollTop = trace.scrollHeight; }); // the person's own code comes last
+  el.append(text, actions, details);
+  let signature = "";
+  return {
+    el,
+    update: (news) => {
+      el.dataset.tone = news.tone;
+      write(text, news.text);
+      const now = JSON.stringify(news.actions);
+      if (now !== signature) {
+        signature = now;
+        actions.replaceChildren(...news.actions.map(([command, label]) => {
+          const made = makeButton(label);
+          made.classList.add("abs-small");
+          made.addEventListener("click", () => press(command));
+          return made;
+        }));
+      }
+      details.hidden = !news.details;
+      if (!news.details) details.open = false;
+      write(trace, news.details);
+    },
+  };
+}
+
+function makeHelp(anchor) {
+  const help = makePopover(anchor, { role: "dialog", "aria-label": "Keys", class: "abs-help" });
+  const list = node("dl");
+  for (const [key, what] of KEYS) list.append(node("div", {}, node("dt", {}, node("kbd", {}, key)), node("dd", {}, what)));
+  help.box.tabIndex = -1;
+  help.box.append(node("b", {}, "Keys, while the focus is in this panel"), list);
+  return { ...help, open: () => { help.show(true); help.box.focus(); } };
+}
+
+// One question for a number, such as how many supersteps.
+function makeAsk(anchor, say) {
+  const ask = makePopover(anchor, { role: "dialog", class: "abs-ask" });
+  const count = node("input", { type: "number", min: 1, step: 1, value: 5, class: "abs-entry" });
+  const words = node("label", {}, "Supersteps: ", count);
+  const go = makeButton("Run");
+  const form = node("form", {}, words, go);
+  go.type = "submit";
+  ask.box.setAttribute("aria-label", "How many supersteps");
+  ask.box.append(form);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!count.value || !count.checkValidity()) return;
+    say({ kind: "press", name: "run_steps", value: Number(count.value) });
+    ask.show(false);
+    anchor.focus();
+  });
+  return { box: ask.box, open: () => { ask.show(true); count.focus(); count.select(); } };
+}
+
+// The breakpoints there are, and the means to add one: a kind, then what the graph has of it.
+function makeBreakpoints(anchor, say) {
+  const { box, show, isOpen, place } = makePopover(anchor, { role: "dialog", "aria-label": "Breakpoints", class: "abs-breaks" });
+  const none = node("p", { class: "abs-title" }, "None yet. A run pauses before the superstep that reaches one.");
+  const list = node("ul", { class: "abs-rows" });
+  const kind = node("select", { class: "abs-entry", "aria-label": "Pause" });
+  const choice = node("select", { class: "abs-entry", "aria-label": "Where" });
+  const number = node("input", { type: "number", min: 0, step: 1, value: 1, class: "abs-entry", "aria-label": "Superstep" });
+  const text = node("input", { type: "text", class: "abs-entry", "aria-label": "Value, as JSON", placeholder: "value, as JSON" });
+  const once = node("input", { type: "checkbox" });
+  const add = makeButton("Add");
+  const problem = node("p", { class: "abs-problem", role: "alert" });
+  const form = node("form", {}, kind, choice, number, text, node("label", { class: "abs-check" }, once, "once"), add);
+  add.type = "submit";
+  box.append(node("b", {}, "Breakpoints"), none, list, form, problem);
+  let offers = [];
+  let signature = "";
+  const offered = () => offers.find(([name]) => name === kind.value) ?? ["", "", [], ""];
+  const suit = () => {
+    const [, , options, asks] = offered();
+    const chosen = choice.value;
+    choice.replaceChildren(...options.map((option, at) => node("option", { value: at }, option)));
+    if (chosen && Number(chosen) < options.length) choice.value = chosen;
+    choice.hidden = !options.length;
+    number.hidden = asks !== "number";
+    text.hidden = asks !== "text";
+  };
+  kind.addEventListener("change", () => { suit(); choice.value = "0"; problem.textContent = ""; });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const [name, , , asks] = offered();
+    const value = asks === "number" ? Number(number.value) : asks === "text" ? text.value : null;
+    problem.textContent = "";
+    say({ kind: "break", sort: name, choice: Number(choice.value) || 0, value, once: once.checked });
+  });
+  return {
+    box,
+    open: () => { say({ kind: "offers" }); show(true); kind.focus(); },
+    problem: (words) => { problem.textContent = words; place(); },
+    offer: (kinds) => {
+      offers = kinds;
+      const chosen = kind.value;
+      kind.replaceChildren(...kinds.map(([name, label]) => node("option", { value: name }, label)));
+      if (kinds.some(([name]) => name === chosen)) kind.value = chosen;
+      suit();
+      if (isOpen()) place();
+    },
+    update: (all) => {
+      const now = JSON.stringify(all);
+      if (now === signature) return;
+      signature = now;
+      none.hidden = all.length > 0;
+      const at = [...list.querySelectorAll("button")].indexOf(document.activeElement);
+      list.replaceChildren(...all.map(([id, words, reached]) => {
+        const remove = makeButton("Remove", { "aria-label": `Remove the breakpoint ${words}` });
+        remove.classList.add("abs-small");
+        remove.addEventListener("click", () => say({ kind: "unbreak", id }));
+        const sign = node("span", { class: "abs-dot", "aria-hidden": "true" }, "●");
+        return node("li", { "data-reached": reached }, sign, node("span", {}, words), reached ? node("span", { class: "abs-note" }, "reached") : "", remove);
+      }));
+      if (at >= 0) (list.querySelectorAll("button")[Math.min(at, all.length - 1)] ?? kind).focus();
+      if (isOpen()) place();
+    },
+  };
+}
+
+function makeTop(say, el, height) {
+  const root = node("section", { class: "abs abs-top" });
+  const buttons = new Map();
+  const button = (name) => {
+    const made = makeButton("");
+    made.dataset.command = name;
+    made.addEventListener("click", () => press(name));
+    buttons.set(name, made);
+    return made;
+  };
+  const [step, run, pause, stop, back, forward, fork, edit] = ["step", "run", "pause", "stop", "back", "forward", "fork", "edit"].map(button);
+  step.classList.add("abs-first");
+  const how = makeButton("▾", { "aria-label": "Ways to run", title: "Ways to run" });
+  const more = makeButton("⋯", { "aria-label": "More", title: "More" });
+  how.classList.add("abs-how");
+  more.classList.add("abs-icon");
+  const points = makeButton("", { hidden: true });
+  points.classList.add("abs-points");
+
+  const header = makeHeader();
+  const voice = makeVoice();
+  const scrubber = makeScrubber(say);
+  const frameOf = () => el.closest(".abs-frame");
+  const press = (name) => {
+    const made = buttons.get(name);
+    if (made && !enabled(made)) return;
+    if (name === "help") help.open();
+    else if (name === "breakpoints") breaks.open();
+    else if (name === "ask_steps") ask.open();
+    else {
+      say({ kind: "press", name });
+      // What was pressed in the news goes away with them.
+      if (banner.el.contains(document.activeElement)) step.focus();
+      if (name === "edit") lead(".abs-edit, .abs-field textarea");
+      else if (name === "see_edits") lead("[role=tab][aria-selected=true]");
+    }
+  };
+  // The focus goes on to another part, once that has come.
+  const lead = (selector) => {
+    let tries = 20;
+    const look = () => {
+      const found = frameOf()?.querySelector(`.abs-side :is(${selector})`);
+      if (found) found.focus();
+      else if (tries-- > 0) setTimeout(look, 50);
+    };
+    setTimeout(look, 100);
+  };
+  const banner = makeBanner(press);
+  const help = makeHelp(more);
+  const ask = makeAsk(how, say);
+  const breaks = makeBreakpoints(more, say);
+  const runMenu = makeMenu(how, "Ways to run", press);
+  const moreMenu = makeMenu(more, "More", press);
+  points.addEventListener("click", () => breaks.open());
+
+  const group = (name, ...made) => node("span", { class: `abs-group ${name}` }, ...made);
+  const tools = node("div", { class: "abs-tools", role: "toolbar", "aria-label": "Controls" },
+    group("abs-go", step, group("abs-split", run, how), pause, stop),
+    group("abs-line", back, ...scrubber.els, forward, scrubber.place),
+    group("abs-else", fork, edit, points, more));
+  root.append(header.el, voice.el, tools, banner.el, runMenu.box, ask.box, moreMenu.box, help.box, breaks.box);
+
+  const act = (key) => {
+    if (COMMAND_OF[key]) press(COMMAND_OF[key]);
+    else if (key === "?") help.open();
+    else if (key === "Escape") step.focus();
+    else return false;
+    return true;
+  };
+  let deaf = () => {};
+  const attach = () => {
+    const frame = frameOf();
+    if (!frame) return false;
+    frame.style.setProperty("--abs-height", `${height}px`);
+    deaf = listenForKeys(frame, act);
+    return true;
+  };
+  if (!attach()) requestAnimationFrame(attach);
+
+  return {
+    root,
+    stop: () => { deaf(); voice.stop(); },
+    focusRequest: () => {
+      const form = [...(frameOf()?.querySelectorAll(".abs-requests .abf") ?? [])].at(-1);
+      if (!form) return false;
+      // To a field if there is one; never to a button, where a space typed too early would answer.
+      const field = form.querySelector(".abf-field:not([hidden]) :is(input, select, textarea):not(:disabled)");
+      if (!field) form.tabIndex = -1;
+      (field ?? form).focus({ preventScroll: true });
+      form.scrollIntoView({ block: "nearest" });
+      return true;
+    },
+    problem: (told) => breaks.problem(told.text),
+    offers: (told) => breaks.offer(told.offers),
+    view: (view) => {
+      root.setAttribute("aria-label", `Stepper ${view.header.name}`);
+      header.update(view.header, view.status);
+      for (const [name, label, hint, on] of view.buttons) {
+        const made = buttons.get(name);
+        write(made, label);
+        made.title = hint;
+        made.setAttribute("aria-disabled", String(!on));
+      }
+      for (const [made, list] of [[how, view.runMenu], [more, view.moreMenu]]) made.setAttribute("aria-disabled", String(!list.length));
+      runMenu.update(view.runMenu);
+      moreMenu.update(view.moreMenu);
+      scrubber.update(view);
+      points.hidden = !view.breakpoints.length;
+      write(points, `● ${view.breakpoints.length}`);
+      points.setAttribute("aria-label", `Breakpoints: ${view.breakpoints.length}`);
+      breaks.update(view.breakpoints);
+      banner.update(view.banner);
+      voice.speak(view.announcement);
+    },
+  };
+}

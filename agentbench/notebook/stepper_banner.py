@@ -1,0 +1,156 @@
+"""Pure: the news of a stepper: what a person should read before going on, and what can be done about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.redaction import line_preview
+from agentbench.notebook.step_log import counted, deliveries_text, failures_of, outputs_of, run_name
+from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
+from agentbench.notebook.stepper_model import StepperModel
+from agentbench.workflow.message import WORKFLOW_SOURCE
+
+__all__ = ["Banner", "banner_of", "place_words"]
+
+_S = StepperStatus
+
+DETAILS_LIMIT = 20_000
+_NOTE_LIMIT = 400
+_NAME_LIMIT = 32
+
+Tone = Literal["next", "past", "ask", "waiting", "error", "note", "done"]
+Actions = tuple[tuple[str, str], ...]
+
+_EDIT_ACTIONS: Actions = (("see_edits", "See them"), ("discard_edits", "Discard"))
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """What a person should read before going on. There always is one, so that nothing below it moves.
+
+    Attributes:
+        tone: Which sort of news it is.
+        text: The news and the next action, in one or two sentences.
+        details: More to read behind a fold, such as a traceback.
+        actions: (command, label) of buttons beside the text.
+    """
+
+    tone: Tone
+    text: str
+    details: str = ""
+    actions: Actions = ()
+
+
+def banner_of(model: StepperModel) -> Banner:
+    """The most urgent news: what is being decided, then where one is, then how the run stands."""
+    if model.status is _S.CLOSED:
+        return Banner("note", "This stepper is closed. Run its cell again to build a new one.")
+    if model.confirming is not None:
+        return _asking(model)
+    if model.playing:
+        return Banner("past", f"Showing again: {place_words(model)}. Nothing is executed.", actions=(("live", "Stop"),))
+    if model.viewing is not None:
+        return _of_past(model)
+    return _of_present(model)
+
+
+def place_words(model: StepperModel) -> str:
+    """Which checkpoint is shown, such as `3 of 7`."""
+    return f"{(model.shown or 0) + 1} of {len(model.past)}"
+
+
+def _edits_words(model: StepperModel) -> str:
+    return f"{counted(len(model.edits), 'edit')} staged: Step, Run or Fork applies {_them(model)} in a new run."
+
+
+def _them(model: StepperModel) -> str:
+    return "it" if len(model.edits) == 1 else "them"
+
+
+def _asking(model: StepperModel) -> Banner:
+    place = f"from checkpoint {place_words(model)}" if model.viewing is not None else "from here"
+    changed = f" with {counted(len(model.edits), 'edit')}" if model.edits else ""
+    text = f"Going on {place}{changed} starts a new run; {run_name(model.facts.run_id)} is kept as it is."
+    cancel = "Keep looking" if model.viewing is not None else "Not yet"
+    return Banner("ask", text, actions=(("confirm", "Start a new run here"), ("cancel", cancel)))
+
+
+def _of_past(model: StepperModel) -> Banner:
+    superstep = model.past[model.viewing or 0].info.iteration
+    where = f"Viewing {place_words(model)} (superstep {superstep})."
+    live = ("live", "Show the present")
+    if model.edits:
+        return Banner("past", f"{where} {_edits_words(model)}", actions=(*_EDIT_ACTIONS, live))
+    return Banner("past", f"{where} Nothing is executed; Step goes on from here as a new run.", actions=(live,))
+
+
+def _of_present(model: StepperModel) -> Banner:
+    if model.edits:
+        return Banner("past", _edits_words(model), actions=_EDIT_ACTIONS)
+    if model.status is _S.FAILED:
+        return _failure(model)
+    if model.note is not None and model.hit is None:
+        return Banner("note", esc(model.note, into="line", limit=_NOTE_LIMIT))
+    if model.status is _S.WAITING:
+        return _waiting(model)
+    if model.status is _S.DONE:
+        return Banner("done", _result(model))
+    if model.status is _S.CANCELLED:
+        return Banner("note", "The run was stopped. Back shows its checkpoints; Step goes on from one as a new run.")
+    return Banner("next", f"{_hit_words(model)}{_next(model)}")
+
+
+def _hit_words(model: StepperModel) -> str:
+    if model.hit is None or model.status in IN_FLIGHT:
+        return ""
+    reason = model.facts.pause_reason
+    if reason is not None and reason.error is not None:
+        return f"{esc(reason.text, into='line', limit=200)}. "
+    return f"Breakpoint: {esc(model.hit.text, into='line', limit=120)}. "
+
+
+def _next(model: StepperModel) -> str:
+    """What is being done, or what the next superstep will do."""
+    number = 0 if model.facts.superstep is None else model.facts.superstep + 1
+    if model.status in IN_FLIGHT:
+        return f"Superstep {number} is being taken."
+    if not model.facts.planned:
+        return f"Superstep {number} is next. No message waits for it."
+    if all(delivery.source == WORKFLOW_SOURCE for delivery in model.facts.planned):
+        starts = ", ".join(esc(delivery.target, into="line", limit=_NAME_LIMIT) for delivery in model.facts.planned)
+        return f"Superstep {number} is next: the input goes to {starts}."
+    return f"Superstep {number} is next: {deliveries_text(delivery.target for delivery in model.facts.planned)}."
+
+
+def _failure(model: StepperModel) -> Banner:
+    error = model.facts.error
+    failures = failures_of(model.reports[-1]) if model.reports else []
+    where = ", ".join(dict.fromkeys(str(event.source_id) for event in failures))
+    what = "the run failed" if error is None else f"{type(error).__name__}: {error}"
+    text = f"{esc(where, into='line', limit=80)} failed: {what}" if where else what
+    then = "Retry step takes the superstep again." if "step" in model.allowed else "No checkpoint was saved before it."
+    told = [event.details.traceback for event in failures if event.details is not None]
+    details = next((text for text in told if text), "")
+    return Banner(
+        "error",
+        f"{esc(text.rstrip('.'), into='line', limit=_NOTE_LIMIT)}. {then}",
+        details=esc(details, into="text", limit=DETAILS_LIMIT),
+    )
+
+
+def _waiting(model: StepperModel) -> Banner:
+    askers = dict.fromkeys(request.source_executor_id for request in model.facts.requests)
+    who = ", ".join(esc(each, into="line", limit=_NAME_LIMIT) for each in askers)
+    then = "the run goes on by itself" if model.going_through else "Step or Run goes on"
+    return Banner("waiting", f"{who} asks for an answer, below. After it {then}.")
+
+
+def _result(model: StepperModel) -> str:
+    outputs = [event for report in model.reports for event in outputs_of(report)]
+    if not outputs:
+        return "Done, without an output."
+    last = line_preview(outputs[-1].data, 200)
+    more = f" (the last of {len(outputs)})" if len(outputs) > 1 else ""
+    return f"Done. Output{more}: {esc(last, into='line')}"

@@ -1,0 +1,67 @@
+"""What a page does to a stepper: the seam between `StepperScreen` and the two kinds of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from agentbench.notebook.break_offers import Offer
+from agentbench.notebook.stepper_content import Content
+from agentbench.notebook.stepper_view import StepperView
+
+__all__ = ["StepperControl"]
+
+
+class StepperControl(Protocol):
+    """What a page does to a stepper. None of it waits."""
+
+    @property
+    def view(self) -> StepperView:
+        """What is to be shown now."""
+
+    @property
+    def content(self) -> Content:
+        """What the open tab holds now."""
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """The breakpoints that a person may choose from."""
+
+    @property
+    def log_total(self) -> int:
+        """How many lines were ever written to the log."""
+
+    @property
+    def tab(self) -> str:
+        """Name of the open tab."""
+
+    def press(self, name: str, value: object = None) -> None:
+        """Do what a button or a line of a menu does, with what was typed."""
+
+    def show_checkpoint(self, checkpoint_id: str) -> None:
+        """Show a checkpoint; nothing if it is not there."""
+
+    def open_tab(self, name: str) -> None:
+        """Open a tab."""
+
+    def break_at(self, sort: str, choice: int, value: object, *, once: bool) -> None:
+        """Set a breakpoint that was offered."""
+
+    def unbreak(self, breakpoint_id: str) -> None:
+        """Take a breakpoint away."""
+
+    def break_node(self, executor_id: str, kind: str, *, on: bool | None) -> None:
+        """Set or remove a breakpoint before or after an executor; `None` for the opposite of what is."""
+
+    def stage(self, path: str, value: Any) -> Future[Any]:
+        """Check and stage an edit of the checkpoint shown; the future tells what came of it."""
+
+    def discard(self, path: str) -> None:
+        """Drop the staged edit of a path."""
+
+    def answer(self, request_id: str, value: Any) -> object:
+        """Send an answer; what it returns can be awaited."""
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Call a function on the loop of the runs, where reading a run disturbs nobody."""

@@ -1,0 +1,120 @@
+"""What the open tab of a stepper holds: made when something has changed, from checkpoints that are loaded on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
+from agentbench.notebook import settings
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.shape import GraphShape
+from agentbench.notebook.stepper_content import Content, Sources, content_of
+from agentbench.notebook.stepper_model import StepperModel
+from agentbench.notebook.stepper_session import StepperSession
+from agentbench.notebook.value_tree import ValueTree
+
+__all__ = ["StepperTabs"]
+
+_KEPT = 4  # loaded checkpoints
+_LOADING = Content("Loading the checkpoint …", ValueTree())
+
+
+class StepperTabs:
+    """The tabs beside the graph.
+
+    Args:
+        session: What is shown.
+        shape: Its graph.
+        on_loaded: Called when a checkpoint was loaded, from any thread.
+
+    Attributes:
+        open: Name of the open tab.
+        selected: Id of the executor in the Node tab.
+    """
+
+    def __init__(self, session: StepperSession, shape: GraphShape, on_loaded: Callable[[], object]) -> None:
+        self._session = session
+        self._shape = shape
+        self._on_loaded = on_loaded
+        self.open = "state"
+        self.selected: str | None = None
+        self._loaded: dict[str, WorkflowCheckpoint] = {}
+        self._loading: set[str] = set()
+        self._lost: dict[str, str] = {}  # why checkpoints could not be loaded
+        self._compared: tuple[tuple[str, ...], CheckpointDiff | None] = ((), None)
+        self._made: tuple[object, Content] = (None, _LOADING)
+
+    @property
+    def content(self) -> Content:
+        """What the open tab holds; the same object until it changes. Called on the loop of the runs."""
+        with self._session.reading() as model:
+            viewed = None if model.viewing is None else model.past[model.viewing].info.checkpoint_id
+            lost = self._lost.get(viewed or "")
+            if viewed is not None and viewed not in self._loaded:
+                self._load(viewed)
+                return _LOADING if lost is None else self._told(lost)
+            difference = self._difference(model) if self.open == "diff" else None
+            handle = self._session.handle
+            events = handle.events if handle is not None and self.open == "events" else []
+            can_edit = "edit" in model.allowed
+            made_of = (
+                *(self.open, viewed, id(model.facts), len(model.reports), self.selected, len(events), can_edit),
+                *(difference is None, model.shown, model.edits, model.breakpoints, str(model.status)),
+            )
+            if self._made[0] != made_of:
+                live: dict[str, Any] = handle.state if handle is not None and self.open == "state" else {}
+                sources = Sources(
+                    self._shape,
+                    live,
+                    checkpoint=None if viewed is None else self._loaded[viewed],
+                    events=events,
+                    selected=self.selected,
+                    difference=difference,
+                    times=not settings.current().deterministic,
+                )
+                self._made = (made_of, content_of(self.open, model, sources))
+            return self._made[1]
+
+    def _difference(self, model: StepperModel) -> CheckpointDiff | None:
+        """What the checkpoint shown has changed; `None` while one of the two is still to be loaded."""
+        if not model.shown:
+            return None
+        pair = tuple(past.info.checkpoint_id for past in model.past[model.shown - 1 : model.shown + 1])
+        missing = [each for each in pair if each not in self._loaded]
+        if pair != self._compared[0]:
+            for each in missing:
+                self._load(each)
+            if missing:
+                return None
+            self._compared = (pair, diff_checkpoints(*(self._loaded[each] for each in pair)))
+        return self._compared[1]
+
+    def _told(self, lost: str) -> Content:
+        if self._made[0] != lost:
+            self._made = (lost, Content(lost, ValueTree()))
+        return self._made[1]
+
+    def _load(self, checkpoint_id: str) -> None:
+        if checkpoint_id in self._loading or checkpoint_id in self._lost:
+            return
+        self._loading.add(checkpoint_id)
+        loading = self._session.start(self._session.checkpoint(checkpoint_id))
+        loading.add_done_callback(lambda done: self._take(checkpoint_id, done))
+
+    def _take(self, checkpoint_id: str, done: Future[WorkflowCheckpoint]) -> None:
+        self._loading.discard(checkpoint_id)
+        if done.cancelled():
+            return
+        error = done.exception()
+        if error is not None:
+            lost = f"{checkpoint_id} cannot be shown: {type(error).__name__}: {error}"
+            self._lost[checkpoint_id] = esc(lost, into="line", limit=400)
+            self._session.note_down(lost)
+            return
+        self._loaded[checkpoint_id] = done.result()
+        while len(self._loaded) > _KEPT:
+            self._loaded.pop(next(iter(self._loaded)))
+        self._on_loaded()
