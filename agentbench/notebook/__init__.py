@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from agentbench.notebook.graph_view import GraphView as GraphView
     from agentbench.notebook.graph_view import draw as draw
     from agentbench.notebook.html_panel import HtmlGraphPanel as HtmlGraphPanel
+    from agentbench.notebook.inbox import Inbox as Inbox
+    from agentbench.notebook.inbox import inbox as inbox
     from agentbench.notebook.live_panel import GraphPanel as GraphPanel
     from agentbench.notebook.magics import load_ipython_extension as load_ipython_extension
     from agentbench.notebook.magics import unload_ipython_extension as unload_ipython_extension
@@ -76,6 +78,7 @@ _MODULE_OF = {
     "GraphPanel": "live_panel",
     "GraphView": "graph_view",
     "HtmlGraphPanel": "html_panel",
+    "Inbox": "inbox",
     "Plot": "plot",
     "Price": "usage_prices",
     "Progress": "progress",
@@ -94,6 +97,7 @@ _MODULE_OF = {
     "draw": "graph_view",
     "events_frame": "frames",
     "form": "forms",
+    "inbox": "inbox",
     "lineage": "plots",
     "lineage_frame": "frames",
     "load_ipython_extension": "magics",

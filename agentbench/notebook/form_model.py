@@ -345,6 +345,12 @@ class FormModel:
         self._changed(Change())
         return self._build(value)
 
+    def begin_sending_value(self) -> None:
+        """A value that stands in no field is sent."""
+        self.refusal = ""
+        self.state = FormState.SENDING
+        self._changed(Change())
+
     def accept(self, answer: Any, at: str | None, *, here: bool = True) -> None:
         """The answer was taken; or, with `here` false, another one was there first. Forgets what was typed."""
         self.answer, self.answered_at, self.answered_here = answer, at, here

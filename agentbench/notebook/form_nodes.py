@@ -61,7 +61,7 @@ class Nodes:
         if isinstance(draft, ConstDraft):
             return {**node, "kind": "const", "text": esc(draft.shape.text, into="line", limit=200)}
         if isinstance(draft, GroupDraft):
-            inside = [self.node(each, depth + 1) for _, each in draft.named()]
+            inside = [self.node(each, depth + 1) for _, each in draft.named() if not _repeats_its_tag(draft, each)]
             folded = depth > _DEEP and not draft.touched
             return {**node, "kind": "group", "closed": draft.closed, "folded": folded, "children": inside}
         if isinstance(draft, OneOfDraft):
@@ -135,3 +135,17 @@ class Nodes:
         if preset and not draft.shape.nullable and [option.value for option in field.options] == [True, False]:
             return "check"
         return "select" if len(field.options) > BUTTONS else "toggle"
+
+
+def _repeats_its_tag(draft: GroupDraft, below: Draft[Any]) -> bool:
+    """Whether a constant says again which type of a union was chosen."""
+    union = draft.parent
+    return (
+        isinstance(below, ConstDraft)
+        and isinstance(union, OneOfDraft)
+        and below.shape.text in _spelled(union.shape.labels[union.picked])
+    )
+
+
+def _spelled(tag: str) -> tuple[str, str]:
+    return tag, f'"{tag}"'

@@ -81,7 +81,8 @@ def _code(path: str, draft: Draft[Any]) -> str:
     if isinstance(draft, OneOfDraft):
         return f"form.set_raw({path!r}, ...)  # {_names(draft.shape.labels)}"
     if not isinstance(draft, LeafDraft):
-        return ""
+        opens = draft.is_none or (isinstance(draft, GroupDraft) and draft.closed)
+        return f"form.set_raw({path!r}, '')  # opens it" if opens else ""
     field = draft.field
     notes = [] if field.required else ["optional"]
     notes += [_names([option.label for option in field.options])] if field.options else []

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from agentbench.notebook.form_fields import NO_VALUE, FormField, field_for
-from agentbench.notebook.form_help import help_text
 from agentbench.notebook.form_shapes import Check, Const, Group, Leaf, Member, OneOf, Pairs, Part, Rows, Shape, lazily
 
 __all__ = ["shape_of_field", "shape_of_type", "type_name"]
@@ -329,4 +328,4 @@ def _doc(owner: Any) -> str:
     """The first line of a class's own docstring; that of a dataclass without one repeats its signature."""
     text = (vars(owner).get("__doc__") or "") if isinstance(owner, type) else ""
     line = next(iter(text.strip().splitlines()), "")
-    return "" if line.startswith(f"{owner.__name__}(") else help_text({"description": line})
+    return "" if line.startswith(f"{owner.__name__}(") else line

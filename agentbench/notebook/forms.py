@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentbench import _bridge
@@ -78,7 +79,7 @@ def form(
     return made
 
 
-def request_form(request: Request, *, respond: Respond) -> "Form":
+def request_form(request: Request, *, respond: Respond, origin: str = "", asked_ns: int | None = None) -> "Form":
     """Make the form that answers a request of a run.
 
     Forms for one and the same event share what was typed and what was answered, so a cell may be run again.
@@ -88,6 +89,8 @@ def request_form(request: Request, *, respond: Respond) -> "Form":
         respond: Called once with the request's id and the answer: `run.send_response`, `stepper.respond`, or any
             function. If it is async it runs on the engine thread. If it raises, the answer is refused and the text
             stays.
+        origin: Where the question comes from, in words, such as the run; stands below the heading.
+        asked_ns: When it was asked, in nanoseconds since 1970, if the waiting time is to be shown there too.
 
     Example:
         ```python
@@ -104,6 +107,7 @@ def request_form(request: Request, *, respond: Respond) -> "Form":
         while len(_requests) > _REMEMBERED:
             _requests.popitem(last=False)
     _, content, model = known
+    content = replace(content, origin=origin, asked_ns=asked_ns)
     return Form(content, model, request_id=request.request_id, respond=respond)
 
 
@@ -267,6 +271,39 @@ class Form:
             sending.settled(_PATIENCE_S)
         return self._model.state is FormState.ANSWERED and self._model.answered_here
 
+    def answer(self, value: Any) -> bool:
+        """Send a value as the answer, in place of what stands in the fields.
+
+        Args:
+            value: A value of the response type; whoever takes answers refuses others.
+
+        Returns:
+            As `submit`.
+
+        Raises:
+            RequestAlreadyAnswered: If the request was answered before.
+            RequestExpired: If its deadline has passed.
+        """
+        with self._lock:
+            self._require_live()
+            self._model.begin_sending_value()
+        sending = self._send(value)
+        if sending is not None and not _bridge.on_engine_thread():
+            sending.settled(_PATIENCE_S)
+        return self._model.state is FormState.ANSWERED and self._model.answered_here
+
+    @property
+    def live(self) -> bool:
+        """Whether it can still be answered from here."""
+        self._check_deadline()
+        return self._model.live
+
+    def end_elsewhere(self) -> None:
+        """The request is no longer open, and it was not this form that answered it."""
+        with self._lock:
+            if self._model.live:
+                self._model.accept(None, _now_text(), here=False)
+
     def on_submit(self, fn: Callable[[Any], object]) -> Callable[[], None]:
         """Call `fn(value)` with each submitted value. Returns a function that ends it."""
         self._listeners.append(fn)
@@ -338,6 +375,9 @@ class Form:
                 answer = self._model.begin_sending(overrides)
             except FormInvalid:
                 return None
+        return self._send(answer)
+
+    def _send(self, answer: Any) -> "_bridge.EngineFuture[None] | None":
         # Foreign code is called without the lock: it may look at this form.
         try:
             outcomes = self._hand_over(answer)

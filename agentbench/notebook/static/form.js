@@ -131,10 +131,24 @@ function makeForm(content, speak, view) {
     summary.append(node("span", {}, `${count}: `));
     for (const [path, text] of Object.entries(errors)) {
       const field = made.get(path);
-      const name = field?.spec.label || (path === "json" ? "JSON" : field ? "The whole form" : text);
+      const name = path === "json" ? "JSON" : field ? nameOf(field) || "The whole form" : text;
       summary.append(button(whole.hidden || path === "json" ? name : `${name}: ${text}`, () => focus(path), { class: "abf-link" }), " ");
     }
     if (!whole.hidden && !errors.json) wholeProblem.textContent = Object.values(errors).map((text) => `⚠ ${text}`).join(" ");
+  };
+  // `Address › Street`: what a field is called, and what it stands in.
+  const nameOf = (wanted) => {
+    const names = (field) => {
+      const own = field.box.classList.contains("abf-member") ? "" : field.spec.label;
+      if (field === wanted) return [own];
+      for (const child of field.children) {
+        const below = names(child);
+        if (below) return below[0]?.startsWith(own) ? below : [own, ...below];
+      }
+      return null;
+    };
+    for (const field of top) { const found = names(field); if (found) return found.filter(Boolean).join(" › "); }
+    return wanted.spec.label;
   };
   const focus = (path) => {
     if (!whole.hidden) { wholeText.focus(); return; }

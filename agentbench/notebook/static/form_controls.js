@@ -110,7 +110,7 @@ function timeControl(spec, id, heard, described) {
 
 function fileControl(spec, id, heard, described) {
   const main = node("input", { type: "file", id, class: "abf-file", ...described });
-  const said = node("div", { class: "abf-help", role: "status" });
+  const said = node("div", { class: "abf-help abf-said", role: "status" });
   main.addEventListener("change", async () => {
     const [file] = main.files;
     if (!file) return;
@@ -128,7 +128,7 @@ function fileControl(spec, id, heard, described) {
     read: () => undefined,
     put: (raw) => {
       if (raw.size === undefined) { main.value = ""; said.textContent = spec.kept ? "A file is there and is kept." : ""; }
-      else if (!main.files.length) said.textContent = `A file of ${sizeText(raw.size)}`;
+      else if (!main.files.length) said.textContent = raw.size ? `A file of ${sizeText(raw.size)}` : "";
     },
     focus: () => main.focus(),
   };

@@ -1,0 +1,245 @@
+"""The inbox: the open requests of several runs in one place, the newest at the bottom, each with its own form."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from agentbench._clock import runtime_defaults
+from agentbench.exceptions import WidgetsUnavailable
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.forms import Form, request_form
+from agentbench.notebook.inbox_sources import Source, source_of
+from agentbench.notebook.request_reading import Question, Request, read_request
+
+if TYPE_CHECKING:
+    from agentbench.notebook.inbox_page import InboxPage
+
+__all__ = ["Inbox", "InboxEntry", "inbox"]
+
+
+def inbox(*runs: Any) -> "Inbox":
+    """Show the open requests of runs together, and follow them as others come.
+
+    Args:
+        runs: Runs (`workflow.start(...)`) and steppers. More can be added later, with `Inbox.add`.
+
+    Raises:
+        TypeError: If one of them is neither.
+
+    Example:
+        ```python
+        box = inbox(first, second)
+        box  # the forms
+        box.answer(box.requests[0].request_id, True)
+        ```
+    """
+    made = Inbox()
+    for run in runs:
+        made.add(run)
+    return made
+
+
+class InboxEntry:
+    """One request in an inbox.
+
+    Attributes:
+        request: The `request_info` event.
+        run: Name of what asks: the run's id, or the stepper's name and run.
+        question: The request as it is shown.
+        form: The form that answers it.
+    """
+
+    def __init__(self, request: Request, source: Source) -> None:
+        self.request = request
+        self.run = source.name
+        self.question: Question = read_request(request)
+        self.asked_ns: int | None = getattr(request, "time_ns", None)
+        self.superstep: int | None = getattr(request, "superstep", None)
+        origin = self.run if self.superstep is None else f"{self.run}, superstep {self.superstep}"
+        self.form: Form = request_form(request, respond=source.send, origin=origin, asked_ns=self.asked_ns)
+
+    @property
+    def request_id(self) -> str:
+        """Id that the answer names."""
+        return self.request.request_id
+
+    @property
+    def executor(self) -> str:
+        """Executor that asks."""
+        return self.request.source_executor_id
+
+    @property
+    def waiting_s(self) -> float | None:
+        """For how long it has been open, in seconds; `None` if its run notes no times."""
+        if self.asked_ns is None:
+            return None
+        return max(0.0, (runtime_defaults().clock.time_ns() - self.asked_ns) / 1e9)
+
+    def __repr__(self) -> str:
+        return f"InboxEntry({self.request_id!r} from {self.executor} in {self.run}, {self.form.state})"
+
+
+class Inbox:
+    """The open requests of some runs. Displaying it shows their forms; `text` says the same in words.
+
+    An answered form stays until the next request comes. What was typed into the others stays in any case.
+    """
+
+    def __init__(self) -> None:
+        self._sources: list[Source] = []
+        self._entries: list[InboxEntry] = []
+        self._unwatch: list[Callable[[], object]] = []
+        self._lock = threading.RLock()
+        self._page: InboxPage | None = None
+        self._closed = False
+
+    # ---- what it holds ----------------------------------------------------------------------------------------------
+
+    def add(self, run: Any) -> None:
+        """Follow one more run or stepper.
+
+        Raises:
+            TypeError: If it is neither.
+        """
+        source = source_of(run)
+        with self._lock:
+            self._sources.append(source)
+            self._unwatch.append(source.watch(self.refresh))
+        self.refresh()
+
+    @property
+    def requests(self) -> list[InboxEntry]:
+        """The open requests, the oldest first."""
+        self.refresh()
+        return [entry for entry in self._entries if entry.form.live]
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+    def __iter__(self) -> Iterator[InboxEntry]:
+        return iter(self.requests)
+
+    def form(self, request_id: str, *, run: str | None = None) -> Form:
+        """The form of a request, also of one that was just answered.
+
+        Args:
+            request_id: Its id.
+            run: Name of its run, needed where two runs have a request of that id.
+
+        Raises:
+            KeyError: If there is no such request; it names those there are.
+            ValueError: If several runs have one.
+        """
+        self.refresh()
+        found = [e for e in self._entries if e.request_id == request_id and run in (None, e.run)]
+        if len(found) > 1:
+            live = [entry for entry in found if entry.form.live]
+            found = live if len(live) == 1 else found
+        if len(found) > 1:
+            msg = (
+                f"{len(found)} runs have a request {request_id!r}. Name one as run=: {', '.join(e.run for e in found)}."
+            )
+            raise ValueError(msg)
+        if not found:
+            known = ", ".join(repr(entry.request_id) for entry in self._entries) or "none"
+            msg = f"No request {request_id!r} here. There are: {known}."
+            raise KeyError(msg)
+        return found[0].form
+
+    def answer(self, request_id: str, value: Any, *, run: str | None = None) -> bool:
+        """Answer a request with a value of its response type.
+
+        Args:
+            request_id: Its id.
+            value: The answer.
+            run: Name of its run, needed where two runs have a request of that id.
+
+        Returns:
+            Whether it was taken; if not, `form(request_id).refusal` says why.
+
+        Raises:
+            KeyError: If there is no such request.
+            ValueError: If several runs have one.
+            RequestAlreadyAnswered: If it was answered before.
+            RequestExpired: If its deadline has passed.
+        """
+        return self.form(request_id, run=run).answer(value)
+
+    def refresh(self) -> None:
+        """Look again at what is open. Happens by itself when a run tells of something, and on each reading."""
+        with self._lock:
+            if self._closed:
+                return
+            wanted = {id(request): (request, source) for source in self._sources for request in source.pending()}
+            known = {id(entry.request) for entry in self._entries}
+            new = [InboxEntry(request, source) for key, (request, source) in wanted.items() if key not in known]
+            for entry in self._entries:
+                if id(entry.request) not in wanted:
+                    entry.form.end_elsewhere()
+            if not new:
+                return
+            kept = [entry for entry in self._entries if id(entry.request) in wanted]
+            # Those without a time came first to nobody's knowledge: they stay where they were met.
+            self._entries = sorted([*kept, *new], key=lambda entry: entry.asked_ns or 0)
+            page = self._page
+        if page is not None:
+            page.show([entry.form for entry in self._entries])
+
+    # ---- how it is shown --------------------------------------------------------------------------------------------
+
+    @property
+    def widget(self) -> Any:
+        """The inbox as an ipywidget. The same one at each reading.
+
+        Raises:
+            WidgetsUnavailable: If ipywidgets or anywidget is missing.
+        """
+        self.refresh()
+        if self._page is None:
+            try:
+                from agentbench.notebook.inbox_page import InboxPage
+            except ModuleNotFoundError as error:
+                instead = "inbox.text says how to answer by code"
+                raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
+            self._page = InboxPage()
+            self._page.show([entry.form for entry in self._entries])
+        return self._page.box
+
+    @property
+    def text(self) -> str:
+        """The inbox in words, with the code that answers. Shows nothing that was typed."""
+        entries = self.requests
+        lines = [f"{len(entries)} open request{'' if len(entries) == 1 else 's'}"]
+        for entry in entries:
+            waiting = "" if entry.waiting_s is None else f", waiting {entry.waiting_s:.0f} s"
+            step = "" if entry.superstep is None else f", superstep {entry.superstep}"
+            lines.append(f"{esc(entry.run, into='line')}: {esc(entry.executor, into='line')}{step}{waiting}")
+            lines.append(f"  {esc(entry.question.prompt, into='line', limit=200)}")
+            if entry.question.deadline is not None:
+                lines.append(f"  before {entry.question.deadline:%Y-%m-%d %H:%M:%S} UTC")
+            lines.append(f"  inbox.answer({entry.request_id!r}, ...)")
+        return "\n".join(lines)
+
+    def close(self) -> None:
+        """Take the forms off the page and follow nothing more. What was typed is kept. May be called twice."""
+        with self._lock:
+            self._closed = True
+            for stop in self._unwatch:
+                stop()
+            self._unwatch.clear()
+            page, self._page = self._page, None
+        for entry in self._entries:
+            entry.form.close()
+        if page is not None:
+            page.close()
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
+        try:
+            shown = self.widget._repr_mimebundle_() or {}
+        except WidgetsUnavailable:
+            return {"text/plain": self.text}
+        return {**shown, "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        runs = f"{len(self._sources)} run{'' if len(self._sources) == 1 else 's'}"
+        return f"Inbox({runs}, {len(self.requests)} open)"

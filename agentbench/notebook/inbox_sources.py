@@ -1,0 +1,64 @@
+"""What an inbox asks of a run or a stepper: its name, its open requests, where answers go, and when to look again."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentbench.notebook.request_reading import Request
+
+__all__ = ["Source", "source_of"]
+
+Unwatch = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One run, as an inbox sees it.
+
+    Attributes:
+        name: What people call it.
+        pending: Its open requests, the oldest first.
+        send: Takes a request's id and the answer; may be async.
+        watch: Calls a function when something happened; returns what ends it.
+    """
+
+    name: str
+    pending: Callable[[], Sequence[Request]]
+    send: Callable[[str, Any], object]
+    watch: Callable[[Callable[[], object]], Unwatch]
+
+
+def source_of(run: Any) -> Source:
+    """See a run or a stepper as a source.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if hasattr(run, "arespond") and hasattr(run, "pending"):
+        return _stepper(run)
+    if hasattr(run, "pending_requests") and hasattr(run, "send_response"):
+        return _run(run)
+    msg = f"An inbox follows what workflow.start() and stepper() return, not {type(run).__name__}."
+    raise TypeError(msg)
+
+
+def _run(run: Any) -> Source:
+    workflow = getattr(getattr(run, "workflow", None), "name", None)
+    name = f"{workflow}, run {run.run_id}" if workflow else f"run {run.run_id}"
+
+    def watch(look: Callable[[], object]) -> Unwatch:
+        listen = getattr(run, "listen", None)
+        if listen is None:
+            return lambda: None
+        stop: Unwatch = listen(lambda _events: look())
+        return stop
+
+    return Source(name, lambda: run.pending_requests, run.send_response, watch)
+
+
+def _stepper(stepper: Any) -> Source:
+    def watch(look: Callable[[], object]) -> Unwatch:
+        stops = [stepper.on(kind, lambda _told: look()) for kind in ("status", "step", "request_info", "answer")]
+        return lambda: [stop() for stop in stops]
+
+    return Source(f"{stepper.name}, run {stepper.run_id}", lambda: stepper.pending, stepper.arespond, watch)

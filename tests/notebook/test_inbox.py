@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("anywidget")
+
+from agentbench import (
+    Approval,
+    Executor,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowEvent,
+    handler,
+    response_handler,
+    run_sync,
+)
+from agentbench._clock import TickingClock, set_runtime_defaults
+from agentbench.exceptions import RequestAlreadyAnswered
+from agentbench.notebook import inbox, stepper
+from agentbench.notebook.forms import FormState, request_form
+from agentbench.notebook.inbox import Inbox
+
+
+class Review(Executor):
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info({"prompt": f"Publish {text}?", "token": "hush"}, Approval, request_id=f"publish-{text}")
+        await ctx.request_info({"prompt": "How many?", "deadline": "2030-01-01"}, int, request_id="count")
+
+    @response_handler
+    async def decided(self, request: dict, answer: Approval, ctx: WorkflowContext[str, str]) -> None:  # type: ignore[type-arg]
+        await ctx.yield_output(answer.reason)
+
+    @response_handler
+    async def counted(self, request: dict, answer: int, ctx: WorkflowContext[str, int]) -> None:  # type: ignore[type-arg]
+        await ctx.yield_output(answer)
+        if answer > 1:
+            await ctx.request_info({"prompt": "And now?"}, int, request_id="again")
+
+    @response_handler
+    async def nothing(self, request: str, answer: str, ctx: WorkflowContext[str, int]) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def ticking() -> Iterator[None]:
+    before = set_runtime_defaults(clock=TickingClock())
+    yield
+    set_runtime_defaults(clock=before.clock)
+
+
+def started(text: str) -> Any:
+    run = WorkflowBuilder(start_executor=Review("review"), name=f"w-{text}").build().start(text)
+    run_sync(run.result())
+    return run
+
+
+class FakeRun:
+    """A run as an inbox sees it, whose requests are set by hand."""
+
+    def __init__(self, run_id: str, *requests: WorkflowEvent[Any]) -> None:
+        self.run_id = run_id
+        self.pending_requests = list(requests)
+        self.answers: list[tuple[str, Any]] = []
+        self.look: Any = None
+
+    def send_response(self, request_id: str, value: Any) -> None:
+        self.answers.append((request_id, value))
+        self.pending_requests = [each for each in self.pending_requests if each.request_id != request_id]
+
+    def listen(self, look: Any) -> Any:
+        self.look = look
+        return lambda: setattr(self, "look", None)
+
+
+def asked(request_id: str, data: Any = "Title?", response_type: Any = str) -> WorkflowEvent[Any]:
+    return WorkflowEvent.request_info(request_id, "review", data, response_type)
+
+
+def test_requests_of_several_runs_stand_in_the_order_in_which_they_were_asked():
+    first, second = started("a"), started("b")
+    box = inbox(second, first)
+    assert [(entry.request_id, entry.run.split(",")[0]) for entry in box] == [
+        ("publish-a", "w-a"),
+        ("count", "w-a"),
+        ("publish-b", "w-b"),
+        ("count", "w-b"),
+    ]
+    assert [entry.superstep for entry in box] == [0, 0, 0, 0]
+    assert all(entry.waiting_s is not None and entry.waiting_s > 0 for entry in box)
+    assert repr(box) == "Inbox(2 runs, 4 open)"
+
+
+def test_code_answers_with_values_and_the_run_goes_on():
+    run = started("a")
+    box = inbox(run)
+    assert box.answer("publish-a", Approval(False, "too short"))
+    assert box.answer("count", 1)
+    assert len(box) == 0
+    run_sync(run.result())
+    assert sorted(map(str, run.outputs)) == ["1", "too short"]
+
+
+def test_a_value_that_the_run_refuses_keeps_the_request_open():
+    box = inbox(started("a"))
+    assert not box.answer("count", "many")
+    assert box.form("count").state is FormState.REFUSED
+    assert "count" in {entry.request_id for entry in box}
+
+
+def test_answering_one_leaves_the_drafts_of_the_others():
+    run = FakeRun("r", asked("one"), asked("two"))
+    box = inbox(run)
+    box.form("one").set_raw("value", "a draft")
+    box.form("two").set_raw("value", "done")
+    assert box.form("two").submit()
+    run.pending_requests.append(asked("three"))
+    run.look([])
+    assert [entry.request_id for entry in box] == ["one", "three"]
+    assert box.form("one").raw == {"value": "a draft"}
+    assert run.answers == [("two", "done")]
+
+
+def test_an_answered_form_stays_until_the_next_request_comes():
+    run = FakeRun("r", asked("one"))
+    box = inbox(run)
+    box.answer("one", "x")
+    assert box.form("one").value == "x"
+    run.pending_requests.append(asked("two"))
+    with pytest.raises(KeyError, match="'two'"):
+        box.form("one")
+
+
+def test_requests_that_come_while_a_run_goes_on_are_followed():
+    run = started("a")
+    box = inbox(run)
+    box.answer("count", 5)
+    run_sync(run.result())
+    assert [entry.request_id for entry in box] == ["publish-a", "again"]
+
+
+def test_what_was_answered_elsewhere_says_so_and_takes_nothing_more():
+    run = FakeRun("r", asked("one"))
+    box = inbox(run)
+    form = box.form("one")
+    form.set_raw("value", "mine")
+    run.send_response("one", "theirs")
+    assert len(box) == 0
+    assert "Already answered" in form.text
+    with pytest.raises(RequestAlreadyAnswered):
+        form.submit()
+    assert run.answers == [("one", "theirs")]
+
+
+def test_two_runs_with_one_request_id_are_told_apart_by_the_name_of_the_run():
+    first, second = FakeRun("a", asked("same")), FakeRun("b", asked("same"))
+    box = inbox(first, second)
+    with pytest.raises(ValueError, match="run a, run b"):
+        box.answer("same", "x")
+    assert box.answer("same", "x", run="run b")
+    assert (first.answers, second.answers) == ([], [("same", "x")])
+    assert box.answer("same", "y")  # only one of them is open now
+    assert first.answers == [("same", "y")]
+
+
+def test_what_is_neither_run_nor_stepper_is_refused_by_name():
+    with pytest.raises(TypeError, match="not int"):
+        inbox(3)
+
+
+def test_a_stepper_is_followed_too():
+    made = stepper(WorkflowBuilder(start_executor=Review("review"), name="stepped").build(), "a")
+    box = inbox(made)
+    assert len(box) == 0
+    made.run()
+    assert [entry.request_id for entry in box] == ["publish-a", "count"]
+    assert box.answer("publish-a", Approval(True, "fine"))
+    assert box.answer("count", 1)
+    assert len(box) == 0
+    assert sorted(map(str, made.handle.outputs)) in (["1", "fine"], [])
+    box.close()
+    made.close()
+
+
+def test_text_names_what_is_asked_and_the_code_that_answers_and_nothing_typed():
+    box = inbox(FakeRun("r", asked("one", {"prompt": "Title?\u202e", "deadline": "2030-01-01"})))
+    box.form("one").set_raw("value", "typed")
+    assert box.text == (
+        "1 open request\nrun r: review\n  Title?\\u202e\n  before 2030-01-01 00:00:00 UTC\n  inbox.answer('one', ...)"
+    )
+    assert inbox().text == "0 open requests"
+
+
+def test_the_widget_holds_the_forms_and_no_text_of_anybodys():
+    run = FakeRun("r", asked("one"))
+    box = inbox(run)
+    widget = box.widget
+    assert box._repr_mimebundle_()["text/plain"] == "Inbox(1 run, 1 open)"
+    assert [repr(child) for child in widget.children] == ["FormPanel('Form text from review')"]
+    first = widget.children[0]
+    run.pending_requests.append(asked("two"))
+    run.look([])
+    assert box.widget is widget
+    assert widget.children[0] is first
+    assert len(widget.children) == 2
+    assert "Title" not in str(widget.get_state())
+
+
+def test_an_empty_inbox_says_so():
+    box = inbox()
+    assert "No open requests" in box.widget.children[0].value
+    box.close()
+    box.close()
+
+
+def test_a_closed_inbox_follows_nothing():
+    run = FakeRun("r", asked("one"))
+    box = inbox(run)
+    box.close()
+    assert run.look is None
+    run.pending_requests.append(asked("two"))
+    assert [entry.request_id for entry in box] == ["one"]
+
+
+def test_without_anywidget_the_inbox_is_text(monkeypatch: pytest.MonkeyPatch):
+    import sys
+
+    monkeypatch.delitem(sys.modules, "agentbench.notebook.inbox_page", raising=False)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    box = inbox(FakeRun("r", asked("one")))
+    assert box._repr_mimebundle_() == {"text/plain": box.text}
+
+
+def test_forms_in_an_inbox_say_where_the_question_comes_from():
+    box = inbox(started("a"))
+    content = box.form("count")._content
+    assert content.origin.startswith("w-a, run ")
+    assert content.origin.endswith(", superstep 0")
+    alone = request_form(asked("x"), respond=lambda *_: None)
+    assert alone._content.origin == ""
+
+
+async def test_an_answer_from_the_engine_side_does_not_wait_for_itself():
+    run = FakeRun("r", asked("one"))
+    box = Inbox()
+    box.add(run)
+    assert await asyncio.to_thread(box.answer, "one", "x")
