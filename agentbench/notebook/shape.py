@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from agentbench.notebook.condition_text import lambda_text
 from agentbench.workflow.edges import (
     EdgeGroup,
     FanInEdgeGroup,
@@ -357,7 +358,7 @@ def _edges_of(group: EdgeGroup) -> list[ShapeEdge]:
     if isinstance(group, FanInEdgeGroup):
         return [_edge(edge, "fan_in", "") for edge in group.edges]
     return [
-        _edge(edge, "conditional", f"if {_spoken(edge.condition_name)}")
+        _edge(edge, "conditional", f"if {_spoken(edge.condition_name, edge.condition)}")
         if edge.has_condition or edge.condition_name
         else _edge(edge, "direct", "")
         for edge in group.edges
@@ -367,7 +368,11 @@ def _edges_of(group: EdgeGroup) -> list[ShapeEdge]:
 def _switch_edges(group: SwitchCaseEdgeGroup) -> list[ShapeEdge]:
     labels: dict[str, list[str]] = {}
     for case in group.cases:
-        word = f"if {_spoken(case.condition_name)}" if isinstance(case, SwitchCaseEdgeGroupCase) else "default"
+        word = (
+            f"if {_spoken(case.condition_name, case.condition)}"
+            if isinstance(case, SwitchCaseEdgeGroupCase)
+            else "default"
+        )
         labels.setdefault(case.target_id, []).append(word)
     return [_edge(edge, "switch", " or ".join(labels.get(edge.target_id, ()))) for edge in group.edges]
 
@@ -376,6 +381,8 @@ def _edge(edge: Any, kind: EdgeKind, label: str) -> ShapeEdge:
     return ShapeEdge(source=edge.source_id, target=edge.target_id, kind=kind, label=label)
 
 
-def _spoken(name: str | None) -> str:
-    """Python's name for a nameless function says nothing to a reader of a picture."""
-    return "λ" if name in (None, "<lambda>", "<callable>") else str(name)
+def _spoken(name: str | None, condition: object = None) -> str:
+    """The name of a function; of a lambda what it computes: the name that Python gives it tells a reader nothing."""
+    if name not in (None, "<lambda>", "<callable>"):
+        return str(name)
+    return lambda_text(condition) or "λ"

@@ -1,3 +1,4 @@
+import functools
 import gc
 import itertools
 import weakref
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from agentbench.notebook.shape import GraphShape, back_edges, path_lengths, read_shape, running_order
 from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflow.cases import Case, Default
 from tests.notebook import graphs
 
 NODES = [str(index) for index in range(7)]
@@ -50,10 +52,17 @@ def test_switches_selections_and_joins_are_told_apart():
     assert [edge.label for edge in shape.edges] == ["if is_spam", "default", "by pick", "by pick", "", ""]
 
 
-def test_nameless_conditions_are_not_called_lambda():
-    first, second = graphs.Step("a"), graphs.Step("b")
-    workflow = WorkflowBuilder(start_executor=first).add_edge(first, second, condition=lambda message: True).build()
-    assert read_shape(workflow).edges[0].label == "if λ"
+def test_nameless_conditions_are_called_by_what_they_compute():
+    first, second, third = graphs.Step("a"), graphs.Step("b"), graphs.Step("c")
+    workflow = (
+        WorkflowBuilder(start_executor=first)
+        .add_edge(first, second, condition=lambda draft: draft.score < 0.5)
+        .add_switch_case_edge_group(second, [Case(lambda draft: draft.is_spam, first), Default(third)])
+        .add_edge(first, third, condition=functools.partial(graphs.needs_review, "x"))
+        .build()
+    )
+    labels = {f"{edge.source}->{edge.target}": edge.label for edge in read_shape(workflow).edges}
+    assert labels == {"a->b": "if score < 0.5", "b->a": "if is_spam", "b->c": "default", "a->c": "if λ"}
 
 
 def test_sub_workflows_are_closed_unless_they_are_asked_for():
