@@ -1,4 +1,5 @@
 import linecache
+import warnings
 
 import pytest
 
@@ -60,6 +61,14 @@ def test_a_cell_that_awaits_at_its_top_is_read():
 @pytest.mark.parametrize("shown", ["f = lambda m: m.n >= 11\n", "f = lambda k: k.n >= 10\n", "", "f = (\n", "%magic\n"])
 def test_a_source_that_is_not_that_of_the_code_is_not_believed(shown: str):
     assert lambda_text(compiled("f = lambda m: m.n >= 10\n", shown=shown)) is None
+
+
+def test_reading_a_source_warns_of_nothing():
+    source = "pattern = 'a\\d'\nf = lambda m: m.n is 10\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        function = compiled(source, "<cell-2>")
+    assert lambda_text(function) == "n is 10"
 
 
 @pytest.mark.parametrize("other", [None, len, 3, test_cells_of_a_notebook_are_sources_too])
