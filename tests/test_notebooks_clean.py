@@ -25,8 +25,25 @@ PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 MAX_BYTES = 300_000
 MAX_CELLS = 30
 MAX_FREE_CELLS = 2
+MAX_CELL_LINES, MAX_CELL_WIDTH = 45, 115  # what a screen shows without scrolling
 ABSOLUTE_PATH = re.compile(r"(?<![\w./:<])(/(tmp|home|root|Users|usr|opt|var|mnt|srv)/[\w.]|[A-Za-z]:\\\\?[A-Za-z])")
 ADDRESS = re.compile(r"(?i)\b(?:https?|ftp|wss?)://(?!www\.w3\.org/)[^\s\"'<>\\)]+")  # w3.org names the SVG language
+
+LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+
+# Names that were given once are kept: other documents and people point at them.
+NAMES = (
+    "01_first_workflow",
+    "02_supersteps",
+    "03_edges_and_routing",
+    "04_state",
+    "05_checkpoints_and_frames",
+    "06_human_in_the_loop",
+    "07_time_travel",
+    "08_breakpoints_and_failures",
+    "09_async_in_notebooks",
+    "10_tests_with_nbval",
+)
 
 every_notebook = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 
@@ -42,6 +59,10 @@ def code_cells(path: Path) -> list[dict[str, Any]]:
 
 def source(cell: dict[str, Any]) -> str:
     return "".join(cell["source"])
+
+
+def prose(path: Path) -> str:
+    return "\n\n".join(source(cell) for cell in load(path)["cells"] if cell["cell_type"] == "markdown")
 
 
 @every_notebook
@@ -87,6 +108,14 @@ def test_a_notebook_is_small(path: Path) -> None:
 
 
 @every_notebook
+def test_a_cell_fits_on_a_screen(path: Path) -> None:
+    for cell in code_cells(path):
+        lines = source(cell).splitlines()
+        assert len(lines) <= MAX_CELL_LINES, cell["id"]
+        assert max(map(len, lines)) <= MAX_CELL_WIDTH, cell["id"]
+
+
+@every_notebook
 def test_a_notebook_starts_with_the_extension_and_fixed_clocks_and_ids(path: Path) -> None:
     first = source(code_cells(path)[0])
     assert first.startswith("%load_ext agentbench")
@@ -94,11 +123,21 @@ def test_a_notebook_starts_with_the_extension_and_fixed_clocks_and_ids(path: Pat
 
 
 @every_notebook
+def test_a_notebook_opens_with_its_one_title(path: Path) -> None:
+    assert load(path)["cells"][0]["cell_type"] == "markdown"
+    assert source(load(path)["cells"][0]).startswith("# ")
+    assert len(re.findall(r"^# ", prose(path), flags=re.MULTILINE)) == 1
+
+
+@every_notebook
 def test_a_notebook_ends_with_what_was_learned_and_an_exercise_with_a_folded_answer(path: Path) -> None:
     last = load(path)["cells"][-1]
     assert last["cell_type"] == "markdown"
-    assert "what you learned" in source(last).lower()
-    assert "<details>" in source(last)
+    assert source(last).startswith("## What you learned\n")
+    assert source(last).count("**Exercise.**") == prose(path).count("**Exercise.**") == 1
+    _, _, folded = source(last).partition("**Exercise.**")
+    answer = re.search(r"\n\n<details><summary>Answer</summary>\n\n(.+?)\n\n</details>\n", folded, flags=re.DOTALL)
+    assert answer is not None, "blank lines around, or the answer is not read as Markdown"
 
 
 @every_notebook
@@ -106,7 +145,59 @@ def test_outputs_are_compared_in_all_but_two_cells_and_those_say_why_not(path: P
     free = [cell for cell in code_cells(path) if outputs_are_free(cell)]
     assert len(free) <= MAX_FREE_CELLS
     for cell in free:
-        assert re.search(r"#\s*NBVAL_IGNORE_OUTPUT\b\W+\w+", source(cell)), "say why, behind NBVAL_IGNORE_OUTPUT"
+        assert gives_a_reason(cell), "say why in a comment, in the line behind NBVAL_IGNORE_OUTPUT"
+
+
+@every_notebook
+def test_a_marker_is_one_that_nbval_heeds(path: Path) -> None:
+    for cell in code_cells(path):
+        for line in source(cell).splitlines():
+            marker = re.search(r"#.*\bNBVAL_\w+", line)
+            assert marker is None or re.fullmatch(r"# NBVAL_\w+", line.strip()), f"nbval overlooks {line!r}"
+
+
+def gives_a_reason(cell: dict[str, Any]) -> bool:
+    """Whether a comment of some words stands behind the marker, or first in a cell that has the tag instead."""
+    return bool(re.search(r"(?:^|# NBVAL_IGNORE_OUTPUT\n)# (?!NBVAL_)\S+ \S+ \S+", source(cell)))
+
+
+# ------------------------------------------------------------------------------------------------------- the series
+
+
+def test_a_notebook_keeps_its_number_and_its_name() -> None:
+    assert tuple(path.stem for path in PATHS[: len(NAMES)]) == NAMES
+    assert len({path.stem[:2] for path in PATHS}) == len(PATHS)
+
+
+@every_notebook
+def test_a_notebook_names_its_neighbours(path: Path) -> None:
+    last = source(load(path)["cells"][-1])
+    at = PATHS.index(path)
+    before, after = (re.findall(rf"\b{word}: \[(.+?)\]\((.+?)\)", last) for word in ("Before", "Next"))
+    assert before == [(each.name, each.name) for each in PATHS[max(at - 1, 0) : at]]
+    assert after == [(each.name, each.name) for each in PATHS[at + 1 : at + 2]]
+
+
+@every_notebook
+def test_links_lead_to_files_that_are_there(path: Path) -> None:
+    for target in LINK.findall(prose(path)):
+        assert (path.parent / target).is_file(), target
+
+
+def test_the_list_names_every_notebook_in_order() -> None:
+    text = (NOTEBOOKS / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[(.+?)\]\((.+?)\) \| .+ \|$", text, flags=re.MULTILINE)
+    assert listed == [(path.name, path.name) for path in PATHS]
+    for target in LINK.findall(text):
+        assert (NOTEBOOKS / target).exists(), target
+
+
+def test_the_suite_compares_the_notebooks_strictly() -> None:
+    settings = (refresh_notebooks.ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for line in ('"--nbval"', '"--nbval-current-env"', '"--nbval-sanitize-with=tests/nbval_sanitize.cfg"'):
+        assert f"    {line},\n" in settings
+    assert "nbval-lax" not in settings
+    assert 'testpaths = ["tests", "notebooks"]' in settings
 
 
 # ----------------------------------------------------------------------------------- the tools that keep them like this
@@ -203,8 +294,30 @@ def test_another_output_is_a_change_unless_the_cell_says_that_it_may_differ() ->
     assert comparable(normalised(other)) != comparable(normalised(DIRTY))
     free, other_free = copy.deepcopy(DIRTY), other
     for notebook in (free, other_free):
-        notebook["cells"][0]["source"] = "a  # NBVAL_IGNORE_OUTPUT: random"
+        notebook["cells"][0]["source"] = "# NBVAL_IGNORE_OUTPUT\n# as the dice fall\na"
     assert comparable(normalised(other_free)) == comparable(normalised(free))
+
+
+@pytest.mark.parametrize(
+    ("text", "free", "has_reason"),
+    [
+        ("a", False, False),
+        ("# NBVAL_IGNORE_OUTPUT\n# it counts the minutes\na", True, True),
+        ("# NBVAL_IGNORE_OUTPUT\na = b + c", True, False),
+        ("a  # NBVAL_IGNORE_OUTPUT", False, False),
+        ("# NBVAL_IGNORE_OUTPUT: it counts the minutes\na", False, False),
+    ],
+)
+def test_a_cell_is_free_by_the_comment_that_nbval_heeds(text: str, *, free: bool, has_reason: bool) -> None:
+    cell = {"source": text.splitlines(keepends=True), "metadata": {}}
+    assert outputs_are_free(cell) is free
+    assert gives_a_reason(cell) is has_reason
+
+
+def test_a_cell_is_free_by_a_tag_and_gives_its_reason_first() -> None:
+    cell = {"source": ["# it counts the minutes\n", "a"], "metadata": {"tags": ["nbval-ignore-output"]}}
+    assert outputs_are_free(cell)
+    assert gives_a_reason(cell)
 
 
 @pytest.fixture

@@ -102,8 +102,10 @@ def comparable(notebook: Notebook) -> str:
 
 
 def outputs_are_free(cell: dict[str, Any]) -> bool:
-    """Whether a cell says that its outputs differ from run to run."""
-    return "NBVAL_IGNORE_OUTPUT" in "".join(cell["source"]) or "nbval-ignore-output" in cell["metadata"].get("tags", [])
+    """Whether a cell says that its outputs differ from run to run, by a comment or by a tag that nbval heeds."""
+    lines = [line.strip() for line in "".join(cell["source"]).splitlines()]
+    comments = [line.lstrip("#").strip() for line in lines if line.startswith("#")]
+    return "NBVAL_IGNORE_OUTPUT" in comments or "nbval-ignore-output" in cell["metadata"].get("tags", [])
 
 
 def executed(path: Path) -> Notebook:
