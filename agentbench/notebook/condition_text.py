@@ -60,7 +60,12 @@ def _is_source_of(node: ast.Lambda, code: CodeType) -> bool:
 
 
 def _facts(code: CodeType) -> tuple[object, ...]:
-    constants = tuple((type(each), each) for each in code.co_consts if not isinstance(each, CodeType))
+    """What does not depend on where code stands. Python 3.10 keeps that in a constant, for the functions inside."""
+    constants = tuple(
+        (type(each), each)
+        for each in code.co_consts
+        if not isinstance(each, CodeType) and not (isinstance(each, str) and "<locals>" in each)
+    )
     return code.co_varnames, constants, frozenset(code.co_names) | frozenset(code.co_freevars)
 
 
