@@ -11,7 +11,7 @@ from agentbench.notebook.diff_view import counts, diff_bundle, diff_text
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.frame_sources import Chosen
 from agentbench.notebook.markup import MAX_ROWS
-from agentbench.notebook.plot import Plot
+from agentbench.notebook.plot import Plot, is_wanted
 
 __all__ = ["DiffPlot", "diff"]
 
@@ -57,7 +57,7 @@ class DiffPlot(Plot):
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
         parts = diff_bundle(self.found)
-        return {kind: part for kind, part in parts.items() if self._wants(kind, include, exclude)}
+        return {kind: part for kind, part in parts.items() if is_wanted(kind, include, exclude)}
 
 
 def diff(a: Side, b: Side, *, source: Any = None, width: float = 760) -> DiffPlot:

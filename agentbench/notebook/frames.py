@@ -1,10 +1,15 @@
 """Runs and checkpoint chains as pandas data frames. pandas is loaded when the first frame is built."""
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from agentbench.notebook.checkpoint_frames import checkpoints_frame, lineage_frame, messages_frame
+from agentbench.notebook.compare_plot import compare
+from agentbench.notebook.diff_frames import Side, diff_frame
 from agentbench.notebook.event_frames import events_frame, timeline_frame
-from agentbench.notebook.frame_sources import Since
+from agentbench.notebook.frame_sources import Chosen, Since, read_checkpoints
+from agentbench.notebook.markup import Page, Table
+from agentbench.notebook.plot import is_wanted
 from agentbench.notebook.run_frames import requests_frame, runs_frame
 from agentbench.notebook.state_frames import state_frame
 from agentbench.notebook.usage_frames import Prices, usage_frame
@@ -85,5 +90,60 @@ class Frames:
         """Which checkpoint followed which; see `lineage_frame`."""
         return lineage_frame(self.source, since=since, limit=limit)
 
+    def diff(self, a: Side | None = None, b: Side | None = None, *, limit: int | None = None) -> "pd.DataFrame":
+        """What differs between two checkpoints, by default the last two of the source; see `diff_frame`.
+
+        Raises:
+            ValueError: None are named, and the source has less than two.
+        """
+        if a is None or b is None:
+            a, b = _last_two(self.source)
+        return diff_frame(a, b, source=self.source, limit=limit)
+
+    def compare(self, other: Any) -> "pd.DataFrame":
+        """This source beside another one, superstep by superstep; see `compare`."""
+        return compare(self.source, other).frame
+
     def __repr__(self) -> str:
         return f"Frames({type(self.source).__name__})"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        parts = _page(self.source).bundle()
+        return {kind: part for kind, part in parts.items() if is_wanted(kind, include, exclude)}
+
+
+#: Each frame, what a row of it is, and what tells it.
+_TABLES = (
+    ("checkpoints()", "checkpoint", "checkpoints"),
+    ("messages()", "message that waited in a checkpoint", "checkpoints"),
+    ("state()", "changed key; wide=True: checkpoint", "checkpoints or events"),
+    ("events()", "event", "events"),
+    ("timeline()", "executor and superstep", "events"),
+    ("usage()", "call of a model", "events"),
+    ("requests()", "question to a person", "checkpoints or events"),
+    ("runs()", "run", "checkpoints or events"),
+    ("lineage()", "checkpoint and the one before it", "checkpoints"),
+    ("diff(a, b)", "difference of two checkpoints", "checkpoints"),
+    ("compare(other)", "executor or key, beside another run", "checkpoints or events"),
+)
+
+
+def _page(source: Any) -> Page:
+    """What there is to tabulate. Nothing is read for it; of a run it is known how much there is."""
+    handle = getattr(source, "handle", source)
+    facts = []
+    for name, noun in (("events", "event"), ("checkpoints", "checkpoint")):
+        known = getattr(handle, name, None)
+        if isinstance(known, (list, tuple)):
+            facts.append(f"{len(known):,} {noun}{'' if len(known) == 1 else 's'}")
+    head = ("frame", "a row is one", "read from")
+    return Page(f"Frames of {type(source).__name__}", facts=facts, tables=[Table("Tables", head, _TABLES)])
+
+
+def _last_two(source: Any) -> tuple[Side, Side]:
+    found = read_checkpoints(source, Chosen(limit=2), content_wanted=True)
+    newest = list(itertools.islice(found.newest_first(), 2))
+    if len(newest) < 2:
+        msg = f"The source has {len(newest)} checkpoints; a difference needs two. Name them: diff(a, b)."
+        raise ValueError(msg)
+    return newest[1], newest[0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Plot"]
+__all__ = ["Plot", "is_wanted"]
 
 _SUFFIXES = {".svg": "svg", ".txt": "text", ".csv": "csv"}
 
@@ -70,8 +70,9 @@ class Plot:
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
         parts = {"image/svg+xml": "svg", "text/plain": "text"}
-        return {kind: getattr(self, parts[kind]) for kind in parts if self._wants(kind, include, exclude)}
+        return {kind: getattr(self, parts[kind]) for kind in parts if is_wanted(kind, include, exclude)}
 
-    @staticmethod
-    def _wants(kind: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
-        return (not include or kind in include) and kind not in (exclude or ())
+
+def is_wanted(kind: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
+    """Whether a front end wants a media type, as the protocol of `_repr_mimebundle_` has it."""
+    return (not include or kind in include) and kind not in (exclude or ())

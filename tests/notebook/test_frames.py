@@ -795,3 +795,26 @@ def test_wide_state_of_forks_tells_the_runs_apart(storage: InMemoryCheckpointSto
 
 def test_frames_name_their_source(storage: InMemoryCheckpointStorage):
     assert repr(Frames(storage)) == "Frames(InMemoryCheckpointStorage)"
+
+
+def test_frames_show_what_there_is_and_read_nothing(storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    shown = Frames(run)._repr_mimebundle_()
+    assert set(shown) == {"text/html", "text/plain"}
+    assert shown["text/plain"].startswith(f"Frames of WorkflowRun: {len(run.events)} events, 4 checkpoints\ntables\n")
+    assert all(f"  {name}()" in shown["text/plain"] for name in NAMES)
+    assert Frames(storage)._repr_mimebundle_(include=["text/plain"])["text/plain"].startswith("Frames of InMemory")
+
+
+def test_frames_tell_what_the_last_checkpoint_brought(storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    frames = Frames(run)
+    pd.testing.assert_frame_equal(frames.diff(), frames.diff("cp-0003", "cp-0004"))
+    assert frames.diff("cp-0001", "cp-0004").loc["state.draft.text", "after"] == "Twice"
+    with pytest.raises(ValueError, match="0 checkpoints"):
+        Frames(InMemoryCheckpointStorage()).diff()
+
+
+def test_frames_compare_their_source_with_another(storage: InMemoryCheckpointStorage):
+    one, other = run_sync(answered(storage)), run_sync(answered(storage))
+    assert set(Frames(one).compare(other)["op"]) == {"equal"}

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from agentbench import WorkflowCheckpoint
+from agentbench.notebook import DiffPlot, diff, diff_frame
+from agentbench.notebook.settings import configure
+from tests.notebook.attacks import ATTACKS
+
+
+def checkpoint(name: str, state: dict[str, Any]) -> WorkflowCheckpoint:
+    return WorkflowCheckpoint("flow", "hash", checkpoint_id=name, timestamp="2026-01-01", state=state)
+
+
+def between(before: dict[str, Any], after: dict[str, Any], **more: Any) -> DiffPlot:
+    return diff(checkpoint("one", before), checkpoint("two", after), **more)
+
+
+def parts(svg: str, tag: str) -> list[str]:
+    return ["".join(each.itertext()) for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("}" + tag)]
+
+
+def test_only_the_words_that_changed_are_marked():
+    svg = between({"text": "the quick brown fox"}, {"text": "the slow brown fox, again"}).svg
+    root = ElementTree.fromstring(svg)
+    marked = [(each.get("class"), each.text) for each in root.iter() if each.tag.endswith("}tspan")]
+    assert marked == [("ab_del", "quick"), ("ab_ins", "slow"), ("ab_ins", ","), ("ab_ins", " "), ("ab_ins", "again")]
+    assert "the quick brown fox" in parts(svg, "text")
+
+
+def test_each_kind_of_change_has_a_sign():
+    svg = between({"n": 1, "gone": 2, "o": [1, 2]}, {"n": 3, "new": 4, "o": [2, 1]}).svg
+    assert {"+", "\N{MINUS SIGN}", "\N{NOT EQUAL TO}", "\N{UP DOWN ARROW}"} <= set(parts(svg, "text"))
+    assert {"added: state.new", "removed: state.gone"} <= set(parts(svg, "title"))
+
+
+def test_a_diff_iterates_over_its_changes_and_is_false_without_any():
+    plot = between({"n": 1}, {"n": 2})
+    assert [change.path for change in plot] == ["state.n"] == [change.path for change in plot.changes]
+    assert (len(plot), plot[0].after, bool(between({}, {}))) == (1, 2, False)
+    assert str(plot) == str(plot.found)
+    assert repr(plot) == "DiffPlot('one and two: 1 changed')"
+
+
+def test_the_frame_is_that_of_diff_frame():
+    pd = pytest.importorskip("pandas")
+    one, two = checkpoint("one", {"n": 1, "api_key": "sk-1"}), checkpoint("two", {"n": 2, "api_key": "sk-2"})
+    frame = diff(one, two).frame
+    pd.testing.assert_frame_equal(frame, diff_frame(one, two))
+    assert "sk-" not in frame.to_csv()
+
+
+def test_nothing_different_is_said():
+    plot = between({"n": 1}, {"n": 1})
+    assert "no difference" in parts(plot.svg, "text")
+    assert plot.text.startswith("CheckpointDiff: no difference")
+
+
+def test_secrets_stand_in_no_form():
+    plot = between(
+        {"api_key": "sk-1", "draft": {"password": "hunter2"}}, {"api_key": "sk-2", "draft": {"password": "x9"}}
+    )
+    bundle = plot._repr_mimebundle_()
+    for form in (plot.svg, plot.text, *bundle.values()):
+        assert not any(secret in form for secret in ("sk-", "hunter2", "x9"))
+
+
+def test_long_texts_wrap_and_end(tmp_path: Path):
+    plot = between({"text": "word " * 2000}, {"text": "other " * 2000, "list": ["y" * 300] * 30}, width=600)
+    root = ElementTree.fromstring(plot.svg)
+    assert root.get("width") == "600"
+    assert float(root.attrib["height"]) < 500
+    assert plot.save(tmp_path / "diff.svg").read_text(encoding="utf-8") == plot.svg
+
+
+def test_many_changes_are_counted():
+    plot = between({}, {f"k{n}": n for n in range(100)})
+    assert "… 40 more" in parts(plot.svg, "text")
+    assert plot.text.endswith("… 40 more")
+
+
+def test_a_front_end_gets_a_table_and_text():
+    plot = between({"n": 1}, {"n": 2})
+    assert set(plot._repr_mimebundle_()) == {"text/html", "text/plain"}
+    assert set(plot._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
+    assert set(plot._repr_mimebundle_(exclude=["text/html"])) == {"text/plain"}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_theme_that_is_set_is_the_only_one_in_the_picture(theme: str):
+    configure(theme=theme)
+    svg = between({"n": 1}, {"n": 2}).svg
+    assert "prefers-color-scheme" not in svg
+    assert ("#1E1F22" in svg) is (theme == "dark")
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_values_and_keys_are_text_in_every_form(attack: str):
+    plot = between({"text": attack, attack: 1}, {"text": f"{attack} now", attack: attack})
+    root = ElementTree.fromstring(plot.svg)
+    assert {each.tag.rpartition("}")[2] for each in root.iter()} <= {
+        *("svg", "title", "desc", "style", "rect", "text", "tspan", "path", "g"),
+    }
+    assert not any(key.startswith("on") or "href" in key for each in root.iter() for key in each.attrib)
+    assert not re.search("[\x00-\x08\u202e]", plot.svg + plot.text)
