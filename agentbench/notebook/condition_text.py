@@ -66,7 +66,12 @@ def _facts(code: CodeType) -> tuple[object, ...]:
         for each in code.co_consts
         if not isinstance(each, CodeType) and not (isinstance(each, str) and "<locals>" in each)
     )
-    return code.co_varnames, constants, frozenset(code.co_names) | frozenset(code.co_freevars)
+    return code.co_varnames, constants, _names(code)
+
+
+def _names(code: CodeType) -> frozenset[str]:
+    inner = (_names(each) for each in code.co_consts if isinstance(each, CodeType))
+    return frozenset(code.co_names).union(code.co_freevars, *inner)
 
 
 def _spoken(node: ast.Lambda) -> str:
