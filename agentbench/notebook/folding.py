@@ -1,11 +1,12 @@
 """Making large graphs small enough to read: folding look-alikes, and showing a neighbourhood."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from agentbench.notebook.shape import TIMES, GraphShape, ShapeEdge, ShapeNode
 
-__all__ = ["MAX_SHOWN", "fit", "fold_siblings", "neighbourhood"]
+__all__ = ["MAX_SHOWN", "close_frames", "fit", "fold_siblings", "neighbourhood"]
 
 MAX_SHOWN = 1000
 """Nodes that are drawn at most, after folding."""
@@ -29,6 +30,8 @@ def fit(shape: GraphShape, *, max_nodes: int, expand: Collection[str] = (), focu
     if len(shape.nodes) <= max_nodes and _svg_bytes(shape) <= MAX_BYTES * max(1.0, max_nodes / 300):
         return shape
     folded = fold_siblings(shape, expand=expand)
+    if len(folded.nodes) > max_nodes and folded.frames:
+        folded = fold_siblings(close_frames(shape, max_nodes=max_nodes, expand=expand), expand=expand)
     return folded if len(folded.nodes) <= MAX_SHOWN else neighbourhood(folded, focus)
 
 
@@ -54,6 +57,47 @@ def fold_siblings(shape: GraphShape, *, expand: Collection[str] = ()) -> GraphSh
     nodes = dict.fromkeys(holder.get(node.id, node) for node in shape.nodes)
     note = f"{len(holder):,} look-alike nodes are folded into {len(groups):,}; open a group with expand=."
     return replace(shape, nodes=tuple(nodes), edges=_redirected(shape.edges, holder), note=_joined(shape.note, note))
+
+
+def close_frames(shape: GraphShape, *, max_nodes: int, expand: Collection[str] = ()) -> GraphShape:
+    """Close opened sub-workflows, the innermost and largest first, until few enough nodes are left.
+
+    Args:
+        shape: The graph.
+        max_nodes: How many nodes are few enough.
+        expand: Ids of sub-workflows that stay open.
+    """
+    closed: list[str] = []
+    while len(shape.nodes) > max_nodes:
+        size = Counter(node.frame for node in shape.nodes)
+        outer = {frame.frame for frame in shape.frames}
+        inner = [frame for frame in shape.frames if frame.id not in outer and not _opens(expand, frame.id)]
+        if not inner:
+            break
+        frame = max(inner, key=lambda each: size[each.id])
+        closed.append(frame.id)
+        shape = _without(shape, frame)
+    if not closed:
+        return shape
+    several = "sub-workflow stays" if len(closed) == 1 else "sub-workflows stay"
+    return replace(shape, note=_joined(shape.note, f"{len(closed):,} {several} closed; open one with expand=."))
+
+
+def _opens(expand: Collection[str], frame_id: str) -> bool:
+    """Whether a sub-workflow is to be open: it, or one inside it."""
+    return any(each == frame_id or each.startswith(f"{frame_id}/") for each in expand)
+
+
+def _without(shape: GraphShape, frame: ShapeNode) -> GraphShape:
+    """The graph with one innermost frame as a node, in the place of the first of its nodes."""
+    inside = {node.id for node in shape.nodes if node.frame == frame.id}
+    nodes = dict.fromkeys(frame if node.id in inside else node for node in shape.nodes)
+    return replace(
+        shape,
+        nodes=tuple(nodes),
+        edges=tuple(edge for edge in shape.edges if edge.source not in inside),
+        frames=tuple(each for each in shape.frames if each.id != frame.id),
+    )
 
 
 def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int = 300) -> GraphShape:

@@ -61,6 +61,27 @@ def test_merged_edges_keep_a_label_that_all_share():
     assert [edge.label for edge in fold_siblings(shape).edges] == ["by pick"]
 
 
+def test_opened_sub_workflows_are_closed_again_until_the_rest_can_be_drawn():
+    whole = read_shape(graphs.nested(), expand=True)
+    assert [frame.id for frame in whole.frames] == ["middle", "middle/deep"]
+    shape = fit(whole, max_nodes=5)
+    assert [node.id for node in shape.nodes] == ["before", "middle/in", "middle/deep", "middle/out", "after"]
+    assert [frame.id for frame in shape.frames] == ["middle"]
+    assert shape.note == "1 sub-workflow stays closed; open one with expand=."
+    expected = read_shape(graphs.nested(), expand=["middle"])
+    assert (shape.nodes, shape.edges) == (expected.nodes, expected.edges)
+    least = fit(whole, max_nodes=1)
+    assert least.nodes == read_shape(graphs.nested()).nodes
+    assert least.edges == read_shape(graphs.nested()).edges
+    assert least.note == "2 sub-workflows stay closed; open one with expand=."
+
+
+def test_a_sub_workflow_that_was_asked_for_stays_open_with_all_around_it():
+    shape = fit(read_shape(graphs.nested(), expand=True), max_nodes=1, expand=["middle/deep"])
+    assert [frame.id for frame in shape.frames] == ["middle", "middle/deep"]
+    assert shape.note == ""
+
+
 def test_beyond_a_thousand_only_the_neighbourhood_is_drawn_and_the_rest_counted():
     whole = read_shape(graphs.layers(MAX_SHOWN + 200))
     shape = fit(whole, max_nodes=300, focus=["step_0500"])

@@ -1,11 +1,11 @@
-// A graph that is sent once and painted often: states arrive as a map from elements to states.
+// A graph that is sent once and painted often, from maps of elements to states.
 // Text meets the page as text nodes only; the SVG is checked before it is adopted.
 
 const SVG = "http://www.w3.org/2000/svg";
 const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 const BUTTONS = { Fit: ["Fit the graph", "0"], "\u2212": ["Zoom out", "-"], "+": ["Zoom in", "+"] };
 
-// Parses SVG text as XML and drops whatever could act, whoever made the picture.
+// Parses SVG as XML and drops whatever could act, whoever made it.
 function checked(text) {
   const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (root.localName !== "svg" || root.querySelector("parsererror")) return null;
@@ -29,7 +29,7 @@ function make(parent, tag, attributes) {
   return made;
 }
 
-// JupyterLab's own keys cut and add cells; it leaves elements alone that say so themselves.
+// JupyterLab's own keys cut and add cells; it leaves elements alone that say so.
 function keepKeys(element) {
   element.dataset.lmSuppressShortcuts = "";
   return element;
@@ -87,6 +87,7 @@ class Graph {
     if (this.focused) this.parts.get(this.focused).tabIndex = 0;
     requestAnimationFrame(() => {
       this.showView({ zoom: this.scale });
+      this.port.style.minHeight = `${svg.clientHeight}px`;
       if (old) this.focus(this.focused);
     });
   }
@@ -155,7 +156,7 @@ class Graph {
     this.reveal(part);
   }
 
-  // Screen readers move the focus, too.
+  // Screen readers move it, too.
   focusin({ target }) {
     this.parts.get(this.focused).tabIndex = -1;
     target.tabIndex = 0;
@@ -232,7 +233,7 @@ class Graph {
     this.set("selected", id ?? "");
   }
 
-  // Drags the ground; nodes and scroll bars have other uses.
+  // Drags the ground, not nodes and scroll bars.
   pointerdown({ button, pointerType, pointerId, target, clientX, clientY }) {
     const { port } = this;
     this.dragged = false;
