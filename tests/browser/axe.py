@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 # Of these levels nothing is accepted; the two below them are advice.
 NOT_ACCEPTED = ("serious", "critical")
 
 RUN = """
-async selectors => (await axe.run({include: selectors.map(each => [each])}, {resultTypes: ['violations']})).violations
+async ([selectors, without]) => {
+  const rules = Object.fromEntries(without.map(rule => [rule, {enabled: false}]));
+  const context = {include: selectors.map(each => [each])};
+  return (await axe.run(context, {resultTypes: ['violations'], rules})).violations;
+}
 """
 
 
-def violations(page: Any, *selectors: str) -> list[str]:
+def violations(page: Any, *selectors: str, without: Sequence[str] = ()) -> list[str]:
     """What is wrong with these parts of a page, a line for each element: rule, element, what to do.
 
     Args:
         page: Playwright's page.
         selectors: CSS selectors of the parts; each must be there.
+        without: Rules that are not asked about.
     """
     from axe_playwright_python.base import AXE_SCRIPT
 
@@ -27,7 +33,7 @@ def violations(page: Any, *selectors: str) -> list[str]:
         assert page.locator(selector).count(), f"nothing on the page fits {selector}"
     return [
         f"{found['id']} ({found['impact']}): {place['html'][:300]} {place['failureSummary']}"
-        for found in page.evaluate(RUN, list(selectors))
+        for found in page.evaluate(RUN, [selectors, without])
         if found["impact"] in NOT_ACCEPTED
         for place in found["nodes"]
     ]

@@ -16,6 +16,7 @@ from typing import Any
 from tests.browser.lab_server import Lab
 
 WAIT_MS = 60_000
+RAISED = "[data-mime-type='application/vnd.jupyter.stderr']"
 STATUS_BAR = "#jp-bottom-panel, #jp-main-statusbar"
 
 OPEN = "async path => { await jupyterapp.commands.execute('docmanager:open', {path, factory: 'Notebook'}) }"
@@ -80,7 +81,10 @@ class NotebookPage:
         self.page.get_by_role("menuitem", name="Run", exact=True).click()
         self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         if finished:
-            self.panel.get_by_text("cells finished").last.wait_for()
+            raised = self.panel.locator(RAISED).filter(has_text="Traceback")
+            self.panel.get_by_text("cells finished").or_(raised).last.wait_for()
+            for told in raised.all_inner_texts():
+                raise AssertionError(told.strip().splitlines()[-1])
 
     def interrupt(self) -> None:
         """Press the stop button of the notebook."""
@@ -95,6 +99,13 @@ class NotebookPage:
     def button(self, name: str) -> Any:
         """A button in the notebook, by what is written on it."""
         return self.panel.get_by_role("button", name=name, exact=True)
+
+    def press(self, *names: str, within: Any = None) -> None:
+        """Press buttons or items of menus, one after the other, by what is written on them."""
+        around = within or self.panel
+        for name in names:
+            button = around.get_by_role("button", name=name, exact=True)
+            button.or_(around.get_by_role("menuitem", name=name, exact=True)).first.click()
 
     def use_theme(self, *, dark: bool) -> None:
         """Change to the dark or the light theme, if it is not that one."""

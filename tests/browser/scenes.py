@@ -65,6 +65,15 @@ def _stepper(name: str, then: str, *press: str, how: str = "") -> Scene:
     return Scene(f"stepper-{name}", made + then, sized=True, press=press)
 
 
+# What opens above a stepper.
+OVERLAYS = (
+    _stepper("run-menu", "panel.step()", "Ways to run"),
+    _stepper("run-n", "panel.step()", "Ways to run", "Run for n supersteps …"),
+    _stepper("more-menu", "panel.step()", "More"),
+    _stepper("breakpoints", "panel.break_at('review')\npanel.step()", "More", "Breakpoints (1) …"),
+    _stepper("keys", "panel.step()", "More", "Keys"),
+)
+
 STEPPER_SCENES = (
     _stepper("ready", ""),
     _stepper("paused", "panel.step(2)"),
@@ -85,11 +94,18 @@ STEPPER_SCENES = (
     _stepper("rejected", "panel.run()\npanel.respond(panel.pending[0].request_id, False)\npanel.run()"),
     _stepper("cancelled", "panel.step()\npanel.stop()"),
     _stepper("viewing", "panel.run()\npanel.back(2)"),
-    _stepper("edited", "panel.step(3)\npanel.edit('topic', 'dogs')"),
-    _stepper("edited-earlier", "panel.step(3)\npanel.back()\npanel.edit('topic', 'dogs')"),
-    _stepper("closed", "panel.step()\npanel.close()\nprint(panel)"),
-    _stepper("keys", "panel.step()", "Keys"),
+    _stepper("edited", "panel.step(2)\npanel.edit('topic', 'dogs')"),
+    _stepper("edited-earlier", "panel.step(2)\npanel.back()\npanel.edit('topic', 'dogs')"),
+    *OVERLAYS,
+    _stepper("editing", "panel.step(2)", "Edit topic"),
     _stepper("log", "panel.run()", "Expand"),
+    Scene(
+        "stepper-closed",
+        "import ipywidgets\npanel = stepper(build(), 'cats')\nclose = ipywidgets.Button(description='Close it')\n"
+        "close.on_click(lambda _: panel.close())\ndisplay(panel, close)\npanel.step()",
+        OUTPUT,
+        press=("Close it",),
+    ),
     Scene("stepper-minimal", "panel = stepper(build(), 'cats', layout='minimal')\ndisplay(panel)\npanel.step()"),
     Scene("stepper-stacked", "panel = stepper(build(), 'cats', layout='stacked')\ndisplay(panel)\npanel.step()"),
     Scene("stepper-graph", "panel = stepper(build(), 'cats', layout='graph')\ndisplay(panel)\npanel.step()"),
@@ -97,6 +113,7 @@ STEPPER_SCENES = (
         "stepper-plain",
         "configure(live_graph=False)\npanel = stepper(build(), 'cats')\ndisplay(panel)\npanel.step(2)\n"
         "configure(live_graph=True)",
+        OUTPUT,
     ),
 )
 

@@ -52,13 +52,9 @@ def open_scene(pages: Pages, lab: Lab, scene: Scene, nodes: int) -> NotebookPage
 
 def take(shown: NotebookPage, scene: Scene, stem: Path, themes: Sequence[bool]) -> Iterator[Path]:
     """Take the pictures of one scene."""
-    error = shown.panel.locator("[data-mime-type='application/vnd.jupyter.error']").first
-    if error.count():
-        raise LookupError(error.inner_text().strip().splitlines()[-1])
     what = shown.panel.locator(".jp-Cell").nth(1).locator(scene.shown).last
     what.wait_for()
-    for name in scene.press:
-        shown.button(name).first.click()
+    shown.press(*scene.press)
     for dark in themes:
         shown.use_theme(dark=dark)
         shown.page.emulate_media(color_scheme="dark" if dark else "light")
@@ -88,7 +84,7 @@ def take_all(folder: Path, wanted: Sequence[tuple[Scene, int]], themes: Sequence
                 shown = open_scene(pages, server.with_new_folder(), scene, nodes)
                 for path in take(shown, scene, folder / name, themes):
                     print(path, flush=True)
-            except (Error, LookupError) as error:
+            except (Error, AssertionError) as error:
                 problems.append(str(error).splitlines()[0])
             if shown is not None:
                 problems += shown.problems

@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from tests.browser.axe import violations
-from tests.browser.scenes import FORM_SCENES, FRAME_SCENES, GRAPH_SCENES, SETUP, STEPPER_SCENES, Scene
+from tests.browser.scenes import (
+    FORM_SCENES,
+    FRAME_SCENES,
+    GRAPH,
+    GRAPH_SCENES,
+    OVERLAYS,
+    PLAIN_GRAPH,
+    SETUP,
+    STEPPER,
+    STEPPER_SCENES,
+    Scene,
+)
 
 pytest.importorskip("axe_playwright_python")
 
@@ -16,34 +27,43 @@ pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
 
 
 def show_all(lab: Any, open_notebook: Any, scenes: Sequence[Scene]) -> Any:
-    """One notebook with all scenes, on a page so high that all cells are in sight: others are not on the page either."""
+    """One notebook with all scenes, on a page so high that all are in sight: others would not be on it either."""
     keep = "kept = [*globals().get('kept', ()), globals().get('panel')]"
     cells = [f"{scene.cell.replace('NODES', '5')}\n{keep if 'display' in scene.cell else ''}" for scene in scenes]
     lab.write("scenes", [SETUP, *cells])
     page = open_notebook("scenes", height=1000 * len(scenes))
     page.run_all()
-    assert page.panel.locator("[data-mime-type='application/vnd.jupyter.error']").all_inner_texts() == []
-    for scene in scenes:
-        for name in scene.press:
-            for button in page.button(name).all():
-                if button.is_visible():
-                    button.click()
+    for number, scene in enumerate(scenes):
+        page.press(*scene.press, within=page.panel.locator(".jp-Cell").nth(number + 1))
     return page
 
 
-def found_in_both_themes(page: Any, *selectors: str) -> list[str]:
+def found_in_both_themes(page: Any, *selectors: str, without: Sequence[str] = ()) -> list[str]:
     found = []
     for dark in (False, True):
         page.use_theme(dark=dark)
         page.settle()
-        found += violations(page.page, *selectors)
+        found += violations(page.page, *selectors, without=without)
     return found
 
 
 def test_a_stepper_has_nothing_serious_in_any_state(lab: Any, open_notebook: Any) -> None:
-    page = show_all(lab, open_notebook, STEPPER_SCENES)
-    assert page.panel.locator(".abs-frame").count() == len(STEPPER_SCENES) - 1  # one is closed
-    assert found_in_both_themes(page, ".abs-frame") == []
+    from playwright.sync_api import expect
+
+    open_ones = [scene for scene in STEPPER_SCENES if scene.shown == STEPPER and scene not in OVERLAYS]
+    page = show_all(lab, open_notebook, open_ones)
+    expect(page.panel.locator(STEPPER)).to_have_count(len(open_ones), timeout=30_000)
+    assert found_in_both_themes(page, STEPPER) == []
+
+
+def test_menus_and_dialogs_above_a_stepper_have_nothing_serious(lab: Any, open_notebook: Any) -> None:
+    page = show_all(lab, open_notebook, [OVERLAYS[-2]])
+    found = []
+    for scene in OVERLAYS:
+        page.page.keyboard.press("Escape")
+        page.press(*scene.press)
+        found += found_in_both_themes(page, STEPPER)
+    assert found == []
 
 
 def test_forms_of_every_kind_have_nothing_serious(lab: Any, open_notebook: Any) -> None:
@@ -51,6 +71,13 @@ def test_forms_of_every_kind_have_nothing_serious(lab: Any, open_notebook: Any) 
     assert found_in_both_themes(page, ".abf") == []
 
 
+# JupyterLab shows a stored SVG as an image, and has no way to give it a text; the text lies beside it in the output.
+# The boxes in which it scrolls wide tables are its own, too. And ipywidgets gives the handles of its sliders no name.
+NOT_OURS = ("image-alt", "scrollable-region-focusable", "aria-input-field-name")
+
+
 def test_graphs_tables_plots_and_progress_have_nothing_serious(lab: Any, open_notebook: Any) -> None:
-    page = show_all(lab, open_notebook, (*FRAME_SCENES, *GRAPH_SCENES))
-    assert found_in_both_themes(page, ".jp-Cell-outputArea") == []
+    plain = [scene for scene in STEPPER_SCENES if scene.name == "stepper-plain"]
+    page = show_all(lab, open_notebook, (*FRAME_SCENES, *GRAPH_SCENES, *plain))
+    assert found_in_both_themes(page, ".jp-Cell-outputArea", without=NOT_OURS) == []
+    assert found_in_both_themes(page, GRAPH, PLAIN_GRAPH) == []
