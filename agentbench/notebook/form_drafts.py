@@ -195,7 +195,9 @@ class Draft(Generic[S]):
         except ValidationError as error:
             for each in error.errors(include_url=False, include_input=False):
                 reading.problems.append((self._at(each["loc"]), problem_of(dict(each))))
-            return NO_VALUE
+        except Exception as error:  # noqa: BLE001 - a validator of the user's
+            reading.refuse(self, f"{type(error).__name__}: {error}")
+        return NO_VALUE
 
     def _at(self, loc: "tuple[int | str, ...]") -> "Draft[Any]":
         """The draft that a place of pydantic's names; parts that only name a type are passed over."""

@@ -176,14 +176,15 @@ def field_for(
     if _is_text(base):
         return _text_field(adapter, base, schema, multiline, common)
     if base in (int, float, Decimal):
-        parse = _number(adapter, whole=base is int)
+        plain = _plain(base)
+        parse = _number(adapter, plain, whole=base is int)
         return FormField(
             kind="number",
             parse=parse,
             to_text=str,
             help=help_text(schema),
             whole=base is int,
-            given=_plain(base),
+            given=plain,
             **common,
         )
     return _special_field(adapter, base, schema, common)
@@ -193,17 +194,16 @@ def _special_field(adapter: "TypeAdapter[Any]", base: Any, schema: dict[str, Any
     """Dates, files, what else is written as text, and JSON for all the rest."""
     timed = time_text_of(base)
     if timed is not None:
+        plain = _plain(base)
 
         def parse(text: str) -> object:
             problem = timed.problem(text.strip())
             if problem:
                 raise FieldError(problem)
-            return _checked(adapter, text.strip())
+            return _checked(adapter, plain(text))
 
         said = ". ".join(filter(None, [help_text(schema), timed.help]))
-        return FormField(
-            kind=timed.kind, parse=parse, to_text=_iso, help=said, zone=timed.zone, given=_plain(base), **common
-        )
+        return FormField(kind=timed.kind, parse=parse, to_text=_iso, help=said, zone=timed.zone, given=plain, **common)
     if base is bytes:
 
         def content(text: str) -> bytes:
@@ -332,6 +332,9 @@ def _checked(adapter: "TypeAdapter[Any]", value: Any, validate: Callable[[Any], 
         return (validate or adapter.validate_python)(value)
     except ValidationError as error:
         raise FieldError(_said(error)) from None
+    except Exception as error:
+        msg = f"{type(error).__name__}: {error}"
+        raise FieldError(msg) from error
 
 
 def _is_valid(adapter: "TypeAdapter[Any]", value: object) -> bool:
@@ -347,7 +350,7 @@ def _is_valid(adapter: "TypeAdapter[Any]", value: object) -> bool:
 def _plain(base: Any) -> Callable[[str], object]:
     """Typed text as a value of the bare type: what a validator around it expects to see."""
     adapter = adapter_of(base)
-    return lambda text: adapter.validate_python(text.strip())
+    return lambda text: _checked(adapter, text.strip())
 
 
 def _iso(value: object) -> str:
@@ -371,7 +374,7 @@ def _said(error: "ValidationError") -> str:
     return "; ".join(dict.fromkeys(lines))
 
 
-def _number(adapter: "TypeAdapter[Any]", *, whole: bool) -> Callable[[str], object]:
+def _number(adapter: "TypeAdapter[Any]", plain: Callable[[str], object], *, whole: bool) -> Callable[[str], object]:
     wanted = "a whole number, such as 12" if whole else "a number, such as 1.5"
 
     def parse(text: str) -> object:
@@ -383,7 +386,7 @@ def _number(adapter: "TypeAdapter[Any]", *, whole: bool) -> Callable[[str], obje
             hint = "Leave out thousands separators." if whole else "Write the decimal sign as a point."
             msg = f"A comma is not read in numbers. {hint} Type {wanted}."
             raise FieldError(msg)
-        return _checked(adapter, text)
+        return _checked(adapter, plain(text))
 
     return parse
 

@@ -41,7 +41,7 @@ def _holds(shape: Shape, value: Any, inner: Any) -> bool:
 
 def _group_holds(shape: Group, value: Any, inner: Any) -> bool:
     parts = shape.parts()
-    if shape.makes == "tuple":
+    if shape.makes != "dict":
         if not isinstance(value, (list, tuple)) or len(value) != len(parts):
             return False
         return all(inner(part.shape, each) for part, each in zip(parts, value, strict=True))

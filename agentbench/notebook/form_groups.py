@@ -74,7 +74,7 @@ class GroupDraft(Draft[Group]):
         rest = dict(items_of(value))
         for at, (part, draft) in enumerate(self.parts):
             found = rest.pop(part.name, rest.pop(part.key, NO_VALUE))
-            if found is NO_VALUE and isinstance(value, tuple) and at < len(value):
+            if found is NO_VALUE and isinstance(value, (list, tuple)) and at < len(value):
                 found = value[at]
             if found is NO_VALUE:
                 found = getattr(value, part.name, NO_VALUE) if not isinstance(value, Mapping) else NO_VALUE
@@ -93,8 +93,8 @@ class GroupDraft(Draft[Group]):
             given = draft.value(reading) if whole else draft.read(reading)
             if given is not NO_VALUE:
                 found.append((part.key, given))
-        if self.shape.makes == "tuple":
-            return tuple(given for _, given in found)
+        if self.shape.makes != "dict":
+            return (tuple if self.shape.makes == "tuple" else list)(given for _, given in found)
         return {**self.extra, **dict(found)}
 
 

@@ -123,7 +123,7 @@ def _group_out(draft: GroupDraft) -> Any:
     if draft.closed:
         return NO_VALUE
     out = {part.key: json_of_draft(below) for part, below in draft.parts}
-    if draft.shape.makes == "tuple":
+    if draft.shape.makes != "dict":
         return [None if item is NO_VALUE else item for item in out.values()]
     return {**{key: json_of(item) for key, item in draft.extra.items()}, **_said(out)}
 
@@ -187,7 +187,7 @@ def _require(draft: Draft[Any], new: Any, path: str) -> None:
 
 def _require_group(draft: GroupDraft, new: Any, path: str) -> None:
     parts = {part.key: below for part, below in draft.parts}
-    if draft.shape.makes == "tuple":
+    if draft.shape.makes != "dict":
         items = _expect(new, list, "a list", path)
         if len(items) != len(parts):
             msg = f"{_where(path)} is a list of {len(parts)}, not of {len(items)}."
@@ -262,7 +262,7 @@ def _apply_many(draft: Any, old: Any, new: Any) -> None:
 def _apply_group(draft: GroupDraft, old: Any, new: Any) -> None:
     draft.set_raw("")
     keys = [part.key for part, _ in draft.parts]
-    if draft.shape.makes == "tuple":
+    if draft.shape.makes != "dict":
         old = dict(zip(keys, old, strict=False)) if isinstance(old, list) else {}
         new = dict(zip(keys, new, strict=True))
     earlier = old if isinstance(old, dict) else {}

@@ -24,8 +24,9 @@ def _walk(draft: Draft[Any], path: str) -> Iterator[tuple[str, Draft[Any]]]:
 
 
 def _first(root: Draft[Any], name: str) -> str:
-    """The name of a place right below the whole; where both would be `value`, a longer one."""
-    return f"{ROOT}.{name}" if name == ROOT and not _is_plain(root) else name
+    """The name of a place right below the whole. Fields of a box stand alone, unless both would be `value`."""
+    alone = isinstance(root, GroupDraft) and root.shape.makes == "dict" and (name != ROOT or _is_plain(root))
+    return name if alone else f"{ROOT}.{name}"
 
 
 def _is_plain(root: Draft[Any]) -> bool:
@@ -41,10 +42,7 @@ def find(root: Draft[Any], path: str) -> Draft[Any]:
     """
     if path == ROOT and (isinstance(root, LeafDraft) or not _is_plain(root) or root.child(ROOT) is None):
         return root
-    starts = {_first(root, name): name for name in root.names()}
-    # `value.int` is spelled out by some; the whole may be left out, or named.
-    rest = path.removeprefix(f"{ROOT}.") if path not in starts else path
-    found = _below(root, rest)
+    found = _below(root, path) or (_below(root, path[len(ROOT) + 1 :]) if path.startswith(f"{ROOT}.") else None)
     if found is None:
         named = [repr(each) for each, draft in paths_of(root) if draft is not root or not _is_plain(root)]
         shown = ", ".join(named[:20]) + (", …" if len(named) > 20 else "")

@@ -232,6 +232,9 @@ class _Reader:
 
     def _part(self, name: str, schema: Any, required: bool, path: str) -> Part:
         shape = self.shape(schema, path, _title(name))
+        if isinstance(shape, Const) and not required:  # to be there or not is a choice
+            only = replace(_choice((Option(shape.text, shape.value),), nullable=False), label=shape.label)
+            shape = replace(shape_of_field(only), help=shape.help, default=shape.default)
         if isinstance(shape, Leaf):
             shape = replace(shape, field=replace(shape.field, required=required))
         omits = not required and not shape.nullable and shape.default is NO_VALUE
@@ -247,7 +250,7 @@ class _Reader:
                 keyword = "prefixItems"
                 raise UnsupportedSchema(keyword, path)
             return Group(
-                parts=lambda: [replace(part) for part in parts], makes="tuple", of=_Place(f"{path}/prefixItems")
+                parts=lambda: [replace(part) for part in parts], makes="list", of=_Place(f"{path}/prefixItems")
             )
         return Rows(
             item=self._maker(schema.get("items", True), f"{path}/items"),

@@ -117,7 +117,7 @@ class Group(Shape):
     """
 
     parts: Callable[[], Sequence[Part]]
-    makes: Literal["dict", "tuple"] = "dict"
+    makes: Literal["dict", "list", "tuple"] = "dict"
     of: object = None
     open_ended: bool = False
 

@@ -88,8 +88,6 @@ def _peel(annotation: Any) -> _Peeled:
         elif hasattr(annotation, "__metadata__"):
             metadata += tuple(annotation.__metadata__)
             annotation = annotation.__origin__
-        elif getattr(origin, "_name", None) in _QUALIFIERS:
-            (annotation,) = get_args(annotation)
         elif origin in (Union, types.UnionType) and type(None) in get_args(annotation):
             nullable = True
             others = [each for each in get_args(annotation) if each is not type(None)]
@@ -300,7 +298,15 @@ def _dataclass_slots(owner: type) -> list[_Slot]:
 
 def _typeddict_slots(owner: Any) -> list[_Slot]:
     required = owner.__required_keys__
-    return [_Slot(name, hint, NO_VALUE, name in required, omits=True) for name, hint in _hints(owner).items()]
+    hints = _hints(owner)
+    return [_Slot(name, _unqualified(hint), NO_VALUE, name in required, omits=True) for name, hint in hints.items()]
+
+
+def _unqualified(hint: Any) -> Any:
+    """`Required[X]` and the like as X; what is annotated inside stays."""
+    while getattr(get_origin(hint), "_name", None) in _QUALIFIERS:
+        (hint,) = get_args(hint)
+    return hint
 
 
 def _hints(owner: Any) -> dict[str, Any]:

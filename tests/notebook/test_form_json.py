@@ -1,0 +1,193 @@
+"""A form as one JSON text: both ways, and nothing lost."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, SecretStr
+
+from agentbench.exceptions import FormInvalid
+from agentbench.notebook import form
+from agentbench.notebook.form_json import JsonError
+from agentbench.notebook.forms import FormState
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"] = "cat"
+    lives: int
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"] = "dog"
+    name: str
+
+
+@dataclass
+class Order:
+    title: str
+    amount: int
+    price: Decimal | None = None
+    key: SecretStr | None = None
+    tags: list[str] = field(default_factory=list)
+    pet: Cat | Dog | None = None
+    pick: int | str = 0
+
+
+def order(**raw: str | None) -> Any:
+    made = form(Order)
+    for path, text in raw.items():
+        made.set_raw(path.replace("__", "."), text)
+    return made
+
+
+def test_half_typed_numbers_are_texts_in_json_and_come_back_as_they_were():
+    made = order(title="T", amount="1,5", price="0.10")
+    made.edit_json()
+    assert '"amount": "1,5"' in made.json
+    assert '"price": "0.10"' in made.json
+    before = {path: text for path, text in made.raw.items() if path != "json"}
+    assert made.edit_fields()
+    assert made.raw == before
+
+
+def test_an_edited_text_stands_in_the_fields():
+    made = order(title="T", amount="1")
+    made.edit_json(
+        '{"title": "U", "amount": 2, "tags": ["a", "b"], "pet": {"kind": "dog", "name": "Rex"}, "pick": "5"}'
+    )
+    assert made.value == Order("U", 2, tags=["a", "b"], pet=Dog(name="Rex"), pick="5")
+    assert made.edit_fields()
+    assert made.raw["pet"] == "Dog"
+    assert made.raw["pick"] == "str"
+    assert made.raw["tags.1"] == "b"
+
+
+def test_digits_that_a_float_drops_are_kept():
+    made = order(title="T", amount="1")
+    made.edit_json('{"title": "T", "amount": 12345678901234567890, "price": 0.1000000000000000000001}')
+    assert made.value.amount == 12345678901234567890
+    assert made.value.price == Decimal("0.1000000000000000000001")
+
+
+def test_broken_json_is_kept_and_the_fields_too():
+    made = order(title="T", amount="1")
+    made.edit_json('{"title": "U", ')
+    assert not made.edit_fields()
+    assert made.json == '{"title": "U", '
+    assert made.errors["json"].startswith("This is no JSON: ")
+    assert "line 1" in made.errors["json"]
+    assert not made.submit()
+    assert made.state is FormState.INVALID
+    assert made.raw["title"] == "T"
+    assert made.raw["json"] == '{"title": "U", '
+    made.edit_json('{"title": "U", "amount": 1}')
+    assert made.submit()
+    assert made.value == Order("U", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"titel": "U"}', "has no field 'titel'"),
+        ('{"title": "U", "title": "V"}', "'title' is there twice"),
+        ("[1]", "The whole is an object, not [1]."),
+        ('{"tags": "a"}', "tags is a list"),
+        ('{"pet": {"kind": "cat", "wings": 2}}', "pet has no field 'wings'"),
+        ("[" * 100_000, "too deep"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_what_has_no_field_is_refused_by_name_and_changes_nothing(text: str, said: str):
+    made = order(title="T", amount="1")
+    made.edit_json(text)
+    assert said in made.errors["json"]
+    with pytest.raises(FormInvalid):
+        _ = made.value
+    made.edit_json('{"title": "T", "amount": 1}')
+    assert made.value == Order("T", 1)
+
+
+def test_a_name_that_is_taken_out_is_taken_out():
+    made = order(title="T", amount="1", price="2")
+    made.edit_json('{"title": "T"}')
+    assert not made.validate()
+    assert list(made.errors) == ["amount"]
+    assert "price" not in made.raw
+
+
+def test_secrets_are_left_out_and_kept():
+    made = order(title="T", amount="1", key="hush")
+    made.edit_json()
+    assert "hush" not in made.json
+    made.edit_json(made.json.replace('"T"', '"U"'))
+    assert made.value == Order("U", 1, key=SecretStr("hush"))
+    made.edit_json(made.json.replace('"title"', '"key": "new", "title"'))
+    assert made.value.key == SecretStr("new")
+
+
+def test_none_is_null():
+    made = order(title="T", amount="1", price=None)
+    assert '"price": null' in made.json
+    made.edit_json(made.json.replace('"price": null', '"price": 3'))
+    assert made.value.price == 3
+    made.edit_json(made.json.replace('"price": 3', '"price": null'))
+    assert made.value.price is None
+
+
+def test_the_type_that_was_chosen_stays_where_json_does_not_tell():
+    class Buy(BaseModel):
+        amount: int
+
+    class Sell(BaseModel):
+        amount: int
+
+    made = form(list[Buy | Sell], value=[Sell(amount=1), Buy(amount=2)])
+    made.edit_json(made.json.replace("1", "5"))
+    assert made.value == [Sell(amount=5), Buy(amount=2)]
+
+
+def test_a_key_that_is_there_twice_cannot_be_said_in_json():
+    made = form(dict[str, int])
+    for at in (0, 1):
+        made.set_raw(f"value.{at}.key", "a")
+        made.set_raw(f"value.{at}.value", "1")
+    with pytest.raises(JsonError, match="'a' is there twice"):
+        made.edit_json()
+    assert "json" not in made.raw
+
+
+def test_pairs_go_both_ways():
+    made = form(dict[int, str], value={1: "a", 2: "b"})
+    made.edit_json('{"2": "b", "3": "c"}')
+    assert made.value == {2: "b", 3: "c"}
+    made.edit_fields()
+    assert made.raw["value.0.key"] == "2"
+
+
+@pytest.mark.parametrize(("annotation", "text", "value"), [(int, "3", 3), (str, '"a"', "a"), (list[int], "[1]", [1])])
+def test_every_form_can_be_edited_as_json(annotation: Any, text: str, value: Any):
+    made = form(annotation)
+    made.edit_json(text)
+    assert made.value == value
+
+
+def test_an_empty_text_is_an_empty_form():
+    made = form(int, value=3)
+    made.edit_json(" ")
+    assert not made.validate()
+
+
+def test_the_text_is_forgotten_with_the_answer():
+    made = order(title="T", amount="1")
+    made.edit_json()
+    made.submit()
+    assert made.raw == {}
+
+
+def test_places_of_a_tuple_are_a_list():
+    made = form(tuple[int, str], value=(1, "a"))
+    made.edit_json('[2, "b"]')
+    assert made.value == (2, "b")
+    made.edit_json("[2]")
+    assert "a list of 2" in made.errors["json"]

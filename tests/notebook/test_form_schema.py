@@ -1,0 +1,217 @@
+"""Forms of JSON Schemas: the same fields, and plain JSON values."""
+
+from typing import Any
+
+import pytest
+
+from agentbench.exceptions import UnsupportedSchema
+from agentbench.notebook import form
+from agentbench.notebook.forms import Form
+
+ORDER: dict[str, Any] = {
+    "title": "Order",
+    "description": "What to buy.",
+    "type": "object",
+    "required": ["amount", "to", "kind"],
+    "properties": {
+        "amount": {"type": "integer", "minimum": 1, "maximum": 5},
+        "price": {"type": "number"},
+        "note": {"type": ["string", "null"]},
+        "to": {"$ref": "#/$defs/Address"},
+        "kind": {"enum": ["fast", "slow", 3]},
+        "unit": {"const": "kg"},
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2, "uniqueItems": True},
+        "limits": {"type": "object", "additionalProperties": {"type": "integer"}},
+    },
+    "$defs": {
+        "Address": {
+            "type": "object",
+            "required": ["street"],
+            "properties": {"street": {"type": "string", "title": "Street and number"}, "city": {"type": "string"}},
+            "additionalProperties": False,
+        }
+    },
+}
+
+
+def fill(schema: dict[str, Any], raw: dict[str, str | None]) -> Form:
+    made = form(schema)
+    for path, text in raw.items():
+        made.set_raw(path, text)
+    return made
+
+
+def test_an_object_is_filled_field_by_field_and_is_a_dict():
+    made = fill(ORDER, {"amount": "3", "to.street": "Rue 1", "kind": "3", "tags.0": "a", "note": None})
+    assert made.value == {"amount": 3, "note": None, "to": {"street": "Rue 1"}, "kind": 3, "tags": ["a"]}
+    made.set_raw("unit", '"kg"')
+    assert made.value["unit"] == "kg"
+    assert repr(made) == "Form(for Order, editing)"
+
+
+def test_limits_are_told_at_their_field():
+    made = fill(ORDER, {"amount": "9", "to.street": "s", "kind": "fast"})
+    for at in range(3):
+        made.set_raw(f"tags.{at}", "same")
+    made.validate()
+    assert made.errors == {
+        "amount": "Input should be less than or equal to 5",
+        "tags": "At most 2 taken; there are 3.",
+        "tags.1": "Row 1 says the same already.",
+        "tags.2": "Row 1 says the same already.",
+    }
+
+
+def test_what_is_not_required_is_left_out_until_it_is_touched():
+    made = fill(ORDER, {"amount": "1", "to.street": "s", "kind": "fast"})
+    assert made.value == {"amount": 1, "to": {"street": "s"}, "kind": "fast"}
+    made.set_raw("to.city", "")
+    made.set_raw("limits.0.key", "cpu")
+    made.set_raw("limits.0.value", "4")
+    assert made.value["to"] == {"street": "s", "city": ""}
+    assert made.value["limits"] == {"cpu": 4}
+    made.set_raw("limits", None)
+    assert "limits" not in made.value
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        ({"type": "string", "format": "date"}, "2024-05-17", "2024-05-17"),
+        ({"type": "string", "format": "date-time"}, "2024-05-17T14:30:00Z", "2024-05-17T14:30:00Z"),
+        ({"type": "string", "format": "uuid"}, "00000000-0000-0000-0000-000000000003", None),
+        ({"type": "string", "format": "unheard-of"}, "x", "x"),
+        ({"type": "string", "writeOnly": True}, "hush", "hush"),
+        ({"type": "string", "contentEncoding": "base64"}, "aGk=", "aGk="),
+        ({"type": "string", "minLength": 1, "pattern": "^a"}, "ab", "ab"),
+        ({"type": "number"}, "5", 5),
+        ({"type": "number"}, "5.5", 5.5),
+        ({"type": "integer"}, str(2**80), 2**80),
+        ({"type": "boolean"}, "Yes", True),
+        ({"enum": ["a", 1]}, "1", 1),
+        ({"enum": ["1", 1]}, '"1"', "1"),
+        ({"oneOf": [{"const": 1, "title": "one"}, {"const": 2, "title": "two"}]}, "two", 2),
+        ({}, '{"a": [1]}', {"a": [1]}),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "3", 3),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, None, None),
+    ],
+    ids=str,
+)
+def test_a_plain_value_is_what_was_typed(schema: dict[str, Any], text: str | None, value: Any):
+    made = fill(schema, {"value": text})
+    expected = text if value is None and text is not None else value
+    assert made.value == expected
+    assert type(made.value) is type(expected)
+    assert form(schema, value=expected).value == expected
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "string", "format": "date"}, "17.5.2024"),
+        ({"type": "string", "format": "date-time"}, "2024-05-17 14:30"),
+        ({"type": "string", "format": "ipv4"}, "1.2.3"),
+        ({"type": "string", "maxLength": 2}, "abc"),
+        ({"type": "number", "exclusiveMinimum": 0}, "0"),
+        ({"type": "integer", "multipleOf": 3}, "4"),
+        ({"type": "integer"}, "1.5"),
+        ({"enum": ["a"]}, "b"),
+    ],
+    ids=str,
+)
+def test_a_wrong_value_is_refused(schema: dict[str, Any], text: str):
+    made = fill(schema, {"value": text})
+    assert not made.validate()
+    assert list(made.errors) == ["value"]
+
+
+def test_one_of_several_is_chosen_by_title_tag_or_kind():
+    def pet(kind: str, name: str, type_: str) -> dict[str, Any]:
+        properties = {"kind": {"const": kind}, name: {"type": type_}}
+        return {"type": "object", "properties": properties, "required": ["kind", name]}
+
+    pets = {
+        "discriminator": {"propertyName": "kind"},
+        "oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}],
+        "$defs": {"Cat": pet("cat", "lives", "integer"), "Dog": pet("dog", "name", "string")},
+    }
+    made = fill(pets, {"value.dog.name": "Rex"})
+    assert made.value == {"kind": "dog", "name": "Rex"}
+    assert form(pets, value={"kind": "dog", "name": "Bo"}).raw == {"value": "dog", "value.dog.name": "Bo"}
+    made = fill({"type": ["integer", "string"]}, {"value.string": "5"})
+    assert made.value == "5"
+    assert form({"type": ["integer", "string"]}, value="5").raw == {"value": "string", "value.string": "5"}
+
+
+def test_all_of_puts_objects_together():
+    schema = {
+        "allOf": [
+            {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+            {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"]},
+        ]
+    }
+    assert fill(schema, {"a": "1", "b": "x"}).value == {"a": 1, "b": "x"}
+
+
+def test_a_schema_inside_itself_is_opened_on_demand():
+    tree = {"$ref": "#/$defs/Tree", "$defs": {"Tree": {
+        "type": "object", "required": ["name"],
+        "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}},
+    }}}  # fmt: skip
+    made = fill(tree, {"name": "a", "children.0.name": "b", "children.0.children.0.name": "c"})
+    assert made.value == {"name": "a", "children": [{"name": "b", "children": [{"name": "c"}]}]}
+
+
+def test_fixed_places_are_a_list():
+    schema = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False}
+    made = form(schema, value=[1, "x"])
+    assert made.raw == {"value.0": "1", "value.1": "x"}
+    made.set_raw("value.0", "2")
+    assert made.value == [2, "x"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "keyword", "path"),
+    [
+        ({"type": "string", "not": {"const": "a"}}, "not", ""),
+        ({"type": "object", "properties": {"a": {"type": "string", "minItems": 1}}}, "minItems", "/a"),
+        ({"$ref": "https://example.org/schema"}, "$ref", ""),
+        ({"$ref": "#/$defs/Nowhere"}, "$ref", ""),
+        ({"type": "array", "items": {"if": {}}}, "if", "/items"),
+        ({"allOf": [{"type": "integer"}, {"type": "string"}]}, "allOf", ""),
+        ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "exclusiveMinimum", ""),
+        ({"type": "nothing"}, "type", ""),
+        ({"enum": []}, "enum", ""),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_no_field_can_ask_for_is_json_with_a_note_or_an_error(schema: dict[str, Any], keyword: str, path: str):
+    with pytest.raises(UnsupportedSchema) as caught:
+        form(schema, strict=True)
+    assert (caught.value.keyword, caught.value.path) == (keyword, path)
+    made = form(schema)
+    made.set_raw(
+        "value.0" if schema.get("type") == "array" else "a" if "properties" in schema else "value", '{"any": 1}'
+    )
+    assert '{"any": 1}' in made.raw.values()
+    assert f"`{keyword}`" in made.text or schema.get("type") == "array"
+    assert made.validate()
+
+
+def test_a_strict_form_of_a_plain_schema_is_the_same_form():
+    assert form(ORDER, strict=True).text == form(ORDER).text
+
+
+def test_defaults_stand_there_and_are_left_out_untouched():
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "default": 3}}}
+    made = form(schema)
+    assert (made.raw, made.value) == ({"n": "3"}, {})
+    made.set_raw("n", "4")
+    assert made.value == {"n": 4}
+
+
+def test_other_properties_of_a_value_are_kept_where_the_schema_takes_them():
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    made = form(schema, value={"n": 1, "more": [True]})
+    made.set_raw("n", "2")
+    assert made.value == {"n": 2, "more": [True]}

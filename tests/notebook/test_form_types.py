@@ -1,0 +1,676 @@
+"""Forms of Python types: which fields a type gets, and that values go in and come out as they are."""
+
+import dataclasses
+from collections import abc
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, Union
+from uuid import UUID
+
+import pytest
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    NaiveDatetime,
+    RootModel,
+    SecretStr,
+    Tag,
+    field_validator,
+    model_validator,
+)
+from typing_extensions import NotRequired, TypedDict
+
+from agentbench.exceptions import FormInvalid
+from agentbench.notebook import form
+from agentbench.notebook.form_shapes import Const, Group, Leaf, OneOf, Pairs, Rows, Shape
+from agentbench.notebook.form_types import shape_of_type, type_name
+from agentbench.notebook.forms import Form
+
+
+class Mood(Enum):
+    GOOD = 1
+    BAD = 2
+
+
+@dataclass
+class Address:
+    """Where it goes."""
+
+    street: str
+    city: str = "Paris"
+
+
+class Parcel(BaseModel):
+    """What is sent."""
+
+    title: str = Field(description="What people read.", max_length=20)
+    weight: Annotated[float, Field(gt=0)]
+    to: Address
+    tags: list[str] = []
+    limits: dict[str, int] = {}
+
+    @field_validator("title")
+    @classmethod
+    def no_shouting(cls, title: str) -> str:
+        if title.isupper() and len(title) > 1:
+            raise ValueError("Do not shout.")
+        return title
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int = 9
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    name: str
+
+
+class Owner(BaseModel):
+    pet: Cat | Dog = Field(discriminator="kind")
+
+
+class Tree(BaseModel):
+    name: str
+    left: Optional["Tree"] = None
+    more: list["Tree"] = []
+
+
+class Endless(BaseModel):
+    """One that needs itself."""
+
+    inner: Union["Endless", int]
+
+
+class Options(TypedDict):
+    speed: int
+    note: NotRequired[str]
+    retries: NotRequired[int]
+
+
+class Point(NamedTuple):
+    x: int
+    y: int = 0
+
+
+class Unknown:
+    pass
+
+
+UserId = NewType("UserId", int)
+
+
+def shape(annotation: Any) -> Shape:
+    return shape_of_type(annotation)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "kind"),
+    [
+        (str, Leaf),
+        (UserId, Leaf),
+        (int | None, Leaf),
+        (datetime, Leaf),
+        (Path, Leaf),
+        (Any, Leaf),
+        (Unknown, Leaf),
+        (Address, Group),
+        (Parcel, Group),
+        (Parcel | None, Group),
+        (Options, Group),
+        (Point, Group),
+        (tuple[int, str], Group),
+        (tuple[int, ...], Rows),
+        (list[int], Rows),
+        (list, Rows),
+        (set[str], Rows),
+        (frozenset[int], Rows),
+        (abc.Sequence[int], Rows),
+        (Annotated[list[int], Field(max_length=3)], Rows),
+        (dict[str, int], Pairs),
+        (dict[int, Parcel], Pairs),
+        (abc.Mapping[str, int], Pairs),
+        (dict[tuple[int, int], str], Leaf),
+        (int | str, OneOf),
+        (int | str | None, OneOf),
+        (RootModel[list[int]], Leaf),
+    ],
+)
+def test_a_type_gets_the_shape_of_what_it_holds(annotation: Any, kind: type[Shape]):
+    assert type(shape(annotation)) is kind
+
+
+def test_labels_and_help_come_from_the_fields():
+    made = shape(Parcel)
+    assert isinstance(made, Group)
+    title, weight, to, *_ = (part.shape for part in made.parts())
+    assert (title.label, title.help) == ("Title", "What people read. At most 20 characters")
+    assert weight.help == "More than 0"
+    assert (to.label, to.help) == ("To", "Where it goes.")
+    assert made.help == "What is sent."
+
+
+def fill(annotation: Any, **raw: str | None) -> Form:
+    made = form(annotation)
+    for path, text in raw.items():
+        made.set_raw(path.replace("__", "."), text)
+    return made
+
+
+def test_a_model_is_filled_field_by_field():
+    made = fill(Parcel, title="Books", weight="1.5", to__street="Rue 1", tags__0="a", tags__1="b")
+    made.set_raw("limits.0.key", "cpu")
+    made.set_raw("limits.0.value", "4")
+    assert made.value == Parcel(title="Books", weight=1.5, to=Address("Rue 1"), tags=["a", "b"], limits={"cpu": 4})
+    assert made.value.to.city == "Paris"
+    assert "city" not in {"title", "weight", "to", "tags", "limits"} - made.value.model_fields_set
+
+
+def test_what_the_type_takes_by_itself_is_shown_and_not_set():
+    made = fill(Cat)
+    assert made.raw == {"lives": "9"}
+    assert made.value.model_fields_set == {"kind"}
+
+
+def test_errors_stand_at_their_field():
+    made = fill(Parcel, title="Books", weight="-1", to__street="Rue 1", limits__0__key="a", limits__0__value="x")
+    assert not made.validate()
+    assert list(made.errors) == ["weight", "limits.0.value"]
+    made = fill(Parcel, title="SHOUT", weight="1", to__street="Rue 1")
+    assert made.errors == {}
+    made.validate()
+    assert made.errors == {"title": "Do not shout."}
+
+
+def test_what_is_wrong_with_the_whole_is_told_of_the_whole():
+    class Span(BaseModel):
+        low: int
+        high: int
+
+        @model_validator(mode="after")
+        def ordered(self) -> "Span":
+            if self.low > self.high:
+                raise ValueError("low is above high")
+            return self
+
+    class Two(BaseModel):
+        value: int
+        span: Span
+
+    made = fill(Two, value="1", span__low="3", span__high="2")
+    made.validate()
+    assert made.errors == {"span": "low is above high"}
+
+
+def test_a_field_called_like_the_whole_is_found():
+    class Reading(BaseModel):
+        value: int
+
+    assert fill(Reading, value="3").value == Reading(value=3)
+    made = form(Reading | None)
+    made.set_raw("value.value", "3")
+    assert made.value == Reading(value=3)
+    made.set_raw("value", None)
+    assert made.value is None
+    assert made.raw == {"value.value": "3", "value": None}
+
+
+def test_a_bool_that_must_be_answered_is_not_preset():
+    @dataclass
+    class Two:
+        sure: bool
+        loud: bool = True
+
+    made = form(Two)
+    assert made.raw == {"loud": "Yes"}
+    assert not made.validate()
+    made.set_raw("sure", "No")
+    assert made.value == Two(False)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "value"),
+    [
+        (date, "2024-05-17", date(2024, 5, 17)),
+        (time, "14:30", time(14, 30)),
+        (datetime, "2024-05-17 14:30", datetime(2024, 5, 17, 14, 30)),
+        (NaiveDatetime, "2024-05-17T14:30:01.5", datetime(2024, 5, 17, 14, 30, 1, 500_000)),
+        (AwareDatetime, "2024-05-17 14:30Z", datetime(2024, 5, 17, 14, 30, tzinfo=timezone.utc)),
+        (AwareDatetime, "2024-05-17 14:30+02:00", datetime(2024, 5, 17, 12, 30, tzinfo=timezone.utc)),
+        (timedelta, "PT1H", timedelta(hours=1)),
+        (UUID, "00000000-0000-0000-0000-000000000003", UUID(int=3)),
+        (Path, "/tmp", Path("/tmp")),
+        (bytes, "aGk=", b"hi"),
+        (UserId, "7", 7),
+        (Decimal, "1.50", Decimal("1.50")),
+    ],
+)
+def test_what_is_written_as_text_is_typed_as_text(annotation: Any, text: str, value: Any):
+    made = fill(annotation, value=text)
+    assert made.value == value
+    assert form(annotation, value=value).value == value
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "said"),
+    [
+        (date, "17.5.2024", "Type a date such as 2024-05-17."),
+        (date, "1700000000", "Type a date"),
+        (datetime, "2024-05-17", "Type a date and a time"),
+        (AwareDatetime, "2024-05-17 14:30", "timezone"),
+        (NaiveDatetime, "2024-05-17 14:30Z", "timezone"),
+        (date, "2024-02-30", "day value is outside"),
+        (time, "noon", "Type a time such as 14:30."),
+        (bytes, "not base64!", "base64"),
+        (UUID, "3", "UUID"),
+    ],
+)
+def test_texts_that_are_no_such_value_are_refused_with_what_is(annotation: Any, text: str, said: str):
+    made = fill(annotation, value=text)
+    assert not made.validate()
+    assert said in made.errors["value"]
+    assert made.raw == {"value": text}
+
+
+def test_a_file_that_was_given_is_kept_and_not_written_out():
+    made = form(bytes, value=b"x")
+    assert made.raw == {}
+    assert made.value == b"x"
+
+
+def test_files_above_five_megabytes_are_refused():
+    made = form(bytes, value=b"x" * (5 * 1024 * 1024))
+    assert len(made.value) == 5 * 1024 * 1024
+    import base64
+
+    made.set_raw("value", base64.b64encode(b"x" * (5 * 1024 * 1024 + 1)).decode())
+    assert not made.validate()
+    assert "5,242,881 bytes" in made.errors["value"]
+
+
+# ---- several types
+
+
+def test_a_text_is_never_guessed_between_number_and_text():
+    made = form(int | str)
+    made.set_raw("value.str", "5")
+    assert made.value == "5"
+    made.set_raw("value.int", "5")
+    assert made.value == 5
+    made.set_raw("value", "str")
+    assert made.value == "5"
+    assert made.raw == {"value.str": "5", "value": "str"}
+
+
+def test_what_was_typed_for_the_other_type_is_there_again():
+    made = fill(Owner, pet__dog__name="Rex")
+    assert made.value == Owner(pet=Dog(kind="dog", name="Rex"))
+    made.set_raw("pet", "cat")
+    assert made.value == Owner(pet=Cat(kind="cat"))
+    made.set_raw("pet", "dog")
+    assert made.value.pet.name == "Rex"
+
+
+def test_models_with_the_same_fields_are_told_apart_by_the_choice():
+    class Buy(BaseModel):
+        amount: int
+
+    class Sell(BaseModel):
+        amount: int
+
+    made = form(Buy | Sell)
+    made.set_raw("value.Sell.amount", "3")
+    assert made.value == Sell(amount=3)
+    assert form(Buy | Sell, value=Sell(amount=4)).raw == {"value": "Sell", "value.Sell.amount": "4"}
+
+
+def test_tags_name_the_members_of_a_union_that_a_function_tells_apart():
+    def which(value: Any) -> str:
+        return "many" if isinstance(value, list) else "one"
+
+    union = Annotated[
+        Annotated[int, Tag("one")] | Annotated[list[int], Tag("many")],
+        Discriminator(which),
+    ]
+    made = form(union)
+    made.set_raw("value.many.0", "3")
+    assert made.value == [3]
+
+
+def test_an_unknown_type_of_a_union_is_refused_with_those_there_are():
+    with pytest.raises(ValueError, match="'int', 'str'"):
+        form(int | str).set_raw("value", "float")
+
+
+def test_a_constant_asks_nothing():
+    made = shape(Cat)
+    assert isinstance(made, Group)
+    assert isinstance(made.parts()[0].shape, Const)
+    with pytest.raises(ValueError, match="cannot be changed"):
+        form(Cat).set_raw("kind", "cat")
+
+
+# ---- none, and left out
+
+
+def test_none_and_empty_are_different_answers():
+    @dataclass
+    class Note:
+        text: str | None
+
+    assert fill(Note, text="").value == Note("")
+    assert fill(Note, text=None).value == Note(None)
+    with pytest.raises(FormInvalid):
+        _ = form(Note).value
+
+
+def test_a_box_can_be_none_and_keeps_what_was_typed_in_it():
+    @dataclass
+    class Order:
+        to: Address | None
+
+    made = fill(Order, to__street="Rue 1")
+    made.set_raw("to", None)
+    assert made.value == Order(None)
+    made.set_raw("to", "")
+    assert made.value == Order(Address("Rue 1"))
+
+
+def test_what_may_be_left_out_is_left_out_until_it_is_touched():
+    made = fill(Options, speed="3")
+    assert made.value == {"speed": 3}
+    made.set_raw("note", "")
+    assert made.value == {"speed": 3, "note": ""}
+    made.set_raw("note", None)
+    made.set_raw("retries", " ")
+    assert made.value == {"speed": 3}
+
+
+# ---- rows
+
+
+def test_rows_are_added_moved_and_removed_with_their_texts():
+    made = form(list[str], value=["a", "b"])
+    assert made.add("value") == "value.2"
+    made.set_raw("value.2", "c")
+    made.move("value", 2, 0)
+    assert made.value == ["c", "a", "b"]
+    made.remove("value", 1)
+    assert made.value == ["c", "b"]
+    with pytest.raises(IndexError):
+        made.remove("value", 5)
+    with pytest.raises(TypeError, match="no rows"):
+        form(int).add("value")
+
+
+def test_fewer_rows_are_put_aside_and_not_lost():
+    made = form(list[str], value=["a", "b"])
+    made.set_raw("value", "1")
+    assert made.value == ["a"]
+    made.set_raw("value", "2")
+    assert made.value == ["a", "b"]
+    with pytest.raises(ValueError, match="number of its rows"):
+        made.set_raw("value", "many")
+
+
+def test_a_row_that_cannot_be_reached_adds_none():
+    made = form(list[Address])
+    with pytest.raises(KeyError, match="'value'"):
+        made.set_raw("value.0.nowhere", "x")
+    assert made.raw == {}
+    with pytest.raises(KeyError):
+        made.set_raw("value.7.street", "x")
+
+
+def test_limits_of_lists_are_told_at_the_list():
+    made = form(Annotated[list[int], Field(min_length=2, max_length=3)])
+    assert not made.validate()
+    assert list(made.errors) == ["value.0", "value.1"]
+    for at in range(4):
+        made.set_raw(f"value.{at}", str(at))
+    made.validate()
+    assert made.errors == {"value": "At most 3 taken; there are 4."}
+    made.set_raw("value", "1")
+    made.validate()
+    assert made.errors == {"value": "At least 2 needed; there is 1."}
+
+
+def test_a_set_says_which_row_is_there_twice():
+    made = form(set[int])
+    made.set_raw("value.0", "1")
+    made.set_raw("value.1", "01")
+    made.validate()
+    assert made.errors == {"value.1": "Row 1 says the same already."}
+
+
+def test_a_double_key_is_an_error_at_the_key():
+    made = form(dict[int, str])
+    for at in (0, 1):
+        made.set_raw(f"value.{at}.key", "1")
+        made.set_raw(f"value.{at}.value", "x")
+    made.validate()
+    assert made.errors == {"value.1.key": "This key is there twice."}
+    made.set_raw("value.1.key", "2")
+    assert made.value == {1: "x", 2: "x"}
+
+
+def test_tuples_keep_their_places():
+    made = fill(tuple[int, str])
+    made.set_raw("0", "1")
+    made.set_raw("1", "x")
+    assert made.value == (1, "x")
+
+
+# ---- types inside themselves
+
+
+def test_a_tree_is_opened_as_far_as_somebody_wants():
+    made = fill(Tree, name="a", left__name="b", left__left__name="c", more__0__name="d")
+    assert made.value == Tree(name="a", left=Tree(name="b", left=Tree(name="c")), more=[Tree(name="d")])
+
+
+def test_one_that_needs_itself_waits_to_be_opened():
+    made = form(Endless)
+    assert not made.validate()
+    assert made.errors == {"inner.Endless": "Open this and fill it in."}
+    made.set_raw("inner.Endless.inner.int", "3")
+    assert made.value == Endless(inner=Endless(inner=3))
+
+
+# ---- values that stand there first
+
+
+def values() -> Iterator[tuple[Any, Any]]:
+    yield str, "two\r\nlines\rand \u2028 more"
+    yield str, ""
+    yield int, 2**80
+    yield float, 0.1 + 0.2
+    yield int | str, "5"
+    yield int | str, 5
+    yield str | None, None
+    yield str | None, ""
+    yield bool, False
+    yield Mood, Mood.BAD
+    yield Literal[1, "1"], "1"
+    yield list[int | str], [1, "1", "é🙂"]
+    yield dict[str, str], {"": "empty key", "a.b": "point"}
+    yield Parcel, Parcel(title="é", weight=2.5, to=Address("s"), tags=["", "x"], limits={"a": 2**60})
+    yield Owner, Owner(pet=Dog(kind="dog", name="Rex"))
+    yield Tree, Tree(name="a", left=Tree(name="b"), more=[Tree(name="c")])
+    yield Options, {"speed": 1}
+    yield Point, Point(1, 2)
+    yield tuple[int, ...], (1, 2)
+    yield frozenset[str], frozenset({"a"})
+    yield Any, {"a": [1, None, 2.5]}
+    yield bytes, b"\x00\xff"
+    yield AwareDatetime, datetime(2024, 5, 17, tzinfo=timezone(timedelta(hours=2)))
+
+
+@pytest.mark.parametrize(("annotation", "value"), list(values()), ids=repr)
+def test_a_value_that_stands_there_is_submitted_unchanged(annotation: Any, value: Any):
+    got: list[Any] = []
+    made = form(annotation, value=value, on_submit=got.append)
+    assert made.submit()
+    assert got == [value]
+    assert type(got[0]) is type(value)
+
+
+@pytest.mark.parametrize(("annotation", "value"), [each for each in values() if each[0] is not bytes], ids=repr)
+def test_the_texts_of_a_value_are_the_value_again(annotation: Any, value: Any):
+    raw = form(annotation, value=value).raw
+    again = form(annotation)
+    for path, text in raw.items():
+        again.set_raw(path, text)
+    assert again.value == value
+    assert type(again.value) is type(value)
+    assert form(annotation, value=again.value).raw == raw
+
+
+def test_a_changed_field_changes_nothing_else():
+    class Open(BaseModel):
+        model_config = ConfigDict(extra="allow")
+        a: int
+        b: float = 0.5
+
+    made = form(Open, value=Open.model_validate({"a": 1, "more": [1, 2]}))
+    made.set_raw("a", "2")
+    assert made.value == Open.model_validate({"a": 2, "more": [1, 2]})
+    assert made.value.model_fields_set == {"a", "more"}
+
+
+def test_the_default_of_a_box_counts_as_a_whole():
+    class Trip(BaseModel):
+        to: Address = Address("Rue 1", city="Lyon")
+
+    made = form(Trip)
+    assert made.value.model_fields_set == set()
+    made.set_raw("to.street", "Rue 2")
+    assert made.value == Trip(to=Address("Rue 2", city="Lyon"))
+
+
+def test_of_a_wrong_value_as_much_is_shown_as_can_be():
+    made = form(Parcel, value={"title": "Books", "weight": "heavy", "to": {"street": "Rue 1"}, "odd": 1})
+    assert made.raw["title"] == "Books"
+    assert made.raw["weight"] == "heavy"
+    assert not made.validate()
+    assert list(made.errors) == ["weight"]
+
+
+def test_a_secret_that_was_given_is_kept_and_not_shown():
+    @dataclass
+    class Login:
+        name: str
+        key: SecretStr
+
+    made = form(Login, value=Login("ann", SecretStr("hush")))
+    assert "hush" not in str(made.raw)
+    made.set_raw("name", "bob")
+    assert made.value == Login("bob", SecretStr("hush"))
+    made.set_raw("key", "new")
+    made.submit()
+    assert made.value.key == SecretStr("new")
+    made.reopen()
+    assert made.raw == {"name": "bob"}
+    assert not made.validate()
+
+
+# ---- types as people write them
+
+
+def test_aliases_are_how_the_type_wants_to_be_given_it():
+    class Aliased(BaseModel):
+        first: int = Field(alias="firstName")
+        second: int = Field(validation_alias=AliasChoices("second_name", "two"))
+
+    made = fill(Aliased, first="1", second="x")
+    assert list(made.errors or (made.validate(), made.errors)[1]) == ["second"]
+    made.set_raw("second", "2")
+    assert (made.value.first, made.value.second) == (1, 2)
+    assert form(Aliased, value=made.value).raw == {"first": "1", "second": "2"}
+
+    class Deep(BaseModel):
+        x: int = Field(validation_alias=AliasPath("a", 0))
+
+    assert isinstance(shape(Deep), Leaf)
+
+
+def test_validators_of_a_type_run_once():
+    loud = Annotated[str, BeforeValidator(lambda text: text + "!")]
+
+    class Speech(BaseModel):
+        words: loud
+        volume: Annotated[int, BeforeValidator(lambda value: value + 1)]
+
+    made = fill(Speech, words="hi", volume="3")
+    assert made.value == Speech.model_construct(words="hi!", volume=4)
+
+
+def test_strict_models_take_what_was_typed():
+    class Strict(BaseModel):
+        model_config = ConfigDict(strict=True)
+        n: int
+        at: date
+        mood: Mood
+        to: Address
+        tags: set[str]
+
+    made = fill(Strict, n="1", at="2024-05-17", mood="BAD", to__street="s", tags__0="a")
+    assert made.value == Strict(n=1, at=date(2024, 5, 17), mood=Mood.BAD, to=Address("s"), tags={"a"})
+
+
+def test_fields_that_a_dataclass_makes_itself_are_not_asked_for():
+    @dataclass
+    class Counted:
+        name: str
+        size: int = field(init=False, default=3)
+        made: list[int] = field(default_factory=list)
+        now: float = field(default_factory=lambda: 1.0)
+
+    made = form(Counted)
+    assert {path.split(".")[0] for path in made.text.split("'")[1::2]} >= {"name", "made", "now"}
+    made.set_raw("name", "a")
+    assert made.value == Counted("a")
+    assert "size" not in made.text
+
+
+def test_pydantic_dataclasses_are_boxes_with_their_limits():
+    from pydantic.dataclasses import dataclass as checked
+
+    @checked
+    class Span:
+        low: Annotated[int, Field(ge=0)]
+        high: int = Field(default=9, le=9)
+
+    made = form(Span)
+    made.set_raw("low", "-1")
+    made.set_raw("high", "10")
+    made.validate()
+    assert list(made.errors) == ["low", "high"]
+    made.set_raw("low", "0")
+    made.set_raw("high", "5")
+    assert dataclasses.astuple(made.value) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "name"),
+    [
+        (int, "int"),
+        (list[int], "list[int]"),
+        (Annotated[str, 1], "str"),
+        (int | None, "int | None"),
+        (dict[str, Parcel], "dict[str, Parcel]"),
+    ],
+)
+def test_types_are_named_as_people_write_them(annotation: Any, name: str):
+    assert type_name(annotation) == name
