@@ -14,6 +14,7 @@ from agentbench.notebook.escaping import esc
 __all__ = ["Offer", "message_types", "offers_of", "where_of"]
 
 _NAME_LIMIT = 80
+_EVERYTHING: tuple[object, ...] = (object, Any)
 _UNIONS: tuple[object, ...] = (Union, type(int | str))
 
 
@@ -94,7 +95,7 @@ def message_types(executors: Mapping[str, Any]) -> list[type]:
     for executor in executors.values():
         for declared in getattr(executor, "input_types", ()):
             found.update(dict.fromkeys(_classes(declared)))
-    return [each for each in found if each is not object]
+    return [each for each in found if each not in _EVERYTHING]
 
 
 def _classes(declared: Any) -> list[type]:

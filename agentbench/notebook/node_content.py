@@ -14,7 +14,7 @@ from agentbench.notebook.usage_model import calls_of
 from agentbench.notebook.value_tree import Entry
 from agentbench.workflow.events import WorkflowEvent
 
-__all__ = ["Fact", "node_entries", "node_facts"]
+__all__ = ["Fact", "duration_words", "node_entries", "node_facts"]
 
 _NOTHING = "—"
 _NAMED = 4
@@ -46,7 +46,7 @@ def node_facts(model: StepperModel, shape: GraphShape, executor: str, *, times: 
     ]
     took = [event.duration_s for event in latest if event.type == "executor_completed" and event.duration_s is not None]
     if took and times:
-        facts.append(("last", _duration(sum(took))))
+        facts.append(("last", duration_words(sum(took))))
     facts += [("tokens", tokens) for tokens in _tokens([event for _, event in mine])]
     facts.append(("state keys written", _written(model, executor)))
     return tuple(facts)
@@ -130,5 +130,8 @@ def _written(model: StepperModel, executor: str) -> str:
     return ", ".join(esc(key, into="line", limit=40) for key in dict.fromkeys(keys)) or _NOTHING
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds * 1000:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
+def duration_words(seconds: float) -> str:
+    """A duration as people read it, such as `0.3 ms`, `412 ms` or `1.8 s`."""
+    if seconds >= 1:
+        return f"{seconds:,.1f} s"
+    return f"{seconds * 1000:.0f} ms" if seconds >= 0.01 else f"{seconds * 1000:.1f} ms"

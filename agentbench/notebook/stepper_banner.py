@@ -19,6 +19,7 @@ _S = StepperStatus
 DETAILS_LIMIT = 20_000
 _NOTE_LIMIT = 400
 _NAME_LIMIT = 32
+_NAMED = 3
 
 Tone = Literal["next", "past", "ask", "waiting", "error", "note", "done"]
 Actions = tuple[tuple[str, str], ...]
@@ -121,7 +122,16 @@ def _next(model: StepperModel) -> str:
     if all(delivery.source == WORKFLOW_SOURCE for delivery in model.facts.planned):
         starts = ", ".join(esc(delivery.target, into="line", limit=_NAME_LIMIT) for delivery in model.facts.planned)
         return f"Superstep {number} is next: the input goes to {starts}."
-    return f"Superstep {number} is next: {deliveries_text(delivery.target for delivery in model.facts.planned)}."
+    return f"Superstep {number} is next: {_deliveries([delivery.target for delivery in model.facts.planned])}."
+
+
+def _deliveries(targets: list[str]) -> str:
+    """Who gets how many messages, in one line however many there are."""
+    names = list(dict.fromkeys(targets))
+    if len(names) <= _NAMED:
+        return deliveries_text(targets)
+    named = ", ".join(esc(name, into="line", limit=_NAME_LIMIT) for name in names[:_NAMED])
+    return f"{named} and {len(names) - _NAMED:,} more get {counted(len(targets), 'message')}"
 
 
 def _failure(model: StepperModel) -> Banner:

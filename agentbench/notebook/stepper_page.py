@@ -26,7 +26,7 @@ from agentbench.notebook.edit_text import LONGEST, text_of, value_of
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.pacing import TRAIT_LOCK
 from agentbench.notebook.request_forms import RequestForms
-from agentbench.notebook.stepper_content import TABS
+from agentbench.notebook.stepper_content import TABS, Content
 from agentbench.notebook.stepper_control import StepperControl
 from agentbench.notebook.stepper_controls import MenuItem
 from agentbench.notebook.stepper_model import LOG_LINES
@@ -73,7 +73,7 @@ class _Sent:
 
     stops: tuple[tuple[str, str], ...] = ()
     log_total: int = 0
-    side: object = None
+    side: Content | None = None
 
 
 class StepperPage:
@@ -297,8 +297,8 @@ class StepperPage:
     def _editable(self, message: Message) -> tuple[list[int], Entry, str] | None:
         """Place, entry and edit path of a value that a page wants to edit; `None` if it may not."""
         path = self._place(message)
-        entry = self._tree.at(path) if path else None
-        return None if path is None or entry is None or entry.path is None else (path, entry, entry.path)
+        where = self._tree.edit_path(path) if path else None
+        return None if path is None or where is None else (path, self._tree.at(path), where)
 
     def _began_edit(self, message: Message) -> None:
         found = self._editable(message)
@@ -391,7 +391,8 @@ class StepperPage:
         self._stepper.soon(set_it)
 
     def _broke_node(self, message: Message) -> None:
-        when, on, breaks = message.get("when"), message.get("on"), self._stepper.content.breaks
+        when, on, shown = message.get("when"), message.get("on"), self._sent.side
+        breaks = None if shown is None else shown.breaks
         if when in ("before", "after") and isinstance(on, bool) and breaks is not None:
             self._stepper.break_node(breaks.executor, str(when), on=on)
 

@@ -13,6 +13,7 @@ import ipywidgets
 from agentbench.exceptions import NotebookError, WidgetsUnavailable
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.pacing import TRAIT_LOCK
+from agentbench.notebook.plain_tools import BreakpointTool, EditTool, MenuTool, boxed, plain_button
 from agentbench.notebook.request_forms import RequestForms
 from agentbench.notebook.stepper_content import TABS, Content
 from agentbench.notebook.stepper_control import StepperControl
@@ -30,50 +31,51 @@ class PlainPage:
     Args:
         stepper: What is shown and driven.
         panel: The graph, or `None` to leave it out.
+        layout: As of `StepperPage`; here `wide`, `auto` and `stacked` are the same.
         height: Of graph and texts, in pixels.
 
     Attributes:
         widget: The whole, to be displayed.
     """
 
-    def __init__(self, stepper: StepperControl, panel: Any, *, height: int) -> None:
+    def __init__(self, stepper: StepperControl, panel: Any, *, layout: str = "auto", height: int) -> None:
         self._stepper = stepper
         self._panel = panel
         self._header, self._banner, self._log = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
         self._side = ipywidgets.HTML()
-        self._buttons = {button.name: self._button(button.name) for button in stepper.view.buttons}
-        self._actions = ipywidgets.HBox([])
+        self._buttons = {
+            button.name: plain_button("", partial(self._press, button.name)) for button in stepper.view.buttons
+        }
+        self._actions = boxed([])
         self._scrubber = ipywidgets.SelectionSlider(
             options=[("no checkpoint yet", "")], description="Checkpoint", continuous_update=False, disabled=True
         )
         self._scrubber.observe(self._scrubbed, "value")
-        self._tabs = ipywidgets.ToggleButtons(options=[(label, name) for name, label in TABS], description="Show")
-        self._tabs.observe(lambda change: stepper.open_tab(change["new"]), "value")
+        self._tabs = ipywidgets.ToggleButtons(
+            options=[(label, name) for name, label in TABS], value=stepper.tab, description="Show"
+        )
+        self._tabs.observe(self._tabbed, "value")
+        self._menu = MenuTool(self._press)
+        self._breaks = BreakpointTool(stepper)
+        self._edits = EditTool(stepper)
         self._requests = _forms_or_none(stepper)
         self._offered: tuple[tuple[str, str], ...] = ()
-        self.widget = self._laid_out(height)
+        self.widget = self._laid_out(layout, height)
 
-    def _button(self, name: str) -> Any:
-        button = ipywidgets.Button(layout=ipywidgets.Layout(width="auto"))
-        button.on_click(lambda _: self._press(name))
-        return button
-
-    def _laid_out(self, height: int) -> Any:
-        scroll = ipywidgets.Layout(height=f"{height}px", overflow="auto", flex="2 1 300px")
-        beside = ipywidgets.VBox([self._tabs, self._side], layout=scroll)
-        main = [beside] if self._panel is None else [self._panel, beside]
-        return ipywidgets.VBox(
-            [
-                self._header,
-                ipywidgets.HBox(list(self._buttons.values()), layout=ipywidgets.Layout(flex_flow="row wrap")),
-                self._scrubber,
-                self._banner,
-                self._actions,
-                ipywidgets.Box(main, layout=ipywidgets.Layout(flex_flow="row wrap")),
-                *([] if self._requests is None else [self._requests.box]),
-                self._log,
-            ]
-        )
+    def _laid_out(self, layout: str, height: int) -> Any:
+        rows = [self._header, boxed([*self._buttons.values(), *self._menu.row]), self._scrubber]
+        rows += [self._banner, self._actions]
+        main = [] if self._panel is None else [self._panel]
+        if layout not in ("graph", "minimal"):
+            scroll = ipywidgets.Layout(height=f"{height}px", overflow="auto", flex="2 1 300px")
+            main.append(ipywidgets.VBox([self._tabs, self._side], layout=scroll))
+        if main:
+            rows.append(boxed(main))
+        rows += [] if self._requests is None else [self._requests.box]
+        if layout != "minimal":
+            folds = ipywidgets.Accordion([self._breaks.box, self._edits.box], titles=("Breakpoints", "Edit a value"))
+            rows += [folds, self._log]
+        return ipywidgets.VBox(rows)
 
     # ---- to the page -------------------------------------------------------------------------------------------------
 
@@ -90,6 +92,10 @@ class PlainPage:
             self._banner.value = _banner_html(view)
             self._log.value = _lines_html([line.text for line in view.log[-_LINES:]], "Log")
             self._side.value = _content_html(content)
+            self._draw_tab()
+            self._menu.show(view)
+            self._breaks.show(view, self._stepper.offers)
+            self._edits.show(view, content)
             if self._panel is not None:
                 self._panel.update(view.states, view.badges)
             if self._requests is not None:
@@ -101,7 +107,9 @@ class PlainPage:
             button.description, button.tooltip, button.disabled = each.label, each.hint, not each.enabled
         if view.banner.actions != self._offered:
             self._offered = view.banner.actions
-            self._actions.children = tuple(self._action(*action) for action in view.banner.actions)
+            self._actions.children = tuple(
+                plain_button(label, partial(self._press, command)) for command, label in view.banner.actions
+            )
         scrubber = view.scrubber
         options = [(f"{place}. {label}", each) for place, (label, each) in enumerate(scrubber.stops, 1)]
         self._scrubber.unobserve(self._scrubbed, "value")  # it is moved by us here, not by a person
@@ -112,18 +120,22 @@ class PlainPage:
         self._scrubber.observe(self._scrubbed, "value")
         self._scrubber.disabled = not scrubber.enabled
 
-    def _action(self, command: str, label: str) -> Any:
-        button = ipywidgets.Button(description=label, layout=ipywidgets.Layout(width="auto"))
-        button.on_click(lambda _: self._press(command))
-        return button
+    def _draw_tab(self) -> None:
+        """Another page, or a selected node, may have opened another tab."""
+        self._tabs.unobserve(self._tabbed, "value")
+        self._tabs.value = self._stepper.tab
+        self._tabs.observe(self._tabbed, "value")
 
     # ---- from the page -----------------------------------------------------------------------------------------------
 
-    def _press(self, name: str) -> None:
+    def _press(self, name: str, value: object = None) -> None:
         try:
-            self._stepper.press(name)
-        except NotebookError:
+            self._stepper.press(name, value)
+        except (NotebookError, ValueError):
             self._stepper.soon(partial(self._draw_controls, self._stepper.view))
+
+    def _tabbed(self, change: dict[str, Any]) -> None:
+        self._stepper.open_tab(change["new"])
 
     def _scrubbed(self, change: dict[str, Any]) -> None:
         shown = self._stepper.view.scrubber
@@ -137,6 +149,8 @@ class PlainPage:
         """Take everything off the page, texts included. May be called twice."""
         for text in (self._header, self._banner, self._log, self._side):
             text.value = ""
+        self._breaks.clear()
+        self._edits.clear()
         if self._requests is not None:
             self._requests.close()
         if self._panel is not None:
@@ -163,9 +177,24 @@ def _lines_html(lines: list[str], title: str) -> str:
 
 
 def _content_html(content: Content) -> str:
-    rows = "".join(
-        f"<tr><td style='text-align:left'><b>{esc(row.name)}</b></td><td style='text-align:left'>{esc(row.note)}</td>"
-        f"<td style='text-align:left'>{esc(row.text)}</td></tr>"
-        for row in content.tree.level().rows
+    facts = [(label, "", text) for label, text in content.facts]
+    values = [(row.name, row.note, row.text) for row in content.tree.level().rows]
+    parts = [esc(content.title), _table([*facts, *values])]
+    for title, changes in content.changes:
+        shown = [(f"{row.sign} {row.path}", row.words, _change_text(row.before, row.after)) for row in changes]
+        parts += [esc(title), _table(shown)]
+    return f'<div style="{_LINE}">{"".join(parts)}</div>'
+
+
+def _change_text(before: tuple[tuple[bool, str], ...], after: tuple[tuple[bool, str], ...]) -> str:
+    old, new = ("".join(text for _, text in pieces) for pieces in (before, after))
+    return " → ".join(text for text in (old, new) if text)
+
+
+def _table(rows: list[tuple[str, str, str]]) -> str:
+    cells = "".join(
+        f"<tr><td style='text-align:left'><b>{esc(name)}</b></td><td style='text-align:left'>{esc(note)}</td>"
+        f"<td style='text-align:left'>{esc(text)}</td></tr>"
+        for name, note, text in rows
     )
-    return f'<div style="{_LINE}">{esc(content.title)}<table>{rows}</table></div>'
+    return f"<table>{cells}</table>"

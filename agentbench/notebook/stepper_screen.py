@@ -288,7 +288,7 @@ class StepperScreen:
         except ModuleNotFoundError:
             from agentbench.notebook.stepper_plain import PlainPage
 
-            return PlainPage(self, panel, height=self._height)
+            return PlainPage(self, panel, layout=self._layout, height=self._height)
         return StepperPage(self, name, panel, layout=self._layout, height=self._height)
 
     def snapshot(self) -> GraphView:

@@ -8,6 +8,7 @@ from typing import Any
 from agentbench.notebook.activity import Element
 from agentbench.notebook.breakpoints import Breakpoint
 from agentbench.notebook.escaping import esc
+from agentbench.notebook.node_content import duration_words
 from agentbench.notebook.step_log import LogLine, counted, run_name
 from agentbench.notebook.stepper_banner import Banner, banner_of, place_words
 from agentbench.notebook.stepper_controls import Button, MenuItem, buttons_of, more_menu_of, run_menu_of
@@ -166,7 +167,7 @@ def _header(model: StepperModel, *, times: bool) -> Header:
     facts = model.facts
     figures = []
     if times and model.elapsed_s:
-        figures.append(_duration(model.elapsed_s))
+        figures.append(duration_words(model.elapsed_s))
     if model.tokens:
         figures.append(f"{model.tokens:,} tok")
     return Header(
@@ -177,10 +178,6 @@ def _header(model: StepperModel, *, times: bool) -> Header:
         status=_status_words(model),
         figures=tuple(figures),
     )
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds * 1000:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
 
 
 def _status_words(model: StepperModel) -> str:

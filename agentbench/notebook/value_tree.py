@@ -117,6 +117,14 @@ class ValueTree:
             raise LookupError(msg)
         return found
 
+    def edit_path(self, path: Sequence[int]) -> str | None:
+        """Where the value at a place may be edited; `None` where it may not, as for what is masked.
+
+        Raises:
+            LookupError: There is no such place.
+        """
+        return _row(self.at(path)).path
+
     def _below(self, entry: Entry) -> Iterator[Entry]:
         return map(self._as_staged, _children(entry))
 

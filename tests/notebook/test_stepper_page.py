@@ -169,6 +169,19 @@ def test_a_press_that_is_not_possible_now_changes_nothing_and_the_page_is_remind
         {"kind": "confirm"},
         {"kind": "press", "name": "confirm"},
         {"kind": "press", "name": "cancel"},
+        {"kind": "press", "name": "run_steps", "value": "many"},
+        {"kind": "press", "name": "run_breakpoint"},
+        {"kind": "break", "sort": "nonsense", "choice": 0},
+        {"kind": "break", "sort": "before", "choice": 99},
+        {"kind": "break", "sort": ["before"], "choice": 0},
+        {"kind": "breakNode", "when": "before", "on": True},
+        {"kind": "unbreak", "id": "bp-99"},
+        {"kind": "unbreak", "id": 3},
+        {"kind": "draft", "path": [99], "stamp": 1},
+        {"kind": "edit", "path": [0], "stamp": 1, "text": 3},
+        {"kind": "typed", "path": "topic", "stamp": 1, "text": "x"},
+        {"kind": "discard", "path": 7},
+        {"kind": "discard", "path": "not.there"},
     ],
 )
 def test_what_no_page_of_ours_would_say_is_passed_over(panel: Stepper, message: dict[str, Any]) -> None:
@@ -271,6 +284,146 @@ def test_events_are_shown_newest_first_and_those_of_a_checkpoint_alone(panel: St
     panel.back()
     side = wire.last("side", "side", lambda m: "of superstep 0" in m["title"])
     assert any("executor_invoked" in row[0] for row in side["level"]["rows"])
+
+
+# --- breakpoints ------------------------------------------------------------------------------------------------------
+
+
+def test_a_breakpoint_is_offered_set_listed_ringed_and_removed(panel: Stepper, wire: Wire) -> None:
+    say(panel, "offers")
+    offers = wire.last("top", "offers", lambda m: m["view"] == "view-1")["offers"]
+    assert [offer[0] for offer in offers][:4] == ["before", "after", "superstep", "message"]
+    say(panel, "break", sort="before", choice=1, value=None, once=False)
+    view = wire.last("top", "view", lambda m: bool(m["breakpoints"]))
+    [(breakpoint_id, text, reached)] = view["breakpoints"]
+    assert (text, reached) == ("before review", False)
+    assert panel._screen._panel.breakpoint_ids == ("review",)
+    panel.run()
+    view = wire.last("top", "view", status_is("paused (breakpoint: review)"))
+    assert view["breakpoints"] == [(breakpoint_id, text, True)]
+    say(panel, "unbreak", id=breakpoint_id)
+    settled(panel)
+    assert panel._screen._panel.breakpoint_ids == ()
+
+
+def test_a_breakpoint_that_cannot_be_read_is_told_where_it_was_typed(panel: Stepper, wire: Wire) -> None:
+    say(panel, "break", sort="superstep", choice=0, value="soon", once=False)
+    problem = wire.last("top", "problem")
+    assert problem["text"] == "Type the number of a superstep, 0 or above."
+    assert problem["view"] == "view-1"
+
+
+def test_a_ring_that_is_set_in_the_picture_is_a_breakpoint(panel: Stepper, wire: Wire) -> None:
+    graph = panel._screen._panel
+    graph._breakpoints_are([graph.model.element("review")])
+    wire.last("top", "view", lambda m: [each[1] for each in m["breakpoints"]] == ["before review"])
+    graph._breakpoints_are([])
+    wire.last("top", "view", lambda m: not m["breakpoints"])
+
+
+def test_the_node_tab_has_a_box_for_before_and_after(panel: Stepper, wire: Wire) -> None:
+    panel._screen.select("review")
+    wire.last("side", "side", lambda m: m["breaks"] is not None)
+    say(panel, "breakNode", when="after", on=True)
+    side = wire.last("side", "side", lambda m: m["breaks"] is not None and m["breaks"]["after"])
+    assert side["breaks"] == {"executor": "review", "before": False, "after": True, "enabled": True}
+    say(panel, "breakNode", when="after", on=False)
+    wire.last("side", "side", lambda m: m["breaks"] is not None and not m["breaks"]["after"])
+    say(panel, "press", name="break")
+    wire.last("side", "side", lambda m: m["breaks"] is not None and m["breaks"]["before"])
+
+
+# --- edits ------------------------------------------------------------------------------------------------------------
+
+
+def state_side(wire: Wire) -> dict[str, Any]:
+    return wire.last("side", "side", lambda m: m["tab"] == "state" and bool(m["level"]["rows"]))
+
+
+def test_a_value_is_edited_where_it_stands_and_staged(panel: Stepper, wire: Wire) -> None:
+    panel.step()
+    settled(panel)
+    stamp = state_side(wire)["stamp"]
+    say(panel, "draft", path=[0, 0], stamp=stamp)
+    draft = wire.last("side", "draft")
+    assert (draft["text"], draft["help"], draft["draft"]) == ("cats", "text, as it is", None)
+    say(panel, "edit", path=[0, 0], stamp=stamp, text="dogs", key="k")
+    assert wire.last("side", "edited")["problem"] == ""
+    view = wire.last("top", "view", lambda m: "staged" in m["banner"]["text"])
+    assert view["banner"]["actions"] == (("see_edits", "See them"), ("discard_edits", "Discard"))
+    assert [(edit.path, edit.after) for edit in panel._session.model.edits] == [("topic.name", "dogs")]
+    say(panel, "tab", name="diff")
+    side = wire.last("side", "side", lambda m: m["tab"] == "diff" and bool(m["changes"]))
+    assert side["title"] == "1 edit staged, not applied yet"
+    assert side["changes"][0][1][0][2] == "topic.name"
+    say(panel, "discard", path="topic.name")
+    wire.last("top", "view", lambda m: "is next" in m["banner"]["text"])
+    assert panel._session.model.edits == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "problem"),
+    [([0, 1], "[1, 2", "Not JSON"), ([0, 1], "{}", "list"), ([0, 1, 0], '"a"', "integer")],
+)
+def test_a_refused_edit_says_why_and_keeps_what_was_typed(
+    panel: Stepper, wire: Wire, path: list[int], text: str, problem: str
+) -> None:
+    panel.step()
+    settled(panel)
+    stamp = state_side(wire)["stamp"]
+    say(panel, "typed", path=path, stamp=stamp, text=text)
+    say(panel, "edit", path=path, stamp=stamp, text=text, key="k")
+    told = wire.last("side", "edited")
+    assert problem in told["problem"]
+    assert told["key"] == "k"
+    assert panel._session.model.edits == ()
+    say(panel, "draft", path=path, stamp=stamp)
+    assert wire.last("side", "draft")["draft"] == text
+
+
+def test_what_was_typed_comes_back_with_the_page(panel: Stepper, wire: Wire) -> None:
+    panel.step()
+    settled(panel)
+    say(panel, "typed", path=[0], stamp=state_side(wire)["stamp"], text='{"half": ')
+    say(panel, "ready")
+    side = wire.last("side", "side", lambda m: m.get("view") == "view-1")
+    assert side["level"]["rows"][0][6] == 2
+    say(panel, "typed", path=[0], stamp=side["stamp"], text=None)
+    say(panel, "ready")
+    settled(panel)
+    assert state_side(wire)["level"]["rows"][0][6] == 1
+
+
+def test_what_holds_a_secret_is_not_handed_out_to_be_edited(panel: Stepper, wire: Wire) -> None:
+    panel.step()
+    settled(panel)
+    stamp = state_side(wire)["stamp"]
+    say(panel, "draft", path=[0], stamp=stamp)
+    assert "secret" in wire.last("side", "draft")["problem"]
+    say(panel, "edit", path=[0, 2], stamp=stamp, text="x", key="k")  # the secret itself
+    settled(panel)
+    assert panel._session.model.edits == ()
+    assert SECRET not in json.dumps(wire.sent)
+
+
+def test_while_a_run_waits_nothing_can_be_edited(panel: Stepper, wire: Wire) -> None:
+    panel.run()
+    settled(panel)
+    side = state_side(wire)
+    assert side["level"]["rows"][0][6] == 0
+    say(panel, "draft", path=[0], stamp=side["stamp"])
+    settled(panel)
+    assert not any(message["kind"] == "draft" for _, message in wire.sent)
+
+
+def test_the_diff_tab_tells_what_a_checkpoint_changed(panel: Stepper, wire: Wire) -> None:
+    panel.run()
+    say(panel, "tab", name="diff")
+    side = wire.last("side", "side", lambda m: m["tab"] == "diff" and bool(m["changes"]))
+    assert side["title"].startswith("Checkpoint 2 (superstep 1) against 1: ")
+    assert any(row[2].startswith("messages") for row in side["changes"][0][1])
+    panel.back()
+    wire.last("side", "side", lambda m: m["title"].endswith("is the first checkpoint: nothing is before it"))
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
@@ -439,3 +592,60 @@ def test_plain_widgets_forget_their_texts_when_they_are_closed(plain: Stepper) -
     page = drawn(plain)
     plain.close()
     assert [text.value for text in (page._header, page._banner, page._log, page._side)] == [""] * 4
+
+
+def test_plain_widgets_have_breakpoints_too(plain: Stepper) -> None:
+    tool = drawn(plain)._breaks
+    tool._sort.value = "after"
+    tool._place.value = 0
+    tool._add()
+    drawn(plain)
+    assert [each.text for each in plain._screen.view.breakpoints] == ["after plan"]
+    assert [label for label, _ in tool._there.options] == ["after plan"]
+    tool._sort.value = "superstep"
+    tool._value.value = "soon"
+    tool._add()
+    drawn(plain)
+    assert tool._problem.value == "Type the number of a superstep, 0 or above."
+    tool._remove.click()
+    assert plain._screen.view.breakpoints == ()
+
+
+def test_plain_widgets_stage_edits_and_keep_what_is_refused(plain: Stepper, wire: Wire) -> None:
+    plain.step()
+    tool = drawn(plain)._edits
+    tool._path.value, tool._text.value = "topic.words.0", '"a"'
+    tool._typed()
+    waited(lambda: bool(tool._problem.value))
+    assert "integer" in tool._problem.value
+    assert tool._text.value == '"a"'
+    tool._text.value = "7"
+    tool._typed()
+    waited(lambda: bool(plain._session.model.edits))
+    assert [edit.after for edit in plain._session.model.edits] == [7]
+    waited(lambda: tool._text.value == "")
+    tool._path.value = "nowhere"
+    tool._typed()
+    assert "nowhere" in tool._problem.value
+
+
+def test_plain_widgets_run_in_all_the_ways(plain: Stepper) -> None:
+    menu = drawn(plain)._menu
+    assert [name for _, name in menu._choice.options] == ["run_request", "ask_steps", "run_slow"]
+    menu._choice.value = "ask_steps"
+    menu._count.value = "1"
+    done = threading.Event()
+    plain.on("step", lambda report: done.set())
+    menu._chosen()
+    assert done.wait(WAIT_S)
+    assert plain.superstep == 0
+
+
+def waited(true: Callable[[], bool]) -> None:
+    """Wait until something that another thread does has happened."""
+    tick = threading.Event()
+    for _ in range(int(WAIT_S * 100)):
+        if true():
+            return
+        tick.wait(0.01)
+    pytest.fail("it did not happen")

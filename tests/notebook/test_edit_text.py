@@ -1,0 +1,96 @@
+"""Values as text that a person may change, and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentbench.notebook.edit_text import LONGEST, text_of, value_of
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@dataclass
+class Draft:
+    title: str
+    on: date
+
+
+@given(JSON)
+def test_what_is_left_as_it_stands_comes_back_the_same(value: Any) -> None:
+    try:
+        text = text_of(value).text
+    except ValueError:
+        return  # a secret's name among the keys
+    again = value_of(text, value)
+    assert again == value
+    assert type(again) is type(value)
+
+
+def test_texts_stand_as_they_are_and_stay_texts() -> None:
+    assert text_of('say "hi"\n').text == 'say "hi"\n'
+    assert value_of("12", "11") == "12"
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "told"),
+    [
+        (3, "3", "a whole number"),
+        (0.5, "0.5", "a number"),
+        (True, "true", "true or false"),
+        (None, "null", "JSON; null for nothing"),
+        ({"a": [1, "ä"]}, '{"a": [1, "ä"]}', "JSON"),
+        ((1, 2), "[1, 2]", "JSON"),
+        (Draft("T", date(2024, 1, 2)), '{"title":"T","on":"2024-01-02"}', "JSON of a Draft"),
+    ],
+)
+def test_other_values_stand_as_json(value: object, text: str, told: str) -> None:
+    shown = text_of(value)
+    assert (shown.text, shown.help) == (text, told)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ([Draft("T", date(2024, 1, 2))], "A list with such parts cannot be typed"),
+        ([(1, 2)], "A list with such parts cannot be typed"),
+        ({1: "a"}, "A dict with such parts cannot be typed"),
+        (float("nan"), "A float with such parts cannot be typed"),
+        (object(), "A object with such parts cannot be typed"),
+        ({"password": "x"}, "It holds a secret"),
+        ("x" * (LONGEST + 1), "100,001 characters long"),
+    ],
+)
+def test_what_would_lose_something_as_text_is_refused(value: object, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        text_of(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "Not JSON .*column 1"),
+        ("[1, 2", "Not JSON"),
+        ('{\n"a": }', "line 2, column 6"),
+        ("NaN", "NaN is no JSON"),
+        ("Infinity", "Infinity is no JSON"),
+        ("1,5", "Not JSON"),
+    ],
+)
+def test_what_is_no_json_is_refused_with_the_place(text: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        value_of(text, 1)
+
+
+def test_json_of_a_number_beyond_the_floats_of_a_page_keeps_all_digits() -> None:
+    assert value_of(json.dumps(2**60 + 1), 1) == 2**60 + 1
