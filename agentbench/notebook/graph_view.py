@@ -107,14 +107,17 @@ class GraphView:
                 found[element] = strongest([state, found.get(element, "idle")])
         return found
 
-    def live_svg(self) -> str:
-        """The picture for a panel: with names and connections in it, without style and states.
+    def live_svg(self, **looks: Any) -> str:
+        """The picture for a panel: with names and connections in it, without a style of its own.
+
+        Args:
+            looks: What else `Dress` takes; a panel that paints by itself needs none.
 
         Raises:
             RendererUnavailable: The chosen renderer is not installed.
             RenderFailed: It failed and nothing else could draw.
         """
-        return dress_svg(self._rendered.data, self.shape, Dress(live=True))
+        return dress_svg(self._rendered.data, self.shape, Dress(live=True, **looks))
 
     def png(self, scale: float = 2) -> bytes:
         """The picture as PNG on an opaque ground, states painted in.

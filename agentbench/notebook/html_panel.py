@@ -5,8 +5,10 @@ from typing import Any
 import ipywidgets
 import traitlets
 
+from agentbench.notebook.escaping import esc
 from agentbench.notebook.panel_commands import PanelCommands
 from agentbench.notebook.panel_model import PanelModel
+from agentbench.notebook.style import live_style
 
 __all__ = ["HtmlGraphPanel"]
 
@@ -26,13 +28,16 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
     def __init__(self, model: PanelModel, *, height: int = 420) -> None:
         # Each change sends a whole picture, which takes the page much longer than a small map would.
         self._connect(model, interval_s=0.25)
-        self._picture = ipywidgets.HTML(layout={"overflow": "auto", "max_height": f"{height}px"})
+        # Sent once: what follows are pictures without a style.
+        self._style = ipywidgets.HTML(f"<style>{live_style()}</style>", layout={"display": "none"})
+        self._picture = ipywidgets.HTML()
+        self._height = height
         self._list = ipywidgets.Dropdown(description="Node", layout={"width": "auto", "flex": "1 1 auto"})
         self._stop = ipywidgets.ToggleButton(description="Breakpoint", disabled=True, tooltip="Break before this node")
         self._open = ipywidgets.Button(description="Open or fold", disabled=True, tooltip="Open or fold this group")
         self._row = ipywidgets.HBox((self._list, self._stop, self._open))
         self._quiet = False
-        super().__init__(children=(self._picture, self._row))
+        super().__init__(children=(self._style, self._picture, self._row))
         self._send_changes()
         self._list.observe(self._picked, "value")
         self._stop.observe(self._toggled, "value")
@@ -47,7 +52,7 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
             self._list.options = ()
             self.selected, self.breakpoints = "", []
             self.children = ()
-            for child in (self._picture, self._list, self._stop, self._open, self._row):
+            for child in (self._style, self._picture, self._list, self._stop, self._open, self._row):
                 child.close()
         super().close()
 
@@ -59,14 +64,25 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
 
     def _send_changes(self) -> None:
         self.model.take_patch()
-        self._picture.value = self.model.snapshot().svg
+        self._picture.value = self._html()
         chosen = self.selected
         self._quiet = True
         try:
-            self._list.options = [("(none)", ""), *self.model.names()]
-            self._list.value = chosen
+            options = (("(none)", ""), *self.model.names())
+            if self._list.options != options:  # a list that is open closes when it gets others
+                self._list.options = options
+                self._list.value = chosen
         finally:
             self._quiet = False
+
+    def _html(self) -> str:
+        name = esc(self.model.shape.name, limit=80)
+        label = f"Graph of {name}. The list below it names its nodes and tells their states."
+        note = f'<div class="ab_tools"><span>{esc(self.model.shape.note)}</span></div>' if self.model.shape.note else ""
+        return (
+            f'<div class="ab_panel">{note}<div class="ab_port" role="img" aria-label="{label}" '
+            f'style="max-height:{self._height}px">{self.model.painted_svg()}</div></div>'
+        )
 
     def _send_layout(self) -> None:
         self._send_changes()
@@ -77,6 +93,7 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
 
     def _show_selected(self) -> None:
         super()._show_selected()
+        self._pacer.touch()
         node = self.model.shape.node_of.get(self.selected)
         self._quiet = True
         try:
@@ -86,6 +103,10 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
             self._open.disabled = node is None or not {"group", "subworkflow"}.intersection(node.kinds)
         finally:
             self._quiet = False
+
+    def _show_breakpoints(self) -> None:
+        super()._show_breakpoints()
+        self._pacer.touch()
 
     def _toggled(self, change: Any) -> None:
         if not self._quiet and self.selected:

@@ -169,6 +169,16 @@ class PanelModel:
             raise ValueError(msg)
         return tuple(dict.fromkeys(each for each in order if each in wanted))
 
+    def painted_svg(self) -> str:
+        """The picture with all there is to see, for a panel that cannot paint by itself."""
+        with self._lock:
+            return self.view.live_svg(
+                states=self.shown_states(),
+                badges=self.shown_badges(),
+                breakpoints={self.element(each) for each in self.breakpoints},
+                selected=self.element(self.selected),
+            )
+
     def snapshot(self) -> GraphView:
         """Return a picture with the states as they are now."""
         with self._lock:
@@ -181,14 +191,16 @@ class PanelModel:
             )
 
     def names(self) -> list[tuple[str, str]]:
-        """Names with states and elements of all nodes and frames, for a list to choose from."""
-        states = self.shown_states()
+        """Names with all that is known, and elements, of all nodes and frames, for a list to choose from."""
+        states, badges = self.shown_states(), self.shown_badges()
         rows = []
         for element, node in self.shape.node_of.items():
             state = states.get(element, "idle")
-            said = ", ".join(fact for fact in (node.words, STATES[state].words if state != "idle" else "") if fact)
+            said = [node.words, STATES[state].words if state != "idle" else "", badges.get(element, "")]
+            said.append("breakpoint" if node.id in self.breakpoints else "")
+            facts = ", ".join(filter(None, said))
             name = esc(node.id, into="line", limit=80)
-            rows.append((f"{name} ({said})" if said else name, element))
+            rows.append((f"{name} ({facts})" if facts else name, element))
         return rows
 
     def _note(self, key: Any) -> str | None:

@@ -333,6 +333,36 @@ def test_the_plain_panel_sets_breakpoints_by_its_button():
     plain.close()
 
 
+def test_the_plain_panel_shows_all_that_the_live_one_shows():
+    configure(live_graph=False)
+    plain = make_graph_panel(graphs.research())
+    assert isinstance(plain, HtmlGraphPanel)
+    plain.update({"review": "waiting", "plan": "done"}, {"plan": "2 visits"})
+    plain.set_breakpoints(["plan"])
+    plain.select("search")
+    plain.flush()
+    picture = plain._picture.value
+    for shown in ("ab_s_waiting", "ab_halo", "ab_ring", "ab_stop", "ab_pick", ">2 visits<"):
+        assert picture.count(shown) == 1
+    assert "<style" not in picture
+    assert "prefers-color-scheme" in plain._style.value
+    assert plain._list.options[1][0] == "plan (start, done, 2 visits, breakpoint)"
+    plain.close()
+
+
+def test_the_plain_panel_leaves_its_list_alone_when_nothing_in_it_changes():
+    configure(live_graph=False)
+    plain = make_graph_panel(graphs.research())
+    assert isinstance(plain, HtmlGraphPanel)
+    seen: list[object] = []
+    plain._list.observe(seen.append, "_options_labels")
+    plain.select("search")
+    plain.update({("plan", "search"): "done"})
+    plain.flush()
+    assert seen == []
+    plain.close()
+
+
 def test_the_plain_panel_draws_anew():
     configure(live_graph=False)
     plain = make_graph_panel(graphs.research())

@@ -6,7 +6,7 @@ versions in them, `style` attributes. It is applied to every SVG, whoever made i
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -40,6 +40,9 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _EDGE_CLASS = {"path": "ab_wire", "polygon": "ab_tip", "rect": "ab_back"}
 _SHAPES = frozenset(["path", "polygon", "ellipse", "rect"])
 _MARK_RADIUS = 8.5
+# Their widths, from the inside to the outside.
+_RINGS = {"ab_halo": 2.5, "ab_ring": 4.5, "ab_pick": 5.0}
+_RING_GAP = 2.5
 _NOTE_MARGIN, _NOTE_LINE, _NOTE_WIDTH = 14, 16, 160
 _ICON = {"fill": "none", "stroke": INK["light"], "stroke-width": "1.9", "stroke-linecap": "round"}
 
@@ -53,13 +56,18 @@ class Dress:
     Attributes:
         states: States by element id.
         badges: Short texts by element id, shown below the nodes.
+        breakpoints: Element ids with a breakpoint.
+        selected: Element id of the selected node, or empty.
         theme: `auto`, `light` or `dark`.
         text: The text form, for readers that do not see the picture.
         live: Whether a panel takes the picture up: then it carries names and connections, and no style and no ground.
+            Breakpoints and the selection are for panels too: only their style has colours for them.
     """
 
     states: Mapping[str, str] = field(default_factory=dict)
     badges: Mapping[str, str] = field(default_factory=dict)
+    breakpoints: Collection[str] = ()
+    selected: str = ""
     theme: str = "auto"
     text: str = ""
     live: bool = False
@@ -196,10 +204,18 @@ def _dress_node(group: Element, node: ShapeNode, dress: Dress) -> None:
     state = dress.states.get(element_id, "idle")
     _draw_pause(group)
     if STATES[state].icon:
-        _paint(group, shapes[0], outline, state)
         _add_mark(group, shapes[0], bounds, state)
+    reach = _add_rings(
+        group,
+        outline,
+        ab_halo=state == "waiting",
+        ab_ring=element_id in dress.breakpoints,
+        ab_pick=element_id == dress.selected,
+    )
+    if element_id in dress.breakpoints:
+        _add_stop(group, shapes[0], bounds)
     if element_id in dress.badges:
-        _add_badge(group, bounds, dress.badges[element_id])
+        _add_badge(group, bounds, dress.badges[element_id], reach)
 
 
 def _dress_edge(group: Element, shape: GraphShape, dress: Dress) -> None:
@@ -256,23 +272,41 @@ def _reaches(shape: Element, bounds: Bounds) -> bool:
     return own is not None and all(abs(mine - all_) < 0.5 for mine, all_ in zip(own, bounds, strict=True))
 
 
-def _paint(group: Element, shape: Element, outline: Element, state: str) -> None:
-    """Fill for viewers that read no style, and the double border of `waiting`."""
-    if "ab_node" not in group.get("class", ""):
-        return
-    fill = STATES[state].light
-    if fill is not None:
-        shape.set("fill", fill)
-    if state == "waiting":
-        for name in ("ab_gap", "ab_halo"):
-            group.insert(1, Element(outline.tag, {**outline.attrib, "class": name, "fill": "none"}))
+def _add_rings(group: Element, outline: Element, **wanted: bool) -> float:
+    """Wider copies of the outline below it: double borders and rings of any shape. Returns how far they reach.
+
+    The panel's script draws the same ones.
+    """
+    width = 1.5
+    for name, wide in _RINGS.items():
+        if wanted[name]:
+            width += _RING_GAP
+            copy = {**outline.attrib, "fill": "none"}
+            gap = {**copy, "class": "ab_gap", "stroke": "#FFFFFF", "stroke-width": f"{width:g}"}
+            width += wide
+            ring = {**copy, "class": name, "stroke-width": f"{width:g}"}
+            group[1:1] = [Element(outline.tag, ring), Element(outline.tag, gap)]
+    return width / 2
+
+
+def _add_stop(group: Element, shape: Element, bounds: Bounds) -> None:
+    left, top, right, _bottom = bounds
+    place = {"cx": f"{left + _inset(shape, right - left):g}", "cy": f"{top + 1:g}", "r": "5.5"}
+    SubElement(group, "circle", {"class": "ab_stop", **place})
+
+
+def _inset(shape: Element, width: float) -> float:
+    """How far the corners of a shape lie inside its bounds."""
+    return 0.0 if shape.tag in ("path", "rect") else 0.12 * width
 
 
 def _add_mark(group: Element, shape: Element, bounds: Bounds, state: str) -> None:
-    """The second sign of a state, on the upper right of the shape."""
+    """The second sign of a state, on the upper right of the shape; a fill for viewers that read no style."""
     style = STATES[state]
     left, top, right, _bottom = bounds
-    inset = (right - left) * (0.0 if shape.tag in ("path", "rect") else 0.12)
+    if style.light is not None and "ab_node" in group.get("class", ""):
+        shape.set("fill", style.light)
+    inset = _inset(shape, right - left)
     mark = SubElement(group, "g", {"class": "ab_mark", "transform": f"translate({right - inset:g} {top + 1:g})"})
     SubElement(mark, "circle", {"r": f"{_MARK_RADIUS:g}", "fill": style.light or "#FFFFFF", "stroke": "#57606A"})
     SubElement(mark, "path", {"d": style.icon, **_ICON})
@@ -292,10 +326,10 @@ def _draw_pause(group: Element) -> None:
     SubElement(group, "path", {"d": PAUSE, **place, **_ICON})
 
 
-def _add_badge(group: Element, bounds: Bounds, text: str) -> None:
+def _add_badge(group: Element, bounds: Bounds, text: str, reach: float) -> None:
     left, _top, right, bottom = bounds
-    place = {"class": "ab_badge", "text-anchor": "middle", "x": f"{(left + right) / 2:g}", "y": f"{bottom + 13:g}"}
-    badge = SubElement(group, "text", {**place, "font-size": "12"})
+    place = {"x": f"{(left + right) / 2:g}", "y": f"{bottom + 13 + reach:g}", "text-anchor": "middle"}
+    badge = SubElement(group, "text", {"class": "ab_badge", **place, "font-size": "12"})
     badge.text = esc(text, into="line", limit=24)
 
 

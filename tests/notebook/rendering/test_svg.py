@@ -143,6 +143,20 @@ def test_badges_stand_below_their_node_and_are_escaped():
     assert texts == ["b", "2 visits\\u202e"]
 
 
+def test_breakpoints_and_the_selection_are_rings_around_each_other():
+    looks = {"states": {"n0": "waiting"}, "breakpoints": ["n0"], "selected": "n0", "badges": {"n0": "9 ms"}}
+    node = group(dressed(live=True, **looks), "n0")
+    rings = [each for each in node.findall(f"{SVG}ellipse") if "shape" not in each.get("class", "")]
+    assert [each.get("class") for each in rings] == ["ab_pick", "ab_gap", "ab_ring", "ab_gap", "ab_halo", "ab_gap"]
+    widths = [float(each.get("stroke-width", "0")) for each in rings]
+    assert widths == sorted(widths, reverse=True)
+    assert len([each for each in node if each.get("class") == "ab_stop"]) == 1
+    badge = next(each for each in node if each.get("class") == "ab_badge")
+    assert float(badge.get("y", "0")) - 12 > 30 + widths[0] / 2 - 6
+    plain = group(dressed(live=True), "n0")
+    assert not [each for each in plain.iter() if each.get("class") in ("ab_stop", "ab_gap")]
+
+
 def test_a_live_picture_carries_names_and_connections_and_no_style():
     root = dressed(live=True)
     node, edge = group(root, "n0"), group(root, "e0")
