@@ -38,9 +38,7 @@ def progress_html(state: ProgressState, name: str) -> Markup:
     return element(
         "div",
         *_row("Run", "supersteps", state.supersteps, state.total, state.count, spent, elapsed_s=state.elapsed_s),
-        *_row(
-            "Now", "executors", ended, called, f"{ended:,} of {called:,} done", state.names_at_work, class_=" abp-here"
-        ),
+        *_row("Now", "executors", ended, called, here, state.names_at_work, class_=" abp-here"),
         class_="abp",
         role="group",
         aria_label=f"Progress of {name}",

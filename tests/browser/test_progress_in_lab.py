@@ -1,0 +1,69 @@
+"""A long run under its bar in a real JupyterLab: what is shown, what Stop does, what stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+SETUP = """
+import asyncio, os
+from agentbench import Executor, WorkflowBuilder, WorkflowContext, handler
+from agentbench.notebook import progress, stepper
+
+os.environ.pop('PYTEST_CURRENT_TEST', None)  # where outputs are compared there is no bar
+
+class Split(Executor):
+    @handler
+    async def split(self, number: int, ctx: WorkflowContext[int]) -> None:
+        await ctx.send_message(number)
+
+class Work(Executor):
+    @handler
+    async def work(self, number: int, ctx: WorkflowContext[int]) -> None:
+        if self.id != 'search' and number == 2:
+            await asyncio.sleep(3600)
+        await ctx.send_message(number)
+
+class Join(Executor):
+    @handler
+    async def join(self, numbers: list[int], ctx: WorkflowContext[int, int]) -> None:
+        await ctx.send_message(numbers[0] + 1)
+
+def build(name):
+    split, join = Split(id='split'), Join(id='join')
+    workers = [Work(id=each) for each in ('search', 'review', 'translate')]
+    return (WorkflowBuilder(start_executor=split, name=name).add_fan_out_edges(split, workers)
+            .add_fan_in_edges(workers, join).add_edge(join, split).build())
+"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_long_run_shows_two_bars_and_stop_leaves_one_line(lab: Any, open_notebook: Any, dark: bool) -> None:
+    lab.write("progress", [SETUP, "await progress(build('nightly').start(0), total=12)"])
+    page = open_notebook("progress", dark=dark)
+    page.run_all(finished=False)
+    bars = page.panel.locator(".abp").get_by_role("progressbar")
+    page.panel.locator(".abp").get_by_text("7 of 12 supersteps").wait_for()
+    page.panel.locator(".abp").get_by_text("1 of 3 done").wait_for()
+    assert bars.first.get_attribute("aria-valuenow") == "7"
+    assert "review, translate" in page.panel.locator(".abp").inner_text()
+    page.shot(f"progress-total-{'dark' if dark else 'light'}", page.panel.locator(".abp-box"))
+    page.button("Stop").click()
+    page.panel.get_by_text("nightly: stopped, 7 of 12 supersteps").wait_for()
+    page.panel.get_by_text("cells finished").last.wait_for()
+    assert page.panel.locator(".abp").count() == 0
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_without_a_total_the_supersteps_of_a_stepper_are_counted(lab: Any, open_notebook: Any, dark: bool) -> None:
+    lab.write("counted", [SETUP, "await progress(stepper(build('open-ended'), 1))"])
+    page = open_notebook("counted", dark=dark, width=760)
+    page.run_all(finished=False)
+    page.panel.locator(".abp").get_by_text("4 supersteps").wait_for()
+    assert page.panel.locator(".abp").get_by_role("progressbar").first.get_attribute("aria-valuenow") is None
+    page.shot(f"progress-counted-{'dark' if dark else 'light'}", page.panel.locator(".abp-box"))
+    page.shot(f"progress-page-{'dark' if dark else 'light'}")
+    page.button("Stop").click()
+    page.panel.get_by_text("open-ended: stopped, 4 supersteps").wait_for()
+    page.panel.get_by_text("cells finished").last.wait_for()
