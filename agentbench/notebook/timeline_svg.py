@@ -18,6 +18,7 @@ _AXIS = 24.0
 _LEGEND = 26.0
 _EDGE = 14.0
 _WIDEST_LABEL = 150.0
+_CORNER = "superstep"  # stands above the names
 _MOST_LANES = 60
 _NARROWEST_BAND = 6.0
 _MOST_NUMBERED = 0.8
@@ -63,7 +64,7 @@ def timeline_svg(
     if hidden > 0:
         shown = set(names[:_MOST_LANES])
         bars = [bar for bar in bars if bar.executor in shown]
-    labels = min(_WIDEST_LABEL, max((text_width(name[:100], FONT_SIZE) for name in names), default=0.0) + 4)
+    labels = min(_WIDEST_LABEL, max(text_width(name[:100], FONT_SIZE) for name in (_CORNER, *names)) + 4)
     left = _EDGE + labels + 10
     layout = lay_out(bars, width=width - left - _EDGE, by=by)
     drawing = _Drawing(layout, left=left, width=width, labels=labels, times=times)
@@ -112,7 +113,7 @@ class _Drawing:
         return ("real time" if self._layout.by == "time" else "equal steps") + folded
 
     def _bands(self) -> Iterator[str]:
-        yield text(self._left - 10, _HEAD + 10, "superstep", anchor="end", classes="ab_soft ab_small")
+        yield text(self._left - 10, _HEAD + 10, _CORNER, anchor="end", classes="ab_soft ab_small")
         for place, band in enumerate(self._layout.bands):
             if place % 2 == 0 and band.width >= _NARROWEST_BAND:
                 x = self._left + band.x

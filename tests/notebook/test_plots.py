@@ -27,6 +27,8 @@ from agentbench import (
 from agentbench.notebook import settings
 from agentbench.notebook.plot import Plot
 from agentbench.notebook.plots import lineage, timeline
+from agentbench.notebook.rendering.builtin import text_width
+from agentbench.notebook.svg_parts import FONT_SIZE
 from agentbench.workflow.events import EventStamps
 from tests.notebook.attacks import ATTACKS
 
@@ -87,6 +89,12 @@ def test_a_timeline_shows_lanes_supersteps_and_questions():
     assert {"ask", "show", "0", "2", "3", "asked a person", "completed", "real time"} <= set(shown)
     titles = [element.text or "" for element in parsed(plot.svg).iter() if element.tag.endswith("}title")]
     assert "ask, superstep 0: completed; 3 ms; waited 10 ms for a person; 1 in, 0 out; 1 request" in titles
+
+
+def test_the_axis_has_room_for_its_name_beside_short_names():
+    root = ElementTree.fromstring(timeline(run_sync(reviewed(name="a")), by="step").svg)
+    (corner,) = [each for each in root.iter("{http://www.w3.org/2000/svg}text") if each.text == "superstep"]
+    assert float(corner.get("x", "0")) - text_width("superstep", float(corner.get("font-size", FONT_SIZE))) >= 0
 
 
 def test_the_same_run_gives_the_same_picture_byte_for_byte():
