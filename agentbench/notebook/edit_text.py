@@ -66,10 +66,13 @@ def value_of(text: str, before: object) -> Any:
         return json.loads(text, parse_constant=_refused)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
-        msg = f'Not JSON ({error.msg}, {where}). Expected such as 0.5, true, null, "text", [1, 2] or {{"a": 1}}.'
+        known = _EXPECTED.get(type(before))
+        msg = f"Expected {known}." if known else f"Not JSON ({error.msg}, {where}). Expected such as {_SUCH_AS}."
         raise ValueError(msg) from None
 
 
+_SUCH_AS = '{"a": 1}, [1, 2], "text", 0.5, true or null'
+_EXPECTED = {int: "a whole number, such as 3", float: "a number, such as 0.5", bool: "true or false"}
 _HELP = {int: "a whole number", float: "a number", bool: "true or false", type(None): "JSON; null for nothing"}
 
 

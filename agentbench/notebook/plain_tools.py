@@ -25,9 +25,9 @@ __all__ = ["BreakpointTool", "EditTool", "MenuTool", "boxed", "plain_button"]
 _ELSEWHERE = ("run", "breakpoints", "break", "see_edits", "help", "live", "")
 
 
-def boxed(children: Sequence[Any]) -> Any:
+def boxed(children: Sequence[Any], *, align: str = "center") -> Any:
     """Widgets side by side, as many in a row as there is room for."""
-    return ipywidgets.HBox(list(children), layout=ipywidgets.Layout(flex_flow="row wrap", align_items="center"))
+    return ipywidgets.HBox(list(children), layout=ipywidgets.Layout(flex_flow="row wrap", align_items=align))
 
 
 def plain_button(label: str, call: Callable[[], object]) -> Any:
@@ -42,8 +42,9 @@ def _set_options(choice: Any, options: Sequence[Any]) -> None:
     if tuple(choice.options) != tuple(options):
         chosen = choice.value
         choice.options = tuple(options)
-        if chosen in [value for _, value in options]:
-            choice.value = chosen
+        values = [value for _, value in options]
+        if values:
+            choice.value = chosen if chosen in values else values[0]
 
 
 class MenuTool:
@@ -58,7 +59,7 @@ class MenuTool:
 
     def __init__(self, press: Callable[[str, object], object]) -> None:
         self._press = press
-        self._choice = ipywidgets.Dropdown(description="More", layout=ipywidgets.Layout(width="auto"))
+        self._choice = ipywidgets.Dropdown(options=[("nothing now", "")], description="More")
         self._count = ipywidgets.Text(value="5", description="n", layout=ipywidgets.Layout(width="9em"))
         self._go = plain_button("Do it", self._chosen)
         self.row = (self._choice, self._count, self._go)

@@ -22,6 +22,7 @@ from agentbench.notebook.stepper_view import StepperView
 __all__ = ["PlainPage"]
 
 _LINES = 40
+_CELL_LIMIT = 400
 _LINE = "white-space:pre-wrap;overflow-wrap:anywhere;font-size:13px;line-height:1.45"
 
 
@@ -48,11 +49,15 @@ class PlainPage:
         }
         self._actions = boxed([])
         self._scrubber = ipywidgets.SelectionSlider(
-            options=[("no checkpoint yet", "")], description="Checkpoint", continuous_update=False, disabled=True
+            options=[("no checkpoint yet", "")],
+            description="Checkpoint",
+            continuous_update=False,
+            disabled=True,
+            layout=ipywidgets.Layout(width="min(100%, 44em)"),
         )
         self._scrubber.observe(self._scrubbed, "value")
         self._tabs = ipywidgets.ToggleButtons(
-            options=[(label, name) for name, label in TABS], value=stepper.tab, description="Show"
+            options=[(label, name) for name, label in TABS], value=stepper.tab, style={"button_width": "auto"}
         )
         self._tabs.observe(self._tabbed, "value")
         self._menu = MenuTool(self._press)
@@ -70,7 +75,7 @@ class PlainPage:
             scroll = ipywidgets.Layout(height=f"{height}px", overflow="auto", flex="2 1 300px")
             main.append(ipywidgets.VBox([self._tabs, self._side], layout=scroll))
         if main:
-            rows.append(boxed(main))
+            rows.append(boxed(main, align="flex-start"))
         rows += [] if self._requests is None else [self._requests.box]
         if layout != "minimal":
             folds = ipywidgets.Accordion([self._breaks.box, self._edits.box], titles=("Breakpoints", "Edit a value"))
@@ -192,9 +197,11 @@ def _change_text(before: tuple[tuple[bool, str], ...], after: tuple[tuple[bool, 
 
 
 def _table(rows: list[tuple[str, str, str]]) -> str:
+    cell = "text-align:left;vertical-align:top;padding:1px 8px 1px 0"
     cells = "".join(
-        f"<tr><td style='text-align:left'><b>{esc(name)}</b></td><td style='text-align:left'>{esc(note)}</td>"
-        f"<td style='text-align:left'>{esc(text)}</td></tr>"
+        f"<tr><td style='{cell};white-space:nowrap'><b>{esc(name)}</b></td>"
+        f"<td style='{cell};white-space:nowrap'>{esc(note)}</td>"
+        f"<td style='{cell}'>{esc(text, limit=_CELL_LIMIT)}</td></tr>"
         for name, note, text in rows
     )
     return f"<table>{cells}</table>"

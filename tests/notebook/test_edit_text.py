@@ -77,19 +77,20 @@ def test_what_would_lose_something_as_text_is_refused(value: object, told: str) 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "before", "told"),
     [
-        ("", "Not JSON .*column 1"),
-        ("[1, 2", "Not JSON"),
-        ('{\n"a": }', "line 2, column 6"),
-        ("NaN", "NaN is no JSON"),
-        ("Infinity", "Infinity is no JSON"),
-        ("1,5", "Not JSON"),
+        ("", 1, "Expected a whole number, such as 3"),
+        ("1,5", 0.5, "Expected a number, such as 0.5"),
+        ("True", False, "Expected true or false"),
+        ("[1, 2", [], "Not JSON .*column 6"),
+        ('{\n"a": }', {}, "line 2, column 6"),
+        ("NaN", 0.5, "NaN is no JSON"),
+        ("Infinity", None, "Infinity is no JSON"),
     ],
 )
-def test_what_is_no_json_is_refused_with_the_place(text: str, told: str) -> None:
+def test_what_cannot_be_read_is_refused_with_what_is_expected(text: str, before: object, told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        value_of(text, 1)
+        value_of(text, before)
 
 
 def test_json_of_a_number_beyond_the_floats_of_a_page_keeps_all_digits() -> None:
