@@ -1,5 +1,6 @@
 """Drafts that hold others: groups of named places, and one of several types."""
 
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +12,10 @@ from agentbench.notebook.form_fit import fits
 from agentbench.notebook.form_shapes import Group, OneOf, Part
 
 __all__ = ["GroupDraft", "OneOfDraft"]
+
+# Which of several types an answer was last given in.
+_last_picks: "OrderedDict[tuple[str, ...], int]" = OrderedDict()
+_REMEMBERED = 128
 
 _NOT_OPENED = "Open this and fill it in."
 
@@ -108,8 +113,15 @@ class OneOfDraft(Draft[OneOf]):
 
     def __init__(self, shape: OneOf, key: str, parent: Draft[Any] | None = None) -> None:
         super().__init__(shape, key, parent)
-        self.picked = 0
+        self.picked = _last_picks.get(shape.labels, 0)
         self._members: dict[int, Draft[Any]] = {}
+
+    def remember(self) -> None:
+        """Let the next form with these types begin with the one that is picked here."""
+        _last_picks[self.shape.labels] = self.picked
+        _last_picks.move_to_end(self.shape.labels)
+        while len(_last_picks) > _REMEMBERED:
+            _last_picks.popitem(last=False)
 
     @property
     def member(self) -> Draft[Any]:

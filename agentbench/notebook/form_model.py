@@ -11,6 +11,7 @@ from typing import Any
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook.form_drafts import ConstDraft, Draft, LeafDraft, Reading, draft_of
 from agentbench.notebook.form_fields import NO_VALUE, ROOT, FormField, Raw
+from agentbench.notebook.form_groups import OneOfDraft
 from agentbench.notebook.form_json import JsonError, apply_json, json_of_draft, read_json, require_fields, write_json
 from agentbench.notebook.form_paths import find, paths_of
 from agentbench.notebook.form_rows import ManyDraft
@@ -354,6 +355,9 @@ class FormModel:
     def accept(self, answer: Any, at: str | None, *, here: bool = True) -> None:
         """The answer was taken; or, with `here` false, another one was there first. Forgets what was typed."""
         self.answer, self.answered_at, self.answered_here = answer, at, here
+        for draft in self.root.walk():
+            if here and draft.touched and isinstance(draft, OneOfDraft):
+                draft.remember()
         self.state = FormState.ANSWERED
         self._forget()
 

@@ -42,7 +42,8 @@ def answer_text(model: FormModel, *, request: bool) -> str:
         return ""
     when = f" at {_clock_time(model.answered_at)}" if model.answered_at else ""
     if not model.answered_here:
-        return f"Already answered{when}, elsewhere. What was typed here was not used."
+        said = "" if model.answer is None else f" {_said(model)}."
+        return f"Already answered{when}, elsewhere.{said} What was typed here was not used."
     return f"{'Answered here' if request else 'Submitted'}{when}: {_said(model)}"
 
 

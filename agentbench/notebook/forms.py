@@ -298,11 +298,11 @@ class Form:
         self._check_deadline()
         return self._model.live
 
-    def end_elsewhere(self) -> None:
-        """The request is no longer open, and it was not this form that answered it."""
+    def end_elsewhere(self, answer: Any = None) -> None:
+        """The request is no longer open, and it was not this form that answered it; `answer` did, if that is known."""
         with self._lock:
             if self._model.live:
-                self._model.accept(None, _now_text(), here=False)
+                self._model.accept(answer, _now_text(), here=False)
 
     def on_submit(self, fn: Callable[[Any], object]) -> Callable[[], None]:
         """Call `fn(value)` with each submitted value. Returns a function that ends it."""

@@ -44,13 +44,15 @@ class InboxEntry:
 
     Attributes:
         request: The `request_info` event.
-        run: Name of what asks: the run's id, or the stepper's name and run.
+        source: What asks.
+        run: Its name: the workflow's and the run's id.
         question: The request as it is shown.
         form: The form that answers it.
     """
 
     def __init__(self, request: Request, source: Source) -> None:
         self.request = request
+        self.source = source
         self.run = source.name
         self.question: Question = read_request(request)
         self.asked_ns: int | None = getattr(request, "time_ns", None)
@@ -175,7 +177,7 @@ class Inbox:
             new = [InboxEntry(request, source) for key, (request, source) in wanted.items() if key not in known]
             for entry in self._entries:
                 if id(entry.request) not in wanted:
-                    entry.form.end_elsewhere()
+                    entry.form.end_elsewhere(entry.source.answers.get(entry.request_id))
             if not new:
                 return
             kept = [entry for entry in self._entries if id(entry.request) in wanted]

@@ -1,7 +1,7 @@
 """What an inbox asks of a run or a stepper: its name, its open requests, where answers go, and when to look again."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from agentbench.notebook.request_reading import Request
@@ -20,12 +20,14 @@ class Source:
         pending: Its open requests, the oldest first.
         send: Takes a request's id and the answer; may be async.
         watch: Calls a function when something happened; returns what ends it.
+        answers: Answers that others gave, by request id, as far as they are told.
     """
 
     name: str
     pending: Callable[[], Sequence[Request]]
     send: Callable[[str, Any], object]
     watch: Callable[[Callable[[], object]], Unwatch]
+    answers: Mapping[str, Any] = field(default_factory=dict)
 
 
 def source_of(run: Any) -> Source:
@@ -57,8 +59,11 @@ def _run(run: Any) -> Source:
 
 
 def _stepper(stepper: Any) -> Source:
+    answers: dict[str, Any] = {}
+
     def watch(look: Callable[[], object]) -> Unwatch:
-        stops = [stepper.on(kind, lambda _told: look()) for kind in ("status", "step", "request_info", "answer")]
+        stops = [stepper.on("answer", lambda told: answers.update([told]))]
+        stops += [stepper.on(kind, lambda _told: look()) for kind in ("status", "step", "request_info", "answer")]
         return lambda: [stop() for stop in stops]
 
-    return Source(f"{stepper.name}, run {stepper.run_id}", lambda: stepper.pending, stepper.arespond, watch)
+    return Source(f"{stepper.name}, run {stepper.run_id}", lambda: stepper.pending, stepper.arespond, watch, answers)

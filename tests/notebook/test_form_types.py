@@ -348,6 +348,22 @@ def test_tags_name_the_members_of_a_union_that_a_function_tells_apart():
     assert made.value == [3]
 
 
+def test_the_type_that_was_used_last_comes_first_the_next_time():
+    first = form(bytes | date)
+    assert not first.validate()
+    assert list(first.errors) == ["value.bytes"]
+    first.set_raw("value.date", "2024-05-17")
+    first.submit()
+    again = form(bytes | date)
+    again.validate()
+    assert list(again.errors) == ["value.date"]
+    rows = form(list[int | str])
+    rows.set_raw("value.0.str", "5")
+    rows.add("value")
+    rows.validate()
+    assert list(rows.errors) == ["value.1.str"]
+
+
 def test_an_unknown_type_of_a_union_is_refused_with_those_there_are():
     with pytest.raises(ValueError, match="'int', 'str'"):
         form(int | str).set_raw("value", "float")

@@ -186,6 +186,18 @@ def test_a_stepper_is_followed_too():
     made.close()
 
 
+def test_an_answer_that_a_stepper_took_elsewhere_is_named():
+    made = stepper(WorkflowBuilder(start_executor=Review("review"), name="stepped").build(), "a")
+    box = inbox(made)
+    made.run()
+    form = box.form("count")
+    made.respond("count", 7)
+    box.refresh()
+    assert "elsewhere. 7. What was typed here was not used." in form.text
+    box.close()
+    made.close()
+
+
 def test_text_names_what_is_asked_and_the_code_that_answers_and_nothing_typed():
     box = inbox(FakeRun("r", asked("one", {"prompt": "Title?\u202e", "deadline": "2030-01-01"})))
     box.form("one").set_raw("value", "typed")
