@@ -60,6 +60,17 @@ assert "upper" in draw(workflow).svg
 """
 )
 
+FIRST_DRAW = """
+import time
+from tests.benchmarks.engine_workloads import ring
+from agentbench.notebook import draw
+
+workflow = ring(10)
+began = time.perf_counter()
+assert "h9" in draw(workflow)._repr_mimebundle_()["image/svg+xml"]
+print(1e3 * (time.perf_counter() - began))
+"""
+
 MANY_RUNS = """
 import asyncio, os
 from tests.benchmarks.engine_workloads import RUN_SUPERSTEPS, RUNS, Sleepy, ping_pong

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import statistics
 import sys
 import time
@@ -81,6 +82,21 @@ TARGETS = {
     "click 500": Target(200, 80, is_ratio=False),
     "frame": Target(1, 0.2, is_ratio=False),
     "frame from SQLite": Target(1, 0.2, is_ratio=False),
+    "import notebook": Target(10, 10, is_ratio=False),
+    "first draw": Target(150, 150, is_ratio=False),
+    "draw 50": Target(80, 80, is_ratio=False),
+    "draw 100": Target(150, 150, is_ratio=False),
+    "draw 500": Target(1000, 1000, is_ratio=False),
+    "draw again": Target(2, 2, is_ratio=False),
+    "form": Target(100, 100, is_ratio=False),
+    "form check": Target(5, 5, is_ratio=False),
+    "frame of infos": Target(100, 100, is_ratio=False),
+    "frame of events": Target(300, 300, is_ratio=False),
+    "timeline 300": Target(10, 10, is_ratio=False),
+    "timeline 5000": Target(150, 150, is_ratio=False),
+    "diff": Target(200, 200, is_ratio=False),
+    "round trip": Target(200, 200, is_ratio=False),
+    "saved graph": Target(80, 80, is_ratio=False),
 }
 
 
@@ -209,6 +225,25 @@ def _milliseconds(do: Callable[[Any], object], storage: Any) -> float:
     return 1e3 * (time.perf_counter() - began)
 
 
+def _import_notebook(rounds: int) -> Row:
+    what = "importing agentbench.notebook, added to agentbench (bare: the whole process)"
+    return _first("import notebook", what, "import agentbench, agentbench.notebook", "import agentbench", rounds)
+
+
+def _first_draw(rounds: int) -> Row:
+    fresh.compile_package()
+    milliseconds = [float(fresh.run_script(fresh.FIRST_DRAW)) for _ in range(rounds)]
+    return Row("first draw", "10 nodes, in a process that has drawn none", "ms", statistics.median(milliseconds))
+
+
+def _saved_graph(_: int) -> Row:
+    from agentbench.notebook import draw
+
+    bundle = draw(engine_workloads.ring(50))._repr_mimebundle_()
+    kilobytes = len(json.dumps(bundle).encode()) / 1024
+    return Row("saved graph", "what a notebook keeps of a picture of 50 nodes", "KB", kilobytes)
+
+
 def _frame_from_sqlite(rounds: int) -> Row:
     from agentbench.notebook import checkpoints_frame
 
@@ -238,6 +273,7 @@ def measures() -> dict[str, Measure]:
         workloads += notebook_workloads.WORKLOADS
         more["first picture"] = _first_picture
         more["frame from SQLite"] = _frame_from_sqlite
+        more |= {"import notebook": _import_notebook, "first draw": _first_draw, "saved graph": _saved_graph}
     return {w.name: (lambda rounds, w=w: row_of(w, rounds)) for w in workloads} | more
 
 

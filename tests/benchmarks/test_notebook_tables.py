@@ -102,3 +102,88 @@ def test_a_form_and_its_check(benchmark: Any):
         return made.validate()
 
     assert benchmark(make)
+
+
+def usages(count: int) -> list[WorkflowEvent[Any]]:
+    counts = {"input_token_count": 900, "output_token_count": 80}
+    made: list[WorkflowEvent[Any]] = []
+    for n in range(count):
+        event: WorkflowEvent[Any] = WorkflowEvent(
+            "model_usage", {"model": "m", "usage_details": counts}, executor_id="a"
+        )
+        event._stamps = EventStamps(n + 1, "run-1", n // 4, n * 1_000_000)
+        made.append(event)
+    return made
+
+
+def large_state(version: int) -> dict[str, Any]:
+    """About a megabyte, of which one hundredth differs from version to version."""
+    texts = {f"note {n}": f"{n} " * 200 + (str(version) if n % 100 == 0 else "") for n in range(1_000)}
+    return {"notes": texts, "rows": [{"id": n, "value": n * (version if n % 100 == 0 else 1)} for n in range(5_000)]}
+
+
+def test_10000_calls_of_models_to_a_frame(benchmark: Any):
+    from agentbench.notebook import usage_frame
+
+    given = usages(10_000)
+    assert len(benchmark(usage_frame, given, prices={"m": (1.0, 2.0)})) == 10_000
+
+
+def test_a_picture_of_10000_calls_of_models(benchmark: Any):
+    from agentbench.notebook import usage
+
+    given = usages(10_000)
+    assert benchmark(lambda: usage(given, prices={"m": (1.0, 2.0)}).svg).startswith("<svg")
+
+
+def test_10000_infos_to_runs(benchmark: Any):
+    from agentbench.notebook import runs_frame
+
+    given = infos(10_000)
+    assert len(benchmark(runs_frame, given)) == 10
+
+
+def test_requests_among_10000_checkpoints(benchmark: Any):
+    from agentbench.notebook import requests_frame
+
+    given = checkpoints(10_000)
+    assert len(benchmark(requests_frame, given)) == 0
+
+
+@pytest.mark.parametrize("count", [300, 10_000])
+def test_a_lineage(benchmark: Any, count: int):
+    from agentbench.notebook import lineage
+
+    given = infos(count)
+    assert benchmark(lambda: lineage(given).svg).startswith("<svg")
+
+
+@pytest.mark.parametrize("form", ["frame", "html", "svg"])
+def test_a_difference_of_two_megabytes(benchmark: Any, form: str):
+    from agentbench.notebook import diff
+
+    one, two = (WorkflowCheckpoint("w", "h", checkpoint_id=f"cp-{n}", state=large_state(n)) for n in (1, 2))
+    forms = {
+        "frame": lambda plot: plot.frame,
+        "html": lambda plot: plot._repr_mimebundle_(),
+        "svg": lambda plot: plot.svg,
+    }
+    assert len(benchmark(lambda: forms[form](diff(one, two)))) > 0
+
+
+@pytest.mark.parametrize("supersteps", [300, 5_000])
+def test_two_runs_compared(benchmark: Any, supersteps: int):
+    from agentbench.notebook import compare
+
+    one, other = events(supersteps, 2), events(supersteps, 2)
+    assert benchmark(lambda: compare(one, other).svg).startswith("<svg")
+
+
+@pytest.mark.parametrize("limit", [20, None])
+def test_10000_checkpoints_of_a_file_to_a_frame(benchmark: Any, limit: int | None):
+    pytest.importorskip("sqlalchemy")
+    from agentbench.notebook import checkpoints_frame
+    from tests.benchmarks.checkpoint_workloads import ten_thousand
+
+    with ten_thousand("SQLite") as storage:
+        assert len(benchmark(checkpoints_frame, storage, limit=limit)) == (limit or 10_000)
