@@ -1,7 +1,7 @@
 """Pure: two runs side by side, superstep by superstep, and where they first go apart."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from agentbench.checkpoints.difference.comparison import Comparison
@@ -90,7 +90,6 @@ class Row:
     b: str
 
 
-@dataclass(frozen=True)
 class Compared:
     """What was found.
 
@@ -98,51 +97,34 @@ class Compared:
         a: The one side.
         b: The other.
         rows: By superstep; executors before keys of the state. Of the state only what differs and is new.
+        steps: The same by superstep, for every superstep that a side has.
+        begins: The first superstep that both sides tell of: a run that was resumed does not tell what came before.
+        different: Supersteps that are not the same on both sides.
+        first: The first of them from `begins` on; `None` if there is none.
     """
 
-    a: Side
-    b: Side
-    rows: Sequence[Row]
-    _steps: dict[int, list[Row]] = field(default_factory=dict, repr=False, compare=False)
-
-    @property
-    def steps(self) -> Mapping[int, Sequence[Row]]:
-        """Rows by superstep, for every superstep that a side has."""
-        if not self._steps:
-            self._steps.update((step, []) for step in sorted({*self.a.steps, *self.b.steps}))
-            for row in self.rows:
-                self._steps[row.superstep].append(row)
-        return self._steps
-
-    @property
-    def begins(self) -> int:
-        """The first superstep that both sides tell of: a run that was resumed does not tell what came before."""
-        both = [min(side.steps) for side in (self.a, self.b) if side.steps]
-        return max(both, default=0)
-
-    def differs(self, superstep: int) -> bool:
-        """Whether a superstep is not the same on both sides."""
-        return any(row.op != "equal" for row in self.steps[superstep])
-
-    @property
-    def first(self) -> int | None:
-        """The first superstep that differs; `None` if none does."""
-        return next((step for step in self.steps if step >= self.begins and self.differs(step)), None)
+    def __init__(self, a: Side, b: Side, rows: Sequence[Row]) -> None:
+        self.a = a
+        self.b = b
+        self.rows = rows
+        self.steps: dict[int, list[Row]] = {step: [] for step in sorted({*a.steps, *b.steps})}
+        for row in rows:
+            self.steps[row.superstep].append(row)
+        self.begins = max((min(side.steps) for side in (a, b) if side.steps), default=0)
+        self.different = {row.superstep for row in rows if row.op != "equal"}
+        self.first = min((step for step in self.different if step >= self.begins), default=None)
 
     @property
     def parted(self) -> set[str]:
         """Executors that did not do the same throughout."""
-        return {
-            row.part
-            for row in self.rows
-            if row.kind == "executor" and row.op != "equal" and row.superstep >= self.begins
-        }
+        parted = [row for row in self.rows if row.kind == "executor" and row.op != "equal"]
+        return {row.part for row in parted if row.superstep >= self.begins}
 
     @property
     def title(self) -> str:
         """One line: who is compared, and how much is equal."""
         told = [step for step in self.steps if step >= self.begins]
-        equal = sum(not self.differs(step) for step in told)
+        equal = sum(step not in self.different for step in told)
         count = f"{equal:,} of {len(told):,} superstep{'' if len(told) == 1 else 's'} equal"
         return f"{self.a.name} and {self.b.name}: {count}"
 

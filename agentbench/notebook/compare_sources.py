@@ -31,7 +31,7 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
     # Both in the same way: a run that was watched tells more than its checkpoints, and numbers its start otherwise.
     # One that went on from a checkpoint tells nothing of what came before; its checkpoints do.
     runs = [run for _, run, _ in given if run is not None]
-    begun = {min(bar.superstep for bar in run_bars(run)) for run in runs}
+    begun = set(map(_start, runs))
     watched = len(runs) == 2 and (len(begun) == 1 or any(run.storage is None for run in runs))
     sides = [
         _of_run(run) if watched and run is not None else _of_checkpoints(read_all_checkpoints(whole, chosen))
@@ -51,6 +51,12 @@ def _given(given: Any, source: Any) -> tuple[Any, Run | None, Chosen]:
     chosen = Chosen(run_id=run_id)
     runs = [run for run in read_runs(whole, chosen) if any(event.type == "executor_invoked" for event in run.events)]
     return whole, runs[-1] if runs else None, chosen
+
+
+def _start(run: Run) -> int:
+    """The first superstep in which something ran."""
+    steps = zip(run.events, supersteps_of(run.events), strict=True)
+    return next(superstep for event, superstep in steps if event.type == "executor_invoked")
 
 
 # ---- runs -------------------------------------------------------------------------------------------------------

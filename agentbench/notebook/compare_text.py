@@ -34,7 +34,7 @@ def lines_of(found: Compared, *, most: int = _MOST_LINES) -> list[Line]:
     lines: list[Line] = []
     equal: list[int] = []
     for step, rows in found.steps.items():
-        if found.differs(step):
+        if step in found.different:
             _flush(found, equal, lines)
             lines += _differing(step, rows)
         else:

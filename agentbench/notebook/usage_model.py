@@ -16,6 +16,7 @@ K = TypeVar("K", bound=Hashable)
 # Clients name the same count differently; the first name that is there counts.
 _IN = ("input_token_count", "input_tokens", "prompt_tokens")
 _OUT = ("output_token_count", "output_tokens", "completion_tokens")
+_INFINITE = float("inf")
 _CACHED = ("cache_read_input_token_count", "cached_token_count", "cached_input_tokens", "cached_tokens")
 
 
@@ -129,7 +130,9 @@ def _latency_ms(event: WorkflowEvent[Any]) -> float | None:
 
 
 def _part(data: Any, name: str) -> Any:
-    return data.get(name) if isinstance(data, Mapping) else getattr(data, name, None)
+    if type(data) is dict or isinstance(data, Mapping):
+        return data.get(name)
+    return getattr(data, name, None)
 
 
 def _count(usage: Any, names: Iterable[str]) -> int | None:
@@ -139,8 +142,9 @@ def _count(usage: Any, names: Iterable[str]) -> int | None:
 
 def _number(value: object) -> float | None:
     """A number that can be a count, a cost or a time."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if is_number and 0 <= value < float("inf") else None  # type: ignore[operator, return-value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return value if 0 <= value < _INFINITE else None
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
