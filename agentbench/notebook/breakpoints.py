@@ -103,10 +103,15 @@ def _read(where: object, executors: Collection[str]) -> _Place:
             raise ValueError(msg)
         return "superstep", where, f"superstep {where}", None
     if isinstance(where, type):
-        return "message", where.__qualname__, f"a message of type {esc(where.__qualname__, into='line', limit=60)}", where
+        return (
+            "message",
+            where.__qualname__,
+            f"a message of type {esc(where.__qualname__, into='line', limit=60)}",
+            where,
+        )
     if callable(where):
         name = _name_of(where)
-        return "state", name, f"the state is {name}" if name != _UNNAMED else _UNNAMED, where
+        return "state", name, f"{name} holds", where
     msg = (
         f"A run cannot pause at {where!r}. Expected an executor id, 'before:ID', 'after:ID', the number of a "
         "superstep, a type of message, a function of the state, 'failure' or 'request'."
@@ -133,7 +138,7 @@ def _read_text(where: str, executors: Collection[str]) -> _Place:
     return ("before", executor, name, None) if before == "before" else ("after", executor, f"after {name}", None)
 
 
-_UNNAMED = "a condition"
+_UNNAMED = "a condition of the state"
 
 
 def _name_of(function: object) -> str:
@@ -198,15 +203,16 @@ def _told(hit: Hit) -> str:
 
 
 def _is_reached(each: Breakpoint, at: Boundary) -> object:
-    if each.kind == "state":
-        return each.target(at.state)
     if each.kind == "superstep":
         return at.upcoming == each.where
     if each.kind == "before":
         return any(delivery.target == each.where for delivery in at.plan)
     if each.kind == "message":
         return any(_carries(delivery, each.target) for delivery in at.plan)
-    return at.report is not None and _has_seen(each, at.report)
+    if at.report is None:
+        return False
+    # Before the first superstep nobody has written the state that a function would read.
+    return each.target(at.state) if each.kind == "state" else _has_seen(each, at.report)
 
 
 def _has_seen(each: Breakpoint, report: StepReport) -> bool:

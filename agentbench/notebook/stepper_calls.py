@@ -25,7 +25,8 @@ class StepperCalls(StepperReading):
     def _wait_for(self, stimulus: Stimulus, call: str) -> int:
         self._require_blocking(call)
         taken = len(self._session.model.reports)
-        self._wait_if_possible(self._session.begin(stimulus))
+        with _bridge.cancelled_with_caller():  # an interrupt may come before the waiting begins
+            self._wait_if_possible(self._session.begin(stimulus))
         return taken
 
     async def _await(self, stimulus: Stimulus, *, through: bool = False) -> int:

@@ -182,7 +182,7 @@ def _fitting(path: str, value: Any, place: Place) -> Any:
     except PydanticUserError as error:
         if isinstance(value, type(place.value)):
             return value
-        problem = f"it is a {type(value).__name__}, expected a {type(place.value).__name__}"
+        problem = f"it is of type {type(value).__name__}, expected {type(place.value).__name__}"
         raise InvalidEdit(path, problem) from error
     try:
         return adapter.validate_python(value)

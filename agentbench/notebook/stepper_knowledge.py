@@ -115,6 +115,11 @@ class StepperKnowledge:
         """Whether the stored checkpoints are being shown again, one after the other; nothing is executed."""
         return self._playing_at is not None
 
+    def rests(self, turn: int) -> bool:
+        """Whether the pause for the eye with that number still has its reason."""
+        moves = self._goal is not None and not self._goal.pause_wanted and not self.stop_wanted
+        return turn == self._turn and (moves or self.playing)
+
     @property
     def past(self) -> list[Past]:
         """The checkpoints that lead to now, oldest first."""

@@ -112,9 +112,12 @@ class StepperSession:
     def ask(self, stimulus: Stimulus) -> Instruction | None:
         """Tell the model something. From any thread; raises what `StepperModel.handle` raises."""
         with self._lock:
-            before = self.model.status
+            before, played = self.model.status, self.model.playing
             instruction = self.model.handle(stimulus)
             after = self.model.status
+            stopped_playing = played and not self.model.playing
+        if stopped_playing:
+            self.nudge()
         if after is not before:
             self._on_event("status", after)
         self._on_change()
@@ -364,8 +367,9 @@ class StepperSession:
 
     async def _rest(self, instruction: Rest) -> Instruction | None:
         self._hurry.clear()
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._hurry.wait(), instruction.delay_s)
+        if self.model.rests(instruction.turn):  # else somebody has asked for something before this began
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), instruction.delay_s)
         return self.ask(Rested(instruction.turn))
 
     async def _take_step(self, instruction: TakeStep) -> Instruction | None:

@@ -1,0 +1,253 @@
+"""Edits of what a checkpoint holds: where they go, what may be there, and what a run gets."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.exceptions import InvalidEdit
+from agentbench.notebook.edit_paths import find_place, replaced
+from agentbench.notebook.stepper_edits import Edit, EditDesk, StagedEdits, checked_edit, updates_of
+from agentbench.workflow.message import WorkflowMessage
+
+
+@dataclass
+class Draft:
+    title: str
+    score: float | None = None
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Counted:
+    words: int
+    total: int = field(init=False, default=0)
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+class Review(BaseModel):
+    stars: int = Field(ge=1, le=5)
+    text: str = ""
+
+
+def checkpoint(messages: dict[str, list[Any]] | None = None, /, **state: Any) -> WorkflowCheckpoint:
+    return WorkflowCheckpoint(
+        "flow",
+        "hash",
+        state={**state, "_executor_state": {}},
+        messages={
+            source: [WorkflowMessage(value, source) for value in values] for source, values in (messages or {}).items()
+        },
+    )
+
+
+HELD: dict[str, Any] = {
+    "score": 0.4,
+    "count": 3,
+    "note": None,
+    "draft": Draft("Cats", tags=["a"]),
+    "items": [1, [2, 3]],
+    "pair": (1, "x"),
+    "point": Point(1, 2),
+    "review": Review(stars=3),
+    "by.dots": {"a.b": 1, "7": "text", 8: "number"},
+    "counted": Counted(3),
+    "many": defaultdict(list, a=[1]),
+    "api_key": "sk-secret-123",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "key", "expected"),
+    [
+        ("score", 0.9, "score", 0.9),
+        ("score", "0.9", "score", 0.9),
+        ("count", 4, "count", 4),
+        ("note", {"any": 1}, "note", {"any": 1}),
+        ("draft.title", "Dogs", "draft", Draft("Dogs", tags=["a"])),
+        ("draft.score", 0.5, "draft", Draft("Cats", 0.5, ["a"])),
+        ("draft.tags.0", "b", "draft", Draft("Cats", tags=["b"])),
+        ("draft", {"title": "Dogs"}, "draft", Draft("Dogs")),
+        ("items.0", 9, "items", [9, [2, 3]]),
+        ("items.1.1", 9, "items", [1, [2, 9]]),
+        ("pair.1", "y", "pair", (1, "y")),
+        ("point.y", 5, "point", Point(1, 5)),
+        ("point.0", 5, "point", Point(5, 2)),
+        ("review.stars", 5, "review", Review(stars=5)),
+        ("by.dots.a.b", 2, "by.dots", {"a.b": 2, "7": "text", 8: "number"}),
+        ("by.dots.7", "t", "by.dots", {"a.b": 1, "7": "t", 8: "number"}),
+        ("by.dots.8", "n", "by.dots", {"a.b": 1, "7": "text", 8: "n"}),
+        ("counted.words", 4, "counted", Counted(4)),
+        ("many.a.0", 2, "many", defaultdict(list, a=[2])),
+    ],
+)
+def test_a_value_takes_its_place_and_nothing_else_changes(path: str, value: Any, key: str, expected: Any) -> None:
+    held = checkpoint(**copy.deepcopy(HELD))
+    edit = checked_edit(held, path, value)
+    assert updates_of(held, [edit]).state == {key: expected}
+    assert type(updates_of(held, [edit]).state[key]) is type(expected)
+    assert held.state == {**HELD, "_executor_state": {}}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "told"),
+    [
+        ("scor", 1, "the state has no 'scor'; it has score, count, note"),
+        ("draft.tite", "x", "'draft', a Draft, has no 'tite'; it has title, score, tags"),
+        ("score.x", 1, "'score', a float, holds nothing by the name 'x'"),
+        ("items.5", 1, "'items', a list, has no '5'; it has 0, 1"),
+        ("items.-1", 1, "has no '-1'"),
+        ("_executor_state", {}, "the state has no '_executor_state'"),
+        ("", 1, "the path is empty"),
+        (3, 1, "a path is text"),
+        ("count", 0.5, "valid integer"),
+        ("draft.score", "high", "valid number"),
+        ("review.stars", 6, "less than or equal to 5"),
+        ("draft", {"titel": "x"}, "title: Field required"),
+        ("note", threading.Lock(), "lock"),
+        ("messages[0]", 1, "there is no such message; 0 wait here"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_path_and_the_reason(path: Any, value: Any, told: str) -> None:
+    with pytest.raises(InvalidEdit, match="was not taken") as refused:
+        checked_edit(checkpoint(**HELD), path, value)
+    assert refused.value.path == path
+    assert told in refused.value.problem
+
+
+def test_a_refused_value_is_not_repeated_by_the_error() -> None:
+    with pytest.raises(InvalidEdit) as refused:
+        checked_edit(checkpoint(limit=3), "limit", "sk-secret-123")
+    assert "sk-secret-123" not in str(refused.value)
+
+
+class Handmade:
+    def __init__(self, x: int) -> None:
+        self.x = x
+
+
+def test_a_value_of_a_class_that_only_this_storage_keeps_may_be_replaced_by_its_like() -> None:
+    held = checkpoint(tool=Handmade(1))
+    assert checked_edit(held, "tool", Handmade(2)).after.x == 2
+    with pytest.raises(InvalidEdit, match="it is of type int, expected Handmade"):
+        checked_edit(held, "tool", 2)
+
+
+def test_the_edit_keeps_its_own_copy() -> None:
+    mine = ["b"]
+    edit = checked_edit(checkpoint(tags=["a"]), "tags", mine)
+    mine.append("c")
+    assert edit.after == ["b"]
+
+
+def test_edits_build_on_each_other() -> None:
+    held = checkpoint(draft=Draft("Cats"))
+    first = checked_edit(held, "draft", Draft("Dogs", 0.1))
+    second = checked_edit(held, "draft.title", "Birds", [first])
+    assert second.before == "Dogs"
+    assert updates_of(held, [first, second]).state == {"draft": Draft("Birds", 0.1)}
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_message_that_waits_is_edited_in_its_envelope() -> None:
+    held = checkpoint({"plan": ["a", "b"], "write": [Draft("Cats")]}, score=1)
+    edits = [checked_edit(held, "messages[1]", "c"), checked_edit(held, "messages[2].title", "Dogs")]
+    updates = updates_of(held, edits)
+    assert updates.state == {}
+    assert updates.messages == {
+        "plan": [WorkflowMessage("a", "plan"), WorkflowMessage("c", "plan")],
+        "write": [WorkflowMessage(Draft("Dogs"), "write")],
+    }
+    assert held.messages["plan"][1].data == "b"
+
+
+def test_a_key_of_the_state_that_is_called_messages_is_another_thing() -> None:
+    held = checkpoint({"plan": ["a"]}, messages=["x"])
+    edit = checked_edit(held, "messages.0", "y")
+    assert updates_of(held, [edit]) == updates_of(held, [Edit("messages.0", "x", "y", ("state", "messages", 0))])
+    assert updates_of(held, [edit]).messages is None
+
+
+# --- how they show ----------------------------------------------------------------------------------------------------
+
+
+def test_an_edit_shows_what_was_and_what_is_to_be() -> None:
+    edit = checked_edit(checkpoint(**HELD), "draft.title", "Dogs")
+    assert repr(edit) == "Edit(draft.title: 'Cats' -> 'Dogs')"
+    assert str(edit) == "~ draft.title: 'Cats' -> 'Dogs'"
+    assert edit._repr_mimebundle_()["text/plain"] == repr(edit)
+
+
+def test_staged_edits_show_as_a_diff() -> None:
+    held = checkpoint(**HELD)
+    edits = StagedEdits([checked_edit(held, "score", 0.9), checked_edit(held, "draft.title", "<script>")])
+    bundle = edits._repr_mimebundle_()
+    assert bundle["text/plain"] == "~ score: 0.4 -> 0.9\n~ draft.title: 'Cats' -> '<script>'"
+    assert "<script>" not in bundle["text/html"]
+    assert repr(edits) == "StagedEdits(score: 0.4 -> 0.9, draft.title: 'Cats' -> '<script>')"
+    assert StagedEdits()._repr_mimebundle_()["text/plain"] == "No edits are staged."
+
+
+def test_secrets_are_masked() -> None:
+    edit = checked_edit(checkpoint(**HELD), "api_key", "sk-other-456")
+    shown = [repr(edit), str(edit), *map(str, StagedEdits([edit])._repr_mimebundle_().values())]
+    assert not any("sk-" in text for text in shown)
+
+
+def test_edits_wait_with_the_checkpoint_that_they_are_edits_of() -> None:
+    desk, first, second = EditDesk(), Edit("a", 1, 2), Edit("a", 1, 3)
+    desk.stage("cp-1", first)
+    desk.stage("cp-1", Edit("b", 1, 2))
+    desk.stage("cp-1", second)
+    desk.stage("cp-2", first)
+    assert [edit.path for edit in desk.of("cp-1")] == ["b", "a"]
+    assert desk.of("cp-1")[1] is second
+    desk.discard("cp-1", "a")
+    desk.discard("cp-1", "unknown")
+    assert [edit.path for edit in desk.of("cp-1")] == ["b"]
+    desk.discard("cp-1")
+    assert (desk.of("cp-1"), desk.of("cp-2"), desk.of(None)) == ((), (first,), ())
+
+
+# --- a law ------------------------------------------------------------------------------------------------------------
+
+_LEAVES = st.integers() | st.text(max_size=3) | st.none()
+_KEYS = st.text("ab.0", min_size=1, max_size=3)
+_VALUES = st.recursive(
+    _LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=3), max_leaves=12
+)
+
+
+@given(st.dictionaries(_KEYS, _VALUES, min_size=1), st.data())
+def test_what_is_put_somewhere_is_found_there_and_the_rest_is_as_it_was(root: dict[str, Any], data: Any) -> None:
+    value: Any = root
+    steps: list[Any] = []
+    while isinstance(value, (dict, list)) and value and (not steps or data.draw(st.booleans())):
+        step = data.draw(st.sampled_from(list(value) if isinstance(value, dict) else list(range(len(value)))))
+        steps.append(step)
+        value = value[step]
+    before = copy.deepcopy(root)
+    after = replaced(root, tuple(steps), "new")
+    assert root == before
+    found: Any = after
+    for step in steps:
+        found = found[step]
+    assert found == "new"
+    assert replaced(after, tuple(steps), value) == before
+    place = find_place(root, ".".join(map(str, steps)))
+    assert find_place(replaced(root, place.steps, "new"), ".".join(map(str, place.steps))).value == "new"

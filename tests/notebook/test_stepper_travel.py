@@ -1,0 +1,699 @@
+"""Time travel by code: breakpoints, branches, forks and edits of real runs, and nothing old is ever changed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from agentbench._bridge import engine_thread, run_sync
+from agentbench._clock import CountingIds, TickingClock
+from agentbench.checkpoints.file import FileCheckpointStorage
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import (
+    GraphMismatchError,
+    InvalidEdit,
+    StepperClosed,
+    StepperStateError,
+)
+from agentbench.notebook.stepper import Stepper, stepper
+from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflow.context import WorkflowContext
+from agentbench.workflow.executor import Executor
+from agentbench.workflow.handlers import handler, response_handler
+from agentbench.workflow.workflow import Workflow
+
+WAIT_S = 20.0  # only a bound for a test that hangs
+
+
+@dataclass
+class Draft:
+    title: str
+    score: float = 0.0
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Question:
+    prompt: str
+
+
+class Plan(Executor):
+    @handler
+    async def plan(self, topic: str, ctx: WorkflowContext[Draft]) -> None:
+        ctx.set_state("topic", topic)
+        ctx.set_state("draft", Draft(topic))
+        await ctx.send_message(Draft(topic))
+
+
+class Write(Executor):
+    """Fails for one topic."""
+
+    @handler
+    async def write(self, draft: Draft, ctx: WorkflowContext[str]) -> None:
+        if ctx.get_state("topic") == "bad":
+            raise ValueError("no paper")
+        ctx.set_state("score", len(draft.title) / 10)
+        await ctx.send_message(f"{draft.title} about {ctx.get_state('topic')}")
+
+
+class Review(Executor):
+    @handler
+    async def review(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info(Question(f"Publish {text}?"), bool)
+
+    @response_handler
+    async def answered(self, asked: Question, ok: bool, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(f"{asked.prompt} {ok}")
+
+
+def flow() -> Workflow:
+    plan, write, review = Plan(id="plan"), Write(id="write"), Review(id="review")
+    return WorkflowBuilder(start_executor=plan, name="flow").add_chain([plan, write, review]).build()
+
+
+class Count(Executor):
+    @handler
+    async def count(self, left: int, ctx: WorkflowContext[int, str]) -> None:
+        ctx.set_state("left", left)
+        await (ctx.send_message(left - 1) if left else ctx.yield_output("zero"))
+
+
+def counting() -> Workflow:
+    one, other = Count(id="one"), Count(id="other")
+    return WorkflowBuilder(start_executor=one, name="counting").add_edge(one, other).add_edge(other, one).build()
+
+
+def made(workflow: Workflow, message: Any = None, **more: Any) -> Stepper:
+    return stepper(workflow, message, clock=TickingClock(), ids=CountingIds(), **more)
+
+
+def chain(storage: Any, name: str = "flow") -> dict[str, str]:
+    """Everything that is stored, to the last detail."""
+    ids = run_sync(storage.list_checkpoint_ids(workflow_name=name))
+    return {each: repr(run_sync(storage.load(each)).to_dict()) for each in ids}
+
+
+@pytest.fixture
+def storage() -> InMemoryCheckpointStorage:
+    return InMemoryCheckpointStorage()
+
+
+@pytest.fixture
+def panel(storage: InMemoryCheckpointStorage) -> Iterator[Stepper]:
+    opened = made(flow(), "cats", storage=storage)
+    yield opened
+    opened.close()
+
+
+def note_of(panel: Stepper) -> str | None:
+    return panel._session.model.note
+
+
+# --- breakpoints ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "superstep"),
+    [
+        ("write", 0),
+        ("review", 1),
+        ("after:write", 1),
+        ("after:review", 2),
+        (2, 1),
+        (Draft, 0),
+        (lambda state: state.get("score", 0) > 0.3, 1),
+        ("request", 2),
+    ],
+)
+def test_a_run_pauses_where_it_was_told_to_and_then_goes_on(panel: Stepper, where: Any, superstep: int) -> None:
+    made_here = panel.break_at(where, once=True)
+    panel.run()
+    assert (panel.superstep, panel.hit) == (superstep, made_here)
+    assert panel.breakpoints == []
+    if panel.status == "paused":
+        assert f"paused (breakpoint: {made_here.text})" in panel.text
+        panel.run()
+    assert (panel.status, panel.hit if superstep < 2 else None) == ("waiting", None)
+
+
+def test_a_run_pauses_before_its_first_superstep_too(panel: Stepper) -> None:
+    panel.break_at("plan")
+    assert (panel.run(), panel.superstep, panel.reports) == ("paused", None, [])
+    assert "paused (breakpoint: plan)" in panel.text
+    assert panel.run() == "waiting"
+
+
+def test_going_on_from_a_breakpoint_does_not_stop_at_the_same_one_again() -> None:
+    panel = made(counting(), 6, breakpoints=["other"])
+    stops = [(panel.run(), panel.superstep) for _ in range(4)]
+    assert stops == [("paused", 0), ("paused", 2), ("paused", 4), ("done", 6)]
+
+
+def test_a_breakpoint_that_is_set_where_the_run_stands_pauses_it_before_anything_is_executed(panel: Stepper) -> None:
+    panel.step()
+    added = panel.break_at("write")
+    assert (panel.run(), panel.superstep, panel.hit) == ("paused", 0, added)
+    assert panel.run() == "waiting"
+
+
+def test_a_single_step_is_taken_whatever_is_set_and_tells_what_it_reached(panel: Stepper) -> None:
+    panel.break_at("plan")
+    write = panel.break_at("write")
+    assert panel.step().invoked == ["plan"]
+    assert panel.hit == write
+    assert panel.step().invoked == ["write"]
+    assert panel.hit is None
+
+
+def test_several_steps_pause_at_a_breakpoint_between_them(panel: Stepper) -> None:
+    panel.break_at("review")
+    assert panel.step(3).superstep == 1
+
+
+def test_a_failure_is_a_breakpoint_too(storage: InMemoryCheckpointStorage) -> None:
+    panel = made(flow(), "bad", storage=storage, breakpoints=["failure"])
+    assert panel.run() == "failed"
+    assert panel.hit == panel.breakpoints[0]
+
+
+def test_a_further_condition_decides(panel: Stepper) -> None:
+    panel.break_at("write", when=lambda state: state["topic"] == "dogs")
+    panel.break_at("review", when=lambda state: state["score"] < 0.5)
+    panel.run()
+    assert panel.hit == panel.breakpoints[1]
+
+
+def test_a_condition_that_raises_pauses_the_run_and_shows_the_error(panel: Stepper) -> None:
+    def is_poor(state: Any) -> bool:
+        return bool(state["scor"] < 0.5)
+
+    panel.break_at(is_poor)
+    assert (panel.run(), panel.superstep) == ("paused", 0)
+    assert "is_poor holds raised KeyError: 'scor'" in (note_of(panel) or "")
+    assert panel.run() == "paused"
+    assert panel.superstep == 1
+
+
+def test_the_same_breakpoint_is_set_once_and_found_by_place_id_or_itself(panel: Stepper) -> None:
+    first = panel.break_at("review")
+    assert panel.break_at("before:review") is first
+    other = panel.break_at("review", once=True)
+    after = panel.break_at("after:review")
+    assert [each.id for each in panel.breakpoints] == ["bp-1", "bp-2", "bp-3"]
+    panel.clear("review")
+    assert panel.breakpoints == [after]
+    panel.clear(after.id)
+    again = panel.break_at(4)
+    panel.clear(again)
+    panel.clear(other)
+    assert panel.breakpoints == []
+    with pytest.raises(ValueError, match="no executor 'reviw'"):
+        panel.clear("reviw")
+
+
+def test_breakpoints_can_be_given_at_the_beginning() -> None:
+    panel = made(counting(), 5, breakpoints=["other", 4])
+    assert [each.text for each in panel.breakpoints] == ["other", "superstep 4"]
+    with pytest.raises(ValueError, match="no executor 'nobody'"):
+        made(counting(), 5, breakpoints=["nobody"])
+
+
+def test_a_breakpoint_can_be_set_while_a_run_is_in_flight() -> None:
+    panel = made(counting(), 50)
+    panel.on("step", lambda report: report.superstep == 3 and panel.break_at("other"))
+    assert (panel.run(), panel.superstep) == ("paused", 4)
+
+
+# --- until ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_to_the_next_request_stops_there_even_where_it_may_wait(panel: Stepper) -> None:
+    assert panel.run(until="request") == "waiting"
+    assert not panel._session.model.going_through
+
+
+async def test_an_awaited_run_to_the_next_request_does_not_wait_for_the_answer() -> None:
+    panel = made(flow(), "cats")
+    assert await panel.arun(until="request") == "waiting"
+    await panel.arespond(panel.pending[0].request_id, True)
+    assert panel.status == "paused"
+
+
+def test_a_run_to_the_next_breakpoint_needs_one(panel: Stepper) -> None:
+    with pytest.raises(ValueError, match="needs one"):
+        panel.run(until="breakpoint")
+    panel.break_at("review")
+    assert (panel.run(until="breakpoint"), panel.superstep) == ("paused", 1)
+
+
+@pytest.mark.parametrize("until", ["end", True])
+def test_an_end_that_makes_no_sense_is_refused(panel: Stepper, until: Any) -> None:
+    with pytest.raises(ValueError, match="'request', 'breakpoint'"):
+        panel.run(until=until)
+
+
+def test_an_end_that_is_over_is_refused_and_nothing_is_executed() -> None:
+    panel = made(counting(), 9)
+    panel.run(until=3)
+    with pytest.raises(ValueError, match="superstep 3 was the last"):
+        panel.run(until=3)
+    panel.back(2)
+    assert (panel.run(until=3), panel.superstep) == ("paused", 3)
+
+
+# --- show again -------------------------------------------------------------------------------------------------------
+
+
+def test_showing_again_goes_through_what_is_stored_and_executes_nothing() -> None:
+    panel = made(counting(), 4)
+    panel.run()
+    panel.goto(panel.checkpoints[1].checkpoint_id)
+    shown: list[int | None] = []
+    panel._session._on_change = lambda: shown.append(panel._session.model.shown)
+    reports = panel.reports
+    panel.show_again(speed=1e6)
+    assert list(dict.fromkeys(shown)) == [1, 2, 3, 4]
+    assert (panel.status, panel.reports, panel.allowed[0]) == ("done", reports, "back")
+
+
+def test_in_the_present_it_begins_with_the_first_checkpoint() -> None:
+    panel = made(counting(), 3)
+    panel.run()
+    shown: list[int | None] = []
+    panel._session._on_change = lambda: shown.append(panel._session.model.shown)
+    panel.show_again(speed=1e6)
+    assert list(dict.fromkeys(shown)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("ended_by", ["pause", "back"])
+def test_whatever_is_asked_ends_the_showing_at_once(ended_by: str) -> None:
+    panel = made(counting(), 4)
+    panel.run()
+    panel.goto(panel.checkpoints[2].checkpoint_id)
+    playing = threading.Event()
+    panel._session._on_change = playing.set
+    shown = threading.Thread(target=lambda: panel.show_again(speed=0.001))
+    shown.start()
+    assert playing.wait(WAIT_S)
+    while "pause" not in panel.allowed:
+        threading.Event().wait(0.001)
+    getattr(panel, ended_by)()
+    shown.join(WAIT_S)
+    assert not shown.is_alive()
+    assert panel.checkpoint_id == panel.checkpoints[2 if ended_by == "pause" else 1].checkpoint_id
+    assert "pause" not in panel.allowed
+
+
+def test_a_speed_of_showing_that_makes_no_sense_is_refused(panel: Stepper) -> None:
+    with pytest.raises(ValueError, match="checkpoints a second"):
+        panel.show_again(speed=0)
+
+
+# --- branch -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_branch_is_a_new_run_and_nothing_is_executed(panel: Stepper, storage: InMemoryCheckpointStorage) -> None:
+    panel.run()
+    before, reports = chain(storage), panel.reports
+    shown = panel.checkpoints[1].checkpoint_id
+    panel.branch(shown)
+    assert (panel.run_id, panel.status, panel.reports) == ("run-2", "ready", reports)
+    copy = panel.checkpoints[-1]
+    assert (copy.forked_from, copy.source) == (shown, "fork")
+    assert chain(storage) == {**before, copy.checkpoint_id: chain(storage)[copy.checkpoint_id]}
+    assert panel.run() == "waiting"
+    assert {key: chain(storage)[key] for key in before} == before
+
+
+def test_a_branch_of_a_run_that_waits_waits_too(panel: Stepper) -> None:
+    panel.run()
+    panel.branch()
+    assert (panel.status, panel.run_id) == ("waiting", "run-2")
+    panel.respond(panel.pending[0].request_id, True)
+    assert panel.run() == "done"
+
+
+def test_a_branch_of_the_present_keeps_the_answers_that_were_given_since(panel: Stepper) -> None:
+    panel.run()
+    panel.respond(panel.pending[0].request_id, False)
+    panel.branch()
+    assert panel.pending == []
+    assert panel.run() == "done"
+    assert panel.result is not None
+    assert panel.result.outputs == ["Publish cats about cats? False"]
+
+
+def test_a_branch_from_a_checkpoint_that_is_lost_leaves_the_run_as_it_was(
+    panel: Stepper, storage: InMemoryCheckpointStorage
+) -> None:
+    panel.run()
+    run_sync(storage.delete(panel.checkpoints[0].checkpoint_id))
+    with pytest.raises(Exception, match=panel.checkpoints[0].checkpoint_id):
+        panel.branch(panel.checkpoints[0].checkpoint_id)
+    assert (panel.status, panel.run_id) == ("waiting", "run-1")
+
+
+def test_a_checkpoint_that_is_not_on_the_line_is_refused(panel: Stepper) -> None:
+    panel.step()
+    for call in (panel.branch, panel.fork):
+        with pytest.raises(LookupError, match="'cp-9999'"):
+            call("cp-9999")
+
+
+def test_before_the_first_checkpoint_there_is_nothing_to_branch_from(panel: Stepper) -> None:
+    for call in (panel.branch, panel.fork, lambda: panel.edit("topic", "x"), panel.show_again):
+        with pytest.raises(StepperStateError) as refused:
+            call()
+        assert refused.value.allowed == ("step", "run")
+
+
+def test_a_stopped_run_can_be_resumed_as_a_new_one(panel: Stepper) -> None:
+    panel.step(2)
+    panel.stop()
+    assert panel.status == "cancelled"
+    panel.branch()
+    assert (panel.status, panel.superstep, panel.run()) == ("ready", 1, "waiting")
+
+
+# --- fork -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_fork_is_a_stepper_of_its_own_and_both_go_on(panel: Stepper, storage: InMemoryCheckpointStorage) -> None:
+    panel.run()
+    before = chain(storage)
+    other = panel.fork(panel.checkpoints[0].checkpoint_id)
+    assert (panel.status, panel.run_id, other.status, other.run_id) == ("waiting", "run-1", "ready", "run-2")
+    assert other.name == panel.name
+    assert other.run() == "waiting"
+    for each, ok in ((other, False), (panel, True)):
+        each.respond(each.pending[0].request_id, ok)
+        assert each.run() == "done"
+    assert [each.result.outputs for each in (panel, other) if each.result] == [
+        ["Publish cats about cats? True"],
+        ["Publish cats about cats? False"],
+    ]
+    assert {key: chain(storage)[key] for key in before} == before
+    other.close()
+
+
+def test_a_fork_with_edits_begins_with_a_checkpoint_of_its_own(
+    panel: Stepper, storage: InMemoryCheckpointStorage
+) -> None:
+    panel.step(2)
+    before = chain(storage)
+    other = panel.fork(edits={"topic": "dogs", "messages[0]": "Birds"})
+    assert (panel.state["topic"], other.state["topic"]) == ("cats", "dogs")
+    [new] = set(chain(storage)) - set(before)
+    assert (other.checkpoints[-1].checkpoint_id, other.checkpoints[-1].source) == (new, "update")
+    other.run()
+    assert other.pending[0].data == Question("Publish Birds?")
+    other.close()
+
+
+def test_a_fork_takes_the_staged_edits_along_and_leaves_none(panel: Stepper) -> None:
+    panel.step()
+    panel.edit("topic", "dogs")
+    other = panel.fork()
+    assert (other.state["topic"], panel.edits(), other.edits()) == ("dogs", [], [])
+    other.close()
+
+
+def test_a_fork_without_the_staged_edits_leaves_them_where_they_are(panel: Stepper) -> None:
+    panel.step()
+    edit = panel.edit("topic", "dogs")
+    other = panel.fork(edits={})
+    assert (other.state["topic"], panel.edits()) == ("cats", [edit])
+    other.close()
+
+
+def test_an_edit_that_does_not_fit_makes_no_fork(panel: Stepper, storage: InMemoryCheckpointStorage) -> None:
+    panel.step()
+    before = chain(storage)
+    with pytest.raises(InvalidEdit):
+        panel.fork(edits={"topic": 3})
+    assert chain(storage) == before
+
+
+def test_a_fork_can_be_given_further_input_and_a_workflow(panel: Stepper) -> None:
+    panel.step()
+    other_flow = flow()
+    other = panel.fork(input="dogs", workflow=other_flow)
+    assert other.workflow is other_flow
+    assert sorted(other.step().invoked) == ["plan", "write"]
+    with pytest.raises(GraphMismatchError):
+        panel.fork(workflow=counting())
+    assert panel.run() == "waiting"
+    other.close()
+
+
+def test_a_fork_inherits_the_breakpoints(panel: Stepper) -> None:
+    panel.break_at("review")
+    panel.run()
+    other = panel.fork()
+    assert [each.text for each in other.breakpoints] == ["review"]
+    assert other.run() == "waiting"  # it stands there already
+    other.close()
+
+
+class Holds(Executor):
+    def __init__(self) -> None:
+        super().__init__(id="holds")
+        self.lock = threading.Lock()
+
+    @handler
+    async def go(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        ctx.set_state("text", text)
+        await ctx.yield_output(text)
+
+
+def test_executors_that_cannot_be_copied_are_shared_by_the_fork() -> None:
+    panel = made(WorkflowBuilder(start_executor=Holds(), name="holds").build(), "x")
+    panel.run()
+    other = panel.fork()
+    assert other.workflow.executors["holds"] is panel.workflow.executors["holds"]
+    other.close()
+
+
+async def test_everything_can_be_awaited() -> None:
+    panel = made(flow(), "cats")
+    await panel.astep(2)
+    await panel.aedit("topic", "dogs")
+    other = await panel.afork()
+    assert other.state["topic"] == "dogs"
+    await panel.abranch(panel.checkpoints[0].checkpoint_id)
+    await panel.ashow_again(speed=1e6)
+    assert await panel.arun(until="request") == "waiting"
+    other.close()
+    panel.close()
+
+
+async def test_everything_works_on_the_loop_of_the_kernel_too() -> None:
+    panel = made(flow(), "cats", loop="kernel")
+    await panel.astep(2)
+    await panel.aedit("topic", "dogs")
+    other = await panel.afork()
+    assert other.state["topic"] == "dogs"
+    assert await other.arun(until="request") == "waiting"
+    other.close()
+    panel.close()
+
+
+# --- edits ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_edit_is_staged_and_changes_nothing(panel: Stepper, storage: InMemoryCheckpointStorage) -> None:
+    panel.step(2)
+    before, state = chain(storage), panel.state
+    edit = panel.edit("draft.title", "Dogs")
+    assert (edit.path, edit.before, edit.after) == ("draft.title", "cats", "Dogs")
+    assert repr(panel.edits()) == "StagedEdits(draft.title: 'cats' -> 'Dogs')"
+    assert (panel.state, chain(storage), panel.run_id) == (state, before, "run-1")
+
+
+@pytest.mark.parametrize("go_on", ["step", "run", "branch"])
+def test_a_staged_edit_is_applied_in_a_new_run_and_the_old_chain_is_as_it_was(
+    panel: Stepper, storage: InMemoryCheckpointStorage, go_on: str
+) -> None:
+    panel.step(2)
+    before, line = chain(storage), panel.checkpoints
+    heard: list[Any] = []
+    panel.on("edit", heard.append)
+    edits = [panel.edit("draft.title", "Dogs"), panel.edit("score", 0.9)]
+    getattr(panel, go_on)()
+    after = chain(storage)
+    assert {key: after[key] for key in before} == before
+    copy = panel.checkpoints[2]
+    assert panel.checkpoints[:2] == line
+    assert (copy.source, copy.forked_from, copy.iteration) == ("update", line[-1].checkpoint_id, 1)
+    stored = run_sync(storage.load(copy.checkpoint_id))
+    assert (stored.state["draft"], stored.state["score"]) == (Draft("Dogs"), 0.9)
+    assert (panel.run_id, panel.edits(), heard) == ("run-2", [], edits)
+    log = [line.text for line in panel._session.model.log if line.kind == "edit"]
+    assert log == ["edited draft.title: 'cats' -> 'Dogs'", "edited score: 0.4 -> 0.9"]
+
+
+def test_a_message_that_waits_can_be_edited(panel: Stepper) -> None:
+    panel.step()
+    panel.edit("messages[0].title", "Birds")
+    panel.run()
+    assert panel.pending[0].data == Question("Publish Birds about cats?")
+
+
+def test_a_message_that_nobody_takes_is_refused_by_the_fork_and_the_edit_stays(panel: Stepper) -> None:
+    panel.step(2)
+    with pytest.raises(InvalidEdit, match="valid string"):
+        panel.edit("messages[0]", 3)
+
+
+def test_edits_belong_to_their_checkpoint(panel: Stepper) -> None:
+    panel.run()
+    panel.back()
+    edit = panel.edit("score", 0.9)
+    panel.back()
+    assert panel.edits() == []
+    panel.forward()
+    assert panel.edits() == [edit]
+    panel.goto(panel.checkpoints[0].checkpoint_id)
+    panel.step()
+    assert panel.state["score"] == 0.4  # what was not shown was not applied
+
+
+def test_the_last_edit_of_a_path_counts_and_edits_can_be_discarded(panel: Stepper) -> None:
+    panel.step(2)
+    panel.edit("score", 0.5)
+    panel.edit("topic", "dogs")
+    panel.edit("score", 0.6)
+    assert [(edit.path, edit.before, edit.after) for edit in panel.edits()] == [
+        ("topic", "cats", "dogs"),
+        ("score", 0.4, 0.6),
+    ]
+    panel.discard_edits("topic")
+    assert [edit.path for edit in panel.edits()] == ["score"]
+    panel.discard_edits()
+    assert panel.edits() == []
+    assert panel.step().superstep == 2
+    assert panel.run_id == "run-1"
+
+
+def test_an_edit_that_does_not_fit_stages_nothing(panel: Stepper) -> None:
+    panel.step(2)
+    with pytest.raises(InvalidEdit) as refused:
+        panel.edit("score", "high")
+    assert refused.value.path == "score"
+    assert "valid number" in refused.value.problem
+    assert panel.edits() == []
+
+
+def test_a_page_asks_before_it_applies_edits(panel: Stepper) -> None:
+    panel.step(2)
+    panel.edit("score", 0.9)
+    panel._screen.press("step")
+    assert (panel.status, panel.run_id) == ("paused", "run-1")
+    assert panel._session.model.confirming is not None
+
+
+def test_a_failed_step_can_be_retried_with_an_edit(storage: InMemoryCheckpointStorage) -> None:
+    panel = made(flow(), "bad", storage=storage)
+    assert panel.run() == "failed"
+    before = chain(storage)
+    panel.edit("topic", "good")
+    assert panel.step().invoked == ["write"]
+    assert (panel.status, panel.error, panel.run_id) == ("paused", None, "run-2")
+    assert {key: chain(storage)[key] for key in before} == before
+
+
+def test_an_edit_survives_in_a_file(tmp_path: Any) -> None:
+    storage = FileCheckpointStorage(tmp_path)
+    panel = made(flow(), "cats", storage=storage)
+    panel.step(2)
+    panel.edit("draft", {"title": "Dogs", "tags": ["x"]})
+    panel.branch()
+    panel.close()
+    again = made(flow(), checkpoint=panel.checkpoints[-1], storage=storage)
+    assert again.state["draft"] == Draft("Dogs", tags=["x"])
+    again.close()
+
+
+# --- another graph ----------------------------------------------------------------------------------------------------
+
+
+def longer() -> Workflow:
+    plan, write, review, holds = Plan(id="plan"), Write(id="write"), Review(id="review"), Holds()
+    builder = WorkflowBuilder(start_executor=plan, name="flow").add_chain([plan, write, review])
+    return builder.add_edge(write, holds, condition=lambda message: False).build()
+
+
+def test_a_checkpoint_of_another_graph_is_taken_only_by_force_and_stays_as_it_was(
+    panel: Stepper, storage: InMemoryCheckpointStorage
+) -> None:
+    panel.step(2)
+    saved, before = panel.checkpoints[-1], chain(storage)
+    with pytest.raises(GraphMismatchError) as refused:
+        made(longer(), checkpoint=saved, storage=storage)
+    assert any("holds" in difference["path"] for difference in refused.value.differences)
+    assert chain(storage) == before
+    other = stepper(longer(), checkpoint=saved, storage=storage, force=True)
+    assert (other.status, other.superstep, other.state["topic"]) == ("ready", 1, "cats")
+    assert other.checkpoints[-1].forked_from == saved.checkpoint_id
+    assert {key: chain(storage)[key] for key in before} == before
+    assert other.run() == "waiting"
+    other.close()
+
+
+# --- closed, and nothing left over ------------------------------------------------------------------------------------
+
+
+def test_a_closed_stepper_refuses_all_of_it(panel: Stepper) -> None:
+    panel.step(2)
+    panel.close()
+    calls = (
+        panel.branch,
+        panel.fork,
+        lambda: panel.edit("score", 1.0),
+        panel.discard_edits,
+        panel.show_again,
+        lambda: panel.break_at("review"),
+        panel.clear,
+    )
+    for call in calls:
+        with pytest.raises(StepperClosed):
+            call()
+    assert (panel.allowed, panel.breakpoints, panel.edits()) == ((), [], [])
+
+
+async def _tasks() -> list[str]:
+    await asyncio.sleep(0)
+    return [repr(task) for task in asyncio.all_tasks() - {asyncio.current_task()}]
+
+
+def test_a_whole_run_leaves_no_task_and_no_thread_behind_and_asyncio_as_it_was() -> None:
+    engine_thread()
+    before, tasks, task_class = set(threading.enumerate()), run_sync(_tasks()), asyncio.Task
+    panel = made(flow(), "cats", breakpoints=["review"])
+    panel.run(speed=1e6)
+    panel.edit("score", 0.9)
+    other = panel.fork()
+    panel.run()
+    panel.back()
+    panel.show_again(speed=1e6)
+    panel.branch()
+    panel.stop()
+    other.close()
+    panel.close()
+    assert set(threading.enumerate()) == before
+    assert run_sync(_tasks()) == tasks
+    assert asyncio.Task is task_class
+
+
+def test_events_are_told_as_they_come_each_once_and_in_order(panel: Stepper) -> None:
+    told: list[Any] = []
+    panel.on("event", told.append)
+    panel.run()
+    panel.respond(panel.pending[0].request_id, True)
+    panel.run()
+    assert told == panel.handle.events
