@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from agentbench.notebook import settings
 from agentbench.notebook.escaping import PREVIEW_LIMIT, esc
 from agentbench.notebook.form_fields import NO_VALUE, ROOT, adapter_of, field_for, json_field, json_text, schema_of
 from agentbench.notebook.form_model import Action, FormModel
@@ -60,6 +61,8 @@ class FormContent:
 
     def page(self, model: FormModel) -> dict[str, Any]:
         """Everything that the page needs to build the form, as JSON values."""
+        # The page counts on from then by its own clock, which a made-up one has nothing to do with.
+        asked_ns = None if settings.current().deterministic else self.asked_ns
         return {
             "title": esc(self.title, into="line", limit=200),
             "prompt": esc(self.prompt, into="text"),
@@ -70,7 +73,7 @@ class FormContent:
             "waits": self.waits,
             "repeats": self.repeats,
             "origin": esc(self.origin, into="line", limit=300),
-            "asked": None if self.asked_ns is None else self.asked_ns / 1e9,
+            "asked": None if asked_ns is None else asked_ns / 1e9,
             "fields": self.nodes(model),
             "json": self.as_json,
             "actions": [

@@ -9,6 +9,7 @@ import pytest
 from pydantic import Field, SecretStr
 
 from agentbench._clock import TickingClock, set_runtime_defaults
+from agentbench.notebook import settings
 from agentbench.notebook.form_page import SCRIPTS, FormPanel
 from agentbench.notebook.forms import Form, FormState, form, request_form
 from agentbench.workflow.approval import Approval
@@ -328,3 +329,18 @@ def test_a_decision_is_said_in_words(action: str, raw: dict[str, Any], said: str
     page = Page(ask({"arguments": {"a": 1}, "editable": True}, Approval))
     page.say("press", action=action, raw=raw)
     assert page.last("status")["note"] == f"Answered here at 00:00:00 UTC on 2024-01-01: {said}"
+
+
+def test_a_page_counts_no_wait_from_a_made_up_time() -> None:
+    def asked_at() -> float | None:
+        request = WorkflowEvent.request_info("r1", "review", "Go?", bool)
+        shown = request_form(request, respond=lambda request_id, value: None, origin="run-1", asked_ns=2_000_000_000)
+        return Page(shown).content()["asked"]  # type: ignore[no-any-return]
+
+    assert asked_at() == 2.0
+    before = settings.current().deterministic
+    settings.configure(deterministic=True)
+    try:
+        assert asked_at() is None
+    finally:
+        settings.configure(deterministic=before)
