@@ -8,8 +8,8 @@ Every name is found when it is first touched, so that drawing a graph loads no p
 import importlib
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # that of typing, whose import takes longer than all the rest
 if TYPE_CHECKING:
     from agentbench.notebook.breakpoints import Breakpoint as Breakpoint
     from agentbench.notebook.compare_plot import ComparePlot as ComparePlot
@@ -126,11 +126,11 @@ _MODULE_OF = {
 __all__ = sorted(_MODULE_OF)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    value: object = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 
@@ -145,7 +145,7 @@ class _Package(ModuleType):
     The import system sets `agentbench.notebook.stepper` to the module each time it is first imported, by whomever.
     """
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, ModuleType) and _MODULE_OF.get(name) == name:
             value = getattr(value, name)
         super().__setattr__(name, value)
