@@ -1,4 +1,5 @@
 import itertools
+import json
 import sys
 from xml.etree import ElementTree
 
@@ -155,6 +156,20 @@ def test_a_suffix_that_names_no_format_is_refused(tmp_path):
 def test_the_bundle_holds_a_picture_and_text_and_nothing_else():
     bundle = draw(graphs.research())._repr_mimebundle_()
     assert list(bundle) == ["image/svg+xml", "text/plain"]
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_a_notebook_with_fifty_nodes_in_it_stays_small(renderer: str):
+    nodes = tuple(ShapeNode(id=f"executor_{i:02}", name=f"executor_{i:02}", type_name="Step") for i in range(50))
+    pairs = [(i, i + 1 + i % 5) for i in range(45)] + [(i, i + 2) for i in range(0, 40, 2)]
+    edges = tuple(
+        ShapeEdge(source=f"executor_{a:02}", target=f"executor_{b:02}", kind="conditional", label="if needs_review")
+        for a, b in dict.fromkeys(pairs)
+    )
+    shape = GraphShape(nodes=nodes, edges=edges)
+    bundle = draw(shape, run={node.id: "done" for node in nodes}, renderer=renderer)._repr_mimebundle_()
+    stored = {mime: data.splitlines(keepends=True) for mime, data in bundle.items()}
+    assert len(json.dumps(stored, indent=1)) < 80_000
 
 
 def test_include_and_exclude_are_honoured():

@@ -6,6 +6,7 @@ versions in them, `style` attributes. It is applied to every SVG, whoever made i
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
@@ -36,9 +37,14 @@ _ATTRIBUTES = frozenset(
 )
 _PAINT = frozenset(["fill", "stroke"])
 _PLAIN_PAINT = re.compile(r"#[0-9A-Fa-f]{3,8}|[A-Za-z]+")
+_PLACES = frozenset(["d", "points", "cx", "cy", "r", "rx", "ry", "x", "y", "width", "height", "font-size"])
+_FRACTION = re.compile(r"-?\d+\.\d+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _EDGE_CLASS = {"path": "ab_wire", "polygon": "ab_tip", "rect": "ab_back"}
 _SHAPES = frozenset(["path", "polygon", "ellipse", "rect"])
+# Kinds of nodes that are no boxes.
+_OWN_SHAPE = frozenset(["start", "hitl", "subworkflow"])
+_ROUNDING = 9.0
 _MARK_RADIUS = 8.5
 # Their widths, from the inside to the outside.
 _RINGS = {"ab_halo": 2.5, "ab_ring": 4.5, "ab_pick": 5.0}
@@ -112,6 +118,7 @@ def dress_svg(svg: bytes, shape: GraphShape, dress: Dress) -> str:
     for group in list(body):
         _dress_group(group, shape, dress)
     _sort(body, shape)
+    _say_once(body)
     if dress.live:
         root.set("class", "ab_svg")
     else:
@@ -159,9 +166,16 @@ def _strip_tag(element: Element) -> None:
         harmless = name in _ATTRIBUTES and (name not in _PAINT or _PLAIN_PAINT.fullmatch(value))
         if not harmless:
             del element.attrib[name]
+        elif name in _PLACES:
+            # Saved notebooks hold every digit; a tenth of a pixel is enough.
+            element.set(name, _FRACTION.sub(_shortened, value))
     if element.tag not in ("text", "tspan", "title", "desc"):
         element.text = None
     element.tail = None
+
+
+def _shortened(match: "re.Match[str]") -> str:
+    return f"{float(match.group()):.1f}".removesuffix(".0")
 
 
 def _strip_namespace(root: Element) -> None:
@@ -197,6 +211,9 @@ def _dress_node(group: Element, node: ShapeNode, dress: Dress) -> None:
     bounds = _bounds(shapes)
     if bounds is None:
         return
+    if not _OWN_SHAPE.intersection(node.kinds) or group.get("class", "").startswith("ab_frame"):
+        for drawn in shapes:
+            _as_rect(drawn)
     outline = next((drawn for drawn in shapes if _reaches(drawn, bounds)), shapes[0])
     if dress.live:
         group.set("data-box", " ".join(f"{value:g}" for value in bounds))
@@ -238,6 +255,20 @@ def _dress_edge(group: Element, shape: GraphShape, dress: Dress) -> None:
         group.set("data-to", shape.element_of[edge.target])
 
 
+def _say_once(body: Element) -> None:
+    """Move what all texts have in common to where they inherit it from."""
+    texts = list(body.iter("text"))
+    for name in ("text-anchor", "font-size", "fill"):
+        counts = Counter(text.get(name) for text in texts)
+        usual = max(counts, key=counts.__getitem__, default=None)
+        if usual is None or any(name not in text.attrib for text in texts):
+            continue
+        body.set(name, usual)
+        for text in texts:
+            if text.get(name) == usual:
+                del text.attrib[name]
+
+
 def _set_title(group: Element, text: str) -> None:
     title = group.find("title")
     if title is None:
@@ -264,6 +295,18 @@ def _bounds(shapes: list[Element]) -> Bounds | None:
             xs += numbers[::2]
             ys += numbers[1::2]
     return (min(xs), min(ys), max(xs), max(ys)) if xs and ys else None
+
+
+def _as_rect(shape: Element) -> None:
+    """Say a rounded box as what it is: Graphviz writes it as eight curves."""
+    bounds = _bounds([shape])
+    if shape.tag != "path" or bounds is None:
+        return
+    left, top, right, bottom = bounds
+    shape.tag = "rect"
+    del shape.attrib["d"]
+    for name, value in (("x", left), ("y", top), ("width", right - left), ("height", bottom - top), ("rx", _ROUNDING)):
+        shape.set(name, f"{value:.1f}".removesuffix(".0"))
 
 
 def _reaches(shape: Element, bounds: Bounds) -> bool:

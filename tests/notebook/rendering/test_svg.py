@@ -108,10 +108,32 @@ def test_a_state_is_a_class_a_sign_and_a_colour_for_viewers_without_style():
     assert mark is not None
     assert mark.get("class") == "ab_mark"
     assert mark.find(f"{SVG}path") is not None
-    shape = node.find(f"{SVG}path")
+    shape = node.find(f"{SVG}rect")
     assert shape is not None
     assert shape.get("fill") == "#D55E00"
     assert group(dressed(states={"e0": "done"}), "e0").get("class") == "ab_edge ab_s_done"
+
+
+def test_pictures_are_short_so_that_notebooks_are():
+    raw = RAW.replace(b"M60,10C60,10 90,10 90,30", b"M60.123,10.05C60.04,10.05 90.26,10.05 90.26,30")
+    root = ElementTree.fromstring(dress_svg(clean_svg(raw, "test"), SHAPE, Dress()))
+    box = group(root, "n1").find(f"{SVG}rect")
+    assert box is not None
+    assert [box.get(name) for name in ("x", "y", "width", "height")] == ["60", "10.1", "30.3", "19.9"]
+    double = raw.replace(b'<text x="75" y="20"', b'<text x="75" y="20" fill="#111111"')
+    texts = list(ElementTree.fromstring(dress_svg(clean_svg(double, "test"), SHAPE, Dress())).iter(f"{SVG}text"))
+    assert [text.get("fill") for text in texts].count("#111111") == 1
+
+
+def test_what_all_texts_share_is_said_once():
+    raw = RAW.replace(b"<text ", b'<text font-size="13.00" text-anchor="middle" ').replace(
+        b'<text font-size="13.00" text-anchor="middle" x="45"', b'<text font-size="12" text-anchor="middle" x="45"'
+    )
+    root = ElementTree.fromstring(dress_svg(clean_svg(raw, "test"), SHAPE, Dress()))
+    body = group(root, "graph0")
+    assert (body.get("font-size"), body.get("text-anchor")) == ("13", "middle")
+    assert [text.get("font-size") for text in body.iter(f"{SVG}text")] == ["12", None, None]
+    assert not [text for text in body.iter(f"{SVG}text") if text.get("text-anchor")]
 
 
 def test_waiting_has_a_double_border():
