@@ -152,6 +152,7 @@ class Pages:
         """Open a notebook on a page that is free, or on a new one."""
         if not own and self._free:
             shown = self._free.pop()
+            shown.page.bring_to_front()  # a page in the background draws nothing
             shown.page.set_viewport_size(size)
             shown.page.mouse.move(0, 0)
             shown.use_theme(dark=dark)
