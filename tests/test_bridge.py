@@ -457,6 +457,26 @@ def test_the_loop_cannot_be_changed_under_open_runs() -> None:
     _bridge.choose_engine_loop("asyncio")
 
 
+def test_uvloop_is_used_where_it_was_chosen_by_name() -> None:
+    script = """
+        import asyncio, sys, types
+
+        class Loop(asyncio.SelectorEventLoop):
+            pass
+
+        # Stands for the package, which only some platforms have.
+        sys.modules["uvloop"] = types.SimpleNamespace(new_event_loop=Loop)
+        from agentbench._bridge import choose_engine_loop, engine_thread, run_sync
+
+        async def kind():
+            return type(asyncio.get_running_loop()).__name__
+
+        choose_engine_loop("uvloop")
+        print(run_sync(kind()), engine_thread())
+    """
+    assert _output_of(script) == "Loop EngineThread('agentbench-engine', loop='uvloop', running)"
+
+
 def test_an_unknown_loop_is_refused_with_the_known_ones_named() -> None:
     with pytest.raises(ValueError, match="'asyncio' or 'uvloop'"):
         _bridge.choose_engine_loop("trio")  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ def loaded_after(code: str) -> set[str]:
     """Names of the heavy packages that a fresh process holds after some code."""
     script = f"{code}\nimport sys\nprint(*[name for name in {HEAVY + NEST} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
-    return set(done.stdout.split())
+    return set(done.stdout.splitlines()[-1].split())
 
 
 def test_both_tables_name_the_same_things():
@@ -45,21 +45,29 @@ def test_an_unknown_name_is_an_attribute_error():
         front.nothing  # noqa: B018 - reading it is the test
 
 
-def test_the_front_alone_loads_nothing_heavy():
-    assert loaded_after("import agentbench.notebook") == set()
+GRAPHS = "import agentbench.notebook as front; from tests.notebook.graphs import chain, research;"
+LIGHT = """
+front.configure(deterministic=True)
+front.to_python(research())
+front.progress(chain("ab").start("x")).wait()
+front.stepper(chain("ab"), "x").run()
+"""
+WIDGETS = {"IPython", "anywidget", "ipywidgets", "traitlets"}
 
 
-def test_settings_load_nothing_heavy():
-    assert loaded_after("from agentbench.notebook import configure; configure(deterministic=True)") == set()
-
-
-def test_drawing_loads_graphviz_only():
-    code = (
-        "from agentbench.notebook import draw\n"
-        "from tests.notebook.graphs import research\n"
-        "assert '<svg' in draw(research()).svg"
-    )
-    assert loaded_after(code) == {"graphviz"}
+@pytest.mark.parametrize(
+    ("code", "loaded"),
+    [
+        ("import agentbench; import agentbench.notebook", set()),
+        (f"{GRAPHS} {LIGHT}", set()),
+        (f"{GRAPHS} assert '<svg' in front.draw(research()).svg", {"graphviz"}),
+        (f"{GRAPHS} front.checkpoints_frame(research().start('x'))", {"pandas", "numpy"}),
+        (f"{GRAPHS} front.form(int)._repr_mimebundle_()", WIDGETS),
+        (f"{GRAPHS} front.stepper(chain('ab'), 'x')._repr_mimebundle_()", WIDGETS | {"graphviz"}),
+    ],
+)
+def test_only_what_is_used_is_loaded(code: str, loaded: set[str]):
+    assert loaded_after(code) == loaded
 
 
 def test_a_star_import_brings_every_name():

@@ -327,3 +327,23 @@ def test_on_the_engine_thread_it_names_the_await_form() -> None:
 
     with pytest.raises(NestedLoopError, match="await progress"):
         run_sync(nested())
+
+
+@pytest.mark.parametrize("kind", ["run", "stepper"])
+def test_stop_may_be_pressed_on_a_thread_with_a_loop_of_its_own(kind: str) -> None:
+    forever = RunOptions(max_iterations=10**9)
+    run: Any = counting().start(10**9, options=forever)
+    if kind == "stepper":
+        run = stepper(counting(), 10**9, max_supersteps=10**9, options=forever)
+    shown = progress(run)
+
+    async def press() -> None:
+        shown.stop()
+
+    async def cell() -> WorkflowRunState:
+        driven = asyncio.ensure_future(shown._awaited())
+        await asyncio.sleep(0)
+        await asyncio.to_thread(lambda: asyncio.run(press()))
+        return await driven
+
+    assert asyncio.run(cell()) is WorkflowRunState.CANCELLED

@@ -168,3 +168,39 @@ def test_nesting_runs_on_the_running_loop_and_warns_once_of_its_price() -> None:
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=True
     )
     assert json.loads(done.stdout) == [[], None, True, [True, True, "timed out"], 1, "nest_asyncio2"]
+
+
+def test_a_whole_run_leaves_the_loops_of_this_process_as_they_were() -> None:
+    script = """
+        import asyncio, json, sys
+
+        def patched():
+            return sorted(name for name in sys.modules if name.startswith("nest_asyncio"))
+
+        before = (asyncio.Task, asyncio.Future, asyncio.run, asyncio.BaseEventLoop.run_until_complete, patched())
+        import agentbench, agentbench.notebook
+        from agentbench.notebook import progress, stepper
+        from tests.notebook.graphs import chain
+
+        panel = stepper(chain("abc"), "x")
+        panel.step()
+        panel.run()
+        panel.back()
+        panel.close()
+        progress(chain("abc").start("x")).wait()
+
+        async def cell():
+            panel = stepper(chain("abc"), "x")
+            await panel.astep()
+            await panel.arun()
+            await progress(chain("abc").start("x"))
+            panel.close()
+
+        asyncio.run(cell())
+        after = (asyncio.Task, asyncio.Future, asyncio.run, asyncio.BaseEventLoop.run_until_complete, patched())
+        print(json.dumps([before == after, asyncio.Task.__module__]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == [True, "_asyncio"]
