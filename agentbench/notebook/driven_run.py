@@ -72,13 +72,14 @@ class DrivenRun:
         status = "STARTED" if self._is_new else str(handle.status)
         if planned is None:
             planned = await self._planned(status)
+        # A run that has yet to begin with fresh input clears what its instance still holds.
+        asks = status != "CANCELLED" and (bool(planned) or not self._is_new or self._base is not None)
         return RunFacts(
             run_id=handle.run_id,
             status=status,
             superstep=self._base if self._is_new else handle.superstep,
             checkpoints=tuple(handle.checkpoints),
-            # A run that has yet to begin with fresh input clears what its instance still holds.
-            requests=tuple(handle.pending_requests) if planned or not self._is_new or self._base is not None else (),
+            requests=tuple(handle.pending_requests) if asks else (),
             planned=tuple(planned),
             error=handle.error,
             pause_reason=handle.pause_reason,

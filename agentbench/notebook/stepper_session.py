@@ -253,7 +253,9 @@ class StepperSession:
             if through:
                 await self._settle()
         except asyncio.CancelledError:
-            self.ask(Interrupted(await self._require_run().facts_after_interrupt()))
+            run = self._require_run()
+            in_flight = self.model.status in IN_FLIGHT
+            self.ask(Interrupted(await (run.facts_after_interrupt() if in_flight else run.facts())))
             raise
         finally:
             self._moved.set()
@@ -363,7 +365,12 @@ class StepperSession:
                 return await self._take_step(instruction)
             if isinstance(instruction, AskBreakpoints):
                 return await self._ask_breakpoints(instruction)
-            return await self._go_back(instruction)
+            going = asyncio.ensure_future(self._go_back(instruction))
+            try:
+                return await asyncio.shield(going)
+            except asyncio.CancelledError:
+                await asyncio.wait((going,))  # half a fork would leave two runs on one instance
+                raise
 
     async def _rest(self, instruction: Rest) -> Instruction | None:
         self._hurry.clear()

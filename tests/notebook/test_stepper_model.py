@@ -13,13 +13,19 @@ from hypothesis import strategies as st
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.activity import Activity
+from agentbench.notebook.breakpoints import Breakpoint, Hit, breakpoint_at
 from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepper_messages import (
     ALLOWED,
     AnswerTaken,
+    AskBreakpoints,
     BackAsked,
     BranchAsked,
+    BreakpointsAsked,
+    BreakpointsCleared,
+    BreakpointSet,
     CloseAsked,
+    EditsDiscarded,
     EditStaged,
     EventSeen,
     Fork,
@@ -97,6 +103,7 @@ class Engine:
         events: tuple[Any, ...] = (),
         pause_reason: str | None = None,
         reached: bool | Exception = False,
+        hits: Sequence[Hit] = (),
     ) -> Any:
         """One more superstep is over, its checkpoint saved."""
         number = 0 if self.facts.superstep is None else self.facts.superstep + 1
@@ -110,7 +117,7 @@ class Engine:
             requests=tuple(requests),
             pause_reason=None if pause_reason is None else PauseReason(pause_reason),
         )
-        return self.model.handle(StepEnded(report(number, *events), self.facts, reached))
+        return self.model.handle(StepEnded(report(number, *events), self.facts, reached, hits))
 
     def step(self, status: str = "IN_PROGRESS", **told: Any) -> Any:
         assert self.model.handle(StepAsked()) == TakeStep()
@@ -504,6 +511,205 @@ def test_the_picture_of_a_checkpoint_is_the_one_of_its_moment(model: StepperMode
     assert view_of(model).states == {"plan": "idle", "review": "done", ("plan", "review"): "done"}
     model.handle(BackAsked())
     assert view_of(model).states == {"plan": "done", "review": "queued", ("plan", "review"): "queued"}
+
+
+# --- branches and edits -----------------------------------------------------------------------------------------------
+
+EDIT = Edit("score", 1, 2, ("state", "score"))
+
+
+def test_a_branch_is_a_new_run_that_rests_where_it_began(model: StepperModel) -> None:
+    engine = looked_back(model)
+    assert model.handle(BranchAsked()) == Fork(engine.facts.checkpoints[1])
+    assert (status_of(model), model.allowed) == (S.STEPPING, ("pause", "stop"))
+    copy = info("cp-copy", 1)
+    assert model.handle(Forked(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON), copy)) is None
+    assert (status_of(model), viewing_of(model)) == (S.READY, None)
+    assert [past.info.checkpoint_id for past in model.past] == ["cp-0-run-1", "cp-1-run-1", "cp-copy"]
+    assert "run-2 goes on from superstep 1 of run-1" in (model.note or "")
+
+
+def test_a_branch_can_be_asked_of_another_checkpoint_than_the_one_that_is_shown(model: StepperModel) -> None:
+    engine = looked_back(model)
+    assert model.handle(BranchAsked("cp-0-run-1")) == Fork(engine.facts.checkpoints[0])
+    with pytest.raises(StepperStateError):
+        model.handle(BranchAsked("cp-0-run-1"))
+
+
+def test_a_branch_that_fails_leaves_the_run_as_it_was(model: StepperModel) -> None:
+    engine = after(S.PAUSED, model)
+    model.handle(BranchAsked())
+    model.handle(StepFailed(OSError("disk full"), engine.facts))
+    assert (status_of(model), model.note) == (S.PAUSED, "OSError: disk full")
+
+
+def test_a_branch_that_is_stopped_while_it_is_made_is_stopped(model: StepperModel) -> None:
+    engine = after(S.PAUSED, model)
+    model.handle(BranchAsked())
+    assert model.handle(StopAsked()) == StopRun()
+    assert model.handle(Forked(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON))) is None
+    model.handle(Stopped(replace(engine.facts, status="CANCELLED")))
+    assert status_of(model) is S.CANCELLED
+
+
+@pytest.mark.parametrize(("asked", "status"), [(StepAsked(), S.STEPPING), (RunAsked(), S.RUNNING)])
+def test_staged_edits_make_a_new_run_after_one_question(
+    model: StepperModel, asked: StepAsked | RunAsked, status: StepperStatus
+) -> None:
+    engine = after(S.PAUSED, model)
+    last = engine.facts.checkpoints[-1]
+    model.handle(EditStaged(last.checkpoint_id, EDIT))
+    assert list(model.edits) == [EDIT]
+    assert model.handle(asked) is None
+    assert model.confirming == asked
+    assert model.handle(replace(asked, confirmed=True)) == Fork(last, (EDIT,))
+    assert status_of(model) is status
+    copy = info("cp-copy", 1)
+    assert model.handle(Forked(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON), copy)) == TakeStep()
+    assert list(model.edits) == []
+    assert model.log[-1].text == "edited score: 1 -> 2"
+
+
+def test_a_retry_with_edits_is_a_new_run(model: StepperModel) -> None:
+    engine = failed(model)
+    model.handle(EditStaged("cp-0-run-1", EDIT))
+    assert model.handle(StepAsked(confirmed=True)) == Fork(engine.facts.checkpoints[0], (EDIT,))
+
+
+def test_edits_are_those_of_the_checkpoint_that_is_shown(model: StepperModel) -> None:
+    looked_back(model)
+    model.handle(EditStaged("cp-1-run-1", EDIT))
+    model.handle(BackAsked())
+    assert list(model.edits) == []
+    assert model.staged_at("cp-1-run-1") == (EDIT,)
+    model.handle(ForwardAsked())
+    model.handle(EditsDiscarded("other"))
+    assert list(model.edits) == [EDIT]
+    model.handle(EditsDiscarded())
+    assert list(model.edits) == []
+
+
+def test_an_edit_of_a_checkpoint_that_is_not_there_is_refused(model: StepperModel) -> None:
+    after(S.PAUSED, model)
+    with pytest.raises(LookupError):
+        model.handle(EditStaged("cp-9", EDIT))
+
+
+# --- showing again ----------------------------------------------------------------------------------------------------
+
+
+def test_showing_again_moves_what_is_shown_to_the_present_and_nothing_else(model: StepperModel) -> None:
+    looked_back(model)
+    model.handle(BackAsked())
+    before = status_of(model)
+    rest = model.handle(ShowAgainAsked(4.0))
+    assert rest == Rest(0.25)
+    shown = [viewing_of(model)]
+    while isinstance(rest, Rest):
+        assert model.playing
+        assert "pause" in model.allowed
+        rest = model.handle(Rested(rest.turn))
+        shown.append(viewing_of(model))
+    assert shown == [0, 1, 2, None]
+    assert (rest, model.playing, status_of(model)) == (None, False, before)
+
+
+@pytest.mark.parametrize(
+    "asked", [PauseAsked(), BackAsked(), ForwardAsked(), LiveAsked(), GotoAsked("cp-0-run-1"), CloseAsked()]
+)
+def test_whatever_is_asked_ends_the_showing(model: StepperModel, asked: Any) -> None:
+    looked_back(model)
+    rest = model.handle(ShowAgainAsked())
+    model.handle(asked)
+    assert isinstance(rest, Rest)
+    assert not model.playing
+    assert not model.rests(rest.turn)
+    viewing = viewing_of(model)
+    assert model.handle(Rested(rest.turn)) is None
+    assert viewing_of(model) == viewing
+
+
+def test_a_pause_for_the_eye_that_is_over_does_not_drive_what_was_asked_meanwhile(model: StepperModel) -> None:
+    engine = after(S.PAUSED, model)
+    rest = model.handle(ShowAgainAsked())
+    assert isinstance(rest, Rest)
+    model.handle(LiveAsked())
+    assert model.handle(RunAsked(speed=2)) == TakeStep()
+    slow = engine.ended(planned=GOES_ON)
+    assert model.handle(Rested(rest.turn)) is None
+    assert model.handle(Rested(slow.turn)) == TakeStep()
+
+
+# --- breakpoints ------------------------------------------------------------------------------------------------------
+
+
+def set_at(model: StepperModel, where: Any, *, once: bool = False) -> Breakpoint:
+    made = breakpoint_at(model.board.next_id, where, once=once, executors=("plan", "review"))
+    model.handle(BreakpointSet(made))
+    return made
+
+
+def test_a_run_asks_the_breakpoints_of_where_it_stands_before_its_first_superstep(engine: Engine) -> None:
+    model = engine.model
+    made = set_at(model, "plan")
+    assert model.handle(RunAsked()) == AskBreakpoints((made,))
+    assert model.handle(BreakpointsAsked([Hit(made)])) is None
+    assert (status_of(model), model.hit, model.note) == (S.PAUSED, made, "Paused: breakpoint: plan")
+    assert model.handle(RunAsked()) == TakeStep()
+    assert model.hit is None
+
+
+def test_a_run_takes_its_superstep_where_none_is_reached(engine: Engine) -> None:
+    made = set_at(engine.model, "review")
+    assert engine.model.handle(RunAsked()) == AskBreakpoints((made,))
+    assert engine.model.handle(BreakpointsAsked()) == TakeStep()
+
+
+def test_a_pause_while_breakpoints_are_asked_is_heeded(engine: Engine) -> None:
+    set_at(engine.model, "review")
+    engine.model.handle(RunAsked())
+    engine.model.handle(PauseAsked())
+    assert engine.model.handle(BreakpointsAsked()) is None
+    assert status_of(engine.model) is S.READY
+
+
+def test_a_step_asks_nobody(engine: Engine) -> None:
+    set_at(engine.model, "plan")
+    assert engine.model.handle(StepAsked()) == TakeStep()
+
+
+def test_a_breakpoint_that_is_reached_pauses_the_run_and_is_not_asked_again_there(engine: Engine) -> None:
+    model = engine.model
+    made = set_at(model, "review", once=True)
+    model.handle(RunAsked())
+    model.handle(BreakpointsAsked())
+    hits = [Hit(made)]
+    assert engine.ended(planned=GOES_ON, pause_reason="breakpoint: review", hits=hits) is None
+    assert (status_of(model), model.hit, model.breakpoints) == (S.PAUSED, made, ())
+    assert model.handle(RunAsked()) == TakeStep()
+
+
+def test_a_breakpoint_that_is_reached_where_a_person_is_asked_ends_an_awaited_run(engine: Engine) -> None:
+    model = engine.model
+    made = set_at(model, "request")
+    model.handle(RunAsked(through=True))
+    model.handle(BreakpointsAsked())
+    engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()], hits=[Hit(made)])
+    assert (status_of(model), model.going_through, model.hit) == (S.WAITING, False, made)
+
+
+def test_breakpoints_are_cleared_by_their_ids(model: StepperModel) -> None:
+    first, second = set_at(model, "plan"), set_at(model, 3)
+    model.handle(BreakpointsCleared(frozenset({first.id})))
+    assert model.breakpoints == (second,)
+
+
+def test_a_run_to_a_request_stops_there_and_does_not_wait(engine: Engine) -> None:
+    engine.model.handle(RunAsked(until="request", through=True))
+    assert engine.ended(planned=GOES_ON) == TakeStep()
+    asked = WorkflowEvent.request_info("q1", "review", "ok?", bool)
+    engine.ended("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[asked], events=(asked,))
+    assert status_of(engine.model) is S.PAUSED
 
 
 # --- failure ----------------------------------------------------------------------------------------------------------

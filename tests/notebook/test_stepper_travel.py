@@ -300,8 +300,7 @@ def test_whatever_is_asked_ends_the_showing_at_once(ended_by: str) -> None:
     shown = threading.Thread(target=lambda: panel.show_again(speed=0.001))
     shown.start()
     assert playing.wait(WAIT_S)
-    while "pause" not in panel.allowed:
-        threading.Event().wait(0.001)
+    assert "pause" in panel.allowed
     getattr(panel, ended_by)()
     shown.join(WAIT_S)
     assert not shown.is_alive()
@@ -312,6 +311,22 @@ def test_whatever_is_asked_ends_the_showing_at_once(ended_by: str) -> None:
 def test_a_speed_of_showing_that_makes_no_sense_is_refused(panel: Stepper) -> None:
     with pytest.raises(ValueError, match="checkpoints a second"):
         panel.show_again(speed=0)
+
+
+async def test_an_interrupt_while_a_stopped_run_is_shown_again_does_not_revive_it() -> None:
+    panel = made(counting(), 4)
+    await panel.astep(3)
+    await asyncio.to_thread(panel.stop)
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+    panel._session._on_change = lambda: loop.call_soon_threadsafe(begun.set)
+    showing = asyncio.ensure_future(panel.ashow_again(speed=0.001))
+    await asyncio.wait_for(begun.wait(), WAIT_S)
+    assert "pause" in panel.allowed
+    showing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await showing
+    assert (panel.status, panel.superstep) == ("cancelled", 2)
+    assert "pause" not in panel.allowed
 
 
 # --- branch -----------------------------------------------------------------------------------------------------------
@@ -688,6 +703,26 @@ def test_a_whole_run_leaves_no_task_and_no_thread_behind_and_asyncio_as_it_was()
     assert set(threading.enumerate()) == before
     assert run_sync(_tasks()) == tasks
     assert asyncio.Task is task_class
+
+
+class Gate(Executor):
+    """Does not leave its handler before a test has heard that it was entered."""
+
+    def __init__(self) -> None:
+        super().__init__(id="gate")
+        self.heard = asyncio.Event()
+
+    @handler
+    async def go(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await asyncio.wait_for(self.heard.wait(), WAIT_S)
+        await ctx.yield_output(text)
+
+
+def test_an_event_is_told_while_its_superstep_is_in_flight_and_without_any_clock() -> None:
+    gate = Gate()
+    panel = made(WorkflowBuilder(start_executor=gate, name="gate").build(), "x")
+    panel.on("executor_invoked", lambda event: gate.heard.set())
+    assert panel.run() == "done"
 
 
 def test_events_are_told_as_they_come_each_once_and_in_order(panel: Stepper) -> None:
