@@ -25,7 +25,7 @@ _RULES = (
     ".ab_dot{fill:var(--surface);stroke:var(--line);stroke-width:1.8}.ab_end{fill:var(--line)}.ab_wait{fill:var(--waiting)}",
     ".ab_edit{fill:var(--queued);stroke:var(--line);stroke-width:1.6}",
     ".ab_bad{fill:var(--failed);stroke:var(--line);stroke-width:1.6}",
-    ".ab_now{fill:none;stroke:var(--accent);stroke-width:2.6}.ab_here{fill:var(--accent);opacity:.1}",
+    ".ab_now{fill:none;stroke:var(--accent);stroke-width:2.6}.ab_row{fill:var(--accent);fill-opacity:0}.ab_here{fill-opacity:.1}",
     ".ab_rule{stroke:var(--rim)}",
 )
 
@@ -62,9 +62,10 @@ def lineage_svg(rows: Sequence[Row], *, title: str, width: float | None = None) 
     at = _places(cells, _EDGE + columns * _COLUMN + 8, text_width(title, FONT_SIZE) * 1.1, width)
     parts = [_title(title, at.end - _EDGE), *_heads(at, cells)]
     parts += [_link(shown, place) for place, row in enumerate(shown) if row.parent is not None and row.parent < place]
-    parts += [_line(row, cells[place], place, at) for place, row in enumerate(shown)]
-    if len(shown) < len(rows):
-        words = f"{len(rows) - len(shown):,} older lines are not drawn; the frame has all"
+    hidden = len(rows) - len(shown)
+    parts += [_line(row, cells[place], place, at, hidden + place) for place, row in enumerate(shown)]
+    if hidden:
+        words = f"{hidden:,} older lines are not drawn; the frame has all"
         parts.append(text(at.end, 20, words, anchor="end", classes="ab_soft ab_small"))
     return picture(
         parts,
@@ -207,14 +208,15 @@ def _link(rows: Sequence[Row], at: int) -> str:
     return f'<path class="{classes}" d="M{number(x0)} {number(y0)}{path}"/>'
 
 
-def _line(row: Row, cells: _Cells, place: int, at: _Places) -> str:
+def _line(row: Row, cells: _Cells, place: int, at: _Places, item: int) -> str:
     x, y, info = _x(row), _y(place), row.info
     writers = ", ".join(info.writers) or "nobody"
     hover = f"{info.checkpoint_id}; {info.timestamp}; run {info.run_id or 'none'}; {writers} ran"
     parts = [f"<title>{esc(hover, into='svg', limit=400)}</title>"]
-    if row.is_current:
-        size = f'x="{number(_EDGE - 6)}" width="{number(at.end - _EDGE + 12)}" height="{number(_ROW)}"'
-        parts.append(f'<rect class="ab_here" {size} y="{number(y - _ROW / 2)}" rx="4"/>')
+    # Also where nothing is to be seen: the whole row tells its title, and can be chosen where rows are.
+    size = f'x="{number(_EDGE - 6)}" width="{number(at.end - _EDGE + 12)}" height="{number(_ROW)}"'
+    look = "ab_row ab_here" if row.is_current else "ab_row"
+    parts.append(f'<rect class="{look}" {size} y="{number(y - _ROW / 2)}" rx="4"/>')
     parts += _signs(row, x, y)
     parts.append(text(at.name, y, cells.name, classes="ab_strong" if row.is_current else ""))
     parts.append(text(at.step, y, cells.step, anchor="end"))
@@ -227,7 +229,7 @@ def _line(row: Row, cells: _Cells, place: int, at: _Places) -> str:
     for content, right in ((cells.messages, at.messages), (cells.requests, at.requests)):
         if content:
             parts.append(text(right, y, content, anchor="end"))
-    return f"<g>{''.join(parts)}</g>"
+    return f'<g data-item="{item}">{"".join(parts)}</g>'
 
 
 def _signs(row: Row, x: float, y: float) -> Iterable[str]:

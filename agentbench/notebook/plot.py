@@ -1,12 +1,16 @@
 """What all plots are: a picture that stands alone, the same in words, and the data behind it."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentbench._extras import require
+
 if TYPE_CHECKING:
     import pandas as pd
+
+    from agentbench.notebook.plot_panel import PlotPanel
 
 __all__ = ["Plot", "is_wanted"]
 
@@ -23,15 +27,26 @@ class Plot:
         svg: Draws it.
         text: Says it.
         frame: Tabulates it.
+        forms: Other ways to draw it, by name, where there are some; `svg` is the first of them.
+        keys: What is chosen with each row of the picture, where rows can be chosen.
     """
 
     def __init__(
-        self, title: str, *, svg: Callable[[], str], text: Callable[[], str], frame: "Callable[[], pd.DataFrame]"
+        self,
+        title: str,
+        *,
+        svg: Callable[[], str],
+        text: Callable[[], str],
+        frame: "Callable[[], pd.DataFrame]",
+        forms: Mapping[str, Callable[[], str]] | None = None,
+        keys: Sequence[str] = (),
     ) -> None:
         self.title = title
         self._svg = svg
         self._text = text
         self._frame = frame
+        self._forms = forms
+        self._keys = keys
 
     @cached_property
     def svg(self) -> str:
@@ -47,6 +62,17 @@ class Plot:
     def frame(self) -> "pd.DataFrame":
         """The data behind it, to start from with another plotting package; a new frame at each reading."""
         return self._frame()
+
+    def panel(self) -> "PlotPanel":
+        """It as a widget: its forms to switch between, its rows to choose by mouse or keyboard.
+
+        Raises:
+            MissingExtraError: anywidget is not installed.
+        """
+        require("anywidget", extra="notebook", purpose="show a plot that can be worked with")
+        from agentbench.notebook.plot_panel import PlotPanel
+
+        return PlotPanel(self.title, self._forms or {"": lambda: self.svg}, self._keys)
 
     def save(self, path: str | Path) -> Path:
         """Write a file; the suffix says what: .svg, .txt or .csv.

@@ -1,5 +1,6 @@
 """Pictures of runs: plain SVG that stands alone, with the data behind it. Nothing here needs a plotting package."""
 
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from agentbench.notebook import settings
@@ -17,7 +18,7 @@ from agentbench.notebook.usage_model import added, calls_of, grouped
 from agentbench.notebook.usage_svg import Facts, columns_svg, rows_svg
 from agentbench.notebook.usage_text import usage_text, usage_title
 
-__all__ = ["Plot", "lineage", "timeline", "usage"]
+__all__ = ["lineage", "timeline", "usage"]
 
 UsedBy = Literal["superstep", "executor", "model"]
 
@@ -26,7 +27,7 @@ def timeline(source: Any, *, by: By = "time", run_id: str | None = None, width: 
     """Draw what each executor of a run did, and when: a lane per executor, a band per superstep.
 
     Failures are hatched, questions to people marked with a pause sign. Pauses much longer than the work are cut out of
-    the axis. Beyond 2,000 bars supersteps are folded into columns.
+    the axis. Beyond 2,000 bars supersteps are folded into columns. Its `panel()` switches between both kinds of axis.
 
     Args:
         source: A run, a result, or a list of events.
@@ -47,18 +48,20 @@ def timeline(source: Any, *, by: By = "time", run_id: str | None = None, width: 
     def words() -> str:
         return timeline_text(bars, title, times=times)
 
-    return Plot(
-        title,
-        svg=lambda: timeline_svg(bars, title=title, description=words(), by=by, width=width, times=times),
-        text=words,
-        frame=lambda: timeline_frame(source, run_id=run_id),
-    )
+    def drawn(kind: By) -> Callable[[], str]:
+        return lambda: timeline_svg(bars, title=title, description=words(), by=kind, width=width, times=times)
+
+    forms = {"real time": drawn("time"), "equal steps": drawn("step")}
+    if by == "step":
+        forms = dict(reversed(forms.items()))
+    return Plot(title, svg=drawn(by), text=words, frame=lambda: timeline_frame(source, run_id=run_id), forms=forms)
 
 
 def lineage(source: Any, *, current: Any = None, workflow_name: str | None = None, width: float | None = None) -> Plot:
     """Draw which checkpoint followed which: time flows down, forks are branches to the right.
 
-    Of a run that went on from a checkpoint of another one, that checkpoint is shown too.
+    Of a run that went on from a checkpoint of another one, that checkpoint is shown too. In its `panel()` a checkpoint
+    can be chosen by mouse or keyboard: `panel.chosen` is its id, `panel.on_select(fn)` calls a function with it.
 
     Args:
         source: A storage, a run, a result, or a list of those.
@@ -76,6 +79,7 @@ def lineage(source: Any, *, current: Any = None, workflow_name: str | None = Non
     return Plot(
         title,
         svg=lambda: lineage_svg(rows, title=title, width=width),
+        keys=[row.info.checkpoint_id for row in rows],
         text=lambda: lineage_text(rows, title=title),
         frame=lambda: lineage_frame(source, workflow_name=workflow_name),
     )

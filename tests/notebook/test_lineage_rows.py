@@ -116,5 +116,5 @@ def test_what_was_resumed_stands_below_what_it_went_on_from():
 def test_the_name_of_a_run_stands_at_the_fork_that_it_goes_on_from():
     chain = [cp(0, None, run_id="run-1"), cp(1, 0, run_id="run-1")]
     infos = [*chain, cp(2, 0, source="fork", forked_from="cp-0"), cp(3, 2, run_id="run-2"), cp(4, 3, run_id="run-2")]
-    groups = lineage_svg(lineage_rows(infos), title="t").split("<g>")[1:]
+    groups = lineage_svg(lineage_rows(infos), title="t").split("<g ")[1:]
     assert ["run-2</text>" in group for group in groups] == [False, False, True, False, False]

@@ -1,0 +1,90 @@
+"""A plot in a cell that one can work with: a switch between its forms, rows to choose by mouse or keyboard."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import anywidget
+import traitlets
+
+from agentbench.notebook.escaping import esc
+from agentbench.notebook.style import read_script
+
+__all__ = ["PlotPanel"]
+
+
+class PlotPanel(anywidget.AnyWidget):
+    """A plot to work with. Made by `Plot.panel`.
+
+    Attributes:
+        svg: The form that is shown.
+        choices: Names of the forms, if there are several.
+        choice: Place of the shown one; set by both sides.
+        selected: Place of the chosen row, -1 for none; set by both sides.
+        label: What a screen reader calls it.
+    """
+
+    _esm = read_script("plot.js")
+
+    svg = traitlets.Unicode("").tag(sync=True)
+    choices = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    choice = traitlets.Int(0).tag(sync=True)
+    selected = traitlets.Int(-1).tag(sync=True)
+    label = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, title: str, forms: Mapping[str, Callable[[], str]], keys: Sequence[str] = ()) -> None:
+        """Show a plot.
+
+        Args:
+            title: What it is called.
+            forms: How to draw each of its forms, by name; the first one is shown.
+            keys: What is chosen with each of its rows.
+        """
+        self._title = esc(title, into="line", limit=200)
+        self._draw = list(forms.values())
+        self._keys = list(keys)
+        self._told: list[Callable[[str], object]] = []
+        names = list(forms) if len(forms) > 1 else []
+        super().__init__(svg=self._draw[0](), choices=names, label=self._title)
+        self.observe(self._show_choice, "choice")
+        self.observe(self._tell_chosen, "selected")
+
+    @property
+    def chosen(self) -> str | None:
+        """What is chosen, such as the id of a checkpoint; `None` before something is."""
+        return self._keys[self.selected] if 0 <= self.selected < len(self._keys) else None
+
+    def on_select(self, fn: Callable[[str], object]) -> Callable[[], None]:
+        """Call a function with what is chosen, each time; returns how to end that."""
+        self._told.append(fn)
+
+        def forget() -> None:
+            if fn in self._told:
+                self._told.remove(fn)
+
+        return forget
+
+    def close(self) -> None:
+        """Take it off the page and forget what it held; may be called twice."""
+        if self.comm is not None:
+            with self.hold_sync():
+                self.svg, self.label, self.choices = "", "", []
+        self._told.clear()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"PlotPanel({self._title!r})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        shown = super()._repr_mimebundle_(**kwargs)
+        # anywidget adds metadata (a pair) where the front end needs some.
+        data, metadata = shown if isinstance(shown, tuple) else (shown, {})
+        return {**(data or {}), "text/plain": repr(self)}, metadata
+
+    def _show_choice(self, change: Any) -> None:
+        if 0 <= change["new"] < len(self._draw):  # a page may say anything
+            self.svg = self._draw[change["new"]]()
+
+    def _tell_chosen(self, _change: Any) -> None:
+        if self.chosen is not None:
+            for fn in list(self._told):
+                fn(self.chosen)
