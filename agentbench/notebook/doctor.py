@@ -91,7 +91,18 @@ def doctor() -> Report:
     this machine.
     """
     findings: list[Finding] = []
-    for look in (_python, _packages, _renderer, _engine, _kernel, _nesting, _widgets, _front_end, _variables):
+    for look in (
+        _python,
+        _packages,
+        _renderer,
+        _engine,
+        _kernel,
+        _nesting,
+        _widgets,
+        _front_end,
+        _settings,
+        _variables,
+    ):
         findings.extend(_looked(look))
     return Report(tuple(findings))
 
@@ -240,6 +251,15 @@ def _front_end() -> Iterator[Finding]:
         yield Finding("front end", f"Colab; panels need: {call}")
     elif "VSCODE_PID" in os.environ:
         yield Finding("front end", "VS Code; without a network, panels need: configure(live_graph=False)")
+
+
+def _settings() -> Iterator[Finding]:
+    # Names only, of what may hold more than one word.
+    changed = settings.current().changed
+    words = [f"{name}={value}" if isinstance(value, (bool, str, float)) else name for name, value in changed.items()]
+    _, wrong = settings.from_environment(os.environ)
+    problem = " ".join(f"{variable} is ignored. {expected}" for variable, expected in wrong.items())
+    yield Finding("settings", ", ".join(words) or "as they come", problem)
 
 
 def _variables() -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from agentbench.notebook.run_reading import (
     superstep_rows,
     warning_rows,
 )
+from agentbench.notebook.workbench import older_code
 from agentbench.workflow.checkpointing import EXECUTOR_STATE, FAN_IN_BUFFERS
 
 __all__ = [
@@ -75,6 +76,9 @@ def run_bundle(run: Any) -> Bundle:
         _count(len(run.pending_messages), "message") + " queued",
         _count(len(run.checkpoints), "checkpoint"),
     ]
+    older = older_code(run)
+    if older:
+        facts.append(f"older code: {', '.join(older)}")
     page = _page("WorkflowRun", state, facts, _run_tables(events, run.pending_requests), picture=_picture(run))
     return page.bundle()
 

@@ -149,3 +149,18 @@ def test_it_shows_itself_as_text() -> None:
 
 def _missing(name: str) -> Any:
     raise metadata.PackageNotFoundError(name)
+
+
+def test_settings_are_told_and_wrong_variables_named_without_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found("settings") == Finding("settings", "as they come")
+    settings.configure(theme="dark", prices={"some-model": (1, 2)})
+    monkeypatch.setenv("AGENTBENCH_LOOP", "sk-secret")
+    told = found("settings")
+    assert told.found == "theme=dark, prices"
+    assert told.problem == "AGENTBENCH_LOOP is ignored. Expected engine or kernel or uvloop."
+    assert "sk-secret" not in doctor().text
+
+
+def test_a_nest_package_that_was_applied_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["agentbench.notebook.waiting"], "_applied", "nest_asyncio2")
+    assert "applied by run_sync(nested=True): nest_asyncio2" in found("nest packages").found

@@ -119,6 +119,14 @@ def test_redefinition_replaces_and_names_what_runs_the_older_code(variables: dic
     variables["panel"].close()
 
 
+def test_a_run_shows_that_its_code_is_older(variables: dict[str, Any]) -> None:
+    define_executor(DOUBLE, variables)
+    run = define_workflow("double", variables).start("x")
+    assert "older code" not in run._repr_mimebundle_()["text/plain"]
+    define_executor(DOUBLE.replace("2", "3"), variables)
+    assert "older code: double" in run._repr_mimebundle_()["text/plain"]
+
+
 def test_ports_are_shown_escaped(variables: dict[str, Any]) -> None:
     shown = define_executor(DOUBLE, variables, id="<b>x</b>")._repr_mimebundle_()
     assert "<b>x</b>" not in shown["text/html"]
