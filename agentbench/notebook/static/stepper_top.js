@@ -153,7 +153,13 @@ function makeHelp(anchor) {
   for (const [key, what] of KEYS) list.append(node("div", {}, node("dt", {}, node("kbd", {}, key)), node("dd", {}, what)));
   help.box.tabIndex = -1;
   help.box.append(node("b", {}, "Keys, while the focus is in this panel"), list);
-  return { ...help, open: () => { help.show(true); help.box.focus(); } };
+  const open = () => { help.show(true); help.box.focus(); };
+  // Closed by its key, it gives the focus back to where it came from.
+  let from = null;
+  const toggle = () => {
+    if (help.isOpen()) { help.show(false); from?.focus(); } else { from = document.activeElement; open(); }
+  };
+  return { box: help.box, open, toggle };
 }
 
 // One question for a number, such as how many supersteps.
@@ -179,7 +185,7 @@ function makeAsk(anchor, say) {
 // The breakpoints there are, and the means to add one: a kind, then what the graph has of it.
 function makeBreakpoints(anchor, say) {
   const { box, show, isOpen, place } = makePopover(anchor, { role: "dialog", "aria-label": "Breakpoints", class: "abs-breaks" });
-  const none = node("p", { class: "abs-title" }, "None yet. A run pauses before the superstep that reaches one.");
+  const none = node("p", { class: "abs-none" }, "None yet. A run pauses before the superstep that reaches one.");
   const list = node("ul", { class: "abs-rows" });
   const kind = node("select", { class: "abs-entry", "aria-label": "Pause" });
   const choice = node("select", { class: "abs-entry", "aria-label": "Where" });
@@ -306,7 +312,7 @@ function makeTop(say, el, height) {
 
   const act = (key) => {
     if (COMMAND_OF[key]) press(COMMAND_OF[key]);
-    else if (key === "?") help.open();
+    else if (key === "?") help.toggle();
     else if (key === "Escape") step.focus();
     else return false;
     return true;
