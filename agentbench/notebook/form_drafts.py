@@ -242,13 +242,22 @@ def problem_of(error: Mapping[str, Any]) -> str:
 
 @drafted_by(Leaf)
 class LeafDraft(Draft[Leaf]):
-    """One field's text."""
+    """One field's text.
+
+    Attributes:
+        field: What is typed.
+        text: What was typed; `None` for "none", `NO_VALUE` for nothing.
+        preset: Whether a value stood here before anybody typed.
+        tall: Whether a text of several lines ever stood here; a field does not shrink while somebody types.
+    """
 
     def __init__(self, shape: Leaf, key: str, parent: Draft[Any] | None = None) -> None:
         super().__init__(shape, key, parent)
         self.field = shape.field
         self.text: Any = self.field.initial
         self.present = self.text is not NO_VALUE
+        self.preset = False
+        self.tall = _has_lines(self.text)
 
     @override
     def raw(self) -> Any:
@@ -262,6 +271,7 @@ class LeafDraft(Draft[Leaf]):
     def set_raw(self, text: Raw) -> None:
         self.touch()
         self.text = text
+        self.tall = self.tall or _has_lines(text)
         self.is_none = text is None
 
     def _accepts(self, value: object) -> bool:
@@ -275,6 +285,8 @@ class LeafDraft(Draft[Leaf]):
         # A secret or a file is kept, and not shown.
         hidden = self.field.secret or self.field.kind == "file"
         self.text = NO_VALUE if hidden and self.kept is not NO_VALUE else _text_of(self.field.write, value)
+        self.preset = True
+        self.tall = _has_lines(self.text)
 
     @override
     def clear(self) -> None:
@@ -319,6 +331,10 @@ class ConstDraft(Draft[Const]):
 
     def _accepts(self, value: object) -> bool:
         return False
+
+
+def _has_lines(text: object) -> bool:
+    return isinstance(text, str) and not {"\n", "\r"}.isdisjoint(text)
 
 
 def _text_of(write: Callable[[object], Raw], value: object) -> Raw:

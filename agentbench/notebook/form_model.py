@@ -221,7 +221,9 @@ class FormModel:
 
     def _forget_problems(self, draft: Draft[Any]) -> None:
         stale = {id(each) for each in (draft, *draft.ancestors)}
-        self._problems = [(each, why) for each, why in self._problems if id(each) not in stale]
+        # What stood in a row that is gone, or in a type that is no longer chosen, is nobody's problem.
+        there = {id(each) for each in self.root.walk()}
+        self._problems = [(each, why) for each, why in self._problems if id(each) in there - stale]
 
     def _edited(self) -> None:
         if self.state is not FormState.REFUSED:

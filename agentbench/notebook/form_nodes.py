@@ -122,17 +122,15 @@ class Nodes:
             return "password"
         if field.kind in ("date", "datetime", "time", "file", "json"):
             return field.kind
-        text = draft.text
-        lines = isinstance(text, str) and not {"\n", "\r"}.isdisjoint(text)  # one line would drop their ends
-        return "area" if field.multiline or (field.kind == "text" and lines) else "line"
+        # A field of one line would drop the ends of others.
+        return "area" if field.multiline or (field.kind == "text" and draft.tall) else "line"
 
     def _choice(self, draft: LeafDraft, field: FormField) -> str:
         if len(field.options) > LISTED:
             return "combo"
         if self.radio:
             return "radio"
-        preset = draft.shape.default is not NO_VALUE or draft.kept is not NO_VALUE
-        if preset and not draft.shape.nullable and [option.value for option in field.options] == [True, False]:
+        if draft.preset and not draft.shape.nullable and [option.value for option in field.options] == [True, False]:
             return "check"
         return "select" if len(field.options) > BUTTONS else "toggle"
 

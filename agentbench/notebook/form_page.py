@@ -240,7 +240,8 @@ class FormPage:
                 text = _raw(draft.field, said) if isinstance(draft, LeafDraft) else _box_raw(draft, said)
                 if text is not NO_VALUE:
                     read.append((draft, text))
-        return read
+        # What is typed into a member of a union chooses it: what was chosen besides counts.
+        return sorted(read, key=lambda each: not isinstance(each[0], LeafDraft))
 
     # ---- what it is told --------------------------------------------------------------------------------------------
 

@@ -214,7 +214,8 @@ def _context(data: object, kind: RequestKind) -> str:
     hidden = {asked, *_CONTEXTS, *_DEADLINES, *_SWITCHES} | (set(_OPTIONS) if kind == "choice" else set())
     fields = {name: mask_secrets(value, key=name) for name, value in fields_of(data)}
     if fields:
-        return _shown({name: value for name, value in fields.items() if name not in hidden})
+        rest = {name: value for name, value in fields.items() if name not in hidden}
+        return _shown(rest) if rest else ""
     return _shown(mask_secrets(data))
 
 

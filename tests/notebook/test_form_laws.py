@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from datetime import date, datetime, timezone
@@ -16,6 +17,8 @@ from pydantic import BaseModel, create_model
 
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
+from agentbench.notebook.form_json import JsonError
+from agentbench.notebook.form_paths import paths_of
 from agentbench.notebook.forms import Form
 
 
@@ -178,6 +181,34 @@ def test_no_typing_and_no_check_ever_loses_a_text(steps: list[tuple[str, str | N
         if each in typed:
             made.set_raw("pick", each.removeprefix("pick."))
             assert made.raw[each] == typed[each]
+
+
+OPERATIONS = st.sampled_from(["add", "remove", "move", "pick", "type", "none", "json", "fields", "check", "submit"])
+
+
+@given(st.lists(st.tuples(OPERATIONS, st.integers(0, 3), st.text(max_size=5)), max_size=30))
+def test_whatever_is_done_the_form_can_say_what_it_holds_and_what_is_wrong(steps: list[tuple[str, int, str]]):
+    made = form(Everything, value={"rows": [1, 2], "pairs": {"a": 1}})
+    done: dict[str, Any] = {
+        "add": lambda at, text: made.add(("rows", "pairs")[at % 2]),
+        "remove": lambda at, text: made.remove(("rows", "pairs")[at % 2], at),
+        "move": lambda at, text: made.move(("rows", "pairs")[at % 2], at, 0),
+        "pick": lambda at, text: made.set_raw("pick", ("int", "str")[at % 2]),
+        "type": lambda at, text: made.set_raw(PATHS[at], text),
+        "none": lambda at, text: made.set_raw(("maybe", "box")[at % 2], None),
+        "json": lambda at, text: made.edit_json(text if at else None),
+        "fields": lambda at, text: made.edit_fields(),
+        "check": lambda at, text: made.validate(),
+        "submit": lambda at, text: made.submit(),
+    }
+    for name, at, text in steps:
+        # No such row; two keys that are the same.
+        with contextlib.suppress(IndexError, JsonError):
+            done[name](at, text)
+        places = {path for path, _ in paths_of(made._model.root)}
+        assert set(made.errors) <= places | {"json"}
+        assert set(made.raw) <= places | {"json"}
+        assert "By code:" in made.text
 
 
 @given(st.text())

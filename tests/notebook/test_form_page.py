@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, time
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 
 from agentbench._clock import TickingClock, set_runtime_defaults
 from agentbench.notebook import settings
@@ -149,6 +151,138 @@ def test_none_is_taken_where_the_type_takes_it():
     Page(asked).say("press", action="submit", raw={"value": {"none": True}})
     assert answers == [None]
     assert asked.state is FormState.INVALID
+
+
+def test_a_type_that_is_chosen_with_the_last_typing_is_chosen():
+    made = form(bytes | int | str)
+    page = Page(made)
+    page.say("edit", raw={"value": {"pick": 1}})
+    page.say("edit", raw={"int": {"text": "5"}, "value": {"pick": 2}})
+    assert made.raw == {"value": "str"}
+    made.set_raw("value", "int")
+    assert made.value == 5
+    assert page.last("nodes")["nodes"][0]["picked"] == 1
+
+
+def test_rows_are_changed_by_their_own_names_however_they_have_moved():
+    made = form(list[str], value=["a", "b", "c"])
+    page = Page(made)
+    (rows,) = page.content()["fields"]
+    first, _, third = (row["path"] for row in rows["children"])
+    page.say("rows", path=rows["path"], do="up", row=third)
+    page.say("rows", path=rows["path"], do="remove", row=first)
+    page.say("edit", raw={third: {"text": "C"}, first: {"text": "gone"}})
+    page.say("rows", path=rows["path"], do="add")
+    assert page.last("focus")["path"] == page.last("nodes")["nodes"][0]["children"][-1]["path"]
+    assert made.raw == {"value.0": "C", "value.1": "b", "value": "3"}
+    page.say("rows", path=rows["path"], do="lines", texts=["x", "y"])
+    assert made.value == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"kind": "rows", "path": "nowhere", "do": "add"},
+        {"kind": "rows", "path": "value", "do": "explode"},
+        {"kind": "rows", "path": "value", "do": "up", "row": "+1"},
+        {"kind": "rows", "path": "value", "do": "up", "row": 3},
+        {"kind": "rows", "path": "value", "do": "lines", "texts": [3]},
+        {"kind": "rows", "path": "value", "do": "lines", "texts": ["x"] * 1001},
+        {"kind": "file", "path": "value"},
+        {"kind": "edit", "raw": {"value": {"pick": 3}}},
+        {"kind": "edit", "raw": {"value": {"none": True}}},
+    ],
+)
+def test_rows_change_only_as_a_page_of_ours_asks(message: dict[str, Any]):
+    made = form(list[str], value=["a", "b"])
+    before = made.raw
+    Page(made).say(**message)
+    assert made.raw == before
+
+
+def test_a_box_is_none_and_opened_again_from_the_page():
+    @dataclass
+    class Address:
+        city: str
+
+    made = form(Address | None)
+    page = Page(made)
+    page.say("edit", raw={"value": {"none": True}})
+    assert made.value is None
+    page.say("edit", raw={"value": {"none": False}})
+    (box,) = page.last("nodes")["nodes"]
+    page.say("edit", raw={box["children"][0]["path"]: {"text": "Lyon"}})
+    assert made.value == Address("Lyon")
+
+
+def test_the_content_of_a_file_comes_beside_the_message_and_never_goes_back():
+    made = form(bytes)
+    page = Page(made)
+    message = {"method": "custom", "content": {"kind": "file", "view": "v1", "path": "value"}}
+    page.panel._handle_msg({"content": {"data": message}, "buffers": [memoryview(b"\x00hi")]})
+    assert made.value == b"\x00hi"
+    assert page.last("drafts")["drafts"] == {"value": {"size": 3}}
+
+
+def test_the_whole_as_json_is_typed_and_told_to_other_views():
+    made = form(dict[str, int], value={"a": 1})
+    page = Page(made)
+    page.say("json", do="open")
+    assert page.last("nodes")["text"] == '{\n  "a": 1\n}'
+    page.say("json", text='{"a": ')
+    assert page.last("json") == {"kind": "json", "from": "v1", "text": '{"a": '}
+    assert "no JSON" in page.last("status")["errors"]["json"]
+    page.say("json", do="close")
+    assert page.last("nodes")["text"] == '{"a": '
+    page.say("json", text='{"a": 2}')
+    page.say("json", do="close")
+    assert page.last("nodes")["text"] is None
+    assert made.value == {"a": 2}
+
+
+def test_nothing_typed_is_told_once_the_answer_is_taken():
+    made = form(list[str], value=["S3CRET"])
+    page = Page(made)
+    page.say("press", action="submit")
+    assert page.last("nodes")["drafts"] == {}
+    assert "S3CRET" not in str(page.last("nodes"))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "controls"),
+    [
+        (dict[str, bool], {"a": True}, ["line", "check"]),
+        (tuple[bool, bool], None, ["toggle", "toggle"]),
+        (tuple[date, datetime, time], None, ["date", "datetime", "time"]),
+        (list[bytes], [b""], ["file"]),
+        (tuple[Literal["a", "b"], SecretStr, str], ("a", SecretStr("s"), "x\ny"), ["toggle", "password", "area"]),
+    ],
+)
+def test_every_field_gets_the_control_of_its_kind(annotation: Any, value: Any, controls: list[str]):
+    made = form(annotation) if value is None else form(annotation, value=value)
+    assert [leaf["control"] for leaf in _leaves(Page(made).content()["fields"])] == controls
+
+
+def test_deep_boxes_are_folded_and_endless_ones_closed():
+    class Deep(BaseModel):
+        name: str
+        inner: Deep | None = None
+        need: list[Deep] = []
+
+    made = form(Deep)
+    made.set_raw("inner.inner.inner.inner.name", "x")
+    boxes = [node for node in _nodes(Page(made).content()["fields"]) if node["kind"] == "group"]
+    assert [box["none"] for box in boxes][-1] == {"label": "none", "on": True}
+    assert not any(box["folded"] for box in boxes[:-1])
+    assert boxes[-1]["folded"]
+
+
+def _nodes(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [each for node in nodes for each in (node, *_nodes(node.get("children", [])))]
+
+
+def _leaves(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [node for node in _nodes(nodes) if node["kind"] == "leaf"]
 
 
 @pytest.mark.parametrize(

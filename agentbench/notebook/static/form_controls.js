@@ -58,8 +58,7 @@ function textControl(spec, id, heard, described) {
   const secret = spec.control === "password";
   const main = node(tall ? "textarea" : "input", {
     id, class: "abf-input", type: tall ? null : secret ? "password" : "text", rows: tall ? 4 : null,
-    inputmode: spec.inputmode, autocomplete: secret ? "new-password" : "off", spellcheck: spec.control === "json" ? "false" : null,
-    placeholder: spec.kept ? "kept as it is; type to replace it" : null, ...described,
+    inputmode: spec.inputmode, autocomplete: secret ? "new-password" : "off", spellcheck: spec.control === "json" ? "false" : null, ...described,
   });
   if (spec.control === "json") main.classList.add("abf-code");
   const els = [main];
@@ -85,6 +84,7 @@ function textControl(spec, id, heard, described) {
       if (main.value !== text) main.value = text;
     },
     focus: () => main.focus(),
+    keeps: () => { if (spec.control !== "combo") main.placeholder = spec.kept ? "kept as it is; type to replace it" : ""; },
     length: () => [...main.value].length,
   };
 }
@@ -171,8 +171,8 @@ function makeLeaf(spec, id, host) {
   return {
     box, path: spec.path, spec, children: [],
     fits: (told) => told.kind === spec.kind && told.control === spec.control && told.options.length === spec.options.length
-      && told.kept === spec.kept && Boolean(told.none) === Boolean(spec.none),
-    update: (told) => { spec.label = told.label; dress(told); },
+      && Boolean(told.none) === Boolean(spec.none),
+    update: (told) => { Object.assign(spec, told); dress(told); control.keeps?.(); },
     focus: () => (none?.input.checked ? none.input : control).focus(),
     raw: () => {
       if (!pending) return undefined;
