@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from agentbench.notebook.shape import TIMES, GraphShape, ShapeEdge, ShapeNode
 
-__all__ = ["MAX_SHOWN", "close_frames", "fit", "fold_siblings", "neighbourhood"]
+__all__ = ["HOW_TO_OPEN", "MAX_SHOWN", "close_frames", "fit", "fold_siblings", "neighbourhood"]
 
 MAX_SHOWN = 1000
 """Nodes that are drawn at most, after folding."""
+
+HOW_TO_OPEN = "expand= opens one"
+"""What notes say to those who draw; panels say something else in its place."""
 
 MAX_BYTES = 400_000
 RADIUS = 2
@@ -55,7 +58,7 @@ def fold_siblings(shape: GraphShape, *, expand: Collection[str] = ()) -> GraphSh
         return shape
     holder = {member: group for group in groups for member in group.members}
     nodes = dict.fromkeys(holder.get(node.id, node) for node in shape.nodes)
-    note = f"{len(holder):,} look-alike nodes are folded into {len(groups):,}; open a group with expand=."
+    note = f"{len(holder):,} look-alike nodes are folded into {len(groups):,}; {HOW_TO_OPEN}."
     return replace(shape, nodes=tuple(nodes), edges=_redirected(shape.edges, holder), note=_joined(shape.note, note))
 
 
@@ -80,7 +83,7 @@ def close_frames(shape: GraphShape, *, max_nodes: int, expand: Collection[str] =
     if not closed:
         return shape
     several = "sub-workflow stays" if len(closed) == 1 else "sub-workflows stay"
-    return replace(shape, note=_joined(shape.note, f"{len(closed):,} {several} closed; open one with expand=."))
+    return replace(shape, note=_joined(shape.note, f"{len(closed):,} {several} closed; {HOW_TO_OPEN}."))
 
 
 def _opens(expand: Collection[str], frame_id: str) -> bool:
@@ -141,7 +144,8 @@ def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int 
 
 def _svg_bytes(shape: GraphShape) -> int:
     """Estimate the size of the picture; nothing is rendered for a decision about what to render."""
-    return 700 * len(shape.nodes) + 520 * len(shape.edges) + sum(2 * len(edge.label) for edge in shape.edges)
+    labels = sum(150 + 2 * len(edge.label) for edge in shape.edges if edge.label)
+    return 350 * len(shape.nodes) + 340 * len(shape.edges) + labels
 
 
 def _neighbours(shape: GraphShape) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:

@@ -6,6 +6,7 @@ import ipywidgets
 import traitlets
 
 from agentbench.notebook.escaping import esc
+from agentbench.notebook.folding import HOW_TO_OPEN
 from agentbench.notebook.panel_commands import PanelCommands
 from agentbench.notebook.panel_model import PanelModel
 from agentbench.notebook.style import live_style
@@ -78,7 +79,8 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
     def _html(self) -> str:
         name = esc(self.model.shape.name, limit=80)
         label = f"Graph of {name}. The list below it names its nodes and tells their states."
-        note = f'<div class="ab_tools"><span>{esc(self.model.shape.note)}</span></div>' if self.model.shape.note else ""
+        told = self.model.shape.note.replace(HOW_TO_OPEN, "select one in the list, then open it")
+        note = f'<div class="ab_tools"><span>{esc(told)}</span></div>' if told else ""
         return (
             f'<div class="ab_panel">{note}<div class="ab_port" role="img" aria-label="{label}" '
             f'style="max-height:{self._height}px">{self.model.painted_svg()}</div></div>'

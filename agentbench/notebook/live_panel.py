@@ -49,7 +49,7 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
     def __init__(self, model: PanelModel, *, height: int = 420) -> None:
         self._connect(model, interval_s=0.05)
         self._watch = PageWatch()
-        super().__init__(height=height, svg=model.view.live_svg(), label=_label(model), note=_note(model))
+        super().__init__(height=height, svg=model.view.live_svg(), label=_label(model), note=model.note)
         self.on_msg(self._from_page)
         self.observe(self._selected_on_page, "selected")
         self.observe(self._breakpoints_on_page, "breakpoints")
@@ -87,7 +87,7 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
     def _send_layout(self) -> None:
         with self.hold_sync():
             self.svg = self.model.view.live_svg()
-            self.note = _note(self.model)
+            self.note = self.model.note
             self.patch = self.model.shown_states()
             self.badges = self.model.shown_badges()
             self.stamp += 1
@@ -134,7 +134,3 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
 def _label(model: PanelModel) -> str:
     name = esc(model.shape.name, into="line", limit=80)
     return f"Graph of {name}. Arrow keys move between nodes, Enter selects, b sets a breakpoint."
-
-
-def _note(model: PanelModel) -> str:
-    return esc(model.shape.note, into="line", limit=400)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.folding import fit
+from agentbench.notebook.folding import HOW_TO_OPEN, fit
 from agentbench.notebook.graph_view import GraphView, checked_direction, detail_for, draw
 from agentbench.notebook.shape import GraphShape, read_shape
 from agentbench.notebook.states import STATES, strongest
@@ -81,6 +81,11 @@ class PanelModel:
     def shape(self) -> GraphShape:
         """The graph as it is drawn now."""
         return self.view.shape
+
+    @property
+    def note(self) -> str:
+        """What is folded or hidden, and how to see it here; empty when everything is drawn."""
+        return esc(self.shape.note.replace(HOW_TO_OPEN, "select one, then Enter or a click opens it"), into="line")
 
     def set_expanded(self, group_ids: Collection[str]) -> None:
         """Open these groups and sub-workflows and fold all others; states and the rest stay."""

@@ -171,6 +171,10 @@ def test_the_focus_stays_on_a_sub_workflow_that_is_opened(lab: Any, open_noteboo
     shown.page.keyboard.press("Enter")
     expect(node(shown, "deep")).to_have_count(0)
     expect(node(shown, "middle")).to_be_focused()
+    node(shown, "before").click()
+    expect(shown.panel.get_by_text("selected before")).to_be_visible()
+    node(shown, "middle").dblclick()
+    expect(node(shown, "deep")).to_be_visible()
 
 
 def test_keys_that_the_graph_does_not_take_go_on_to_what_is_around_it(graph: Any) -> None:

@@ -39,7 +39,7 @@ def test_a_group_is_opened_by_its_id_or_by_a_member():
 
 
 def test_dense_graphs_are_folded_before_their_number_says_so():
-    ids = [f"n{index}" for index in range(90)]
+    ids = [f"n{index}" for index in range(130)]
     dense = shape_of(*[("s", each) for each in ids], *[(each, f"t{k}") for each in ids for k in range(9)])
     assert len(fit(dense, max_nodes=300).nodes) < 20
     assert len(fit(dense, max_nodes=1000).nodes) == len(dense.nodes)
@@ -67,13 +67,13 @@ def test_opened_sub_workflows_are_closed_again_until_the_rest_can_be_drawn():
     shape = fit(whole, max_nodes=5)
     assert [node.id for node in shape.nodes] == ["before", "middle/in", "middle/deep", "middle/out", "after"]
     assert [frame.id for frame in shape.frames] == ["middle"]
-    assert shape.note == "1 sub-workflow stays closed; open one with expand=."
+    assert shape.note == "1 sub-workflow stays closed; expand= opens one."
     expected = read_shape(graphs.nested(), expand=["middle"])
     assert (shape.nodes, shape.edges) == (expected.nodes, expected.edges)
     least = fit(whole, max_nodes=1)
     assert least.nodes == read_shape(graphs.nested()).nodes
     assert least.edges == read_shape(graphs.nested()).edges
-    assert least.note == "2 sub-workflows stay closed; open one with expand=."
+    assert least.note == "2 sub-workflows stay closed; expand= opens one."
 
 
 def test_a_sub_workflow_that_was_asked_for_stays_open_with_all_around_it():

@@ -264,7 +264,7 @@ def test_zoom_and_place_travel_both_ways_and_are_never_saved(live: GraphPanel, s
     assert "view" not in live.get_state()
 
 
-def test_a_double_click_opens_a_sub_workflow():
+def test_a_click_on_a_selected_sub_workflow_opens_it():
     nested = make_graph_panel(graphs.nested())
     assert isinstance(nested, GraphPanel)
     before = nested.svg

@@ -50,7 +50,7 @@ class Graph {
     this.port = document.createElement("div");
     this.port.className = "ab_port";
     this.port.role = "application";
-    for (const kind of ["keydown", "click", "dblclick", "focusin", "pointerdown", "wheel"]) {
+    for (const kind of ["keydown", "click", "focusin", "pointerdown", "wheel"]) {
       this.port.addEventListener(kind, (event) => this[kind](event));
     }
     el.append(tools, this.port);
@@ -198,10 +198,6 @@ class Graph {
     this.set("breakpoints", now.includes(id) ? now.filter((each) => each !== id) : [...now, id]);
   }
 
-  dblclick({ target }) {
-    this.model.send({ kind: "open", element: this.idOf(target) });
-  }
-
   idOf(target) {
     return target.closest(".ab_node,.ab_frame")?.key;
   }
@@ -213,8 +209,7 @@ class Graph {
     if (ARROWS[key]) this.focus(this.next(id, ARROWS[key]));
     else if (key === "Home") this.focus(this.first);
     else if ((key === "Enter" || key === " ") && this.idOf(event.target)) {
-      if (this.get("selected") === id) this.dblclick(event);
-      this.set("selected", id);
+      this.pick(id);
     } else if (key === "b" && id) this.stop(id);
     else if ("+=-0".includes(key)) this.onview(key);
     else {
@@ -230,7 +225,13 @@ class Graph {
     if (this.dragged) return;
     const id = this.idOf(target);
     if (id) this.focus(id);
-    this.set("selected", id ?? "");
+    this.pick(id ?? "");
+  }
+
+  // A group that is selected already opens or folds.
+  pick(id) {
+    if (id && this.get("selected") === id) this.model.send({ kind: "open", element: id });
+    this.set("selected", id);
   }
 
   // Drags the ground, not nodes and scroll bars.
