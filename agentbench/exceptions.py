@@ -892,6 +892,10 @@ class WorkflowTextError(NotebookError, ValueError):
             message += f"\n    {source.rstrip()}\n    {before.ljust(column - 1)}^"
         super().__init__(message)
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the place in the text. The way to it through this library is of no use."""
+        return f"{type(self).__name__}: {self}".splitlines()
+
 
 class NestedLoopError(NotebookError, RuntimeError):
     """A blocking call would wait for the very thread that it stands on.

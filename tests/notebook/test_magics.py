@@ -186,6 +186,20 @@ def test_a_mistake_in_the_text_leaves_the_variable_as_it_was() -> None:
     assert namespace == {"wf": "before"}
 
 
+def test_a_mistake_in_the_text_is_shown_by_its_place_and_not_by_the_way_to_it(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = shell.run_cell("%%workflow wf\n\na -> b c\n")
+    assert isinstance(done.error_in_exec, WorkflowTextError)
+    told = capsys.readouterr().out.splitlines()
+    assert told[-3:] == [
+        "WorkflowTextError: line 2, column 8: expected '->', '=>' or ','; found 'c'.",
+        "    a -> b c",
+        "           ^",
+    ]
+    assert not any("Traceback" in line for line in told)
+
+
 @pytest.mark.parametrize("line", ["", "two words", "1st", "a-b"])
 def test_a_workflow_needs_the_name_of_a_variable(line: str) -> None:
     with pytest.raises(ValueError, match="takes the name of one variable"):
