@@ -1,0 +1,110 @@
+"""What the Node tab says of one executor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentbench.notebook.activity import Activity
+from agentbench.notebook.node_content import duration_words, node_entries, node_facts
+from agentbench.notebook.shape import GraphShape, ShapeNode
+from agentbench.notebook.stepper_messages import EventSeen, RunFacts, Started, StepAsked, StepEnded
+from agentbench.notebook.stepper_model import StepperModel
+from agentbench.workflow.events import EventStamps, WorkflowEvent
+from agentbench.workflow.report import PlannedDelivery, StepReport
+
+SHAPE = GraphShape(
+    nodes=(ShapeNode(id="plan", name="plan", kinds=("start",), type_name="Plan"), ShapeNode(id="review", name="review"))
+)
+
+
+class Draft:
+    pass
+
+
+def stepped(*supersteps: list[Any]) -> StepperModel:
+    """A run whose supersteps had these events; the last one left a message for `review`."""
+    made = StepperModel("flow", Activity(["plan", "review"], [("plan", "review")]))
+    planned = (PlannedDelivery("plan", "review", "hello", 0, ("plan",)),)
+    made.handle(Started(RunFacts(run_id="run-1", planned=planned)))
+    for number, events in enumerate(supersteps):
+        made.handle(StepAsked(confirmed=True))
+        for event in events:
+            made.handle(EventSeen(event))
+        told = RunFacts(run_id="run-1", status="IN_PROGRESS", superstep=number, planned=planned)
+        made.handle(StepEnded(StepReport(number, events, None), told))
+    return made
+
+
+def call(executor: str, message: object, *sent: object, took_s: float = 0.412) -> list[Any]:
+    completed = WorkflowEvent.executor_completed(executor, list(sent))
+    completed._stamps = EventStamps(1, "run-1", 0, 0)
+    completed._stamps.duration_s = took_s
+    return [WorkflowEvent.executor_invoked(executor, message), completed]
+
+
+def facts(model: StepperModel, executor: str = "plan", *, times: bool = True) -> dict[str, str]:
+    return dict(node_facts(model, SHAPE, executor, times=times))
+
+
+def test_a_node_that_never_ran_says_so_in_few_lines() -> None:
+    assert facts(stepped(), "review") == {
+        "kind": "executor",
+        "now": "queued",
+        "visits": "0",
+        "in": "—",
+        "out": "—",
+        "state keys written": "—",
+    }
+
+
+def test_what_came_in_and_went_out_is_that_of_the_last_superstep() -> None:
+    told = facts(stepped(call("plan", "a", 1), [*call("plan", Draft(), "x", "y", 3), *call("plan", "b")]))
+    assert told["visits"] == "3, the last in superstep 1"
+    assert told["in"] == "2 messages (Draft, str)"
+    assert told["out"] == "3 messages (str, int)"
+    assert told["kind"] == "Plan (start)"
+
+
+def test_durations_are_left_out_where_outputs_are_compared() -> None:
+    model = stepped(call("plan", "a"))
+    assert facts(model)["last"] == "412 ms"
+    assert "last" not in facts(model, times=False)
+
+
+def test_tokens_are_summed_over_the_run() -> None:
+    usage = [
+        WorkflowEvent("model_usage", data={"usage": {"input_tokens": n, "output_tokens": 1}}, executor_id="plan")
+        for n in (300, 10)
+    ]
+    assert facts(stepped(call("plan", "a"), usage))["tokens"] == "310 in, 2 out"
+
+
+def test_written_keys_are_those_of_this_executor() -> None:
+    updates = {"draft": {"writers": ["plan"]}, "score": {"writers": ["review"]}, "topic": {"writers": ["plan", "x"]}}
+    model = stepped([*call("plan", "a"), WorkflowEvent("state_updated", data=updates)])
+    assert facts(model)["state keys written"] == "draft, topic"
+    assert facts(model, "review")["state keys written"] == "score"
+
+
+def test_the_values_behind_the_lines_can_be_opened() -> None:
+    entries = {each.name: each for each in node_entries(stepped(call("plan", "a", 7)), "plan")}
+    assert {name: each.value for name, each in entries.items()} == {"last input": "a", "last sent": [7]}
+    assert entries["last input"].note == "superstep 0"
+    assert [each.value for each in node_entries(stepped(), "review")] == [["hello"]]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0003, "0.3 ms"),
+        (0.0099, "9.9 ms"),
+        (0.0104, "10 ms"),
+        (0.412, "412 ms"),
+        (1.84, "1.8 s"),
+        (3600, "3,600.0 s"),
+    ],
+)
+def test_durations_have_as_many_digits_as_matter(seconds: float, words: str) -> None:
+    assert duration_words(seconds) == words
