@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import textwrap
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -93,7 +94,7 @@ class _Code:
         calls = [*nodes, *self._start(), *edges, *self._outputs(), *self._hook()]
         head = _call("WorkflowBuilder", self._keywords())
         lines = [
-            f"# Needs: {', '.join(self.needed)}",
+            *textwrap.wrap(", ".join(self.needed), _WIDTH, initial_indent="# Needs: ", subsequent_indent="#        "),
             f"from agentbench import {', '.join(sorted(self._imports))}",
             "",
             f"{variable} = (",
@@ -132,9 +133,9 @@ class _Code:
 
     def _keywords(self) -> list[str]:
         workflow = self._workflow
-        given: dict[str, str] = {"name": repr(workflow.name)}
+        given: dict[str, str] = {"name": _quoted(workflow.name)}
         if workflow.description:
-            given["description"] = repr(workflow.description)
+            given["description"] = _quoted(workflow.description)
         if workflow.max_iterations != 100:
             given["max_iterations"] = repr(workflow.max_iterations)
         storage = workflow.runner.context.default_storage
@@ -144,7 +145,7 @@ class _Code:
         for field in fields(WorkflowSettings):
             value = getattr(workflow.settings, field.name)
             if value != getattr(plain, field.name):
-                given[field.name] = repr(value)
+                given[field.name] = _quoted(value) if isinstance(value, str) else repr(value)
         return [f"{key}={value}" for key, value in given.items()]
 
     def _start(self) -> list[str]:
@@ -208,14 +209,14 @@ class _Code:
         if select is not None:
             arguments.append(self._function(select, "select"))
             if group.selection_func_name != callable_name(select):
-                arguments.append(f"selection_func_name={group.selection_func_name!r}")
+                arguments.append(f"selection_func_name={_quoted(group.selection_func_name)}")
         return _call(".fan_out", arguments)
 
     def _fan_in(self, group: FanInEdgeGroup) -> str | None:
         sources = [self._node[source] for source in group.source_executor_ids]
         arguments: list[_Argument] = [sources, self._node[group.target_id]]
         if group.mode != "auto":
-            return _call(".fan_in", [*arguments, f"mode={group.mode!r}"])
+            return _call(".fan_in", [*arguments, f'mode="{group.mode}"'])
         return _call(".add_fan_in_edges" if group.prefers_barrier else ".fan_in", arguments)
 
     def _switch(self, group: SwitchCaseEdgeGroup) -> str:
@@ -230,9 +231,15 @@ class _Code:
             self._imports.add("Case")
             arguments = [self._function(case.condition, "condition"), target]
             if callable_name(case.condition) != case.condition_name:
-                arguments.append(f"condition_name={case.condition_name!r}")
+                arguments.append(f"condition_name={_quoted(case.condition_name)}")
             cases.append(f"Case({', '.join(arguments)})")
         return _call(".switch", [self._node[source], cases])
+
+
+def _quoted(text: object) -> str:
+    """A text as Python has it, in double quotes where that needs no escape."""
+    shown = repr(text)
+    return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in shown else shown
 
 
 def _call(function: str, arguments: Sequence[_Argument]) -> str:
