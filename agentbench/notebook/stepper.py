@@ -64,7 +64,7 @@ def stepper(  # noqa: PLR0913 - published signature
     *,
     storage: CheckpointStorage | None = None,
     checkpoint: CheckpointInfo | str | None = None,
-    breakpoints: Iterable[Where] = (),
+    breakpoints: Where | Iterable[Where] = (),
     layout: Layout = "auto",
     height: int = 420,
     loop: Loop | None = None,
@@ -83,7 +83,7 @@ def stepper(  # noqa: PLR0913 - published signature
         input: What the start executors get.
         storage: Where checkpoints go; by default the workflow's own storage, else one in memory, so that Back works.
         checkpoint: Go on from this checkpoint instead of starting afresh.
-        breakpoints: Where the run is to pause; each as `Stepper.break_at` takes it.
+        breakpoints: Where the run is to pause: one place, or several, each as `Stepper.break_at` takes it.
         layout: `auto` stacks on narrow pages, `wide` never, `stacked` always; `graph` leaves out the tabs, `minimal`
             shows header and controls only.
         height: Of graph and tabs, in pixels.
@@ -156,7 +156,7 @@ class Stepper(StepperTravel):
         how: _How,
         *,
         storage: CheckpointStorage,
-        breakpoints: Iterable[Where] = (),
+        breakpoints: Where | Iterable[Where] = (),
     ) -> None:
         shape = read_shape(workflow)
         self.name = how.name or _name_of(workflow)
@@ -172,7 +172,7 @@ class Stepper(StepperTravel):
             on_event=self._listeners.tell,
         )
         self._screen = StepperScreen(self._session, workflow, layout=how.layout, height=how.height, limit=how.limit)
-        for where in breakpoints:
+        for where in _places(breakpoints):
             self._session.break_at(where)
         close_older(workflow, how.name)
         self._opening = self._session.start(self._session.open(start))
@@ -271,7 +271,8 @@ class Stepper(StepperTravel):
             edits: New values by path, as `edit` takes them; by default the edits that are staged there.
             input: Further input for the start executors.
             workflow: Instance for the new run. By default a copy of this one, with executors of its own where they
-                can be copied; executors that hold locks, files and the like are shared.
+                can be copied; executors that hold locks, files and the like are shared. This stepper's own instance
+                serves the new run alone: this stepper is closed then.
 
         Raises:
             StepperStateError: Not possible now: a superstep is in flight, or nothing is saved yet.
@@ -394,6 +395,12 @@ def _steps(count: int) -> StepAsked:
         msg = f"n={count!r} is not possible. Expected 1 or more supersteps; back() shows earlier ones."
         raise ValueError(msg)
     return StepAsked(count, confirmed=True)
+
+
+def _places(breakpoints: Where | Iterable[Where]) -> Iterable[Where]:
+    if isinstance(breakpoints, (str, int, type)) or callable(breakpoints):
+        return (breakpoints,)
+    return breakpoints
 
 
 def _twin(workflow: Any) -> Any:

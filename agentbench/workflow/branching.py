@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentbench._copying import isolate_or_same
 from agentbench._signatures import type_name
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.workflow.edges import FanInEdgeGroup
+from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
 
 if TYPE_CHECKING:
@@ -34,6 +36,23 @@ def queued_messages(messages: Mapping[str, Sequence[Any]], workflow: Workflow) -
         queued[source] = [v if isinstance(v, WorkflowMessage) else WorkflowMessage(v, source) for v in values]
         _require_taken(source, queued[source], workflow)
     return queued
+
+
+def edited(
+    original: WorkflowCheckpoint,
+    state_updates: Mapping[str, Any],
+    messages: Mapping[str, Sequence[WorkflowMessage]] | None,
+) -> WorkflowEvent[Any]:
+    """The event that tells what a person changed in a fork: before and after, by `state.KEY` and `messages.SOURCE`."""
+    changes = {
+        f"state.{key}": {"before": original.state.get(key), "after": isolate_or_same(value)}
+        for key, value in state_updates.items()
+    }
+    if messages is not None:
+        for source in dict.fromkeys([*original.messages, *messages]):
+            before, after = ([m.data for m in each.get(source, ())] for each in (original.messages, messages))
+            changes[f"messages.{source}"] = {"before": before, "after": isolate_or_same(after)}
+    return WorkflowEvent("state_edited", changes)
 
 
 def _require_taken(source: str, messages: Sequence[WorkflowMessage], workflow: Workflow) -> None:

@@ -54,6 +54,7 @@ class WorkflowEventType(_TextEnum):
     CHECKPOINT_SAVED = "checkpoint_saved"
     MESSAGE_DROPPED = "message_dropped"
     STATE_UPDATED = "state_updated"
+    STATE_EDITED = "state_edited"
     GRAPH_ROUTED = "graph_routed"
     MODEL_USAGE = "model_usage"
     LOG = "log"

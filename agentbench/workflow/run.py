@@ -14,7 +14,7 @@ from agentbench.checkpoints.guarded import id_of, load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
 from agentbench.workflow.boundary import PauseReason
-from agentbench.workflow.branching import cut_back, queued_messages
+from agentbench.workflow.branching import cut_back, edited, queued_messages
 from agentbench.workflow.breakpoints import Breakpoints, Predicate
 from agentbench.workflow.checkpointing import committed_state
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
@@ -26,7 +26,7 @@ from agentbench.workflow.report import PlannedDelivery, StepReport, planned
 from agentbench.workflow.requests import check_answers
 from agentbench.workflow.restoring import require_fitting
 from agentbench.workflow.result import WorkflowRunResult
-from agentbench.workflow.stream import LiveSteps
+from agentbench.workflow.stream import LiveSteps, is_current_loop
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
@@ -366,7 +366,7 @@ class WorkflowRun(Displayable):
             self._on_loop(self._steps.interrupt)
 
     def _on_loop(self, function: Callable[[], None]) -> None:
-        if self._loop is None or self._loop.is_closed() or _is_current(self._loop):
+        if self._loop is None or self._loop.is_closed() or is_current_loop(self._loop):
             function()
         else:
             self._loop.call_soon_threadsafe(function)
@@ -374,7 +374,7 @@ class WorkflowRun(Displayable):
     async def cancel(self) -> None:
         """Break off the current superstep and release the instance."""
         self.workflow.runner.context.stop_requested = True
-        if self._loop is not None and not _is_current(self._loop) and self._loop.is_running():
+        if self._loop is not None and not is_current_loop(self._loop) and self._loop.is_running():
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._steps.cancel(), self._loop))
         else:
             await self._steps.cancel()
@@ -467,14 +467,16 @@ class WorkflowRun(Displayable):
         target = workflow or self.workflow
         target.require_free(self)
         checkpoint_id = id_of(origin)
-        require_fitting(target, await load_checkpoint(self._storage, checkpoint_id))
+        original = await load_checkpoint(self._storage, checkpoint_id)
+        require_fitting(target, original)
+        queued = None if messages is None else queued_messages(messages, target)
         options = replace(self._options, chain=chain or self._options.chain or self.workflow.name)
         copied = await fork_checkpoint(
             self._storage,
             checkpoint_id,
             workflow_name=options.chain,
             state_updates=state_updates,
-            messages=None if messages is None else queued_messages(messages, target),
+            messages=queued,
             clock=options.clock,
             ids=options.ids,
         )
@@ -484,15 +486,11 @@ class WorkflowRun(Displayable):
             self._read_only = True
             self.workflow.release(self)
         given = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
-        return WorkflowRun(target, given, options)
+        run = WorkflowRun(target, given, options)
+        if run._log.observed and (state_updates or queued is not None):
+            run._log.append(edited(original, state_updates or {}, queued))
+        return run
 
     def __repr__(self) -> str:
         pause = f", paused: {self._pause_reason}" if self._pause_reason is not None else ""
         return f"WorkflowRun({self.workflow.name!r}, {self.run_id}, superstep {self.superstep}, {self.status}{pause})"
-
-
-def _is_current(loop: asyncio.AbstractEventLoop) -> bool:
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False

@@ -94,6 +94,14 @@ class LiveSteps:
         self._execution.break_off()
 
 
+def is_current_loop(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether the caller runs on this loop."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
 def _look_at(task: asyncio.Task[bool] | None) -> None:
     """Read the outcome of a task that nobody waits for, or the loop reports it as forgotten."""
     if task is not None and task.done() and not task.cancelled():

@@ -219,6 +219,7 @@ def test_the_same_breakpoint_is_set_once_and_found_by_place_id_or_itself(panel: 
 def test_breakpoints_can_be_given_at_the_beginning() -> None:
     panel = made(counting(), 5, breakpoints=["other", 4])
     assert [each.text for each in panel.breakpoints] == ["other", "superstep 4"]
+    assert [each.text for each in made(counting(), 5, breakpoints="one").breakpoints] == ["one"]
     with pytest.raises(ValueError, match="no executor 'nobody'"):
         made(counting(), 5, breakpoints=["nobody"])
 
@@ -528,6 +529,24 @@ def test_an_edit_is_staged_and_changes_nothing(panel: Stepper, storage: InMemory
     assert (edit.path, edit.before, edit.after) == ("draft.title", "cats", "Dogs")
     assert repr(panel.edits()) == "StagedEdits(draft.title: 'cats' -> 'Dogs')"
     assert (panel.state, chain(storage), panel.run_id) == (state, before, "run-1")
+
+
+def test_a_new_run_tells_in_its_events_what_was_edited(panel: Stepper) -> None:
+    panel.step(2)
+    heard: list[Any] = []
+    panel.on("state_edited", heard.append)
+    panel.edit("score", 0.9)
+    panel.step()
+    [told] = [event for event in panel.handle.events if event.type == "state_edited"]
+    assert told.data == {"state.score": {"before": 0.4, "after": 0.9}}
+    assert heard == [told]
+
+
+def test_a_fork_on_the_steppers_own_instance_takes_it_over(panel: Stepper) -> None:
+    panel.step()
+    other = panel.fork(workflow=panel.workflow)
+    assert (panel.status, other.run()) == ("closed", "waiting")
+    other.close()
 
 
 @pytest.mark.parametrize("go_on", ["step", "run", "branch"])

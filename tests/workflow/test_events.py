@@ -76,6 +76,7 @@ def test_the_types_of_events_are_these():
         "checkpoint_saved",
         "message_dropped",
         "state_updated",
+        "state_edited",
         "graph_routed",
         "model_usage",
         "log",
