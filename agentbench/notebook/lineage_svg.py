@@ -16,8 +16,11 @@ _HEAD = 56.0
 _EDGE = 16.0
 _GAP = 20.0
 _MOST_ROWS = 200
+_NARROWEST = 24.0
 _MOST_COLUMNS = 24
 _WIDEST_NEWS = 220.0
+_WIDEST_TREE = 0.28
+_WIDE = 860.0
 _WIDEST_RUN = 140.0
 
 _RULES = (
@@ -59,11 +62,17 @@ def lineage_svg(rows: Sequence[Row], *, title: str, width: float | None = None) 
         return picture(parts, width=width or 300, height=70, title=title, description=title, rules=_RULES)
     cells = _cells(shown)
     columns = max(row.column for row in shown) + 1
-    at = _places(cells, _EDGE + columns * _COLUMN + 8, text_width(title, FONT_SIZE) * 1.1, width)
+    tree = min(columns * _COLUMN, _WIDEST_TREE * (width or _WIDE))
+    at = _places(cells, _EDGE + tree + 8, text_width(title, FONT_SIZE) * 1.1, width)
+    column = tree / columns
     parts = [_title(title, at.end - _EDGE), *_heads(at, cells)]
-    parts += [_link(shown, place) for place, row in enumerate(shown) if row.parent is not None and row.parent < place]
+    parts += [
+        _link(shown, place, column) for place, row in enumerate(shown) if row.parent is not None and row.parent < place
+    ]
     hidden = len(rows) - len(shown)
-    parts += [_line(row, cells[place], place, at, hidden + place) for place, row in enumerate(shown)]
+    parts += [
+        _line(row, cells[place], (_x(row, column), _y(place)), at, hidden + place) for place, row in enumerate(shown)
+    ]
     if hidden:
         words = f"{hidden:,} older lines are not drawn; the frame has all"
         parts.append(text(at.end, 20, words, anchor="end", classes="ab_soft ab_small"))
@@ -125,7 +134,7 @@ def _places(cells: Sequence[_Cells], left: float, title: float, width: float | N
     rest = room("messages") + room("requests") + room("run", _WIDEST_RUN)
     wide = room("news", _WIDEST_NEWS)
     if width is not None:
-        wide = max(60.0, width - _EDGE - news - rest + _GAP)
+        wide = max(0.0, width - _EDGE - news - rest + _GAP)
     messages = news + wide + room("messages") - _GAP
     requests = messages + room("requests")
     run = requests + _GAP
@@ -189,18 +198,18 @@ def _heads(at: _Places, cells: Sequence[_Cells]) -> Iterator[str]:
 # ---- the tree ---------------------------------------------------------------------------------------------------
 
 
-def _x(row: Row) -> float:
-    return _EDGE + row.column * _COLUMN + _COLUMN / 2
+def _x(row: Row, column: float) -> float:
+    return _EDGE + (row.column + 0.5) * column
 
 
 def _y(at: int) -> float:
     return _HEAD + at * _ROW + _ROW / 2 + 2
 
 
-def _link(rows: Sequence[Row], at: int) -> str:
+def _link(rows: Sequence[Row], at: int, column: float) -> str:
     row = rows[at]
     above = row.parent or 0
-    x0, y0, x1, y1 = _x(rows[above]), _y(above), _x(row), _y(at)
+    x0, y0, x1, y1 = _x(rows[above], column), _y(above), _x(row, column), _y(at)
     # Down the own column, so that links of other branches are not crossed more than needed.
     bend = f"C{number(x1)} {number(y0 + 4)} {number(x1)} {number(y0 + 8)} {number(x1)} {number(y0 + _ROW)}"
     path = f"V{number(y1)}" if x0 == x1 else f"{bend}V{number(y1)}"
@@ -208,8 +217,8 @@ def _link(rows: Sequence[Row], at: int) -> str:
     return f'<path class="{classes}" d="M{number(x0)} {number(y0)}{path}"/>'
 
 
-def _line(row: Row, cells: _Cells, place: int, at: _Places, item: int) -> str:
-    x, y, info = _x(row), _y(place), row.info
+def _line(row: Row, cells: _Cells, place: tuple[float, float], at: _Places, item: int) -> str:
+    (x, y), info = place, row.info
     writers = ", ".join(info.writers) or "nobody"
     hover = f"{info.checkpoint_id}; {info.timestamp}; run {info.run_id or 'none'}; {writers} ran"
     parts = [f"<title>{esc(hover, into='svg', limit=400)}</title>"]
@@ -224,7 +233,7 @@ def _line(row: Row, cells: _Cells, place: int, at: _Places, item: int) -> str:
         (cells.news, at.news, at.news_room, ""),
         (cells.run, at.run, at.run_room, "ab_soft"),
     ):
-        if content:
+        if content and room > _NARROWEST:
             parts.append(text(left, y, cut_to_width(content, room), classes=look))
     for content, right in ((cells.messages, at.messages), (cells.requests, at.requests)):
         if content:

@@ -118,3 +118,18 @@ def test_the_name_of_a_run_stands_at_the_fork_that_it_goes_on_from():
     infos = [*chain, cp(2, 0, source="fork", forked_from="cp-0"), cp(3, 2, run_id="run-2"), cp(4, 3, run_id="run-2")]
     groups = lineage_svg(lineage_rows(infos), title="t").split("<g ")[1:]
     assert ["run-2</text>" in group for group in groups] == [False, False, True, False, False]
+
+
+def test_questions_are_folded_too_where_there_are_very_many_and_counted():
+    infos = [cp(n, n - 1 if n else None, n_requests=n % 2, source="input" if n == 0 else "step") for n in range(200)]
+    rows = lineage_rows(infos)
+    assert [(row.folded, row.asking, row.since) for row in rows] == [(1, 0, 0), (198, 99, 1), (1, 1, 199)]
+    assert "198 checkpoints  up to superstep 198, 99 of them ask a person" in lineage_text(rows, title="t")
+    assert "1\N{EN DASH}198" in lineage_svg(rows, title="t")
+
+
+def test_branches_come_back_to_the_left_where_there_is_no_room_at_the_right():
+    infos = [cp(0, None)]
+    for n in range(1, 60, 2):  # each goes on from the one before the last, which had an heir already
+        infos += [cp(n, n - 1), cp(n + 1, n - 1, source="fork", forked_from=f"cp-{n - 1}")]
+    assert max(row.column for row in lineage_rows(infos, max_rows=1000)) <= 10
