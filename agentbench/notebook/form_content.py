@@ -173,7 +173,9 @@ def _approval(question: Question) -> _Parts:
     reason = replace(
         field_for(str, path=_REASON, label="Reason"), required=False, help="Needed when you reject." if must else ""
     )
-    parts = [Part(each.path, each.path, shape_of_field(each)) for each in (decision, reason)]
+    # A reason that a rejection needs is not called optional, though an approval goes without.
+    leaves = (shape_of_field(decision), replace(shape_of_field(reason), required=must))
+    parts = [Part(each.field.path, each.field.path, each) for each in leaves]
     unedited: dict[str, str | None] = {}
     edits: tuple[Action, ...] = ()
     editor = _editor(question.arguments)

@@ -265,3 +265,63 @@ box
     expect(forms).to_have_count(4)  # the answered one has made place for the question that followed
     expect(forms.nth(3)).to_contain_text("And why?")
     expect(forms.nth(1).get_by_label("Reason")).to_have_value("a draft")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_requests_of_every_kind_are_shown_and_arguments_are_edited_in_fields(
+    lab: Any, open_notebook: Any, dark: bool
+) -> None:
+    asking = """
+from agentbench import Approval, WorkflowEvent
+from agentbench.notebook import request_form
+
+class Letter(BaseModel):
+    text: str
+    fee: int = 450
+
+def asking(data, response_type):
+    request = WorkflowEvent.request_info("r", "review", data, response_type)
+    return request_form(request, respond=lambda request_id, answer: None)
+
+letter = Letter(text="We lend you the lamp.")
+data = {"prompt": "Send this letter?", "arguments": letter, "editable": True, "reason_required": True}
+asking(data, Approval)
+"""
+    choice = (
+        "asking({'prompt': 'How?', 'options': ['train', 'ship', 'car', 'plane', 'foot'], 'allow_other': True}, str)"
+    )
+    schema = "{'type': 'object', 'properties': {'a': {'type': 'string', 'not': {}}, 'deep': {'$ref': '#'}}}"
+    cells = [
+        TYPES,
+        asking,
+        choice,
+        "asking('Which way?', Literal['left', 'right'])",
+        "asking('Why?', str)",
+        f"form({schema}, title='From a schema')",
+        "form(Literal[tuple(f'option {n}' for n in range(40))], title='One of forty')",
+        "form(Node, value={'name': 'a', 'child': {'name': 'b', 'child': {'name': 'c', 'child': {'name': 'd'}}}})",
+    ]
+    name = f"requests-{dark}"
+    lab.write(name, cells)
+    shown = open_notebook(name, dark=dark, height=3200, own=True)
+    shown.run_all()
+    forms = shown.panel.locator(".abf")
+    approval = forms.nth(0)
+    reject, approve = (approval.get_by_role("button", name=each, exact=True) for each in ("Reject", "Approve"))
+    assert reject.bounding_box()["width"] == approve.bounding_box()["width"]
+    assert reject.bounding_box()["x"] < approve.bounding_box()["x"]
+    approval.get_by_role("button", name="Edit and approve").click()
+    expect(approval.get_by_label("Text", exact=True)).to_be_focused()
+    approval.get_by_label("Fee").fill("500")
+    reject.click()
+    expect(approval.get_by_label("Reason")).to_be_focused()
+    forms.nth(3).get_by_label("Your answer").fill("so far")
+    for at, each in enumerate(forms.all()):
+        shown.shot(f"request-{at}-{'dark' if dark else 'light'}", each)
+    approval.get_by_role("button", name="Edit and approve").click()
+    expect(approval.locator(".abf-status")).to_contain_text(
+        "approved with Letter(text='We lend you the lamp.', fee=500)"
+    )
+    deep = forms.nth(6)
+    deep.get_by_role("button", name="Show the fields").first.click()
+    expect(deep.get_by_label("Name").nth(3)).to_have_value("d")
