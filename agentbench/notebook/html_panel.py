@@ -31,8 +31,7 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
         self._connect(model, interval_s=0.25)
         # Sent once: what follows are pictures without a style.
         self._style = ipywidgets.HTML(f"<style>{live_style()}</style>", layout={"display": "none"})
-        self._picture = ipywidgets.HTML()
-        self._height = height
+        self._picture = ipywidgets.HTML(layout={"overflow": "auto", "max_height": f"{height}px"})
         self._list = ipywidgets.Dropdown(description="Node", layout={"width": "auto", "flex": "1 1 auto"})
         self._stop = ipywidgets.ToggleButton(description="Breakpoint", disabled=True, tooltip="Break before this node")
         self._open = ipywidgets.Button(description="Open or fold", disabled=True, tooltip="Open or fold this group")
@@ -82,8 +81,8 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
         told = self.model.shape.note.replace(HOW_TO_OPEN, "select one in the list, then open it")
         note = f'<div class="ab_tools"><span>{esc(told)}</span></div>' if told else ""
         return (
-            f'<div class="ab_panel">{note}<div class="ab_port" role="img" aria-label="{label}" '
-            f'style="max-height:{self._height}px">{self.model.painted_svg()}</div></div>'
+            f'<div class="ab_panel">{note}<div class="ab_port" role="img" aria-label="{label}">'
+            f"{self.model.painted_svg()}</div></div>"
         )
 
     def _send_layout(self) -> None:

@@ -136,7 +136,9 @@ def test_the_plain_panel(attack: str):
     panel: Any = make_graph_panel(named(attack))
     panel.update({attack: "waiting"}, {attack: attack})
     panel.flush()
-    check_svg(panel._picture.value)
+    around, svg, after = re.split(r"(?=<svg)|(?<=</svg>)", panel._picture.value)
+    check_svg(svg)
+    check_html(around + after)
     for name, _ in panel._list.options:
         check_text(name)
     panel.close()
