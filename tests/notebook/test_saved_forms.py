@@ -20,7 +20,7 @@ CELLS = [
     """
 from pydantic import SecretStr
 from agentbench import Approval, WorkflowEvent
-from agentbench.notebook import form, request_form
+from agentbench.notebook import form, inbox, request_form
 """,
     """
 key = form(SecretStr, title="Key")
@@ -38,6 +38,21 @@ ask
     """
 count = form(str, value="S3CRET-preset")
 count
+""",
+    """
+rows = form(dict[str, int | list[str]], value={"S3CRET-key": ["S3CRET-row"]})
+rows.edit_json()
+rows
+""",
+    """
+class Run:
+    run_id = "1"
+    pending_requests = [WorkflowEvent.request_info("r2", "review", {"prompt": "Q-inbox"}, str)]
+    def send_response(self, request_id, value): pass
+
+box = inbox(Run())
+box.form("r2").set_raw("value", "S3CRET-inbox")
+box
 """,
 ]
 
@@ -69,7 +84,7 @@ def state_of(saved: str) -> str:
 def test_widgets_are_saved_and_hold_nothing_that_was_asked_or_typed(saved: str):
     state = state_of(saved)
     assert "Form approval from review" in state
-    for kept in ("S3CRET", "Q-asked", "C-context"):
+    for kept in ("S3CRET", "Q-asked", "C-context", "Q-inbox"):
         assert kept not in state
 
 
@@ -82,4 +97,6 @@ def test_outputs_name_the_forms_and_nothing_else(saved: str):
         "Form(for SecretStr, editing)",
         "Form(approval from review, editing)",
         "Form(for str, editing)",
+        "Form(for dict[str, int | list[str]], editing)",
+        "Inbox(1 run, 1 open)",
     ]
