@@ -118,7 +118,11 @@ def _state(model: StepperModel, live: Mapping[str, Any], checkpoint: WorkflowChe
         entries.append(Entry("executors", own, "their own"))
     where = _where(model)
     title = f"Shared state {where}" if entries else f"No shared state {where}"
-    return Content(title, ValueTree(entries, staged={edit.path: edit.after for edit in model.edits}))
+    return Content(title, ValueTree(entries, staged=_staged(model)))
+
+
+def _staged(model: StepperModel) -> dict[str, Any]:
+    return {edit.path: edit.after for edit in model.edits}
 
 
 def _changed_keys(model: StepperModel) -> set[str]:
@@ -149,15 +153,18 @@ def _where(model: StepperModel) -> str:
 
 def _messages(model: StepperModel, checkpoint: WorkflowCheckpoint | None) -> Content:
     if checkpoint is not None:
+        # In the order in which edits count them.
+        waiting_there = [message for queued in checkpoint.messages.values() for message in queued]
         entries = [
-            Entry(f"{message.source_id} → {message.target_id or 'its targets'}", message.data)
-            for queued in checkpoint.messages.values()
-            for message in queued
+            Entry(
+                f"{message.source_id} → {message.target_id or 'its targets'}", message.data, path=f"messages[{place}]"
+            )
+            for place, message in enumerate(waiting_there)
         ]
     else:
         entries = [Entry(f"{planned.source} → {planned.target}", planned.message) for planned in model.facts.planned]
     waiting = f"{counted(len(entries), 'message')} for the next superstep" if entries else "No message waits"
-    return Content(f"{waiting}, {_where(model)}", ValueTree(entries))
+    return Content(f"{waiting}, {_where(model)}", ValueTree(entries, staged=_staged(model)))
 
 
 # --- events -----------------------------------------------------------------------------------------------------------

@@ -416,6 +416,20 @@ def test_while_a_run_waits_nothing_can_be_edited(panel: Stepper, wire: Wire) -> 
     assert not any(message["kind"] == "draft" for _, message in wire.sent)
 
 
+def test_a_message_of_an_earlier_checkpoint_can_be_edited(panel: Stepper, wire: Wire) -> None:
+    panel.run()
+    panel.back()
+    say(panel, "tab", name="messages")
+    side = wire.last("side", "side", lambda m: m["tab"] == "messages" and bool(m["level"]["rows"]))
+    say(panel, "edit", path=[0, 0], stamp=side["stamp"], text="dogs", key="k")
+    assert wire.last("side", "edited")["problem"] == ""
+    assert [(edit.path, edit.after) for edit in panel._session.model.edits] == [("messages[0].topic", "dogs")]
+    settled(panel)
+    say(panel, "level", path=[0], start=0, stamp=wire.last("side", "side")["stamp"])
+    level = wire.last("side", "level", lambda m: m["path"] == [0])["level"]
+    assert level["rows"][0][2:4] == ("dogs", "staged")
+
+
 def test_the_diff_tab_tells_what_a_checkpoint_changed(panel: Stepper, wire: Wire) -> None:
     panel.run()
     say(panel, "tab", name="diff")
