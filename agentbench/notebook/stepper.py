@@ -236,7 +236,7 @@ class Stepper(StepperTravel):
         self._session.nudge()
 
     def stop(self) -> None:
-        """End the run. Its checkpoints stay: `back()` shows them, and a step from one goes on as a new run."""
+        """End the run. Its checkpoints stay: `branch()` resumes from the last one as a new run, `back()` shows them."""
         self._wait_if_possible(self._session.begin(StopAsked()))
 
     def respond(self, request_id: str, value: Any) -> None:

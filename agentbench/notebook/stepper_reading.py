@@ -12,6 +12,7 @@ from agentbench.notebook.stepper_edits import StagedEdits
 from agentbench.notebook.stepper_messages import StepperStatus
 from agentbench.notebook.stepper_screen import StepperScreen
 from agentbench.notebook.stepper_session import StepperSession
+from agentbench.notebook.waiting import wait
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.report import StepReport
 from agentbench.workflow.result import WorkflowRunResult
@@ -69,14 +70,25 @@ class StepperReading:
 
     @property
     def state(self) -> dict[str, Any]:
-        """Shared state as it is shown: of now, or of the checkpoint being viewed."""
-        with self._session.reading() as model:
-            viewing = None if model.viewing is None else model.past[model.viewing].info.checkpoint_id
-        if viewing is None:
+        """Shared state as it is shown: of now, or of the checkpoint being viewed.
+
+        Raises:
+            NestedLoopError: On the loop of the runs, with an earlier checkpoint; use `await stepper.astate()`.
+        """
+        viewed = self._viewed_id()
+        if viewed is None:
             return self.handle.state
-        self._require_blocking("run.fork")
-        loaded = _bridge.wait_sync(self._session.start(self._session.checkpoint(viewing)))
-        return {key: value for key, value in loaded.state.items() if not key.startswith("_")}
+        self._require_blocking("stepper.astate")
+        return _bridge.wait_sync(self._session.start(self._session.state_at(viewed)))
+
+    async def astate(self) -> dict[str, Any]:
+        """As `state`, for cells that await."""
+        viewed = self._viewed_id()
+        return self.handle.state if viewed is None else await wait(self._session.start(self._session.state_at(viewed)))
+
+    def _viewed_id(self) -> str | None:
+        with self._session.reading() as model:
+            return None if model.viewing is None else model.line.shown_id
 
     @property
     def pending(self) -> list[WorkflowEvent[Any]]:

@@ -299,6 +299,11 @@ class StepperSession:
         """Load what a checkpoint holds."""
         return await self.storage.load(checkpoint_id)
 
+    async def state_at(self, checkpoint_id: str) -> dict[str, Any]:
+        """The shared state in a checkpoint, without the engine's own keys."""
+        held = await self.storage.load(checkpoint_id)
+        return {key: value for key, value in held.state.items() if not key.startswith("_")}
+
     async def stage(self, path: str, value: Any, checkpoint_id: str | None = None) -> Edit:
         """Check an edit of a checkpoint, and stage it there.
 

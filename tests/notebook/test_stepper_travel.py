@@ -17,6 +17,7 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
     GraphMismatchError,
     InvalidEdit,
+    NestedLoopError,
     StepperClosed,
     StepperStateError,
 )
@@ -514,6 +515,12 @@ async def test_everything_works_on_the_loop_of_the_kernel_too() -> None:
     await panel.aedit("topic", "dogs")
     other = await panel.afork()
     assert other.state["topic"] == "dogs"
+    other.back()
+    with pytest.raises(NestedLoopError, match=r"await stepper\.astate"):
+        _ = other.state
+    assert (await other.astate())["topic"] == "cats"
+    other.forward()
+    assert await other.astate() == other.state
     assert await other.arun(until="request") == "waiting"
     other.close()
     panel.close()
