@@ -127,7 +127,7 @@ def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int 
     nodes = tuple(node for node in shape.nodes if node.id in shown or node.frame in inside)
     ids = {node.id for node in nodes} | inside
     hidden = tuple(executor for node in shape.nodes if node.id not in ids for executor in node.members or (node.id,))
-    named = ", ".join(_names(shape, centre[:3])) + (", …" if len(centre) > 3 else "")
+    named = ", ".join(shape.name_of[each] for each in centre[:3]) + (", …" if len(centre) > 3 else "")
     note = (
         f"{len(hidden):,} executors are hidden: only what is within {RADIUS} edges of {named} is drawn. "
         "The list of all is in .table."
@@ -191,11 +191,6 @@ def _redirected(edges: Iterable[ShapeEdge], holder: dict[str, ShapeNode]) -> tup
 
 def _starts(shape: GraphShape) -> list[str]:
     return [node.id for node in shape.nodes if "start" in node.kinds] or [node.id for node in shape.nodes[:1]]
-
-
-def _names(shape: GraphShape, ids: Iterable[str]) -> list[str]:
-    names = {node.id: node.name for node in (*shape.nodes, *shape.frames)}
-    return [names[each] for each in ids]
 
 
 def _joined(first: str, second: str) -> str:

@@ -135,6 +135,11 @@ class GraphShape:
         return table
 
     @cached_property
+    def name_of(self) -> dict[str, str]:
+        """Names of nodes and frames by their ids."""
+        return {node.id: node.name for node in (*self.nodes, *self.frames)}
+
+    @cached_property
     def holder_of(self) -> dict[str, str]:
         """Id of the node that stands for an executor: its own, or that of the group it is folded into."""
         table = {node.id: node.id for node in (*self.nodes, *self.frames)}

@@ -247,7 +247,7 @@ def _dress_edge(group: Element, shape: GraphShape, dress: Dress) -> None:
     if index >= len(shape.edges):
         return
     edge = shape.edges[index]
-    names = {node.id: node.name for node in (*shape.nodes, *shape.frames)}
+    names = shape.name_of
     label = f" [{edge.label}]" if edge.label else ""
     _set_title(group, f"{names.get(edge.source, edge.source)} -> {names.get(edge.target, edge.target)}{label}")
     if dress.live:
