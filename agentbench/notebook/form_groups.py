@@ -41,8 +41,8 @@ class GroupDraft(Draft[Group]):
         """The places, made when first asked for."""
         if self._parts is None:
             self._parts = []
-            for part in self.shape.parts():
-                self._parts.append((part, draft_of(part.shape, below(self, part.name), self)))
+            for at, part in enumerate(self.shape.parts()):
+                self._parts.append((part, draft_of(part.shape, below(self, _safe(part.name, at)), self)))
         return self._parts
 
     @override
@@ -132,7 +132,7 @@ class OneOfDraft(Draft[OneOf]):
         """The draft of a member, made when first asked for."""
         if position not in self._members:
             member = self.shape.members[position]
-            self._members[position] = draft_of(member.shape(), below(self, member.label), self)
+            self._members[position] = draft_of(member.shape(), below(self, _safe(member.label, position)), self)
         return self._members[position]
 
     @override
@@ -190,6 +190,11 @@ class OneOfDraft(Draft[OneOf]):
     def _read(self, reading: Reading) -> object:
         # A value, not its parts: the union around must not guess between members again.
         return self.member.value(reading)
+
+
+def _safe(name: str, at: int) -> str:
+    """A name as part of a key; names of schemas may be any text, and keys travel to the page as they are."""
+    return name if name.isidentifier() else f"#{at}"
 
 
 def _was_set(value: object, name: str) -> bool:

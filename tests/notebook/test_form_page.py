@@ -402,6 +402,17 @@ def test_whatever_is_asked_the_page_gets_readable_text(attack: str):
     assert not re.search("[\x00-\x08\x1b\x7f-\x9f\u200b\u202e\u2066\ud800]", "".join(map(str, _texts(told))))
 
 
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_whatever_a_schema_says_the_page_gets_readable_text(attack: str):
+    part = {"type": "string", "title": attack, "description": attack, "enum": [attack, "b"]}
+    union = {"oneOf": [{"title": attack, "type": "object", "properties": {attack: part}}, {"type": "integer"}]}
+    made = form({"title": attack, "description": attack, "type": "object", "properties": {attack: part, "u": union}})
+    page = Page(made)
+    page.say("press", action="submit")
+    told = [page.content(), page.last("status"), made.text, repr(made)]
+    assert not re.search("[\x00-\x08\x1b\x7f-\x9f\u200b\u202e\u2066\ud800]", "".join(map(str, _texts(told))))
+
+
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
