@@ -1,0 +1,69 @@
+"""For people who see little, who are bothered by motion, or whose page is small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
+
+SETUP = "from agentbench.notebook import form, stepper\nfrom review_flow import build"
+# Everything in a panel that a person can use, and that does not lie within the page or cannot be scrolled to.
+CUT_OFF = """
+(frame) => [...frame.querySelectorAll('button, input, select, textarea, summary')].filter(each => {
+  const box = each.getBoundingClientRect();
+  if (!box.width || each.closest('.ab_port')) return false;
+  return box.left < 0 || box.right > document.documentElement.clientWidth + 1;
+}).map(each => each.outerHTML)
+"""
+
+
+def expect(what: Any) -> Any:
+    from playwright.sync_api import expect as real
+
+    real.set_options(timeout=30_000)
+    return real(what)
+
+
+def test_at_twice_the_size_nothing_is_lost(lab: Any, open_notebook: Any) -> None:
+    # A browser that zooms to 200 % has half the pixels to lay out a page of 1280 by 1000.
+    lab.write("zoom", [SETUP, "panel = stepper(build(), 'cats')\ndisplay(panel)\npanel.run()"])
+    page = open_notebook("zoom", width=640, height=500)
+    page.run_all()
+    frame = page.panel.locator(".abs-frame")
+    expect(page.panel.locator(".abs-header")).to_contain_text("waiting for a person")
+    expect(frame.get_by_text("Publish this draft?")).to_be_attached()
+    assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth + 1")
+    assert frame.evaluate(CUT_OFF) == []
+    page.button("More").click()
+    menu = page.panel.get_by_role("menu", name="More")
+    expect(menu).to_be_visible()
+    box = menu.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 640
+    page.page.keyboard.press("Escape")
+    page.button("Approve").click()
+    expect(page.panel.locator(".abs-header")).to_contain_text("paused")
+    page.shot("zoom-200", frame)
+
+
+def test_what_moves_rests_where_a_person_asked_for_it(lab: Any, open_notebook: Any) -> None:
+    run = """
+import asyncio
+from review_flow import held
+panel = stepper(build(holds=True), 'cats')
+display(panel)
+at_work = asyncio.ensure_future(panel.arun())
+while not held:
+    await asyncio.sleep(0.01)
+"""
+    lab.write("motion", [SETUP, run])
+    page = open_notebook("motion", own=True)
+    page.run_all()
+    running = page.panel.locator(".ab_node[aria-label='library, running'] > .ab_shape")
+    expect(running).to_have_css("animation-name", "ab_pulse")
+    expect(running).to_have_css("transition-duration", "0.12s")
+    page.page.emulate_media(reduced_motion="reduce")
+    expect(running).to_have_css("animation-name", "none")
+    expect(running).to_have_css("transition-duration", "0s")

@@ -1,0 +1,140 @@
+"""Pages come and go, are opened twice, are not trusted, are interrupted; a run and its answers stay."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.browser.notebook_page import NotebookPage
+
+pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
+
+SETUP = "from agentbench.notebook import configure, make_graph_panel, stepper\nfrom review_flow import build"
+SHOW = "panel = stepper(build(), 'cats', height=320)\npanel"
+# A superstep that lasts until a button is pressed.
+HELD = """
+import ipywidgets
+from review_flow import held
+let_go = ipywidgets.Button(description='Let go')
+let_go.on_click(lambda _: held.pop()())
+panel = stepper(build(holds=True), 'cats', height=320)
+display(panel, let_go)
+"""
+
+
+def expect(what: Any) -> Any:
+    from playwright.sync_api import expect as real
+
+    real.set_options(timeout=30_000)
+    return real(what)
+
+
+def header(page: NotebookPage) -> Any:
+    return page.panel.locator(".abs-header")
+
+
+def test_a_page_reloaded_in_the_middle_of_a_superstep_shows_it_again_and_no_answer_is_lost(
+    lab: Any, open_notebook: Any
+) -> None:
+    lab.write("reload", [SETUP, HELD])
+    page = open_notebook("reload", own=True)
+    page.run_all()
+    page.button("Run").click()
+    expect(header(page)).to_contain_text("running: library")
+    page.save()  # what is loaded again is what was saved
+    page.page.reload()
+    expect(header(page)).to_contain_text("running: library")
+    page.button("Let go").click()
+    expect(header(page)).to_contain_text("waiting for a person")
+    page.page.reload()
+    page.button("Approve").click()
+    expect(header(page)).to_contain_text("done")
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("published: 3 papers in library")
+
+
+def test_a_notebook_open_in_two_tabs_shows_one_run_in_both(lab: Any, open_notebook: Any) -> None:
+    lab.write("tabs", [SETUP, SHOW])
+    first = open_notebook("tabs", own=True)
+    first.run_all()
+    expect(header(first)).to_contain_text("ready")
+    first.save()
+    second = open_notebook("tabs", own=True)
+    expect(header(second)).to_contain_text("ready")
+    first.button("Step").click()
+    expect(header(second)).to_contain_text("superstep 0")
+    second.button("Step").click()
+    for page in (first, second):
+        expect(header(page)).to_contain_text("superstep 1")
+        expect(page.panel.locator(".ab_node[aria-label='library, done']")).to_be_visible()
+    first.button("Run").click()
+    second.button("Approve").click()
+    expect(header(first)).to_contain_text("done")
+    expect(first.panel.locator(".abs-banner-text")).to_contain_text("published")
+
+
+def test_a_notebook_that_is_not_trusted_shows_texts_in_place_of_pictures_and_panels(
+    lab: Any, open_notebook: Any
+) -> None:
+    graph = "configure(deterministic=True)\nbuild()"
+    lab.write(
+        "mine", [SETUP, graph, SHOW, "panel.step(2)\nNone", "panel.snapshot()\nNone", "make_graph_panel(build())"]
+    )
+    page = open_notebook("mine", own=True)
+    page.run_all()
+    expect(header(page)).to_contain_text("superstep 1")
+    page.save()
+    # JupyterLab trusts a notebook whose very text it has signed. This one comes from somewhere else.
+    others = json.loads(lab.file("mine").read_text())
+    others["metadata"]["authors"] = [{"name": "somebody else"}]
+    for cell in others["cells"]:
+        cell["metadata"].pop("trusted", None)
+    lab.file("others").write_text(json.dumps(others))
+    page = open_notebook("others", own=True)
+    shown = page.panel.locator(".jp-OutputArea-output")
+    expect(shown.nth(0)).to_contain_text("plan (start) -> library, archive")
+    expect(page.panel.get_by_text("Stepper(research-flow, no superstep yet, ready)")).to_be_visible()
+    expect(page.panel.get_by_text("library [done] -> review")).to_be_visible()
+    expect(page.panel.get_by_text("GraphPanel(")).to_be_visible()
+    assert page.panel.locator("script, .jp-OutputArea-output svg, .abs-frame").count() == 0
+
+
+@pytest.mark.parametrize("where", ["at a question", "in a handler"])
+def test_an_interrupted_cell_leaves_a_run_that_goes_on(lab: Any, open_notebook: Any, where: str) -> None:
+    in_handler = where == "in a handler"
+    lab.write("interrupt", [SETUP, HELD if in_handler else SHOW, "await panel.arun()"])
+    page = open_notebook("interrupt")
+    page.run_all(finished=False)
+    expect(header(page)).to_contain_text("running: library" if in_handler else "waiting for a person")
+    page.interrupt()
+    expect(page.panel.locator("[data-mime-type='application/vnd.jupyter.stderr']")).to_contain_text("CancelledError")
+    page.wait_until_ready()
+    if in_handler:
+        page.button("Run").click()
+        expect(header(page)).to_contain_text("running: library")
+        page.button("Let go").click()  # of the search that was given up, and then of the one that was begun anew
+        page.button("Let go").click()
+        expect(header(page)).to_contain_text("waiting for a person")
+    page.button("Approve").click()
+    if not in_handler:  # the cell that would have gone on is gone
+        page.button("Run").click()
+    expect(header(page)).to_contain_text("done")
+
+
+def test_without_anywidget_a_run_is_stepped_and_answered_all_the_same(lab: Any, open_notebook: Any) -> None:
+    lab.write("plain", [SETUP, "configure(live_graph=False)", SHOW, "panel.text"])
+    page = open_notebook("plain")
+    page.run_all()
+    status = page.panel.get_by_role("status").first
+    expect(status).to_contain_text("ready")
+    expect(page.panel.get_by_role("img", name="research-flow")).to_be_visible()
+    page.button("Step").click()
+    expect(status).to_contain_text("superstep 0")
+    page.panel.get_by_label("Node", exact=True).select_option(index=1)
+    page.button("Run").click()
+    expect(status).to_contain_text("waiting for a person")
+    page.button("Approve").click()
+    expect(status).to_contain_text("done")
+    expect(page.panel.get_by_text("Done. Output: published: 3 papers in library")).to_be_visible()
+    assert page.panel.locator(".abs-frame, .ab_port").count() == 0
