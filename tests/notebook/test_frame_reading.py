@@ -13,7 +13,7 @@ import pytest
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import MissingExtraError, NestedLoopError, WorkflowCheckpointException
-from agentbench.notebook import diff_frames, frames
+from agentbench.notebook import diff_frames
 from agentbench.notebook.diff_plot import diff
 from agentbench.notebook.frames import Frames, checkpoints_frame, messages_frame, requests_frame, state_frame
 from agentbench.workflow.message import WorkflowMessage
@@ -230,13 +230,20 @@ async def test_a_storage_without_a_client_is_read_beside_the_running_loop() -> N
 # ---- without pandas
 
 
+#: What each frame needs beside its source.
+MORE: dict[str, tuple[Any, ...]] = {
+    "diff": (WorkflowCheckpoint("w", "h"), WorkflowCheckpoint("w", "h")),
+    "compare": ([],),
+}
+
+
 @pytest.mark.parametrize(
     "name", sorted(name for name, _ in inspect.getmembers(Frames, inspect.isfunction) if name[0] != "_")
 )
 def test_without_pandas_every_frame_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"agentbench\[notebook\]"):
-        getattr(frames, f"{name}_frame")([])
+        getattr(Frames([]), name)(*MORE.get(name, ()))
 
 
 def test_without_pandas_a_diff_as_a_frame_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
