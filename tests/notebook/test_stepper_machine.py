@@ -273,7 +273,7 @@ class StepperMachine(RuleBasedStateMachine):
     @invariant()
     def it_is_at_rest_and_no_task_is_left_over(self) -> None:
         assert self.panel.status in AT_REST
-        assert run_sync(_others()) == self.tasks
+        assert run_sync(_others()) <= self.tasks
         assert set(threading.enumerate()) <= self.threads
 
     def teardown(self) -> None:
@@ -281,7 +281,7 @@ class StepperMachine(RuleBasedStateMachine):
             for panel in (self.panel, *(panel for panel, _ in self.kept)):
                 panel.close()
                 assert panel.status == "closed"
-            assert run_sync(_others()) == self.tasks
+            assert run_sync(_others()) <= self.tasks
 
 
 StepperMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
