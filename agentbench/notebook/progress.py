@@ -9,10 +9,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentbench import _bridge
+from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook import settings
 from agentbench.notebook.progress_displays import Bar, Display, Lines, Widget
 from agentbench.notebook.progress_state import ProgressState
@@ -83,7 +84,7 @@ class Progress:
         # A tick may come while the run ends: what is closed stays closed.
         self._lock = threading.Lock()
         self._display: Display | None = None
-        self._opened = self._over = False
+        self._begun = self._opened = self._over = False
 
     @property
     def name(self) -> str:
@@ -91,6 +92,8 @@ class Progress:
         return self._driver.name
 
     def __repr__(self) -> str:
+        if not self._begun:
+            return f"Progress({self.name}, not begun: await it, or call its wait())"
         return f"Progress({self.name}, {self.state.count}, {self.state.state})"
 
     def __await__(self) -> Generator[Any, None, WorkflowRunState]:
@@ -117,7 +120,7 @@ class Progress:
     @contextmanager
     def _shown(self, loop: asyncio.AbstractEventLoop | None) -> Iterator[None]:
         """Draw while the run is driven, and leave one line when it is over."""
-        self._began = self._now()
+        self._begun, self._began = True, self._now()
         ticking = _bridge.submit(self._tick(), loop=loop)
         try:
             yield
@@ -193,6 +196,7 @@ class _RunDriver:
 class _StepperDriver:
     def __init__(self, panel: Stepper) -> None:
         self._panel = panel
+        self._stopping: threading.Thread | None = None
 
     @property
     def name(self) -> str:
@@ -205,10 +209,14 @@ class _StepperDriver:
     async def arun(self, see: _See, loop: asyncio.AbstractEventLoop | None) -> None:
         with self._watched(see):
             await self._panel.arun()
+            if self._stopping is not None:
+                await asyncio.to_thread(self._stopping.join)
 
     def run_sync(self, see: _See) -> None:
         with self._watched(see):
             self._panel.run()
+            if self._stopping is not None:
+                self._stopping.join()
 
     @contextmanager
     def _watched(self, see: _See) -> Iterator[None]:
@@ -221,8 +229,16 @@ class _StepperDriver:
             raise self._panel.error
 
     def stop(self) -> None:
-        # A stepper's stop() waits for the superstep in flight to end.
-        threading.Thread(target=self._panel.stop, name="agentbench-stop", daemon=True).start()
+        if not _bridge.threads_available():
+            self._stop()
+        elif self._stopping is None:
+            # A stepper's stop() waits for the superstep in flight to end, which a click must not.
+            self._stopping = threading.Thread(target=self._stop, name="agentbench-stop", daemon=True)
+            self._stopping.start()
+
+    def _stop(self) -> None:
+        with suppress(StepperStateError, StepperClosed):  # it was over already
+            self._panel.stop()
 
 
 def _home_loop() -> asyncio.AbstractEventLoop | None:

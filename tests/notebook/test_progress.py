@@ -23,6 +23,9 @@ from agentbench.workflow.options import RunOptions
 from agentbench.workflow.workflow import Workflow
 
 
+WAIT_S = 20.0  # only a bound for a test that hangs
+
+
 class Count(Executor):
     @handler
     async def count(self, left: int, ctx: WorkflowContext[int, int]) -> None:
@@ -281,6 +284,7 @@ def test_nothing_is_drawn_any_more_when_the_run_is_over(capsys: pytest.CaptureFi
 def test_a_stepper_runs_under_a_bar_as_well(capsys: pytest.CaptureFixture[str]) -> None:
     panel = stepper(counting(), 4)
     shown = progress(panel)
+    assert repr(shown) == "Progress(counting, not begun: await it, or call its wait())"
     assert shown.wait() is WorkflowRunState.IDLE
     assert panel.status == "done"
     assert capsys.readouterr().out == "counting: done, 5 supersteps, 5 calls\n"
@@ -319,6 +323,16 @@ def test_a_stop_ends_a_stepper_without_waiting() -> None:
 
     assert asyncio.run(stopped_soon()) is WorkflowRunState.CANCELLED
     assert panel.status == "cancelled"
+
+
+def test_a_stop_that_comes_too_late_is_no_error() -> None:
+    panel = stepper(counting(), 1)
+    shown: Any = progress(panel)
+    shown.wait()
+    shown.stop()
+    shown.stop()
+    shown._driver._stopping.join(WAIT_S)
+    assert panel.status == "done"
 
 
 def test_on_the_engine_thread_it_names_the_await_form() -> None:
