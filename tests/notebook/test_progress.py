@@ -22,7 +22,6 @@ from agentbench.workflow.handlers import handler
 from agentbench.workflow.options import RunOptions
 from agentbench.workflow.workflow import Workflow
 
-
 WAIT_S = 20.0  # only a bound for a test that hangs
 
 
