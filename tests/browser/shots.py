@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tests.browser.lab_server import Lab, running_lab
 from tests.browser.notebook_page import NotebookPage, Pages, running_browser
-from tests.browser.scenes import SCENES, SETUP, Scene
+from tests.browser.scenes import OVERLAYS, SCENES, SETUP, Scene
 
 WIDTHS = {"wide": 1280, "narrow": 700}
 NODES = (5, 500)
@@ -54,12 +54,16 @@ def take(shown: NotebookPage, scene: Scene, stem: Path, themes: Sequence[bool]) 
     """Take the pictures of one scene."""
     what = shown.panel.locator(".jp-Cell").nth(1).locator(scene.shown).last
     what.wait_for()
-    shown.press(*scene.press)
+    if scene not in OVERLAYS:
+        shown.press(*scene.press)
     for dark in themes:
         shown.use_theme(dark=dark)
         shown.page.emulate_media(color_scheme="dark" if dark else "light")
         for width, pixels in WIDTHS.items():
             shown.page.set_viewport_size({"width": pixels, "height": HEIGHT})
+            if scene in OVERLAYS:  # what lies above a page closes when the page changes
+                shown.page.keyboard.press("Escape")
+                shown.press(*scene.press)
             shown.settle()
             path = stem.with_name(f"{stem.name}-{'dark' if dark else 'light'}-{width}.png")
             what.screenshot(path=str(path))
