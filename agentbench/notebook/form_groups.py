@@ -32,7 +32,7 @@ class GroupDraft(Draft[Group]):
     def __init__(self, shape: Group, key: str, parent: Draft[Any] | None = None) -> None:
         super().__init__(shape, key, parent)
         around = [draft.shape.of for draft in self.ancestors if isinstance(draft, GroupDraft)]
-        self.closed = shape.of is not None and any(each is shape.of for each in around)
+        self.closed = shape.of is not None and any(each == shape.of for each in around)
         self.extra: dict[str, Any] = {}
         self._parts: list[tuple[Part, Draft[Any]]] | None = None
 

@@ -59,9 +59,11 @@ class _Reader:
         """The shape of a part; `path` is where it stands."""
         try:
             made = self._made(schema, path)
-        except UnsupportedSchema as unsupported:
+        except (UnsupportedSchema, RecursionError) as error:
+            # A reference that leads to itself and nowhere else has no end.
+            unsupported = error if isinstance(error, UnsupportedSchema) else UnsupportedSchema("$ref", path)
             if self.strict:
-                raise
+                raise unsupported from None
             made = _json_leaf(f"The schema's `{unsupported.keyword}` has no field: type JSON. It is not checked here.")
         whole = schema if isinstance(schema, Mapping) else {}
         label = str(whole.get("title") or label)

@@ -162,6 +162,12 @@ def test_a_schema_inside_itself_is_opened_on_demand():
     assert made.value == {"name": "a", "children": [{"name": "b", "children": [{"name": "c"}]}]}
 
 
+def test_a_schema_that_refers_to_its_whole_ends():
+    made = form({"type": "object", "properties": {"name": {"type": "string"}, "deep": {"$ref": "#"}}})
+    made.set_raw("deep.deep.deep.name", "x")
+    assert made.value == {"deep": {"deep": {"deep": {"name": "x"}}}}
+
+
 def test_fixed_places_are_a_list():
     schema = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False}
     made = form(schema, value=[1, "x"])
@@ -177,6 +183,7 @@ def test_fixed_places_are_a_list():
         ({"type": "object", "properties": {"a": {"type": "string", "minItems": 1}}}, "minItems", "/a"),
         ({"$ref": "https://example.org/schema"}, "$ref", ""),
         ({"$ref": "#/$defs/Nowhere"}, "$ref", ""),
+        ({"$ref": "#"}, "$ref", ""),
         ({"type": "array", "items": {"if": {}}}, "if", "/items"),
         ({"allOf": [{"type": "integer"}, {"type": "string"}]}, "allOf", ""),
         ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "exclusiveMinimum", ""),
