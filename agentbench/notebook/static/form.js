@@ -1,7 +1,7 @@
 // A form on the page. What is typed leaves by message and is kept in no trait.
 function makeForm(content, speak, view) {
   const id = `abf-${view}`;
-  const root = node("section", { class: "abf", "aria-labelledby": `${id}-title` });
+  const root = node("section", { class: "abf", tabindex: "-1", "aria-labelledby": `${id}-title` });
   const cutNote = {};
   const part = (name, el) => {
     if (!content[name]) return [];
@@ -92,7 +92,7 @@ function makeForm(content, speak, view) {
   let left = null;
   const lock = (locked) => {
     const here = document.activeElement;
-    if (locked && (body.contains(here) || whole.contains(here))) left = here;
+    if (locked && root.contains(here)) left = here;
     for (const el of [...buttons.children, swap]) el.disabled = locked;
     body.inert = whole.inert = locked;
     if (!locked && left && document.activeElement === document.body) left.focus({ preventScroll: true });
@@ -183,6 +183,11 @@ function makeForm(content, speak, view) {
       change.hidden = !(told.state === "answered" && content.repeats);
       root.classList.toggle("abf-bad", Boolean(bad));
       lock(!told.live);
+      if (!over || !left) return;
+      left = null;
+      // What had the focus is gone: keys go on from here, not from the top of the page.
+      const at = document.activeElement;
+      if (at === document.body || root.contains(at)) root.focus({ preventScroll: true });
     },
     full: async (name, text) => {
       const { el, more } = cutNote[name] ?? {};
