@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.step_log import counted, tokens_of
+from agentbench.notebook.step_log import counted
+from agentbench.notebook.usage_model import tokens_of
 from agentbench.workflow.events import WorkflowEvent
 
 __all__ = ["ProgressState"]

@@ -22,7 +22,6 @@ __all__ = [
     "lines_of_report",
     "outputs_of",
     "run_name",
-    "tokens_of",
 ]
 
 LINE_LIMIT = 400
@@ -118,22 +117,6 @@ def lines_of_event(event: WorkflowEvent[Any]) -> list[LogLine]:
     if kind == "message_dropped":
         return [LogLine("warning", f"message dropped: {_dropped(event.data)}")]
     return []
-
-
-def tokens_of(event: WorkflowEvent[Any]) -> int:
-    """Tokens that a `model_usage` event counts, 0 for other events."""
-    if event.type != "model_usage" or not isinstance(event.data, Mapping):
-        return 0
-    usage = event.data.get("usage") or event.data
-    known = [_number(usage, name) for name in ("total_token_count", "total_tokens")]
-    if any(known):
-        return max(known)
-    return sum(_number(usage, name) for name in ("input_token_count", "output_token_count"))
-
-
-def _number(usage: Any, name: str) -> int:
-    value = usage.get(name) if isinstance(usage, Mapping) else getattr(usage, name, None)
-    return value if isinstance(value, int) else 0
 
 
 def _dropped(data: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from agentbench.exceptions import StepperStateError
 from agentbench.notebook.breakpoints import pause_reason
-from agentbench.notebook.step_log import LogLine, lines_of_event, lines_of_report, tokens_of
+from agentbench.notebook.step_log import LogLine, lines_of_event, lines_of_report
 from agentbench.notebook.stepper_knowledge import LOG_LINES, Goal, StepperKnowledge
 from agentbench.notebook.stepper_messages import (
     IN_FLIGHT,
@@ -54,6 +54,7 @@ from agentbench.notebook.stepper_messages import (
     TakeStep,
     Until,
 )
+from agentbench.notebook.usage_model import tokens_of
 from agentbench.workflow.report import StepReport
 
 __all__ = ["LOG_LINES", "StepperModel"]

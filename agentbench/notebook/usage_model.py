@@ -9,15 +9,16 @@ from agentbench.notebook.timeline_model import supersteps_of
 from agentbench.notebook.usage_prices import Price, cost_of
 from agentbench.workflow.events import WorkflowEvent
 
-__all__ = ["ModelCall", "Usage", "added", "calls_of", "grouped"]
+__all__ = ["ModelCall", "Usage", "added", "calls_of", "grouped", "tokens_of"]
 
 K = TypeVar("K", bound=Hashable)
 
 # Clients name the same count differently; the first name that is there counts.
 _IN = ("input_token_count", "input_tokens", "prompt_tokens")
 _OUT = ("output_token_count", "output_tokens", "completion_tokens")
-_INFINITE = float("inf")
+_ALL = ("total_token_count", "total_tokens")
 _CACHED = ("cache_read_input_token_count", "cached_token_count", "cached_input_tokens", "cached_tokens")
+_INFINITE = float("inf")
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,14 @@ def calls_of(events: Sequence[WorkflowEvent[Any]], prices: Mapping[str, Price]) 
     return found
 
 
+def tokens_of(event: WorkflowEvent[Any]) -> int:
+    """Tokens that a `model_usage` event counts, 0 for other events."""
+    if event.type != "model_usage":
+        return 0
+    usage = _counts_in(event.data)
+    return _count(usage, _ALL) or (_count(usage, _IN) or 0) + (_count(usage, _OUT) or 0)
+
+
 def added(usages: Iterable[Usage]) -> Usage:
     """Add up what was used."""
     used = list(usages)
@@ -114,11 +123,15 @@ def grouped(calls: Iterable[ModelCall], keys: Iterable[K]) -> dict[K, Usage]:
 
 
 def _used(data: Any, model: str | None, prices: Mapping[str, Price]) -> Usage:
-    usage = next((u for u in (_part(data, "usage_details"), _part(data, "usage")) if u is not None), data)
+    usage = _counts_in(data)
     tokens_in, tokens_out, cached = (_count(usage, names) for names in (_IN, _OUT, _CACHED))
     told = _number(_part(data, "cost"))
     cost = cost_of(model, tokens_in, tokens_out, cached, prices) if told is None else told
     return Usage(1, tokens_in, tokens_out, cached, cost)
+
+
+def _counts_in(data: Any) -> Any:
+    return next((counts for counts in (_part(data, "usage_details"), _part(data, "usage")) if counts is not None), data)
 
 
 def _latency_ms(event: WorkflowEvent[Any]) -> float | None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook.step_log import LogLine, counted, lines_of_event, lines_of_report, tokens_of
+from agentbench.notebook.step_log import LogLine, counted, lines_of_event, lines_of_report
+from agentbench.notebook.usage_model import tokens_of
 from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflow.report import StepReport
 
