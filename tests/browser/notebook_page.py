@@ -22,6 +22,7 @@ STATUS_BAR = "#jp-bottom-panel, #jp-main-statusbar"
 OPEN = "async path => { await jupyterapp.commands.execute('docmanager:open', {path, factory: 'Notebook'}) }"
 CLOSE_ALL = "() => [...jupyterapp.shell.widgets('main')].forEach(each => each.dispose())"
 THEME = "async theme => { await jupyterapp.commands.execute('apputils:change-theme', {theme}) }"
+SAVE = "() => jupyterapp.commands.execute('docmanager:save')"
 # Transitions and the style sheet of a theme come a moment later than the command that asks for them.
 IN_THEME = "light => document.body.dataset.jpThemeLight === light"
 # Animations without end, such as a pulse, never settle.
@@ -60,7 +61,7 @@ class NotebookPage:
 
     def __post_init__(self) -> None:
         self.page.set_default_timeout(WAIT_MS)
-        self.page.on("pageerror", lambda error: self.problems.append(f"error of a script: {error}"))
+        self.page.on("pageerror", lambda error: self.problems.append(f"error of a script: {error.stack or error}"))
         self.page.on("console", self._heard)
         self.page.on("dialog", self._asked)
         self.page.on("request", self._requested)
@@ -94,7 +95,7 @@ class NotebookPage:
         """Save the notebook; the answer of the server says that it was."""
         saving = lambda answer: "/api/contents/" in answer.url and answer.request.method == "PUT"  # noqa: E731
         with self.page.expect_response(saving):
-            self.page.keyboard.press("Control+s")
+            self.page.evaluate(SAVE)
 
     def button(self, name: str) -> Any:
         """A button in the notebook, by what is written on it."""
