@@ -129,6 +129,7 @@ def test_a_form_is_filled_and_sent_by_keys_alone(lab: Any, open_notebook: Any) -
     expect(shown.button("Send")).to_be_focused()
     shown.page.keyboard.press("Space")
     expect(form.locator(".abf-status")).to_contain_text("Answered here")
+    expect(form).to_be_focused()  # its buttons are gone; keys go on from here
 
 
 def test_typing_reaches_python_and_survives_a_reload_of_the_page(lab: Any, open_notebook: Any) -> None:
