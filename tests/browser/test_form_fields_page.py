@@ -299,7 +299,7 @@ asking(data, Approval)
         "asking('Why?', str)",
         f"form({schema}, title='From a schema')",
         "form(Literal[tuple(f'option {n}' for n in range(40))], title='One of forty')",
-        "form(Node, value={'name': 'a', 'child': {'name': 'b', 'child': {'name': 'c', 'child': {'name': 'd'}}}})",
+        "value = dict(name='e')\nfor n in 'dcba':\n    value = {'name': n, 'child': value}\nform(Node, value=value)",
     ]
     name = f"requests-{dark}"
     lab.write(name, cells)
@@ -324,4 +324,5 @@ asking(data, Approval)
     )
     deep = forms.nth(6)
     deep.get_by_role("button", name="Show the fields").first.click()
-    expect(deep.get_by_label("Name").nth(3)).to_have_value("d")
+    expect(deep.get_by_label("Name").nth(4)).to_have_value("e")
+    expect(deep.get_by_label("Name").nth(4)).to_be_visible()

@@ -35,7 +35,11 @@ function makeBox(spec, id, host, { top = [], foot = [], fill }) {
     update: (told) => {
       title.textContent = labelText(told);
       help.textContent = told.help;
-      if (none) { none.input.checked = told.none.on; inner.hidden = told.none.on; }
+      if (none) {
+        if (folder && inner.hidden && !told.none.on) fold(true); // who gives a value wants to see its fields
+        none.input.checked = inner.hidden = told.none.on;
+        if (folder) folder.hidden = told.none.on;
+      }
       spec.label = told.label;
       fill(self, told);
     },
