@@ -151,7 +151,7 @@ function makeHelp(anchor) {
   const help = makePopover(anchor, { role: "dialog", "aria-label": "Keys", class: "abs-help" });
   const list = node("dl");
   for (const [key, what] of KEYS) list.append(node("div", {}, node("dt", {}, node("kbd", {}, key)), node("dd", {}, what)));
-  help.box.tabIndex = -1;
+  help.box.tabIndex = 0; // it may scroll
   help.box.append(node("b", {}, "Keys, while the focus is in this panel"), list);
   const open = () => { help.show(true); help.box.focus(); };
   // Closed by its key, it gives the focus back to where it came from.
