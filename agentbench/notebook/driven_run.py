@@ -77,13 +77,19 @@ class DrivenRun:
         return RunFacts(
             run_id=handle.run_id,
             status=status,
-            superstep=self._base if self._is_new else handle.superstep,
+            superstep=self._superstep,
             checkpoints=tuple(handle.checkpoints),
             requests=tuple(handle.pending_requests) if asks else (),
             planned=tuple(planned),
             error=handle.error,
             pause_reason=handle.pause_reason,
         )
+
+    @property
+    def _superstep(self) -> int | None:
+        """The last finished one; a branch whose first superstep failed stands where it began."""
+        base, told = self._base, self.handle.superstep
+        return base if self._is_new or (base is not None and told < base) else told
 
     async def _planned(self, status: str) -> Sequence[PlannedDelivery]:
         if status in ("FAILED", "CANCELLED"):
@@ -186,11 +192,10 @@ class DrivenRun:
         """End the run; the superstep in flight is broken off."""
         await self.handle.cancel()
         self._tell_rest()
-        superstep = self.handle.superstep if self.handle.events else self._base
         return RunFacts(
             run_id=self.handle.run_id,
             status="CANCELLED",
-            superstep=superstep,
+            superstep=self._superstep if self.handle.events else self._base,
             checkpoints=tuple(self.handle.checkpoints),
             error=self.handle.error,
         )

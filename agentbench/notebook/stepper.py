@@ -355,7 +355,9 @@ class Stepper(StepperTravel):
 
     def __repr__(self) -> str:
         at = "no superstep yet" if self.superstep is None else f"superstep {self.superstep}"
-        return f"Stepper({self.name}, {at}, {self.status})"
+        with self._session.reading() as model:
+            viewing = "" if model.viewing is None else f", viewing {model.viewing + 1} of {len(model.past)}"
+        return f"Stepper({self.name}, {at}, {self.status}{viewing})"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """The panel, and one fixed line of text: what it shows is never part of a stored output."""

@@ -759,3 +759,30 @@ def test_events_are_told_as_they_come_each_once_and_in_order(panel: Stepper) -> 
     panel.respond(panel.pending[0].request_id, True)
     panel.run()
     assert told == panel.handle.events
+
+
+class Strict(Executor):
+    """Fails for one topic, too."""
+
+    @handler
+    async def check(self, text: str, ctx: WorkflowContext) -> None:
+        if ctx.get_state("topic") == "worse":
+            raise ValueError("no sense")
+
+
+def test_a_branch_whose_first_superstep_fails_stands_where_it_began() -> None:
+    strict = WorkflowBuilder(start_executor=(plan := Plan(id="plan")), name="strict")
+    panel = stepper(strict.add_chain([plan, Write(id="write"), Strict(id="strict")]).build(), "tea")
+    panel.step(2)
+    panel.edit("topic", "worse")
+    panel.step()
+    assert repr(panel) == "Stepper(strict, superstep 1, failed)"
+    panel.close()
+
+
+def test_a_stepper_that_shows_the_past_says_so() -> None:
+    panel = stepper(flow(), "tea")
+    panel.run()
+    panel.back()
+    assert repr(panel) == "Stepper(flow, superstep 2, waiting, viewing 2 of 3)"
+    panel.close()
