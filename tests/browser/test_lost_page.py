@@ -137,4 +137,4 @@ def test_without_anywidget_a_run_is_stepped_and_answered_all_the_same(lab: Any, 
     page.button("Approve").click()
     expect(status).to_contain_text("done")
     expect(page.panel.get_by_text("Done. Output: published: 3 papers in library")).to_be_visible()
-    assert page.panel.locator(".abs-frame, .ab_port").count() == 0
+    assert page.panel.locator(".abs-frame, [role=application]").count() == 0
