@@ -6,11 +6,11 @@ from typing import Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
 from agentbench.notebook.compare_model import Deed, Side, Step
-from agentbench.notebook.escaping import esc
 from agentbench.notebook.event_frames import run_bars
 from agentbench.notebook.frame_contents import Everything
 from agentbench.notebook.frame_sources import Chosen, Run, read_all_checkpoints, read_runs
 from agentbench.notebook.state_frames import flattened, moments_of
+from agentbench.notebook.step_log import run_name
 from agentbench.notebook.timeline_model import supersteps_of
 
 __all__ = ["read_sides"]
@@ -32,7 +32,7 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
     # One that went on from a checkpoint tells nothing of what came before; its checkpoints do.
     runs = [run for _, run, _ in given if run is not None]
     begun = set(map(_start, runs))
-    watched = len(runs) == 2 and (len(begun) == 1 or any(run.storage is None for run in runs))
+    watched = len(runs) == 2 and (begun == {0} or any(run.storage is None for run in runs))
     sides = [
         _of_run(run) if watched and run is not None else _of_checkpoints(read_all_checkpoints(whole, chosen))
         for whole, run, chosen in given
@@ -140,4 +140,4 @@ def _deeds(checkpoint: WorkflowCheckpoint) -> dict[str, Deed]:
 
 
 def _name(run_id: str | None) -> str:
-    return "" if run_id is None else esc(run_id, into="line", limit=40)
+    return "" if run_id is None else run_name(run_id)

@@ -186,3 +186,15 @@ def test_a_picture_stands_alone_and_fits():
             assert 0 <= float(each.get("x", "0")) <= 700
     assert set(plot._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
     assert repr(plot) == "ComparePlot('run-1 and run-2: 0 of 3 supersteps equal')"
+
+
+def test_branches_that_begin_at_one_checkpoint_part_where_one_was_edited(storage: InMemoryCheckpointStorage):
+    trunk = stepper(flow(), "bees", storage=storage)
+    trunk.run()
+    at = trunk.checkpoints[0].checkpoint_id
+    one, other = trunk.fork(at), trunk.fork(at, edits={"topic": "wasps"})
+    for branch in (one, other):
+        branch.run()
+    assert "state topic differs: 'bees' in run-2, 'wasps' in run-3" in compare(one, other).verdict
+    for branch in (one, other, trunk):
+        branch.close()
