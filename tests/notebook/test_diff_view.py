@@ -13,6 +13,7 @@ from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError
 from agentbench.notebook import diff, diff_frame
+from agentbench.notebook.diff_plot import DiffPlot
 from agentbench.notebook.diff_view import diff_bundle, diff_text
 from agentbench.workflow.message import WorkflowMessage
 from tests.notebook.attacks import ATTACKS
@@ -46,7 +47,7 @@ def between(before: dict[str, Any], after: dict[str, Any]) -> CheckpointDiff:
     return diff_checkpoints(checkpoint(**before), checkpoint(**after))
 
 
-def forms(found: CheckpointDiff) -> tuple[str, str]:
+def forms(found: CheckpointDiff | DiffPlot) -> tuple[str, str]:
     """Its text and its HTML."""
     bundle = found._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "text/html"}

@@ -68,7 +68,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
     command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--output", "saved", "flow.ipynb"]
     done = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr.decode()
-    return nbformat.read(folder / "saved.ipynb", as_version=4)
+    read: nbformat.NotebookNode = nbformat.read(folder / "saved.ipynb", as_version=4)
+    return read
 
 
 def test_after_close_the_state_of_the_widgets_holds_nothing_of_the_run(saved: nbformat.NotebookNode) -> None:

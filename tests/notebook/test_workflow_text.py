@@ -47,7 +47,7 @@ DIAMOND_END = [FanIn((n("b"), n("c")), n("d")), Link(n("d"), n("e"))]
         ("a -> b if x else c if y else d", [Switch(n("a"), ((n("x"), n("b")), (n("y"), n("c"))), n("d"))]),
         ("alone", [Only(n("alone"))]),
         ("a -> a", [Link(n("a"), n("a"))]),
-        ("größe -> ende", [Link(n("größe"), n("ende"))]),
+        ("größe -> maß", [Link(n("größe"), n("maß"))]),
         ("# all\n\n  a -> b  # one\n\t\nb -> c#two\n", [Link(n("a"), n("b")), Link(n("b"), n("c"))]),
         ("a -> b\nb -> a", [Link(n("a"), n("b")), Link(n("b"), n("a"))]),
         ("a -> b if x else b", [Switch(n("a"), ((n("x"), n("b")),), n("b"))]),
