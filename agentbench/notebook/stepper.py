@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from agentbench import _bridge
 from agentbench._clock import Clock, IdSource
 from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.manager import CheckpointManager, bare_storage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import StepperStateError, WidgetsUnavailable
@@ -46,6 +47,7 @@ from agentbench.workflow.adoption import adopt_checkpoint
 from agentbench.workflow.options import RunOptions
 from agentbench.workflow.report import StepReport
 from agentbench.workflow.run import WorkflowRun
+from agentbench.workflow.workflow import Workflow
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph_view import GraphView
@@ -62,7 +64,7 @@ def stepper(  # noqa: PLR0913 - published signature
     workflow: Any,
     input: Any = None,  # noqa: A002 - likewise
     *,
-    storage: CheckpointStorage | None = None,
+    storage: CheckpointStorage | CheckpointManager | None = None,
     checkpoint: CheckpointInfo | str | None = None,
     breakpoints: Where | Iterable[Where] = (),
     layout: Layout = "auto",
@@ -114,7 +116,7 @@ def stepper(  # noqa: PLR0913 - published signature
     if layout not in get_args(Layout):
         msg = f"layout={layout!r} is not possible. Choose one of {', '.join(get_args(Layout))}."
         raise ValueError(msg)
-    kept = storage or getattr(workflow, "checkpoint_storage", None) or InMemoryCheckpointStorage()
+    kept = _storage_for(workflow, storage)
     options = options or RunOptions(clock=clock, ids=ids)
 
     async def start(note_down: Callable[[str], object]) -> WorkflowRun:
@@ -127,6 +129,13 @@ def stepper(  # noqa: PLR0913 - published signature
         return run
 
     return Stepper(workflow, start, how, storage=kept, breakpoints=breakpoints)
+
+
+def _storage_for(workflow: Any, given: CheckpointStorage | CheckpointManager | None) -> CheckpointStorage:
+    kept = bare_storage(given, "storage")
+    if kept is None and isinstance(workflow, Workflow):
+        kept = workflow.runner.context.default_storage
+    return InMemoryCheckpointStorage() if kept is None else kept
 
 
 @dataclass(frozen=True, slots=True)

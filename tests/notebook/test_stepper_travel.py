@@ -786,3 +786,14 @@ def test_a_stepper_that_shows_the_past_says_so() -> None:
     panel.back()
     assert repr(panel) == "Stepper(flow, superstep 2, waiting, viewing 2 of 3)"
     panel.close()
+
+
+def test_a_stepper_keeps_its_checkpoints_where_its_workflow_does(tmp_path: Any) -> None:
+    storage = FileCheckpointStorage(tmp_path)
+    plan, write = Plan(id="plan"), Write(id="write")
+    builder = WorkflowBuilder(start_executor=plan, name="kept", checkpoint_storage=storage).add_edge(plan, write)
+    panel = stepper(builder.build(), "tea")
+    panel.run()
+    kept = run_sync(storage.list_checkpoint_ids(workflow_name="kept"))
+    assert kept == [info.checkpoint_id for info in panel.checkpoints]
+    panel.close()
