@@ -6,7 +6,6 @@ Everything that a button does can be done by code, with the same checks: `set_ra
 import asyncio
 import inspect
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
@@ -15,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 from agentbench import _bridge
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
-from agentbench.notebook.form_content import FormContent, content_for_request, content_for_type
+from agentbench.notebook.form_content import FormContent, content_for_type
 from agentbench.notebook.form_drafts import Draft
 from agentbench.notebook.form_fields import NO_VALUE, Raw
 from agentbench.notebook.form_json import json_of_draft, write_json
+from agentbench.notebook.form_memory import Asked, asked, asks_the_same
 from agentbench.notebook.form_model import FormModel, FormState
 from agentbench.notebook.form_paths import find
 from agentbench.notebook.form_rows import ManyDraft
 from agentbench.notebook.form_text import form_text
-from agentbench.notebook.request_reading import Request, read_request
+from agentbench.notebook.request_reading import Request
 
 if TYPE_CHECKING:
     from agentbench.notebook.form_page import FormPage
@@ -34,7 +34,6 @@ Respond = Callable[[str, Any], object]
 
 # How long a `submit()` in code waits for the answer to be taken; a click never waits.
 _PATIENCE_S = 10.0
-_REMEMBERED = 128
 
 
 def form(
@@ -99,20 +98,9 @@ def request_form(request: Request, *, respond: Respond, origin: str = "", asked_
         ask.submit()
         ```
     """
-    known = _requests.get(id(request))
-    if known is None:
-        question = read_request(request)
-        content, model = content_for_request(question)
-        known = _requests[id(request)] = (request, content, model)
-        while len(_requests) > _REMEMBERED:
-            _requests.popitem(last=False)
-    _, content, model = known
-    content = replace(content, origin=origin, asked_ns=asked_ns)
-    return Form(content, model, request_id=request.request_id, respond=respond)
-
-
-# By identity: ids of requests repeat where ids count from one. The event is kept, so its identity is not given away.
-_requests: "OrderedDict[int, tuple[Request, FormContent, FormModel]]" = OrderedDict()
+    form = asked(request)
+    content = replace(form.content, origin=origin, asked_ns=asked_ns)
+    return Form(content, form.model, asked=form, respond=respond)
 
 
 class Form:
@@ -122,11 +110,12 @@ class Form:
     """
 
     def __init__(
-        self, content: FormContent, model: FormModel, *, request_id: str | None = None, respond: Respond | None = None
+        self, content: FormContent, model: FormModel, *, asked: Asked | None = None, respond: Respond | None = None
     ) -> None:
         self._content = content
         self._model = model
-        self._request_id = request_id
+        self._asked = asked
+        self._request_id = None if asked is None else asked.request.request_id
         self._respond = respond
         self._listeners: list[Callable[[Any], object]] = []
         self._lock = threading.RLock()
@@ -297,6 +286,10 @@ class Form:
         """Whether it can still be answered from here."""
         self._check_deadline()
         return self._model.live
+
+    def asks(self, request: Request) -> bool:
+        """Whether this is the form of a request, also where a restored run tells the same open request anew."""
+        return self._asked is not None and asks_the_same(self._asked, request)
 
     def end_elsewhere(self, answer: Any = None) -> None:
         """The request is no longer open, and it was not this form that answered it; `answer` did, if that is known."""

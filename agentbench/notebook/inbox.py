@@ -60,6 +60,13 @@ class InboxEntry:
         origin = self.run if self.superstep is None else f"{self.run}, superstep {self.superstep}"
         self.form: Form = request_form(request, respond=source.send, origin=origin, asked_ns=self.asked_ns)
 
+    def goes_on_as(self, request: Request) -> bool:
+        """Whether this is the entry of a request, also where a restored run tells the same open request anew."""
+        if not self.form.asks(request):
+            return False
+        self.request = request
+        return True
+
     @property
     def request_id(self) -> str:
         """Id that the answer names."""
@@ -172,15 +179,20 @@ class Inbox:
         with self._lock:
             if self._closed:
                 return
-            wanted = {id(request): (request, source) for source in self._sources for request in source.pending()}
-            known = {id(entry.request) for entry in self._entries}
-            new = [InboxEntry(request, source) for key, (request, source) in wanted.items() if key not in known]
+            kept: list[InboxEntry] = []
+            new: list[InboxEntry] = []
+            for source in self._sources:
+                for request in source.pending():
+                    known = next((e for e in self._entries if e.source is source and e.goes_on_as(request)), None)
+                    if known is None:
+                        new.append(InboxEntry(request, source))
+                    else:
+                        kept.append(known)
             for entry in self._entries:
-                if id(entry.request) not in wanted:
+                if entry not in kept:
                     entry.form.end_elsewhere(entry.source.answers.get(entry.request_id))
             if not new:
                 return
-            kept = [entry for entry in self._entries if id(entry.request) in wanted]
             # Those without a time came first to nobody's knowledge: they stay where they were met.
             self._entries = sorted([*kept, *new], key=lambda entry: entry.asked_ns or 0)
             page = self._page

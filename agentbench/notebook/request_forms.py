@@ -8,6 +8,7 @@ from typing import Any
 import ipywidgets
 
 from agentbench.notebook.forms import Form, request_form
+from agentbench.notebook.request_reading import Request
 from agentbench.notebook.stepper_view import StepperView
 
 __all__ = ["RequestForms"]
@@ -25,7 +26,9 @@ class RequestForms:
         self.box.add_class("abs-requests")
         self._answer = answer
         self._title = ipywidgets.HTML()
-        self._forms: dict[int, Form] = {}
+        #: Those shown, and all that are still open: a failed run asks nothing until it goes on.
+        self._forms: dict[str, Form] = {}
+        self._open: dict[str, Form] = {}
         self._moved = -1
 
     def show(self, view: StepperView, steps: int) -> bool:
@@ -38,28 +41,37 @@ class RequestForms:
         Returns:
             Whether a request is new.
         """
-        wanted = {id(request): request for request in view.requests}
-        new = [key for key in wanted if key not in self._forms]
-        gone = [key for key in self._forms if key not in wanted] if steps != self._moved or new else []
-        if not new and not gone:
-            return False
-        for key in gone:
-            self._forms.pop(key).close()
-        for key in new:
-            self._forms[key] = request_form(wanted[key], respond=self._answer)
+        wanted = {request.request_id: self._form_of(request) for request in view.requests}
+        new = any(self._forms.get(key) is not form for key, form in wanted.items())
+        stays = not new and steps == self._moved
+        every = (self._forms | wanted).items()
+        forms = {key: form for key, form in every if key in wanted or (stays and not form.live)}
         self._moved = steps
+        if not new and forms.keys() == self._forms.keys():
+            return False
+        for key, form in self._forms.items():
+            if forms.get(key) is not form:
+                form.close()
+        self._open = {key: form for key, form in (self._open | self._forms | forms).items() if form.live}
+        self._forms = forms
         # No user's text: the forms carry their own by message. One form says by itself that it asks.
         bars = '<span class="abs-bars" aria-hidden="true"></span>'
         several = len(wanted) > 1
         self._title.value = f'<div class="abs abs-asking">{bars} {view.requests_title}</div>' if several else ""
-        forms = [form.widget for form in self._forms.values()]
-        self.box.children = (self._title, *forms) if several else tuple(forms)
-        return bool(new)
+        widgets = [form.widget for form in forms.values()]
+        self.box.children = (self._title, *widgets) if several else tuple(widgets)
+        return new
+
+    def _form_of(self, request: Request) -> Form:
+        """The form that a request has already, else a new one."""
+        form = self._forms.get(request.request_id) or self._open.get(request.request_id)
+        return form if form is not None and form.asks(request) else request_form(request, respond=self._answer)
 
     def close(self) -> None:
         """Take the forms off the page."""
         for form in self._forms.values():
             form.close()
         self._forms.clear()
+        self._open.clear()
         self._title.close()
         self.box.close()

@@ -256,6 +256,28 @@ def test_forms_in_an_inbox_say_where_the_question_comes_from():
     assert alone._content.origin == ""
 
 
+def test_a_request_that_a_restored_run_tells_anew_keeps_its_form_and_its_draft():
+    run = FakeRun("r", asked("one"), asked("two"))
+    box = inbox(run)
+    form = box.form("one")
+    form.set_raw("value", "a draft")
+    run.pending_requests = [asked("one"), asked("two", "Another title?")]
+    run.look([])
+    assert box.form("one") is form
+    assert (form.state, form.raw) == (FormState.EDITING, {"value": "a draft"})
+    assert [entry.request for entry in box] == run.pending_requests
+    assert request_form(run.pending_requests[0], respond=run.send_response).raw == {"value": "a draft"}
+
+
+def test_a_request_that_is_open_again_after_its_answer_gets_an_empty_form():
+    run = FakeRun("r", asked("one"))
+    box = inbox(run)
+    box.answer("one", "x")
+    run.pending_requests = [asked("one")]
+    assert box.form("one").live
+    assert box.form("one").raw == {}
+
+
 async def test_an_answer_from_the_engine_side_does_not_wait_for_itself():
     run = FakeRun("r", asked("one"))
     box = Inbox()

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("anywidget")
+
+from agentbench import Executor, WorkflowBuilder, WorkflowContext, WorkflowEvent, handler, response_handler
+from agentbench.notebook import stepper
+from agentbench.notebook.request_forms import RequestForms
+
+
+def asked(request_id: str, data: Any = "Title?", response_type: Any = str) -> WorkflowEvent[Any]:
+    return WorkflowEvent.request_info(request_id, "review", data, response_type)
+
+
+def view(*requests: WorkflowEvent[Any]) -> Any:
+    return SimpleNamespace(requests=requests, requests_title=f"{len(requests)} questions")
+
+
+@pytest.fixture
+def shown() -> Any:
+    made = RequestForms(lambda request_id, value: None)
+    yield made
+    made.close()
+
+
+def test_a_request_told_anew_keeps_the_form_that_is_on_the_page(shown):
+    assert shown.show(view(asked("a", {"prompt": "Title?"})), 1)
+    widget = shown.box.children[0]
+    assert not shown.show(view(asked("a", {"prompt": "Title?"})), 2)
+    assert shown.box.children == (widget,)
+
+
+def test_what_asks_something_else_under_the_same_id_gets_a_form_of_its_own(shown):
+    shown.show(view(asked("a", "Title?")), 1)
+    shown._forms["a"].set_raw("value", "a draft")
+    assert shown.show(view(asked("a", "Price?")), 1)
+    assert shown._forms["a"].raw == {}
+
+
+def test_a_draft_outlasts_a_failed_superstep_while_nothing_is_asked(shown):
+    shown.show(view(asked("a")), 1)
+    shown._forms["a"].set_raw("value", "a draft")
+    shown.show(view(), 1)
+    assert shown.box.children == ()
+    assert shown.show(view(asked("a")), 2)
+    assert shown._forms["a"].raw == {"value": "a draft"}
+
+
+def test_an_answered_form_stays_until_the_run_moves_on(shown):
+    first = asked("a")
+    shown.show(view(first), 1)
+    shown.show(view(first), 2)
+    form = shown._forms["a"]
+    form.set_raw("value", "done")
+    form.submit()
+    shown.show(view(), 2)
+    assert shown.box.children == (form.widget,)
+    shown.show(view(), 3)
+    assert shown.box.children == ()
+
+
+def test_what_is_asked_again_after_its_answer_is_asked_on_an_empty_form(shown):
+    shown.show(view(asked("a")), 1)
+    shown._forms["a"].set_raw("value", "done")
+    shown._forms["a"].submit()
+    shown.show(view(asked("a")), 1)
+    assert shown._forms["a"].live
+    assert shown._forms["a"].raw == {}
+
+
+class Asks(Executor):
+    @handler
+    async def ask(self, number: int, ctx: WorkflowContext[int, str]) -> None:
+        await ctx.request_info({"prompt": f"Title of {number}?"}, str)
+
+    @response_handler
+    async def answered(self, question: dict, answer: str, ctx: WorkflowContext[int, str]) -> None:  # type: ignore[type-arg]
+        await ctx.yield_output(answer)
+
+
+def test_a_branch_of_a_run_keeps_what_was_typed_before():
+    made = stepper(WorkflowBuilder(start_executor=Asks("asks")).build(), 1)
+    forms = RequestForms(made.respond)
+    made.run()
+    before = made.pending
+    forms.show(view(*before), 1)
+    (form,) = forms._forms.values()
+    form.set_raw("value", "a draft")
+    made.branch()
+    assert made.pending[0] is not before[0]
+    forms.show(view(*made.pending), 1)
+    assert list(forms._forms.values()) == [form]
+    assert form.submit()
+    made.run()
+    assert made.handle.outputs == ["a draft"]
+    forms.close()
+    made.close()
