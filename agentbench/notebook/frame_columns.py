@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentbench._extras import require
 from agentbench.notebook.frame_sources import Chosen, time_ns
@@ -10,11 +10,14 @@ from agentbench.notebook.frame_sources import Chosen, time_ns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Column", "assembled"]
+__all__ = ["UNKNOWN", "Column", "assembled"]
 
 #: What a column holds. `time` is datetime64[ns, UTC], from nanoseconds, ISO 8601 text or `None`.
 Kind = Literal["string", "category", "int64", "float64", "Int64", "Float64", "bool", "object", "time"]
 Column = tuple[Kind, Sequence[Any]]
+
+#: Becomes NA in a column of objects, in which `None` is a value like others.
+UNKNOWN: Final = object()
 
 _MANY_ROWS = 50_000
 _NAT = -(2**63)
@@ -82,7 +85,7 @@ def _array(kind: Kind, values: Sequence[Any]) -> Any:
     if kind == "object":
         array = np.empty(len(values), dtype=object)
         for place, value in enumerate(values):  # numpy would take lists of equal length apart
-            array[place] = value
+            array[place] = pd.NA if value is UNKNOWN else value
         # pandas 3 would make a text column of an array of objects that happen to be text.
         return pd.Series(array, dtype=object)
     if kind in ("Int64", "Float64"):

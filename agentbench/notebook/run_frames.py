@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID, SOURCE
-from agentbench.notebook.frame_columns import assembled
+from agentbench.notebook.frame_columns import UNKNOWN, assembled
 from agentbench.notebook.frame_sources import (
     Chosen,
     Run,
@@ -70,7 +70,8 @@ def requests_frame(
         `superstep` int64, `asked`, `answered` datetime64[ns, UTC], `wait_s` float64, `answer` object, secrets masked,
         `checkpoint_id` string, `run_id` category. When and what was answered, by the run itself or by one that went on
         from it, is read from checkpoints, and so is the last one in which the request waits: without them it is NaT,
-        NaN, None and NA.
+        NaN and NA. `answer` is None while a request waits, and NA if it waits no more and nothing tells what was
+        answered: a run keeps no answers, only its checkpoints do.
 
     Units: `wait_s` is in seconds.
     """
@@ -85,7 +86,11 @@ def requests_frame(
     answers = _answers_of_heirs(others) | _answers(checkpoints)
     waits_in = _last_waits(checkpoints)
     rows = chosen.last([(key, a) for key, a in asked.items() if chosen.includes(a.superstep, a.at_ns)])
-    given = [answers.get(key, _UNANSWERED) for key, _ in rows]
+    closed = {run.run_id for run in runs if run.open_requests is not None}
+    still_open = {(run.run_id, request_id) for run in runs for request_id in run.open_requests or ()}
+    given = [
+        answers.get(key, _NOT_TOLD if key[0] in closed and key not in still_open else _UNANSWERED) for key, _ in rows
+    ]
     return assembled(
         "requests",
         {
@@ -122,7 +127,8 @@ def runs_frame(
 
     Args:
         source: A storage, a run, a result, or a list of those. Of a run that only its checkpoints tell of, the status
-            is what the last of them says.
+            is what the last of them says, and NA where work was left: a storage does not know whether the run is still
+            at work, has failed, which leaves no checkpoint, or broke off. Give the run to know, and for its error.
         workflow_name: Only runs of this chain.
         run_id: Only this run.
         prices: What a million tokens cost, by model name; see `usage_frame`.
@@ -181,6 +187,7 @@ def runs_frame(
 _Key = tuple[str | None, str]
 
 _UNANSWERED = Answer(None, None)
+_NOT_TOLD = Answer(UNKNOWN, None)
 
 
 def answers_of(run: Run) -> dict[str, Answer]:
@@ -294,14 +301,14 @@ def _row(
     }
 
 
-def _status_of(last: CheckpointInfo) -> str:
-    """What state a run was in when it saved its last checkpoint."""
+def _status_of(last: CheckpointInfo) -> str | None:
+    """What state a run is in, as far as its last checkpoint tells; `None` where it left work to do."""
     if last.source == "error":
         return "FAILED"
     if last.source == "stop":
         return "CANCELLED"
     if last.n_messages:
-        return "IN_PROGRESS"
+        return None
     return "IDLE_WITH_PENDING_REQUESTS" if last.n_requests else "IDLE"
 
 

@@ -617,11 +617,11 @@ def test_requests_tell_what_was_asked_and_answered(of: str, storage: InMemoryChe
     assert row["wait_s"] == pytest.approx((row["answered"] - row["asked"]).total_seconds())
 
 
-def test_what_was_asked_without_checkpoints_has_no_answer():
+def test_what_was_answered_without_checkpoints_is_unknown():
     row: Any = requests_frame(run_sync(answered(None))).loc["request-1"]
     assert pd.notna(row["asked"])
     assert pd.isna(row["answered"])
-    assert row["answer"] is None
+    assert row["answer"] is pd.NA
 
 
 async def asked(storage: InMemoryCheckpointStorage) -> WorkflowRun:
@@ -695,7 +695,6 @@ def test_runs_are_told_by_handles_and_by_checkpoints_alike(storage: InMemoryChec
     ("facts", "status"),
     [
         ({}, "IDLE"),
-        ({"n_messages": 1}, "IN_PROGRESS"),
         ({"n_requests": 1}, "IDLE_WITH_PENDING_REQUESTS"),
         ({"source": "stop", "n_messages": 1}, "CANCELLED"),
         ({"source": "error"}, "FAILED"),
@@ -708,6 +707,40 @@ def test_the_last_checkpoint_tells_in_which_state_a_run_was_left(facts: dict[str
     last = CheckpointInfo("w", "b", 1, "2024-01-01T00:00:02Z", run_id="r", **facts)
     row: Any = runs_frame([first, last]).loc["r"]
     assert (row["status"], row["duration_s"]) == (status, 2.0)
+
+
+def test_of_a_failed_run_a_storage_knows_that_work_was_left_and_the_run_knows_the_error(
+    storage: InMemoryCheckpointStorage,
+):
+    class Broken(Executor):
+        @handler
+        async def take(self, text: str, ctx: WorkflowContext[str]) -> None:
+            raise ValueError(text)
+
+    run = review(end=Broken).start("Once", checkpoint_storage=storage)
+
+    async def main() -> None:
+        await run.result()
+        await run.send_response(run.pending_requests[0].request_id, Approval(True, "Twice"))
+        await run.result()
+
+    with pytest.raises(ValueError, match="Twice"):
+        run_sync(main())
+    told: Any
+    read: Any
+    told, read = runs_frame(run).iloc[0], runs_frame(storage).iloc[0]
+    assert (told["status"], told["error"]) == ("FAILED", "ValueError: Twice")
+    assert pd.isna(read["status"])
+    assert pd.isna(read["error"])
+
+
+def test_an_answer_that_nothing_keeps_is_unknown_and_one_that_is_awaited_is_none():
+    run = review().start("Once")
+    run_sync(run.result())
+    assert requests_frame(run)["answer"].tolist() == [None]
+    done = run_sync(answered(None))
+    assert requests_frame(done)["answer"].tolist() == [pd.NA]
+    assert requests_frame(list(done.events))["answer"].tolist() == [None]  # a list of events knows of no end
 
 
 def test_a_request_that_is_brought_up_again_keeps_its_first_moment(storage: InMemoryCheckpointStorage):
