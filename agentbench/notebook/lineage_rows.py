@@ -171,12 +171,26 @@ def _is_free(spans: Iterable[tuple[int, int]], first: int, last: int) -> bool:
 
 
 def lineage_text(rows: Sequence[Row], *, title: str) -> str:
-    """A line per row, branches indented; the middle is left out where there are more than 60."""
-    lines = [f"{'  ' * row.column}{_sign(row)} {name_of(row)}  {_facts(row)}" for row in rows]
+    """A line per row, branches indented below what they left; the middle is left out where there are more than 60."""
+    lines = [
+        f"{'  ' * depth}{_sign(row)} {name_of(row)}  {_facts(row)}"
+        for row, depth in zip(rows, _branch_depths(rows), strict=True)
+    ]
     if len(lines) > MAX_ROWS:
         half = (MAX_ROWS - 1) // 2
         lines = [*lines[:half], f"… {len(lines) - 2 * half} more lines …", *lines[-half:]]
     return "\n".join([title, *lines])
+
+
+def _branch_depths(rows: Sequence[Row]) -> list[int]:
+    """How many branches led to each row; columns grow with the number of branches side by side, too."""
+    depths: list[int] = []
+    for at, row in enumerate(rows):
+        if row.parent is None or row.parent >= at:
+            depths.append(0)
+        else:
+            depths.append(depths[row.parent] + (row.column != rows[row.parent].column))
+    return depths
 
 
 def _sign(row: Row) -> str:

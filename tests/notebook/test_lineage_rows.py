@@ -67,6 +67,13 @@ def test_the_text_indents_branches_and_names_where_they_begin():
     ]
 
 
+def test_the_text_indents_branches_of_one_checkpoint_equally_however_many_there_are():
+    forks = [cp(n, 1, source="fork", forked_from="cp-1") for n in (4, 5, 6)]
+    deeper = [cp(7, 6), cp(8, 6, source="fork", forked_from="cp-6")]
+    text = lineage_text(lineage_rows([*CHAIN, *forks, *deeper]), title="t")
+    assert [len(line) - len(line.lstrip()) for line in text.split("\n")[5:]] == [2, 2, 2, 2, 4]
+
+
 def test_each_kind_of_checkpoint_has_a_sign_of_its_own():
     infos = [cp(n, n - 1 if n else None) for n in range(100)]
     infos += [cp(100, 50, source="fork", forked_from="cp-50"), cp(101, 100, n_requests=1), cp(102, 101, source="error")]
