@@ -77,6 +77,7 @@ _NAMES_OF = {
         "IntegrationInvalidResponseException",
         "InvalidEdit",
         "InvalidUpdateError",
+        "MagicUsageError",
         "MiddlewareException",
         "MiddlewareTermination",
         "MissingExtraError",

@@ -38,7 +38,7 @@ AgentFrameworkException                          the root; also called AgentBenc
   NotebookError
     RendererUnavailable  WidgetsUnavailable      also MissingExtraErrors
     RenderFailed  StepperStateError  StepperClosed  InvalidEdit  FormInvalid  UnsupportedSchema
-    RequestAlreadyAnswered  RequestExpired  WorkflowTextError
+    RequestAlreadyAnswered  RequestExpired  WorkflowTextError  MagicUsageError
                                                  also ValueErrors
     NestedLoopError  NoBlockingError             also RuntimeErrors
   EvalNotPassedError
@@ -894,6 +894,14 @@ class WorkflowTextError(NotebookError, ValueError):
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the place in the text. The way to it through this library is of no use."""
+        return f"{type(self).__name__}: {self}".splitlines()
+
+
+class MagicUsageError(NotebookError, ValueError):
+    """The line of a magic says something that the magic does not know, or names what is not there."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the message. The way to it through this library is of no use."""
         return f"{type(self).__name__}: {self}".splitlines()
 
 

@@ -81,6 +81,7 @@ BASES: dict[str, tuple[type, ...]] = {
     "RequestAlreadyAnswered": (x.NotebookError, ValueError),
     "RequestExpired": (x.NotebookError, ValueError),
     "WorkflowTextError": (x.NotebookError, ValueError),
+    "MagicUsageError": (x.NotebookError, ValueError),
     "NestedLoopError": (x.NotebookError, RuntimeError),
     "NoBlockingError": (x.NotebookError, RuntimeError),
 }

@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults, set_runtime_defaults
+from agentbench.exceptions import MagicUsageError
 from agentbench.notebook import settings
 
 if TYPE_CHECKING:
@@ -113,17 +114,17 @@ def agentbench_magic(line: str, namespace: dict[str, Any]) -> Any:
         What the cell shows, if the line is its last expression.
 
     Raises:
-        ValueError: The line says nothing that is known; the message lists what is.
-        NameError: There is no such variable.
+        MagicUsageError: The line says nothing that is known (the message lists what is), or there is no such variable.
+        Exception: Whatever the command raises.
     """
-    words = shlex.split(line)
+    words = _words(line)
     if not words:
         print(_USAGE)  # noqa: T201 - a command prints
         return None
     command = COMMANDS.get(words[0])
     if command is None:
         msg = f"There is no command {words[0]!r}. There are:\n{_USAGE}"
-        raise ValueError(msg)
+        raise MagicUsageError(msg)
     return command(words[1:], namespace)
 
 
@@ -150,7 +151,7 @@ def _step(words: list[str], namespace: dict[str, Any]) -> None:
     found = _variable(words[0], namespace)
     if not isinstance(found, Stepper):
         msg = f"{words[0]} is a {type(found).__name__}, not a stepper. Make one: {words[0]} = stepper(workflow, input)"
-        raise TypeError(msg)
+        raise MagicUsageError(msg)
     older = older_code(found)
     if older:
         print(f"older code: {', '.join(older)}")  # noqa: T201 - a command prints
@@ -163,7 +164,10 @@ def _step(words: list[str], namespace: dict[str, Any]) -> None:
 def _set(words: list[str], namespace: dict[str, Any]) -> None:
     _require(bool(words) and all("=" in word for word in words), "set", "one or more KEY=VALUE")
     pairs = (word.partition("=") for word in words)
-    settings.configure(**{key: settings.parse_setting(key, value) for key, _, value in pairs})
+    try:
+        settings.configure(**{key: settings.parse_setting(key, value) for key, _, value in pairs})
+    except (TypeError, ValueError) as error:
+        raise MagicUsageError(str(error)) from None
 
 
 COMMANDS = {"doctor": _doctor, "draw": _draw, "step": _step, "set": _set}
@@ -219,17 +223,17 @@ def executor_magic(line: str, cell: str, namespace: dict[str, Any]) -> Definitio
         What was defined; shows its ports.
 
     Raises:
-        ValueError: The line says something else.
+        MagicUsageError: The line says something else.
         Exception: Whatever `define_executor` raises.
     """
     from agentbench.notebook.executor_cells import define_executor
 
     given: dict[str, str] = {}
-    for word in shlex.split(line):
+    for word in _words(line):
         key, sign, value = word.partition("=")
         if key not in ("id", "in", "out") or not sign or not value or key in given:
             msg = f"%%executor does not take {word!r}. Expected:\n{_EXECUTOR_USAGE}"
-            raise ValueError(msg)
+            raise MagicUsageError(msg)
         given[key] = value
     return define_executor(cell, namespace, id=given.get("id"), input=given.get("in"), output=given.get("out"))
 
@@ -243,7 +247,7 @@ def workflow_magic(line: str, cell: str, namespace: dict[str, Any]) -> Workflow:
         namespace: The variables of the notebook.
 
     Raises:
-        ValueError: The line is no name.
+        MagicUsageError: The line is no name.
         Exception: Whatever `define_workflow` raises; the variable stays as it was.
     """
     from agentbench.notebook.workflow_cells import define_workflow
@@ -251,20 +255,28 @@ def workflow_magic(line: str, cell: str, namespace: dict[str, Any]) -> Workflow:
     name = line.strip()
     if not name.isidentifier():
         msg = f"%%workflow takes the name of one variable; got {name!r}. Expected:\n{_WORKFLOW_USAGE}"
-        raise ValueError(msg)
+        raise MagicUsageError(msg)
     workflow = define_workflow(cell, namespace, name=name)
     namespace[name] = workflow
     return workflow
 
 
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        msg = f"The line {line.strip()!r} cannot be read: {error}. Close what is quoted."
+        raise MagicUsageError(msg) from None
+
+
 def _require(condition: bool, command: str, expected: str) -> None:
     if not condition:
         msg = f"%agentbench {command} takes {expected}.\n{_USAGE}"
-        raise ValueError(msg)
+        raise MagicUsageError(msg)
 
 
 def _variable(name: str, namespace: dict[str, Any]) -> Any:
     if name not in namespace:
         msg = f"There is no variable {name!r} in this notebook."
-        raise NameError(msg)
+        raise MagicUsageError(msg)
     return namespace[name]

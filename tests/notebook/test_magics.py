@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentbench import _clock
-from agentbench.exceptions import WorkflowTextError
+from agentbench.exceptions import MagicUsageError, WorkflowTextError
 from agentbench.notebook import magics, settings
 from agentbench.notebook.magics import agentbench_magic, completions, executor_magic, workflow_magic
 from agentbench.notebook.stepper import stepper
@@ -125,10 +125,44 @@ def test_a_line_that_says_nothing_known_is_answered_with_what_is(line: str) -> N
 
 
 def test_a_variable_that_is_not_there_or_no_stepper_is_named() -> None:
-    with pytest.raises(NameError, match="no variable 'wf'"):
+    with pytest.raises(MagicUsageError, match="no variable 'wf'"):
         agentbench_magic("draw wf", {})
-    with pytest.raises(TypeError, match="a is a int, not a stepper"):
+    with pytest.raises(MagicUsageError, match="a is a int, not a stepper"):
         agentbench_magic("step a", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("%agentbench dance", "MagicUsageError: There is no command 'dance'. There are:"),
+        ("%agentbench draw nothing", "MagicUsageError: There is no variable 'nothing' in this notebook."),
+        ("%agentbench set colour=red", "MagicUsageError: There is no setting 'colour'."),
+        ("%agentbench set theme=red", "MagicUsageError: "),
+        ("%agentbench draw 'wf", 'MagicUsageError: The line "draw \'wf" cannot be read: No closing quotation.'),
+        (
+            "%%executor name=x\nasync def f(text: str) -> str: ...",
+            "MagicUsageError: %%executor does not take 'name=x'.",
+        ),
+        ("%%workflow 1st\na -> b", "MagicUsageError: %%workflow takes the name of one variable; got '1st'."),
+    ],
+)
+def test_a_line_that_a_magic_does_not_know_is_answered_without_a_traceback(
+    shell: Any, capsys: pytest.CaptureFixture[str], cell: str, told: str
+) -> None:
+    assert isinstance(shell.run_cell(cell).error_in_exec, MagicUsageError)
+    shown = capsys.readouterr().out
+    assert told in shown
+    assert "Traceback" not in shown
+
+
+def test_an_error_of_what_a_magic_runs_keeps_its_traceback(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    class Broken:
+        def __getattr__(self, name: str) -> Any:
+            raise ValueError("user code")
+
+    shell.user_ns["wf"] = Broken()
+    assert not isinstance(shell.run_cell("%agentbench draw wf").error_in_exec, MagicUsageError)
+    assert "Traceback" in capsys.readouterr().out
 
 
 # ---- completion ------------------------------------------------------------------------------------------------------
