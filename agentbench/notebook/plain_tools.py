@@ -169,14 +169,17 @@ class EditTool:
         self._stage.disabled = not next(button.enabled for button in view.buttons if button.name == "edit")
 
     def _typed(self) -> None:
-        entries = () if self._content is None else self._content.tree.entries
+        shown = self._content
         if self._stepper.tab != "state":
             self._stepper.open_tab("state")
             self._problem.value = "The State tab is open now, so that the value can be seen. Stage once more."
             return
+        if shown is None:
+            return
         path, text = self._path.value.strip(), self._text.value
         try:
-            staging = self._stepper.stage(path, value_of(text, _value_at(entries, path)))
+            value = value_of(text, _value_at(shown.tree.entries, path))
+            staging = self._stepper.stage(path, value, shown.checkpoint_id)
         except (LookupError, ValueError) as error:
             self._problem.value = esc(error.args[0])
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -50,6 +50,7 @@ class Content:
         facts: Short lines of label and text.
         breaks: The breakpoints of the node that is shown.
         changes: Groups of changes, each with a title.
+        checkpoint_id: The checkpoint that is shown: what is edited here is edited there. `None` before the first.
     """
 
     title: str
@@ -57,6 +58,7 @@ class Content:
     facts: tuple[Fact, ...] = ()
     breaks: Breaks | None = None
     changes: tuple[tuple[str, tuple[ChangeRow, ...]], ...] = ()
+    checkpoint_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,10 @@ def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
         model: The stepper.
         sources: What else it is made from.
     """
+    return replace(_tab(tab, model, sources), checkpoint_id=model.line.shown_id)
+
+
+def _tab(tab: str, model: StepperModel, sources: Sources) -> Content:
     if tab == "messages":
         return _messages(model, sources.checkpoint)
     if tab == "events":

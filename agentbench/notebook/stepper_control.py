@@ -54,11 +54,11 @@ class StepperControl(Protocol):
     def break_node(self, executor_id: str, kind: str, *, on: bool | None) -> None:
         """Set or remove a breakpoint before or after an executor; `None` for the opposite of what is."""
 
-    def stage(self, path: str, value: Any) -> Future[Any]:
-        """Check and stage an edit of the checkpoint shown; the future tells what came of it."""
+    def stage(self, path: str, value: Any, checkpoint_id: str | None) -> Future[Any]:
+        """Check and stage an edit of a checkpoint; the future tells what came of it."""
 
-    def discard(self, path: str) -> None:
-        """Drop the staged edit of a path."""
+    def discard(self, path: str, checkpoint_id: str | None) -> None:
+        """Drop the staged edit of a path of a checkpoint."""
 
     def answer(self, request_id: str, value: Any) -> object:
         """Send an answer; what it returns can be awaited."""

@@ -4,9 +4,11 @@ What is shown travels as messages, never as traits: whoever saves the state of a
 and style, and nothing of a run.
 
 From the page: `ready`, `press` (name, value), `goto` (id), `tab` (name), `level` (stamp, path, start), `full` (stamp,
-path), `draft` (stamp, path), `typed` (stamp, path, text), `edit` (stamp, path, text, key), `discard` (path), `offers`,
-`break` (sort, choice, value, once), `breakNode` (when, on), `unbreak` (id); each with `view`, the id of the view that
-speaks. To the page: `view`, `side`, `level`, `full`, `draft`, `edited`, `offers`, `problem`, `log`, `focusRequest`.
+path), `draft` (stamp, path), `typed` (stamp, path, text), `edit` (stamp, path, text, key), `discard` (stamp, path),
+`offers`, `break` (sort, choice, value, once), `breakNode` (stamp, when, on), `unbreak` (id); each with `view`, the id
+of the view that speaks. `stamp` is that of the `side` which the person had before them.
+
+To the page: `view`, `side`, `level`, `full`, `draft`, `edited`, `offers`, `problem`, `log`, `focusRequest`.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ _SCRIPTS = ("stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log
 
 Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 Message = dict[str, Any]
+_Where = tuple[str | None, str]  # checkpoint id and edit path
+_SIDES_KEPT = 4  # what a page says may cross with what is sent to it
 _CHANGE = ("sign", "words", "path", "before", "after", "discards")
 
 
@@ -73,7 +77,14 @@ class _Sent:
 
     stops: tuple[tuple[str, str], ...] = ()
     log_total: int = 0
-    side: Content | None = None
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What a page had before it when it spoke: read once, while the loop of the runs may already send the next."""
+
+    stamp: int
+    content: Content
 
 
 class StepperPage:
@@ -93,10 +104,9 @@ class StepperPage:
     def __init__(self, stepper: StepperControl, name: str, panel: Any, *, layout: Layout, height: int) -> None:
         self._stepper = stepper
         self._panel = panel
-        self._tree = ValueTree()
-        self._stamp = 0
+        self._sides: tuple[_Side, ...] = (_Side(0, Content("", ValueTree())),)  # the newest last
         self._sent = _Sent()
-        self._drafts: dict[str, str] = {}  # what is typed and not yet staged, by edit path
+        self._drafts: dict[_Where, str] = {}  # what is typed and not yet staged
         self._focus_view: str | None = None
         self._steps = 0
         self._parts = {part: StepperPart(part, name, height, self._hear) for part in _parts_of(layout)}
@@ -195,13 +205,12 @@ class StepperPage:
     def _send_side(self, to: str | None) -> None:
         if "side" not in self._parts:
             return
-        content = self._stepper.content
-        if to is None and content is self._sent.side:
+        content, side = self._stepper.content, self._sides[-1]
+        if content is not side.content:
+            side = _Side(side.stamp + 1, content)
+            self._sides = (*self._sides, side)[-_SIDES_KEPT:]
+        elif to is None:
             return
-        if content is not self._sent.side:
-            self._stamp += 1
-            self._sent.side = content
-            self._tree = content.tree
         message = {
             "kind": "side",
             "tabs": TABS,
@@ -213,8 +222,9 @@ class StepperPage:
                 (title, [tuple(getattr(row, each) for each in _CHANGE) for row in rows])
                 for title, rows in content.changes
             ],
-            "stamp": self._stamp,
-            "level": self._plain(self._tree.level()),
+            "stamp": side.stamp,
+            "checkpoint": content.checkpoint_id,
+            "level": self._plain(side, content.tree.level()),
         }
         self._say("side", message if to is None else {**message, "view": to})
 
@@ -276,29 +286,40 @@ class StepperPage:
 
     # ---- values: levels, whole texts, edits --------------------------------------------------------------------------
 
-    def _place(self, message: Message) -> list[int] | None:
-        """The place that a page speaks of, if it is one of what is shown now."""
-        path = message.get("path")
-        if message.get("stamp") == self._stamp and isinstance(path, list) and all(type(each) is int for each in path):
-            return path
+    def _side_of(self, message: Message) -> _Side | None:
+        """What the page that speaks had before it; `None` if that is long gone."""
+        stamp = message.get("stamp")
+        return next((side for side in self._sides if side.stamp == stamp), None)
+
+    def _place(self, message: Message) -> tuple[_Side, list[int]] | None:
+        """The place that a page speaks of, and what it had before it."""
+        side, path = self._side_of(message), message.get("path")
+        if side is not None and isinstance(path, list) and all(type(each) is int for each in path):
+            return side, path
         return None
 
     def _asked_for_level(self, message: Message) -> None:
-        path, start = self._place(message), message.get("start")
-        if path is not None and isinstance(start, int) and start >= 0:
-            level = self._plain(self._tree.level(path, start))
+        place, start = self._place(message), message.get("start")
+        if place is not None and isinstance(start, int) and start >= 0:
+            side, path = place
+            level = self._plain(side, side.content.tree.level(path, start))
             self._answer(message, {"kind": "level", "path": path, "level": level})
 
     def _asked_for_all(self, message: Message) -> None:
-        path = self._place(message)
-        if path:
-            self._answer(message, {"kind": "full", "path": path, "text": self._tree.full_text(path)})
+        place = self._place(message)
+        if place is not None and place[1]:
+            side, path = place
+            self._answer(message, {"kind": "full", "path": path, "text": side.content.tree.full_text(path)})
 
-    def _editable(self, message: Message) -> tuple[list[int], Entry, str] | None:
-        """Place, entry and edit path of a value that a page wants to edit; `None` if it may not."""
-        path = self._place(message)
-        where = self._tree.edit_path(path) if path else None
-        return None if path is None or where is None else (path, self._tree.at(path), where)
+    def _editable(self, message: Message) -> tuple[list[int], Entry, _Where] | None:
+        """Place, entry, checkpoint and edit path of a value that a page wants to edit; `None` if it may not."""
+        place = self._place(message)
+        if place is None or not place[1]:
+            return None
+        side, path = place
+        where = side.content.tree.edit_path(path)
+        found = side.content.tree.at(path)
+        return None if where is None else (path, found, (side.content.checkpoint_id, where))
 
     def _began_edit(self, message: Message) -> None:
         found = self._editable(message)
@@ -334,10 +355,11 @@ class StepperPage:
             self._tell_edited(message, str(error))
             return
         self._drafts.pop(where, None)
-        staging = self._stepper.stage(where, value)
+        checkpoint_id, path = where
+        staging = self._stepper.stage(path, value, checkpoint_id)
         staging.add_done_callback(lambda done: self._staged(message, where, text, done))
 
-    def _staged(self, message: Message, where: str, text: str, done: Future[Any]) -> None:
+    def _staged(self, message: Message, where: _Where, text: str, done: Future[Any]) -> None:
         error = done.exception() if not done.cancelled() else None
         if error is not None:
             self._drafts[where] = text
@@ -350,22 +372,25 @@ class StepperPage:
         self._answer(message, said)
 
     def _discarded(self, message: Message) -> None:
-        path = message.get("path")
-        if isinstance(path, str):
-            self._stepper.discard(path)
+        side, path = self._side_of(message), message.get("path")
+        if side is not None and isinstance(path, str):
+            self._stepper.discard(path, side.content.checkpoint_id)
 
-    def _plain(self, level: Level) -> Message:
+    def _plain(self, side: _Side, level: Level) -> Message:
         rows = [
-            (row.name, row.kind, row.text, row.note, row.opens, row.cut, self._edit_sign(row)) for row in level.rows
+            (row.name, row.kind, row.text, row.note, row.opens, row.cut, self._edit_sign(side, row))
+            for row in level.rows
         ]
         return {"rows": rows, "start": level.start, "more": level.more}
 
-    def _edit_sign(self, row: Row) -> int:
+    def _edit_sign(self, side: _Side, row: Row) -> int:
         """0 for what cannot be edited, 1 for what can, 2 where somebody has begun to."""
-        return 0 if row.path is None else 2 if row.path in self._drafts else 1
+        if row.path is None:
+            return 0
+        return 2 if (side.content.checkpoint_id, row.path) in self._drafts else 1
 
     def _answer(self, asked: Message, said: Message) -> None:
-        self._say("side", {**said, "stamp": self._stamp, "view": _view_of(asked)})
+        self._say("side", {**said, "stamp": asked.get("stamp"), "view": _view_of(asked)})
 
     # ---- breakpoints -------------------------------------------------------------------------------------------------
 
@@ -391,8 +416,8 @@ class StepperPage:
         self._stepper.soon(set_it)
 
     def _broke_node(self, message: Message) -> None:
-        when, on, shown = message.get("when"), message.get("on"), self._sent.side
-        breaks = None if shown is None else shown.breaks
+        when, on, side = message.get("when"), message.get("on"), self._side_of(message)
+        breaks = None if side is None else side.content.breaks
         if when in ("before", "after") and isinstance(on, bool) and breaks is not None:
             self._stepper.break_node(breaks.executor, str(when), on=on)
 

@@ -167,13 +167,13 @@ class StepperScreen:
         for each in () if on else there:
             self._session.clear(each)
 
-    def stage(self, path: str, value: Any) -> EngineFuture[Edit]:
-        """Check and stage an edit of the checkpoint shown; the future tells what came of it."""
-        return self._session.start(self._session.stage(path, value))
+    def stage(self, path: str, value: Any, checkpoint_id: str | None) -> EngineFuture[Edit]:
+        """Check and stage an edit of the checkpoint that a person looked at; the future tells what came of it."""
+        return self._session.start(self._session.stage(path, value, checkpoint_id))
 
-    def discard(self, path: str) -> None:
+    def discard(self, path: str, checkpoint_id: str | None) -> None:
         """Drop the staged edit of a path; nothing if there is none."""
-        self._session.ask(EditsDiscarded(path))
+        self._session.ask(EditsDiscarded(path, checkpoint_id))
 
     def _rings_set(self, executor_ids: tuple[str, ...]) -> None:
         """A person has set or removed breakpoints in the picture."""

@@ -319,7 +319,7 @@ class StepperSession:
         with self._lock:
             self.model.require("edit")
             checkpoint_id = checkpoint_id or self.model.line.shown_id or ""
-            staged = self.model.edits
+            staged = self.model.staged_at(checkpoint_id)
         edit = checked_edit(await self.storage.load(checkpoint_id), path, value, staged)
         self.ask(EditStaged(checkpoint_id, edit))
         return edit

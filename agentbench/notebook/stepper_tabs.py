@@ -62,7 +62,7 @@ class StepperTabs:
             can_edit = "edit" in model.allowed
             made_of = (
                 *(self.open, viewed, id(model.facts), len(model.reports), self.selected, len(events), can_edit),
-                *(difference is None, model.shown, model.edits, model.breakpoints, str(model.status)),
+                *(difference is None, model.line.shown_id, model.edits, model.breakpoints, str(model.status)),
             )
             if self._made[0] != made_of:
                 live: dict[str, Any] = handle.state if handle is not None and self.open == "state" else {}

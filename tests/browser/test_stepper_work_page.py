@@ -143,6 +143,28 @@ def test_an_edited_value_goes_on_as_a_second_branch_and_the_first_one_stays(page
     )
 
 
+def test_what_is_typed_just_before_another_tab_opens_stays_with_its_value(page: Any) -> None:
+    for superstep in (0, 1):
+        page.button("Step").click()
+        expect(header(page)).to_contain_text(f"superstep {superstep}")
+    page.button("Edit topic").click()
+    field = page.panel.get_by_role("textbox", name="New value of topic")
+    expect(field).to_be_focused()
+    # Typed and switched in one go: sooner than what is typed is told, and with the focus in the field.
+    field.evaluate("""(area) => {
+        area.value = "dogs and";
+        area.dispatchEvent(new Event("input"));
+        const tabs = [...area.closest(".abs-side").querySelectorAll("[role=tab]")];
+        tabs.find((tab) => tab.textContent === "Messages").click();
+    }""")
+    expect(page.panel.locator(".abs-title")).to_contain_text("next superstep")
+    again = add_cell(page, "panel")  # a page that knows only what was told
+    expect(again.locator(".abs-title")).to_contain_text("next superstep")
+    expect(again.get_by_role("textbox", name="New value of")).to_have_count(0)
+    again.get_by_role("tab", name="State").click()
+    expect(again.get_by_role("textbox", name="New value of topic")).to_have_value("dogs and")
+
+
 def test_showing_again_plays_what_is_stored_and_executes_nothing(page: Any) -> None:
     page.button("Run").click()
     page.button("Approve").click()

@@ -323,11 +323,11 @@ def test_a_ring_that_is_set_in_the_picture_is_a_breakpoint(panel: Stepper, wire:
 
 def test_the_node_tab_has_a_box_for_before_and_after(panel: Stepper, wire: Wire) -> None:
     panel._screen.select("review")
-    wire.last("side", "side", lambda m: m["breaks"] is not None)
-    say(panel, "breakNode", when="after", on=True)
+    stamp = wire.last("side", "side", lambda m: m["breaks"] is not None)["stamp"]
+    say(panel, "breakNode", when="after", on=True, stamp=stamp)
     side = wire.last("side", "side", lambda m: m["breaks"] is not None and m["breaks"]["after"])
     assert side["breaks"] == {"executor": "review", "before": False, "after": True, "enabled": True}
-    say(panel, "breakNode", when="after", on=False)
+    say(panel, "breakNode", when="after", on=False, stamp=side["stamp"])
     wire.last("side", "side", lambda m: m["breaks"] is not None and not m["breaks"]["after"])
     say(panel, "press", name="break")
     wire.last("side", "side", lambda m: m["breaks"] is not None and m["breaks"]["before"])
@@ -356,7 +356,7 @@ def test_a_value_is_edited_where_it_stands_and_staged(panel: Stepper, wire: Wire
     side = wire.last("side", "side", lambda m: m["tab"] == "diff" and bool(m["changes"]))
     assert side["title"] == "1 edit staged, not applied yet"
     assert side["changes"][0][1][0][2] == "topic.name"
-    say(panel, "discard", path="topic.name")
+    say(panel, "discard", path="topic.name", stamp=side["stamp"])
     wire.last("top", "view", lambda m: "is next" in m["banner"]["text"])
     assert panel._session.model.edits == ()
 
@@ -392,6 +392,49 @@ def test_what_was_typed_comes_back_with_the_page(panel: Stepper, wire: Wire) -> 
     say(panel, "ready")
     settled(panel)
     assert state_side(wire)["level"]["rows"][0][6] == 1
+
+
+def test_what_was_typed_before_another_tab_opened_is_kept_where_it_was_typed(panel: Stepper, wire: Wire) -> None:
+    panel.step()
+    settled(panel)
+    stamp = state_side(wire)["stamp"]
+    say(panel, "tab", name="messages")
+    messages = wire.last("side", "side", lambda m: m["tab"] == "messages")
+    say(panel, "typed", path=[0], stamp=stamp, text='{"half": ')  # it has crossed with the other tab
+    say(panel, "ready")
+    settled(panel)
+    assert wire.last("side", "side", lambda m: m["stamp"] == messages["stamp"])["level"]["rows"][0][6] != 2
+    say(panel, "tab", name="state")
+    assert wire.last("side", "side", lambda m: m["tab"] == "state" and m["stamp"] > stamp)["level"]["rows"][0][6] == 2
+
+
+def test_an_edit_is_one_of_the_checkpoint_that_its_writer_looked_at(panel: Stepper, wire: Wire) -> None:
+    panel.run()
+    panel.respond(panel.pending[0].request_id, True)
+    panel.run()
+    first, second = (info.checkpoint_id for info in panel.checkpoints[:2])
+    panel.goto(first)
+    seen = wire.last("side", "side", lambda m: m["checkpoint"] == first and m["tab"] == "state")
+    say(panel, "typed", path=[0, 0], stamp=seen["stamp"], text="do")
+    panel.goto(second)  # somebody else, in another panel
+    there = wire.last("side", "side", lambda m: m["checkpoint"] == second)
+    say(panel, "level", path=[0], start=0, stamp=there["stamp"])
+    assert wire.last("side", "level")["level"]["rows"][0][6] == 1  # nobody has begun to edit this one
+    say(panel, "edit", path=[0, 0], stamp=seen["stamp"], text="dogs", key="k")
+    assert wire.last("side", "edited")["problem"] == ""
+    model = panel._session.model
+    assert ([edit.after for edit in model.staged_at(first)], model.staged_at(second)) == (["dogs"], ())
+    say(panel, "discard", path="topic.name", stamp=seen["stamp"])
+    assert model.staged_at(first) == ()
+
+
+def test_a_box_of_a_node_breaks_at_the_node_that_its_page_showed(panel: Stepper, wire: Wire) -> None:
+    panel._screen.select("plan")
+    seen = wire.last("side", "side", lambda m: m["title"] == "plan")
+    panel._screen.select("review")
+    wire.last("side", "side", lambda m: m["title"] == "review")
+    say(panel, "breakNode", when="before", on=True, stamp=seen["stamp"])
+    assert [each.where for each in panel.breakpoints] == ["plan"]
 
 
 def test_what_holds_a_secret_is_not_handed_out_to_be_edited(panel: Stepper, wire: Wire) -> None:

@@ -33,6 +33,7 @@ function makeEditor(name, told, { draft, type, stage, drop }) {
   return {
     el,
     area,
+    flush: () => { clearTimeout(timer); type(area.value); },
     refuse: (words) => {
       problem.textContent = words;
       area.setAttribute("aria-invalid", "true");
@@ -114,19 +115,22 @@ function makeSide(say) {
   const page = node("div", { class: "abs-page", role: "tabpanel", tabindex: "0" });
   root.append(tabs.el, page);
   const opened = new Set(); // levels that a person has opened, by the names that lead there
-  const editing = new Map(); // open editors, likewise: what is typed, undefined while nothing was
+  const editing = new Map(); // open editors, by checkpoint and those names: what is typed, undefined while nothing was
   const editors = new Map(); // those on the page now, by path
   let stamp = null;
+  let checkpoint = null;
+  let tell = say; // says which stamp the person had before them, even when the next one has come
   let lists = new Map();
   let back = null; // where the focus was when the page was written anew
 
   const edit = (row, here, name, known, focus) => {
     editing.set(known, editing.get(known));
     lists.set(`draft ${here}`, { row, name, known, focus });
-    say({ kind: "draft", stamp, path: here });
+    tell({ kind: "draft", path: here });
   };
   const openEditor = (told, { row, name, known, focus }) => {
     const here = told.path;
+    const mine = tell; // an editor outlives its page by what is typed last
     if (!editing.has(known)) return; // staged meanwhile
     if (told.problem) {
       editing.delete(known);
@@ -143,15 +147,15 @@ function makeSide(say) {
     const drop = () => {
       editing.delete(known);
       editors.delete(String(here));
-      say({ kind: "typed", stamp, path: here, text: null });
+      mine({ kind: "typed", path: here, text: null });
       close();
     };
     const type = (text) => {
       if (!editing.has(known) || text === (editing.get(known) ?? told.draft ?? told.text)) return;
       editing.set(known, text);
-      say({ kind: "typed", stamp, path: here, text });
+      mine({ kind: "typed", path: here, text });
     };
-    const stage = (text) => { editing.set(known, text); say({ kind: "edit", stamp, path: here, text, key: known }); };
+    const stage = (text) => { editing.set(known, text); mine({ kind: "edit", path: here, text, key: known }); };
     const editor = makeEditor(name, told, { draft: editing.get(known) ?? told.draft, type, stage, drop });
     editors.set(String(here), { ...editor, known, close });
     row.hidden = true;
@@ -177,14 +181,15 @@ function makeSide(say) {
       if (kind) row.append(node("span", { class: "abs-kind" }, kind));
       if (editable) {
         const change = node("button", { type: "button", class: "abs-link abs-edit", "aria-label": `Edit ${name}` }, "Edit");
-        change.addEventListener("click", () => edit(row, here, name, known, true));
+        const begun = `${checkpoint}\u0000${known}`;
+        change.addEventListener("click", () => edit(row, here, name, begun, true));
         row.append(change);
-        if (editing.has(known) || editable === 2) queueMicrotask(() => edit(row, here, name, known, false));
+        if (editing.has(begun) || editable === 2) queueMicrotask(() => edit(row, here, name, begun, false));
       }
       row.append(node("span", { class: "abs-value" }, text));
       if (cut) {
         const more = node("button", { type: "button", class: "abs-link" }, "Copy full text");
-        more.addEventListener("click", () => { lists.set(`full ${here}`, { more, row }); say({ kind: "full", stamp, path: here }); });
+        more.addEventListener("click", () => { lists.set(`full ${here}`, { more, row }); tell({ kind: "full", path: here }); });
         row.append(more);
       }
       li.append(row);
@@ -196,7 +201,7 @@ function makeSide(say) {
           fold.textContent = "▾";
           fold.setAttribute("aria-expanded", "true");
           lists.set(String(here), { inner, names: [...names, name] });
-          say({ kind: "level", stamp, path: here, start: 0 });
+          tell({ kind: "level", path: here, start: 0 });
         };
         fold.addEventListener("click", () => {
           if (!opened.has(known)) { opened.add(known); open(); return; }
@@ -213,7 +218,7 @@ function makeSide(say) {
     if (level.more > 0) {
       const more = node("button", { type: "button", class: "abs-link" }, `${level.more.toLocaleString("en")} more`);
       const li = node("li", {}, more);
-      more.addEventListener("click", () => { li.remove(); say({ kind: "level", stamp, path, start: level.start + level.rows.length }); });
+      more.addEventListener("click", () => { li.remove(); tell({ kind: "level", path, start: level.start + level.rows.length }); });
       items.push(li);
     }
     return items;
@@ -243,17 +248,19 @@ function makeSide(say) {
       page.setAttribute("aria-label", told.title);
       back = focusNow() ?? back;
       const at = page.scrollTop;
-      stamp = told.stamp;
+      for (const editor of editors.values()) editor.flush();
+      ({ stamp, checkpoint } = told);
+      tell = (message) => say({ ...message, stamp: told.stamp });
       lists = new Map();
       editors.clear();
       const list = node("ul", { class: "abs-rows" });
       lists.set("", { inner: list, names: [told.tab] });
       list.append(...rows(told.level, [], [told.tab]));
       const parts = [node("p", { class: "abs-title" }, told.title)];
-      if (told.facts.length) parts.push(...makeFacts(told.facts, told.breaks, say));
+      if (told.facts.length) parts.push(...makeFacts(told.facts, told.breaks, tell));
       for (const [title, changes] of told.changes) {
         if (title) parts.push(node("p", { class: "abs-title" }, title));
-        parts.push(node("ul", { class: "abs-rows" }, ...changes.map((change) => makeChange(change, say))));
+        parts.push(node("ul", { class: "abs-rows" }, ...changes.map((change) => makeChange(change, tell))));
       }
       page.replaceChildren(...parts, list);
       page.scrollTop = at;
