@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from agentbench.checkpoints.difference.changes import CheckpointChange, path_text
-from agentbench.notebook.escaping import MASK, esc, is_secret_name, preview
+from agentbench.notebook.escaping import MASK, esc, is_secret_name
 from agentbench.notebook.markup import MAX_ROWS, Markup, Table, element
-from agentbench.notebook.redaction import mask_secrets
+from agentbench.notebook.redaction import preview
 from agentbench.notebook.style import read_static
 from agentbench.workflow.message import WorkflowMessage
 
@@ -158,7 +158,7 @@ def short_value(value: object, *, limit: int = _LINE_LIMIT, secrets: bool = Fals
         text, value = repr(value[start : start + limit]), value[start:]
         text = f"{'…' if start else ''}{text}{'…' if len(value) > limit else ''}"
     else:
-        text = _Unmasked(limit).repr(value) if secrets else preview(mask_secrets(value), limit=limit)
+        text = _Unmasked(limit).repr(value) if secrets else preview(value, limit=limit)
         text = text if len(text) <= limit else text[:limit] + "…"
     return esc(text, into="line", limit=None)
 
@@ -217,7 +217,7 @@ def _cell(side: Sequence[Piece]) -> Markup:
 
 
 def _preview(value: object, *, quoted: bool) -> str:
-    text = preview(mask_secrets(value), limit=_CELL_LIMIT)
+    text = preview(value, limit=_CELL_LIMIT)
     return repr(text) if quoted and isinstance(value, str) else text
 
 

@@ -5,13 +5,11 @@ Everything else in this layer builds its output from constants and from what `es
 
 import html
 import re
-import reprlib
-from collections.abc import Mapping
 from typing import Literal
 
 from agentbench._extras import require
 
-__all__ = ["LABEL_LIMIT", "MASK", "PREVIEW_LIMIT", "Target", "esc", "is_secret_name", "preview"]
+__all__ = ["LABEL_LIMIT", "MASK", "PREVIEW_LIMIT", "Target", "esc", "hides_itself", "is_secret_name"]
 
 Target = Literal["html", "svg", "dot", "text", "line"]
 
@@ -27,12 +25,27 @@ _UNSAFE = re.compile(
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 
-_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
-
-# Whole words of a key, so that `token` is masked and `tokens_in` is not.
+# Whole words of a key, so that `token` is masked and `tokens_in` is not; `accessToken` and `password1` hold some too.
 _SECRET_WORDS = frozenset(
-    {"authorization", "cookie", "credential", "credentials", "passwd", "password", "secret", "token"}
+    {
+        "auth",
+        "authorization",
+        "bearer",
+        "cookie",
+        "credential",
+        "credentials",
+        "jwt",
+        "passcode",
+        "passphrase",
+        "passwd",
+        "password",
+        "pwd",
+        "secret",
+        "secrets",
+        "token",
+    }
 )
+_WORD_ENDS = re.compile(r"[\W_\d]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SECRET_PAIRS = ("api_key", "apikey", "access_key", "private_key", "client_secret", "headers")
 
 
@@ -42,7 +55,8 @@ def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIM
     Control, bidirectional and invisible characters are shown as `\u202e`, never passed on; longer text is cut.
 
     Args:
-        value: A string, or anything whose `str()` is meant. Secrets are masked. Payloads go through `preview` first.
+        value: A string, or anything whose `str()` is meant. Secrets are masked. Payloads go through
+            `redaction.preview` first.
         into: `html` and `svg`: element text or a quoted attribute; line ends stay. `dot`: a quoted label, as the string
             class that the `graphviz` package does not take for markup. `text`: plain text with its line ends. `line`:
             plain text in one line.
@@ -64,31 +78,23 @@ def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIM
     return label
 
 
-def preview(value: object, *, limit: int = PREVIEW_LIMIT) -> str:
-    """Return one value of a user's as short text for `esc`: strings as they are, everything else as its `repr`.
-
-    Values under keys that name a secret are masked, and a `repr` that raises is named instead of raised: a view must
-    not fail because of what it shows.
-    """
-    if isinstance(value, str):
-        return MASK if _is_secret(value) else value
-    return _Previewer(limit).repr(value)
-
-
 def is_secret_name(key: object) -> bool:
     """Tell whether a key (of a mapping, a field, a header) names something that is not to be shown."""
+    if isinstance(key, bytes):
+        key = key.decode("latin-1")
     if not isinstance(key, str):
         return False
-    name = key.lower().replace("-", "_").replace(" ", "_")
-    return any(pair in name for pair in _SECRET_PAIRS) or not _SECRET_WORDS.isdisjoint(name.split("_"))
+    words = _WORD_ENDS.sub("_", key).lower()
+    return any(pair in words for pair in _SECRET_PAIRS) or not _SECRET_WORDS.isdisjoint(words.split("_"))
 
 
-def _is_secret(value: object) -> bool:
+def hides_itself(value: object) -> bool:
+    """Tell whether a value is a secret by its class: it gives itself away only through `get_secret_value`."""
     return callable(getattr(type(value), "get_secret_value", None))
 
 
 def _readable(value: object, limit: int | None) -> str:
-    if _is_secret(value):
+    if hides_itself(value):
         return MASK
     text = value if isinstance(value, str) else str(value)
     size = len(text)
@@ -100,41 +106,3 @@ def _readable(value: object, limit: int | None) -> str:
 def _spelled(match: re.Match[str]) -> str:
     code = ord(match.group())
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-class _Previewer(reprlib.Repr):
-    """`repr` that stops early on large values and masks what sits under a secret's name."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__()
-        self.maxlevel = 4
-        self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = 20
-        self.maxstring = self.maxother = limit
-        self.maxlong = 80
-
-    def repr1(self, x: object, level: int) -> str:
-        if _is_secret(x):
-            return MASK
-        if isinstance(x, Mapping) and type(x) is not dict:
-            return f"{type(x).__name__}({self.repr_dict(dict(x), level)})"
-        return super().repr1(x, level)
-
-    def repr_instance(self, x: object, level: int) -> str:
-        try:
-            text = repr(x)
-        except Exception as error:  # noqa: BLE001 - `repr` is user code
-            return f"<{type(x).__name__}: its repr raised {type(error).__name__}>"
-        # An address tells a reader nothing and differs in every run.
-        text = _ADDRESS.sub("", text)
-        return text if len(text) <= self.maxother else text[: self.maxother] + "…"
-
-    def repr_dict(self, x: Mapping[object, object], level: int) -> str:
-        if level <= 0 and x:
-            return "{…}"
-        items = [
-            f"{self.repr1(key, level - 1)}: {MASK if is_secret_name(key) else self.repr1(value, level - 1)}"
-            for key, value in list(x.items())[: self.maxdict]
-        ]
-        if len(x) > self.maxdict:
-            items.append(f"… {len(x) - self.maxdict:,} more")
-        return "{" + ", ".join(items) + "}"

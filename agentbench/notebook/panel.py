@@ -15,7 +15,7 @@ only ipywidgets and draws anew. Both are ipywidgets (put them into boxes) and be
   the page. Python code uses `selected_id` / `select(id)` and `breakpoint_ids` / `set_breakpoints(ids)`.
 - In the picture, arrows, Home, Enter, `b`, `+`, `-` and `0` are taken; all other keys go on to what is around it.
 - Text that comes from users or models goes through `escaping.esc(value, into="html")` before it meets HTML, SVG or DOT,
-  payloads through `escaping.preview(value)` first.
+  payloads through `redaction.preview(value)` first.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

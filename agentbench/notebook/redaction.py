@@ -1,17 +1,21 @@
 """Copies of values in which secrets are masked, for tables and questions that people see and save."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+import re
+import reprlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any
 
-from agentbench.notebook.escaping import MASK, esc, is_secret_name, preview
+from agentbench.notebook.escaping import MASK, PREVIEW_LIMIT, esc, hides_itself, is_secret_name
 
-__all__ = ["fields_of", "line_preview", "mask_secrets"]
+__all__ = ["fields_of", "line_preview", "mask_secrets", "preview", "tuple_fields"]
 
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 _DEPTH = 50
 _CUT = "…"
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 _SHORT = frozenset({int, float, bool, type(None)})
 _SHORT_TEXT = 200
@@ -29,9 +33,20 @@ def mask_secrets(value: object, *, key: object = None) -> object:
         value: Anything.
         key: The name under which the value is kept, if it has one.
     """
-    if key is not None and value is not None and _names_secret(key):
+    if key is not None and _hidden(key, value):
         return MASK
     return value if type(value) in _PLAIN else _Masker().masked(value, _DEPTH)
+
+
+def preview(value: object, *, limit: int = PREVIEW_LIMIT) -> str:
+    """Return one value of a user's as short text for `esc`: strings as they are, everything else as its `repr`.
+
+    Secrets in it are masked as `mask_secrets` does, and a `repr` that raises is named instead of raised: a view must
+    not fail because of what it shows.
+    """
+    if isinstance(value, str):
+        return MASK if hides_itself(value) else value
+    return _Previewer(limit).repr(value)
 
 
 def line_preview(value: object, limit: int = 120) -> str:
@@ -44,7 +59,7 @@ def line_preview(value: object, limit: int = 120) -> str:
     elif _is_short_and_plain(value):
         text = repr(value)
     else:
-        text = preview(mask_secrets(value), limit=limit)
+        text = preview(value, limit=limit)
     if not text.isprintable():
         text = esc(" ".join(text[: 4 * limit].split()), into="line", limit=None)
     return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -71,6 +86,10 @@ def _names_secret(key: object) -> bool:
     return is_secret_name(key)
 
 
+def _hidden(key: object, value: object) -> bool:
+    return value is not None and _names_secret(key)
+
+
 def fields_of(value: object) -> Iterator[tuple[str, object]]:
     """Yield names and values of a mapping, dataclass, pydantic model or plain object; nothing for other values."""
     if isinstance(value, Mapping):
@@ -85,9 +104,17 @@ def fields_of(value: object) -> Iterator[tuple[str, object]]:
             yield name, getattr(value, name)
 
 
+def tuple_fields(value: object) -> Sequence[str]:
+    """Names of the items of a named tuple; none for other values."""
+    names = getattr(value, "_fields", ()) if isinstance(value, tuple) else ()
+    return names if isinstance(names, tuple) else ()
+
+
 def _field_names(value: object) -> list[str] | None:
     if isinstance(value, type):
         return None
+    if names := tuple_fields(value):
+        return list(names)
     if dataclasses.is_dataclass(value):
         return [field.name for field in dataclasses.fields(value) if field.repr]
     declared = getattr(type(value), "model_fields", None)
@@ -103,7 +130,7 @@ class _Masker:
     def masked(self, value: object, depth: int) -> object:
         if type(value) in _PLAIN:
             return value
-        if callable(getattr(type(value), "get_secret_value", None)):
+        if hides_itself(value):
             return MASK
         if depth == 0:
             return _CUT
@@ -115,11 +142,9 @@ class _Masker:
     def _inside(self, value: object, depth: int) -> object:
         if isinstance(value, Mapping):
             return self._mapping(value, depth)
-        if isinstance(value, (list, tuple)):
-            return self._sequence(value, depth)
         names = _field_names(value)
         if names is None:
-            return value
+            return self._items(value, depth) if isinstance(value, (list, tuple, deque, Set)) else value
         before = {name: getattr(value, name, None) for name in names}
         after = self._mapping(before, depth)
         if after is before:
@@ -127,14 +152,56 @@ class _Masker:
         return f"{type(value).__name__}({', '.join(f'{name}={preview(item)}' for name, item in after.items())})"
 
     def _mapping(self, value: Mapping[Any, object], depth: int) -> Mapping[Any, object]:
-        changed = {
-            name: MASK if item is not None and _names_secret(name) else self.masked(item, depth)
-            for name, item in value.items()
-        }
+        changed = {name: MASK if _hidden(name, item) else self.masked(item, depth) for name, item in value.items()}
         return changed if any(changed[name] is not item for name, item in value.items()) else value
 
-    def _sequence(self, value: "list[object] | tuple[object, ...]", depth: int) -> object:
-        changed = [self.masked(item, depth) for item in value]
-        if all(new is old for new, old in zip(changed, value, strict=True)):
+    def _items(self, value: "list[object] | tuple[object, ...] | deque[object] | Set[object]", depth: int) -> object:
+        before = list(value)
+        after = [self.masked(item, depth) for item in before]
+        same = [new is old for new, old in zip(after, before, strict=True)]
+        if all(same):
             return value
-        return changed if isinstance(value, list) else tuple(changed)
+        if isinstance(value, Set):  # masked parts may be unhashable
+            return {new if kept else preview(new) for new, kept in zip(after, same, strict=True)}
+        return next(kind(after) for kind in (list, tuple, deque) if isinstance(value, kind))
+
+
+class _Previewer(reprlib.Repr):
+    """`repr` that stops early on large values and masks what sits under a secret's name."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = 20
+        self.maxstring = self.maxother = limit
+        self.maxlong = 80
+
+    def repr1(self, x: object, level: int) -> str:
+        if hides_itself(x):
+            return MASK
+        if isinstance(x, Mapping) and type(x) is not dict:
+            return f"{type(x).__name__}({self.repr_dict(dict(x), level)})"
+        return super().repr1(x, level)
+
+    def repr_instance(self, x: object, level: int) -> str:
+        try:
+            masked = _Masker().masked(x, _DEPTH)
+            if masked is not x:
+                return masked if isinstance(masked, str) else super().repr1(masked, level)
+            text = repr(x)
+        except Exception as error:  # noqa: BLE001 - `repr` is user code
+            return f"<{type(x).__name__}: its repr raised {type(error).__name__}>"
+        # An address tells a reader nothing and differs in every run.
+        text = _ADDRESS.sub("", text)
+        return text if len(text) <= self.maxother else text[: self.maxother] + "…"
+
+    def repr_dict(self, x: Mapping[object, object], level: int) -> str:
+        if level <= 0 and x:
+            return "{…}"
+        items = [
+            f"{self.repr1(key, level - 1)}: {MASK if _hidden(key, value) else self.repr1(value, level - 1)}"
+            for key, value in list(x.items())[: self.maxdict]
+        ]
+        if len(x) > self.maxdict:
+            items.append(f"… {len(x) - self.maxdict:,} more")
+        return "{" + ", ".join(items) + "}"

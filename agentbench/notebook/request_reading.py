@@ -21,8 +21,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, Literal, Protocol, Union, get_args, get_origin
 
-from agentbench.notebook.escaping import preview
-from agentbench.notebook.redaction import fields_of, mask_secrets
+from agentbench.notebook.redaction import fields_of, mask_secrets, preview
 from agentbench.workflow.approval import Approval
 
 __all__ = [

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from agentbench.notebook.escaping import MASK, PREVIEW_LIMIT, esc, is_secret_name, preview
-from agentbench.notebook.redaction import fields_of, mask_secrets
+from agentbench.notebook.escaping import MASK, PREVIEW_LIMIT, esc, is_secret_name
+from agentbench.notebook.redaction import fields_of, mask_secrets, preview, tuple_fields
 
 __all__ = ["LEVEL_LIMIT", "Entry", "Level", "Row", "ValueTree"]
 
@@ -186,8 +186,8 @@ def _children(entry: Entry) -> Iterator[Entry]:
         )
     elif isinstance(value, (Set, list, tuple)):
         yield from (
-            Entry(str(place), item, path=None if isinstance(value, Set) else _below_path(entry, place))
-            for place, item in enumerate(value)
+            Entry(str(key), item, path=None if isinstance(value, Set) else _below_path(entry, key))
+            for key, item in zip(tuple_fields(value) or range(len(value)), value, strict=True)
         )
     else:
         declared = dataclasses.is_dataclass(value) or hasattr(type(value), "model_fields")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.escaping import MASK, esc, is_secret_name, preview
+from agentbench.notebook.escaping import MASK, esc, is_secret_name
+from agentbench.notebook.redaction import preview
 from tests.notebook.attacks import ATTACKS
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -77,8 +78,10 @@ def test_secrets_are_masked_wherever_they_are():
 
 
 def test_secret_names_are_whole_words():
-    assert all(map(is_secret_name, ["token", "api_key", "X-API-Key", "db_password", "Authorization"]))
-    assert not any(map(is_secret_name, ["tokens_in", "secretary", "passwords_changed", 3]))
+    assert all(map(is_secret_name, ["token", "api_key", "X-API-Key", "db_password", "Authorization", b"password"]))
+    assert all(map(is_secret_name, ["accessToken", "clientSecret", "APIKey", "authToken", "PASSWORD1", "pwd", "auth"]))
+    assert all(map(is_secret_name, ["passphrase", "bearer", "set-cookie", "OAuthToken"]))
+    assert not any(map(is_secret_name, ["tokens_in", "tokensIn", "secretary", "author", "passwords_changed", 3]))
 
 
 def test_previews_of_large_values_stop_early():

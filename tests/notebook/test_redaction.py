@@ -1,17 +1,30 @@
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
-from agentbench.notebook.redaction import fields_of, line_preview, mask_secrets
+from agentbench.notebook.redaction import fields_of, line_preview, mask_secrets, preview
 
 
 @dataclass
 class Login:
+    user: str
+    password: str = "hunter2"
+
+
+@dataclass(frozen=True)
+class Key:
+    owner: str
+    secret: str = "hunter2"
+
+
+class Account(NamedTuple):
     user: str
     password: str = "hunter2"
 
@@ -42,6 +55,36 @@ def test_objects_with_secret_fields_become_text_without_them():
     assert mask_secrets(Login("ann")) == "Login(user=ann, password=•••)"
     assert mask_secrets([Settings(url="u", api_key="k")]) == ["Settings(url=u, api_key=•••)"]
     assert mask_secrets((SecretStr("s"), 1)) == ("•••", 1)
+
+
+HOLDERS = [
+    Account("ann"),
+    [Account("ann")],
+    {"a": (Account("ann"),)},
+    {Key("ann"), 1},
+    frozenset([Account("ann")]),
+    deque([Login("ann")]),
+    Login("ann"),
+    Settings(url="ann", api_key="hunter2"),
+    {"who": "ann", b"password": "hunter2"},
+    {"who": "ann", "accessToken": "hunter2"},
+    type("Names", (list,), {})([{"who": "ann", "password": "hunter2"}]),
+]
+
+
+@pytest.mark.parametrize("value", HOLDERS, ids=lambda value: type(value).__name__)
+def test_no_holder_of_a_secret_shows_it(value: Any):
+    for shown in (str(mask_secrets(value)), preview(value), line_preview(value)):
+        assert "hunter2" not in shown
+        assert "•••" in shown
+        assert "ann" in shown
+
+
+def test_containers_with_a_secret_stay_containers_of_their_kind():
+    assert mask_secrets(deque([Account("ann")])) == deque(["Account(user=ann, password=•••)"])
+    assert mask_secrets({Account("ann"), 1}) == {"Account(user=ann, password=•••)", 1}
+    plain = frozenset([("a", 1)])
+    assert mask_secrets(plain) is plain
 
 
 def test_what_holds_no_secret_is_returned_itself():

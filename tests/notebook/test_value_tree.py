@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -56,6 +56,15 @@ def test_secrets_are_neither_shown_nor_opened_nor_copied() -> None:
     assert (key.text, key.opens, model.text) == ("•••", False, "m")
     assert tree.level([0, 0]).rows == ()
     assert "sk-1" not in tree.full_text([0]) + tree.full_text([0, 0]) + tree.level().rows[0].text
+
+
+def test_items_of_a_named_tuple_are_shown_by_their_names_and_secret_ones_masked() -> None:
+    login = NamedTuple("Login", [("user", str), ("password", str)])("ann", "hunter2")
+    level = ValueTree([Entry("login", login, path="login")]).level([0])
+    assert [(row.name, row.text, row.path) for row in level.rows] == [
+        ("user", "ann", "login.user"),
+        ("password", "•••", None),
+    ]
 
 
 def test_long_text_is_cut_and_can_be_had_whole() -> None:
