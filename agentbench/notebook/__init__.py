@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from agentbench.notebook.plots import usage as usage
     from agentbench.notebook.progress import Progress as Progress
     from agentbench.notebook.progress import progress as progress
+    from agentbench.notebook.prose import Prose as Prose
+    from agentbench.notebook.prose import prose as prose
     from agentbench.notebook.settings import Settings as Settings
     from agentbench.notebook.settings import configure as configure
     from agentbench.notebook.stepper import Stepper as Stepper
@@ -82,6 +84,7 @@ _MODULE_OF = {
     "Plot": "plot",
     "Price": "usage_prices",
     "Progress": "progress",
+    "Prose": "prose",
     "Settings": "settings",
     "Stepper": "stepper",
     "StepperStatus": "stepper_messages",
@@ -106,6 +109,7 @@ _MODULE_OF = {
     "nest_state": "waiting",
     "older_code": "workbench",
     "progress": "progress",
+    "prose": "prose",
     "request_form": "forms",
     "requests_frame": "frames",
     "run_sync": "waiting",
