@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.metadata import RUN_ID, SOURCE
+from agentbench.checkpoints.metadata import DURATION_S, RUN_ID, SOURCE
 from agentbench.notebook.frame_columns import UNKNOWN, assembled
 from agentbench.notebook.frame_sources import (
     Chosen,
@@ -83,7 +83,7 @@ def requests_frame(
     read.tell_problems()
     asked = _asked_in_events(runs)  # events know the exact moment
     asked |= {key: found for key, found in _asked_in_checkpoints(checkpoints).items() if key not in asked}
-    answers = _answers_of_heirs(others) | _answers(checkpoints)
+    answers = _gone(others) | _answers_of_heirs(others) | _answers(checkpoints)
     waits_in = _last_waits(checkpoints)
     rows = chosen.last([(key, a) for key, a in asked.items() if chosen.includes(a.superstep, a.at_ns)])
     closed = {run.run_id for run in runs if run.open_requests is not None}
@@ -242,6 +242,27 @@ def _answers_of_heirs(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[_Key, A
             for before in _waits_before(checkpoint, request_id, by_id):
                 found.setdefault((before.metadata.get(RUN_ID), request_id), answer)
     return found
+
+
+def _gone(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[_Key, Answer]:
+    """When requests were answered whose answers no checkpoint holds: they came with the resume that took them up."""
+    by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
+    found: dict[_Key, Answer] = {}
+    for checkpoint in checkpoints:
+        before = by_id.get(checkpoint.previous_checkpoint_id or "")
+        if before is None or checkpoint.metadata.get(SOURCE) in ("fork", "update"):
+            continue
+        for request_id in before.pending_request_info_events.keys() - checkpoint.pending_request_info_events.keys():
+            answer = Answer(UNKNOWN, _began_ns(checkpoint))
+            for each in _waits_before(checkpoint, request_id, by_id):
+                found.setdefault((each.metadata.get(RUN_ID), request_id), answer)
+    return found
+
+
+def _began_ns(checkpoint: WorkflowCheckpoint) -> int | None:
+    """When the superstep began that a checkpoint was saved after."""
+    saved, took_s = time_ns(checkpoint.timestamp), checkpoint.metadata.get(DURATION_S)
+    return saved - round(took_s * 1e9) if saved is not None and isinstance(took_s, (int, float)) else saved
 
 
 def _waits_before(

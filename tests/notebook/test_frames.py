@@ -743,6 +743,22 @@ def test_an_answer_that_nothing_keeps_is_unknown_and_one_that_is_awaited_is_none
     assert requests_frame(list(done.events))["answer"].tolist() == [None]  # a list of events knows of no end
 
 
+def test_an_answer_that_came_with_a_resume_is_told_by_its_moment(storage: InMemoryCheckpointStorage):
+    async def main() -> None:
+        run = review().start("Once", checkpoint_storage=storage)
+        await run.result()
+        (request,) = run.pending_requests
+        given = {request.request_id: Approval(True, "Twice")}
+        last = run.checkpoints[-1].checkpoint_id
+        await review().run(checkpoint_id=last, checkpoint_storage=storage, responses=given)
+
+    run_sync(main())
+    row: Any = requests_frame(storage).iloc[0]
+    assert row["answer"] is pd.NA
+    assert row["asked"] <= row["answered"] <= checkpoints_frame(storage)["created"].iloc[1]
+    assert row["wait_s"] >= 0
+
+
 def test_a_request_that_is_brought_up_again_keeps_its_first_moment(storage: InMemoryCheckpointStorage):
     async def main() -> WorkflowRun:
         run = review().start("Once", checkpoint_storage=storage)
