@@ -17,6 +17,7 @@ from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook import settings
 from agentbench.notebook.progress_displays import Bar, Display, Lines, Widget
 from agentbench.notebook.progress_state import ProgressState
+from agentbench.notebook.step_log import workflow_name
 from agentbench.notebook.stepper_screen import in_kernel
 from agentbench.notebook.waiting import wait
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
@@ -42,12 +43,17 @@ def progress(run: WorkflowRun | Stepper, *, total: int | None = None) -> Progres
 
     Args:
         run: A run that nobody drives yet, `workflow.start(...)`; or a stepper, which then runs as with its Run button.
-        total: How many supersteps are expected, if that is known; otherwise they are counted.
+        total: How many supersteps are expected, if that is known. Otherwise they are counted: a limit of the run
+            is no expectation, and most runs end long before theirs.
 
     Returns:
         `await progress(run)` in a cell, `progress(run).wait()` in a script. Both give the final `WorkflowRunState` and
         raise what the run raises. The stop button of the notebook, or Ctrl-C, ends the run too; its last checkpoint
         continues it.
+
+    Raises:
+        TypeError: `run` is neither, or `total` is no number of supersteps.
+        ValueError: `total` is less than 1.
 
     Example:
         ```python
@@ -75,9 +81,9 @@ class Progress:
         open_display: Callable[[Progress], Display | None] | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.state = ProgressState(total)
+        self._driver = _driver_of(run)
+        self.state = ProgressState(_checked(total))
         self.run = run
-        self._driver: _Driver = _RunDriver(run) if isinstance(run, WorkflowRun) else _StepperDriver(run)
         self._open = open_display or _display_for
         self._now = now
         self._began = 0.0
@@ -88,8 +94,8 @@ class Progress:
 
     @property
     def name(self) -> str:
-        """Of the workflow."""
-        return self._driver.name
+        """Of the workflow, in one line."""
+        return workflow_name(self._driver.name)
 
     def __repr__(self) -> str:
         if not self._begun:
@@ -165,6 +171,29 @@ class _Driver(Protocol):
     async def arun(self, see: _See, loop: asyncio.AbstractEventLoop | None) -> None: ...
     def run_sync(self, see: _See) -> None: ...
     def stop(self) -> None: ...
+
+
+def _driver_of(run: object) -> _Driver:
+    if isinstance(run, WorkflowRun):
+        return _RunDriver(run)
+    from agentbench.notebook.stepper import Stepper
+
+    if isinstance(run, Stepper):
+        return _StepperDriver(run)
+    msg = f"progress() drives a run or a stepper; got a {type(run).__name__}. Make a run: workflow.start(input)."
+    raise TypeError(msg)
+
+
+def _checked(total: int | None) -> int | None:
+    if total is None:
+        return None
+    if isinstance(total, bool) or not isinstance(total, int):
+        msg = f"total is {total!r}; expected the number of supersteps, or None if it is not known."
+        raise TypeError(msg)
+    if total < 1:
+        msg = f"total is {total}; expected 1 superstep or more, or None if the number is not known."
+        raise ValueError(msg)
+    return total
 
 
 class _RunDriver:

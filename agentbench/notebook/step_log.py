@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,11 +22,14 @@ __all__ = [
     "lines_of_report",
     "outputs_of",
     "run_name",
+    "run_names",
+    "workflow_name",
 ]
 
 LINE_LIMIT = 400
 _NAMED = 6
 _UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_MADE_UP = re.compile(r"^Workflow(Builder)?-[0-9a-f-]{36}$")
 
 LogKind = Literal["step", "text", "warning", "error", "fork", "edit"]
 
@@ -59,6 +62,16 @@ def run_name(run_id: str) -> str:
     """A run in a line of text: random ids by their first part, others whole."""
     short = run_id.partition("-")[0] if _UUID.match(run_id) else run_id
     return esc(short, into="line", limit=60) if short.startswith("run") else f"run {esc(short, into='line', limit=60)}"
+
+
+def run_names(run_ids: Sequence[str], most: int = 3) -> str:
+    """The first of several runs in a line of text."""
+    return ", ".join([*map(run_name, run_ids[:most]), *(["…"] if len(run_ids) > most else [])]) or "a run"
+
+
+def workflow_name(name: object) -> str:
+    """A workflow in a line of text; a name that was made up for it tells nothing."""
+    return esc(name or "", into="line", limit=60) if name and not _MADE_UP.match(str(name)) else "workflow"
 
 
 def counted(count: int, noun: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from agentbench.notebook.escaping import esc
+from agentbench.notebook.step_log import run_names
 from agentbench.notebook.timeline_model import Bar
 from agentbench.notebook.timeline_svg import duration_text
 
@@ -15,13 +16,11 @@ _NAMED = 12
 def timeline_title(bars: Sequence[Bar], run_ids: Sequence[str], *, times: bool) -> str:
     """One line about all bars."""
     executors, steps = len({bar.executor for bar in bars}), len({bar.superstep for bar in bars})
-    named = ", ".join(esc(run_id, into="line", limit=60) for run_id in run_ids[:3]) or "a run"
-    what = f"timeline of {named}{', …' if len(run_ids) > 3 else ''}"
     parts = [f"{steps} superstep{_s(steps)}", f"{executors} executor{_s(executors)}"]
     known = [t for bar in bars for t in (bar.start_ns, bar.end_ns) if t is not None]
     if times and known:
         parts.append(duration_text(max(known) - min(known)))
-    return f"{what}: {', '.join(parts)}"
+    return f"timeline of {run_names(run_ids)}: {', '.join(parts)}"
 
 
 def timeline_text(bars: Sequence[Bar], title: str, *, times: bool) -> str:

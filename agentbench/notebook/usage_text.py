@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from agentbench.notebook.escaping import esc
+from agentbench.notebook.step_log import run_names
 from agentbench.notebook.usage_model import Usage
 
 __all__ = ["cost_digits", "cost_text", "short_count", "token_text", "usage_text", "usage_title"]
@@ -13,13 +14,12 @@ _UNKNOWN = "\N{EN DASH}"
 
 def usage_title(total: Usage, run_ids: Sequence[str]) -> str:
     """One line about all calls."""
-    named = ", ".join(esc(run_id, into="line", limit=60) for run_id in run_ids[:3]) or "a run"
     parts = [f"{total.calls:,} model call{'' if total.calls == 1 else 's'}"]
     if total.tokens_in is not None or total.tokens_out is not None:
         parts.append(f"{token_text(total.tokens_in)} tokens in, {token_text(total.tokens_out)} out")
     if total.cost is not None:
         parts.append(f"cost {cost_text(total.cost, cost_digits(total.cost))}")
-    return f"usage of {named}{', …' if len(run_ids) > 3 else ''}: {', '.join(parts)}"
+    return f"usage of {run_names(run_ids)}: {', '.join(parts)}"
 
 
 def usage_text(groups: Mapping[int, Usage] | Mapping[str, Usage], total: Usage, title: str, head: str) -> str:

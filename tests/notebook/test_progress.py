@@ -277,6 +277,35 @@ def test_nothing_is_drawn_any_more_when_the_run_is_over(capsys: pytest.CaptureFi
     assert capsys.readouterr().out.startswith("counting: done")
 
 
+def test_a_total_that_is_no_number_of_supersteps_is_refused_before_anything_runs() -> None:
+    run = counting().start(1)
+    wrong: Any
+    for wrong in ("x", 2.5, True):
+        with pytest.raises(TypeError, match="expected the number of supersteps"):
+            progress(run, total=wrong)
+    for few in (0, -1):
+        with pytest.raises(ValueError, match="expected 1 superstep or more"):
+            progress(run, total=few)
+    assert run.events == []
+
+
+def test_what_is_neither_a_run_nor_a_stepper_is_refused() -> None:
+    nothing: Any = None
+    with pytest.raises(TypeError, match=r"drives a run or a stepper; got a NoneType. Make a run: workflow\.start"):
+        progress(nothing)
+
+
+def test_a_name_is_told_in_one_harmless_line_and_one_that_was_made_up_is_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def named(name: str | None) -> Workflow:
+        return WorkflowBuilder(start_executor=Count(id="one"), name=name).build()
+
+    assert repr(progress(named("a\u202eb\nc").start(0))).startswith("Progress(a\\u202eb c, not begun")
+    progress(named(None).start(0)).wait()
+    assert capsys.readouterr().out.startswith("workflow: done, ")
+
+
 # ---- steppers --------------------------------------------------------------------------------------------------------
 
 

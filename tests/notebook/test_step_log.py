@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook.step_log import LogLine, counted, lines_of_event, lines_of_report
+from agentbench.notebook.step_log import (
+    LogLine,
+    counted,
+    lines_of_event,
+    lines_of_report,
+    run_names,
+    workflow_name,
+)
 from agentbench.notebook.usage_model import tokens_of
 from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflow.report import StepReport
@@ -89,3 +96,14 @@ def test_other_events_count_no_tokens() -> None:
 
 def test_words_follow_their_number() -> None:
     assert [counted(n, "request") for n in (0, 1, 1200)] == ["0 requests", "1 request", "1,200 requests"]
+
+
+def test_runs_in_a_line_are_short_and_few() -> None:
+    assert run_names([]) == "a run"
+    assert run_names(["339cd8da-0000-4000-8000-123456789abc", "run-2"]) == "run 339cd8da, run-2"
+    assert run_names([f"run-{n}" for n in range(9)]) == "run-0, run-1, run-2, …"
+
+
+def test_a_workflow_that_nobody_named_is_a_workflow() -> None:
+    assert workflow_name("WorkflowBuilder-339cd8da-0000-4000-8000-123456789abc") == workflow_name(None) == "workflow"
+    assert workflow_name("a\u202eb\nc") == "a\\u202eb c"
