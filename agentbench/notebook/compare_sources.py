@@ -30,12 +30,12 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
     given = [_given(each, source) for each in (a, b)]
     # Both in the same way: a run that was watched tells more than its checkpoints, and numbers its start otherwise.
     # One that went on from a checkpoint tells nothing of what came before; its checkpoints do.
-    runs = [run for _, run, _ in given if run is not None]
+    runs = [run for _, run, _, _ in given if run is not None]
     begun = set(map(_start, runs))
     watched = len(runs) == 2 and (begun == {0} or any(run.storage is None for run in runs))
     sides = [
-        _of_run(run) if watched and run is not None else _of_checkpoints(read_all_checkpoints(whole, chosen))
-        for whole, run, chosen in given
+        _of_run(run) if watched and run is not None else _of_checkpoints(read_all_checkpoints(whole, chosen), run_id)
+        for whole, run, chosen, run_id in given
     ]
     names = [side.name for side in sides]
     if names[0] == names[1] or not all(names):
@@ -44,13 +44,15 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
     return one, other
 
 
-def _given(given: Any, source: Any) -> tuple[Any, Run | None, Chosen]:
-    """One side: what it is read from, its run if that was watched, and which part of it is meant."""
+def _given(given: Any, source: Any) -> tuple[Any, Run | None, Chosen, str | None]:
+    """One side: what it is read from, its run if that was watched, which part of it is meant, and its id if known."""
     run_id = given if isinstance(given, str) and source is not None else None
     whole = source if run_id is not None else given
     chosen = Chosen(run_id=run_id)
-    runs = [run for run in read_runs(whole, chosen) if any(event.type == "executor_invoked" for event in run.events)]
-    return whole, runs[-1] if runs else None, chosen
+    runs = read_runs(whole, chosen)
+    watched = [run for run in runs if any(event.type == "executor_invoked" for event in run.events)]
+    known = runs[-1].run_id if runs else run_id
+    return whole, watched[-1] if watched else None, chosen, known
 
 
 def _start(run: Run) -> int:
@@ -96,7 +98,7 @@ def _told(run: Run) -> tuple[dict[tuple[int, str], list[object]], dict[tuple[int
 # ---- checkpoints ------------------------------------------------------------------------------------------------
 
 
-def _of_checkpoints(read: Everything) -> Side:
+def _of_checkpoints(read: Everything, known_id: str | None) -> Side:
     """The chain that led to the last checkpoint, back to where it all began."""
     path = _path(read)
     deeds: dict[int, dict[str, Deed]] = {}
@@ -108,7 +110,8 @@ def _of_checkpoints(read: Everything) -> Side:
         states[superstep] = flattened(checkpoint.state)
         deeds.setdefault(superstep, {}).update(_deeds(checkpoint))
     read.tell_problems()
-    run_id = next((run for run in (each.metadata.get(RUN_ID) for each in reversed(path)) if run is not None), None)
+    told = (each.metadata.get(RUN_ID) for each in reversed(path))
+    run_id = next((run for run in told if run is not None), known_id)
     return Side(_name(run_id), {step: Step(done, states[step]) for step, done in deeds.items()})
 
 

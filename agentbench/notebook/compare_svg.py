@@ -21,7 +21,6 @@ _MOST_LINES = 80
 _SMALLEST = 0.62
 _TALLEST = 260.0
 _SIGN = "\N{NOT EQUAL TO}"
-_NS = "http://www.w3.org/2000/svg"
 
 _RULES = (
     ".ab_rule{stroke:var(--rim)}.ab_tint{fill:var(--break);opacity:.07}.ab_edge_mark{fill:var(--break)}",

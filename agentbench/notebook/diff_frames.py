@@ -33,7 +33,7 @@ def diff_frame(a: Side, b: Side, *, source: Any = None, limit: int | None = None
     Args:
         a: The checkpoint before, its info or its id.
         b: The checkpoint after, likewise.
-        source: Where infos and ids are looked up: a storage, or a run that saves checkpoints.
+        source: Where infos and ids are looked up: a storage, or a run or stepper that saves checkpoints.
         limit: At most so many rows, the last ones.
 
     Shapes:
@@ -71,7 +71,8 @@ def _shown(value: object, *, hidden: bool) -> object:
 def _checkpoint(side: Side, source: Any) -> WorkflowCheckpoint:
     if isinstance(side, WorkflowCheckpoint):
         return side
-    storage = source if isinstance(source, CheckpointStorage) else getattr(source, "storage", None)
+    kept_by = getattr(source, "handle", source)  # of a stepper the run
+    storage = kept_by if isinstance(kept_by, CheckpointStorage) else getattr(kept_by, "storage", None)
     if not isinstance(storage, CheckpointStorage):
         msg = (
             f"{side!r} has to be looked up, but source is {source!r}. "

@@ -66,7 +66,7 @@ def diff(a: Side, b: Side, *, source: Any = None, width: float = 760) -> DiffPlo
     Args:
         a: The checkpoint before, its info or its id.
         b: The checkpoint after, likewise.
-        source: Where infos and ids are looked up: a storage, or a run that saves checkpoints.
+        source: Where infos and ids are looked up: a storage, or a run or stepper that saves checkpoints.
         width: Of the picture, in points.
 
     Raises:

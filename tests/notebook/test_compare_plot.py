@@ -137,6 +137,17 @@ def test_a_run_and_the_stepper_that_drives_another_are_compared():
     panel.close()
 
 
+def test_a_fork_that_has_not_begun_is_called_by_its_id_too(storage: InMemoryCheckpointStorage):
+    async def main() -> tuple[WorkflowRun, WorkflowRun]:
+        run = await ran("bees", storage)
+        return run, await run.fork(run.checkpoints[0], workflow=flow())
+
+    run, fork = run_sync(main())
+    text = compare(run, fork).text
+    assert run.run_id in text
+    assert f"Nothing is known of {fork.run_id}." in text
+
+
 def test_an_id_needs_a_source():
     with pytest.raises(TypeError, match=r"\[storage, id\]"):
         compare("run-1", "run-2")

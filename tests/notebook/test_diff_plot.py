@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agentbench import WorkflowCheckpoint
+from agentbench import Executor, Workflow, WorkflowBuilder, WorkflowCheckpoint, WorkflowContext, handler
 from agentbench.notebook import DiffPlot, diff, diff_frame
 from agentbench.notebook.settings import configure
+from agentbench.notebook.stepper import stepper
 from tests.notebook.attacks import ATTACKS
 
 
@@ -19,6 +20,18 @@ def checkpoint(name: str, state: dict[str, Any]) -> WorkflowCheckpoint:
 
 def between(before: dict[str, Any], after: dict[str, Any], **more: Any) -> DiffPlot:
     return diff(checkpoint("one", before), checkpoint("two", after), **more)
+
+
+class Note(Executor):
+    @handler
+    async def note(self, text: str, ctx: WorkflowContext[str]) -> None:
+        ctx.set_state("last", self.id)
+        await ctx.send_message(text)
+
+
+def one_step() -> Workflow:
+    one, two = Note(id="one"), Note(id="two")
+    return WorkflowBuilder(start_executor=one).add_edge(one, two).build()
 
 
 def parts(svg: str, tag: str) -> list[str]:
@@ -53,6 +66,15 @@ def test_the_frame_is_that_of_diff_frame():
     frame = diff(one, two).frame
     pd.testing.assert_frame_equal(frame, diff_frame(one, two))
     assert "sk-" not in frame.to_csv()
+
+
+def test_ids_are_looked_up_in_whatever_keeps_checkpoints():
+    panel = stepper(one_step(), "a")
+    panel.run()
+    ids = [info.checkpoint_id for info in panel.handle.checkpoints]
+    found = [diff(ids[0], ids[-1], source=source).text for source in (panel, panel.handle, panel.handle.storage)]
+    assert len(set(found)) == 1
+    assert "no difference" not in found[0]
 
 
 def test_nothing_different_is_said():
