@@ -13,16 +13,25 @@ __all__ = ["CheckpointLine", "Past"]
 
 @dataclass(slots=True)
 class Past:
-    """What is remembered of a checkpoint: the picture of its moment, and what it is called."""
+    """What is remembered of a checkpoint: the picture of its moment, and what it is called.
+
+    Attributes:
+        info: What is known of it without loading it.
+        moment: States of the elements of the graph.
+        label: What it is called.
+        stop: (label, checkpoint id), for the line of checkpoints on the page.
+    """
 
     info: CheckpointInfo
     moment: Moment
     label: str = field(init=False)
+    stop: tuple[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         """Name it once: the line of checkpoints is read at each drawing."""
         said = {"answer": ", answered", "fork": ", forked", "update": ", edited"}.get(self.info.source, "")
         self.label = f"superstep {self.info.iteration}{said}"
+        self.stop = (self.label, self.info.checkpoint_id)
 
 
 class CheckpointLine:
@@ -54,14 +63,14 @@ class CheckpointLine:
 
     def learn(self, saved: Sequence[CheckpointInfo], moment: Moment) -> None:
         """The present run has saved these so far; new ones get this picture."""
-        if saved and self._kept and saved[0] == self.past[self._kept - 1].info:
-            saved = saved[1:]  # it was put back to where it began
-        line = self.past[self._kept :]
+        # One that was put back to where it began has that among its own.
+        begun = bool(saved and self._kept and saved[0] == self.past[self._kept - 1].info)
+        first = self._kept - begun  # place of what it saved first
+        known = len(self.past) - first
         # A superstep that takes up an answer saves twice: first what stood before it.
-        if line and line[-1].info not in saved[len(line) - 1 : len(line)]:
-            line = []  # it was put back to an earlier checkpoint
-        line += [Past(info, moment) for info in saved[len(line) :]]
-        self.past[self._kept :] = line
+        if len(self.past) > self._kept and self.past[-1].info not in saved[known - 1 : known]:
+            del self.past[self._kept :]  # it was put back to an earlier checkpoint
+        self.past += [Past(info, moment) for info in saved[len(self.past) - first :]]
 
     def picture(self, moment: Moment) -> None:
         """This is the picture of the newest checkpoint of the present run."""

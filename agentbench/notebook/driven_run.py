@@ -78,7 +78,7 @@ class DrivenRun:
             run_id=handle.run_id,
             status=status,
             superstep=self._superstep,
-            checkpoints=tuple(handle.checkpoints),
+            checkpoints=handle.checkpoints_so_far,
             requests=tuple(handle.pending_requests) if asks else (),
             planned=tuple(planned),
             error=handle.error,
@@ -139,14 +139,14 @@ class DrivenRun:
         Args:
             until: The caller's own condition for an end, asked of its report.
         """
-        handle, before = self.handle, len(self.handle.events)
+        handle, before = self.handle, self.handle.event_count
         self._hits = None
         error = await self._step(handle)
         facts = await self.facts()
         if error is not None and facts.status not in ("FAILED", "CANCELLED"):
             return StepFailed(error, facts)
         self._unsaved_answers.clear()
-        events = handle.events[before:]
+        events = handle.events_since(before)
         report = StepReport(
             handle.superstep if facts.status != "FAILED" else _number_of(events, handle.superstep),
             events,
@@ -183,7 +183,7 @@ class DrivenRun:
 
     def _tell_rest(self) -> None:
         """Tell what nobody has read: how a run ends that is broken off."""
-        rest = self.handle.events[self._read + self._ahead :]
+        rest = self.handle.events_since(self._read + self._ahead)
         self._ahead += len(rest)
         for event in rest:
             self._on_event(event)
@@ -195,8 +195,8 @@ class DrivenRun:
         return RunFacts(
             run_id=self.handle.run_id,
             status="CANCELLED",
-            superstep=self._superstep if self.handle.events else self._base,
-            checkpoints=tuple(self.handle.checkpoints),
+            superstep=self._superstep if self.handle.event_count else self._base,
+            checkpoints=self.handle.checkpoints_so_far,
             error=self.handle.error,
         )
 

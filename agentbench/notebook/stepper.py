@@ -394,7 +394,7 @@ class Stepper(StepperTravel):
     def _stepped(self, taken: int) -> StepReport:
         """The report of what was just done, given how many there were before."""
         self._raise_error()
-        reports = self.reports
+        reports = self._session.model.reports
         if len(reports) <= taken:  # went on from a checkpoint at which the run waits for a person
             with self._session.reading() as model:
                 raise StepperStateError(str(model.status), model.allowed, "step")

@@ -214,7 +214,7 @@ def _announcement(model: StepperModel, header: Header) -> str:
 
 
 def _scrubber(model: StepperModel) -> Scrubber:
-    stops = tuple((past.label, past.info.checkpoint_id) for past in model.past)
+    stops = tuple(past.stop for past in model.past)
     position = f"{0 if model.shown is None else model.shown + 1}/{len(stops)}"
     enabled = len(stops) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED)
     return Scrubber(stops, model.shown, position, enabled)

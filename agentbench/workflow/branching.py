@@ -77,11 +77,10 @@ def _require_taken(source: str, messages: Sequence[WorkflowMessage], workflow: W
             raise ValueError(msg)
 
 
-def cut_back(infos: list[CheckpointInfo], checkpoint: WorkflowCheckpoint) -> None:
-    """Keep those that lead to a checkpoint, it included: the last one is where the run stands."""
+def cut_back(infos: list[CheckpointInfo], checkpoint: WorkflowCheckpoint) -> list[CheckpointInfo]:
+    """Those that lead to a checkpoint, it included: the last one is where the run stands."""
     places = {info.checkpoint_id: place for place, info in enumerate(infos)}
     if checkpoint.checkpoint_id in places:
-        del infos[places[checkpoint.checkpoint_id] + 1 :]
-    else:
-        del infos[places.get(checkpoint.previous_checkpoint_id or "", -1) + 1 :]
-        infos.append(CheckpointInfo.of(checkpoint))
+        return infos[: places[checkpoint.checkpoint_id] + 1]
+    before = places.get(checkpoint.previous_checkpoint_id or "", -1)
+    return [*infos[: before + 1], CheckpointInfo.of(checkpoint)]

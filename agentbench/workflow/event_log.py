@@ -8,6 +8,7 @@ everything else is stored as the event it is. An observed log builds and stamps 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +122,12 @@ class EventLog:
     # ---- reading ---------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return sum(1 for _ in self._walk(0))
+        return self._cursor + sum(1 for _ in self._walk(self._cursor))  # a record that was taken is one event
+
+    def events_from(self, number: int) -> list[WorkflowEvent[Any]]:
+        """Every event from this number on, counted from 0; costs no more than these and what nobody has taken."""
+        taken = min(number, self._cursor)
+        return list(itertools.islice(self._walk(taken), number - taken, None))
 
     def events(self, since: int = 0) -> list[WorkflowEvent[Any]]:
         """Every event kept so far, or those since a `position`."""

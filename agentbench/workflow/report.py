@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.workflow.boundary import PauseReason
 from agentbench.workflow.events import SuperstepCompletionInfo, WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
-from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage
 from agentbench.workflow.routing import Plan
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
+    from agentbench.workflow.executor import Executor
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,12 @@ class PlannedDelivery:
 def planned(plan: Plan) -> list[PlannedDelivery]:
     """A plan as others see it."""
     return [PlannedDelivery(", ".join(d.sources), d.executor_id, d.data, d.order, d.sources) for d in plan.deliveries]
+
+
+def planned_start(starts: Iterable[Executor], message: Any) -> list[PlannedDelivery]:
+    """The first superstep of a run with fresh input: each of these executors gets it."""
+    sources = (WORKFLOW_SOURCE,)
+    return [PlannedDelivery(WORKFLOW_SOURCE, each.id, message, order, sources) for order, each in enumerate(starts)]
 
 
 @drawn_by("agentbench.notebook.views:report_bundle")

@@ -22,16 +22,16 @@ from agentbench.workflow.execution import ABSENT, Execution, RunInput, new_log
 from agentbench.workflow.listeners import Listener, Listeners
 from agentbench.workflow.message import WORKFLOW_SOURCE, WorkflowMessage
 from agentbench.workflow.options import RunOptions
-from agentbench.workflow.report import PlannedDelivery, StepReport, planned
+from agentbench.workflow.report import PlannedDelivery, StepReport, planned, planned_start
 from agentbench.workflow.requests import check_answers
 from agentbench.workflow.restoring import require_fitting
 from agentbench.workflow.result import WorkflowRunResult
-from agentbench.workflow.stream import LiveSteps, is_current_loop
+from agentbench.workflow.so_far import SoFar
+from agentbench.workflow.stream import LiveSteps, await_on, call_on
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflow.workflow import Workflow
-
 
 _OVER = (WorkflowRunState.FAILED, WorkflowRunState.CANCELLED)
 _IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
@@ -106,9 +106,23 @@ class WorkflowRun(Displayable):
         return self._log.events()
 
     @property
+    def event_count(self) -> int:
+        """How many events there are so far."""
+        return len(self._log)
+
+    def events_since(self, count: int) -> list[WorkflowEvent[Any]]:
+        """The events after the first `count`; in a long run much cheaper than `events[count:]`."""
+        return self._log.events_from(count)
+
+    @property
     def checkpoints(self) -> list[CheckpointInfo]:
         """Infos of the checkpoints, in the order of creation."""
         return list(self._log.checkpoints)
+
+    @property
+    def checkpoints_so_far(self) -> Sequence[CheckpointInfo]:
+        """The same, as they are now, without a copy; for whoever asks after each superstep."""
+        return SoFar(self._log.checkpoints)
 
     @property
     def last_checkpoint(self) -> CheckpointInfo | None:
@@ -226,9 +240,7 @@ class WorkflowRun(Displayable):
             WorkflowCheckpointException: the run starts from a checkpoint that cannot be restored.
         """
         if not self._execution.begun and self._given.starts_fresh:
-            sources = (WORKFLOW_SOURCE,)
-            starts = enumerate(self.workflow.start_executors)
-            return [PlannedDelivery(WORKFLOW_SOURCE, e.id, self._given.message, order, sources) for order, e in starts]
+            return planned_start(self.workflow.start_executors, self._given.message)
         if self._read_only or (self._execution.ended and not self._has_work):
             return []
         await self._execution.prepare()
@@ -352,32 +364,23 @@ class WorkflowRun(Displayable):
         """End the run at the next boundary, status CANCELLED; its last checkpoint continues it. From any thread."""
         self.workflow.runner.context.stop_requested = True
         if not self._steps.running:
-            self._on_loop(self._execution.stop_now)
+            call_on(self._loop, self._execution.stop_now)
 
     def stop(self) -> None:
         """End the run soon: async deliveries in flight are cancelled. From any thread."""
         self.workflow.runner.context.stop_requested = True
         hook = self.workflow.runner.hook
         if not self._steps.running:
-            self._on_loop(self._execution.stop_now)
+            call_on(self._loop, self._execution.stop_now)
         elif hook is not None and hook.failure_policy == "finish":
-            self._on_loop(self.workflow.runner.cancel_deliveries)
+            call_on(self._loop, self.workflow.runner.cancel_deliveries)
         else:
-            self._on_loop(self._steps.interrupt)
-
-    def _on_loop(self, function: Callable[[], None]) -> None:
-        if self._loop is None or self._loop.is_closed() or is_current_loop(self._loop):
-            function()
-        else:
-            self._loop.call_soon_threadsafe(function)
+            call_on(self._loop, self._steps.interrupt)
 
     async def cancel(self) -> None:
         """Break off the current superstep and release the instance."""
         self.workflow.runner.context.stop_requested = True
-        if self._loop is not None and not is_current_loop(self._loop) and self._loop.is_running():
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._steps.cancel(), self._loop))
-        else:
-            await self._steps.cancel()
+        await await_on(self._loop, self._steps.cancel())
         self._inbox, self._answers = [], {}
         if self.status in _IDLE and not self._read_only:
             self.workflow.runner.disown()  # answers that were queued after the end are not given after all
@@ -421,7 +424,7 @@ class WorkflowRun(Displayable):
         await self._execution.prepare(checkpoint)
         self._inbox, self._answers, self._pause_reason = [], {}, None
         self._superstep = self.workflow.runner.iteration
-        cut_back(self._log.checkpoints, checkpoint)
+        self._log.checkpoints = cut_back(self._log.checkpoints, checkpoint)
 
     def _check_still(self, what: str) -> None:
         if self._steps.running:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
 from agentbench.exceptions import WorkflowRunnerException
@@ -100,6 +100,22 @@ def is_current_loop(loop: asyncio.AbstractEventLoop) -> bool:
         return asyncio.get_running_loop() is loop
     except RuntimeError:
         return False
+
+
+def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], None]) -> None:
+    """Call a function on a loop; at once where that is this one, is closed, or is none."""
+    if loop is None or loop.is_closed() or is_current_loop(loop):
+        function()
+    else:
+        loop.call_soon_threadsafe(function)
+
+
+async def await_on(loop: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, None]) -> None:
+    """Await work on a loop; here where that is this one, does not run, or is none."""
+    if loop is None or is_current_loop(loop) or not loop.is_running():
+        await work
+    else:
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
 def _look_at(task: asyncio.Task[bool] | None) -> None:

@@ -392,3 +392,18 @@ async def test_a_continuation_begins_at_the_superstep_where_the_run_before_ended
     assert [e.superstep for e in events if e.type in ("started", "status")] == ([0, 0, 3] if resumed else [2, 2, 3])
     assert {e.superstep for e in events if e.source_id == "ask" or e.iteration} == {3}
     assert [e.superstep for e in events if e.type == "checkpoint_saved"] == ([3] if resumed else [2, 3])
+
+
+@pytest.mark.parametrize("observed", [False, True])
+@given(st.lists(st.sampled_from(["event", "brief", "take"]), max_size=12), st.integers(0, 12))
+def test_the_events_from_a_number_on_are_the_end_of_all(observed, writes, number):
+    log = ObservedEventLog("run", TickingClock()) if observed else EventLog()
+    for write in writes:
+        if write == "take":
+            log.take()
+        elif write == "brief":
+            log.invoked(delivery("in"))
+        else:
+            log.status(WorkflowRunState.IDLE)
+    assert [facts(event) for event in log.events_from(number)] == [facts(event) for event in log.events()[number:]]
+    assert len(log) == len(log.events())

@@ -1,0 +1,38 @@
+"""What a list that only grows holds at one moment, at no cost however long it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar, overload
+
+T = TypeVar("T")
+
+
+class SoFar(Sequence[T]):
+    """The items that a list has now; what is added to the list later is not among them.
+
+    Args:
+        items: Only ever appended to, or replaced by another list.
+    """
+
+    __slots__ = ("_count", "_items")
+
+    def __init__(self, items: list[T]) -> None:
+        self._items = items
+        self._count = len(items)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        places = range(self._count)[index]
+        return self._items[places] if isinstance(places, int) else [self._items[place] for place in places]
+
+    def __repr__(self) -> str:
+        return f"SoFar({self[:]!r})"
