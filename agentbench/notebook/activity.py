@@ -10,12 +10,25 @@ from agentbench.notebook.states import strongest
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.report import PlannedDelivery
 
-__all__ = ["Activity", "Element", "Moment"]
+__all__ = ["Activity", "Element", "Moment", "course_of"]
 
 #: An executor id, or the (source id, target id) of an edge.
 Element = str | tuple[str, str]
 #: States of the elements that are not idle.
 Moment = Mapping[Element, str]
+
+_RAN = ("done", "waiting", "failed")
+
+
+def course_of(before: Iterable[Moment], now: Moment) -> dict[Element, str]:
+    """A moment in which all that ran in the moments before it is done.
+
+    Args:
+        before: How things stood after each superstep that led there.
+        now: How they stand.
+    """
+    ran = {element for moment in before for element, state in moment.items() if state in _RAN}
+    return dict(now) | {element: strongest((now.get(element, "idle"), "done")) for element in ran}
 
 
 class Activity:

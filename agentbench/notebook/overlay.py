@@ -1,9 +1,11 @@
-"""What a whole run made of each executor, read from its events: for pictures that stand still."""
+"""What a whole run made of each executor, read from its events, and what is next: for pictures that stand still."""
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentbench.notebook.states import STATES
+from agentbench.notebook.states import STATES, strongest
+from agentbench.workflow.report import planned
 
 __all__ = ["read_states"]
 
@@ -37,7 +39,21 @@ def read_states(run: object) -> dict[Any, str]:
     known_open = getattr(run, "pending_requests", None)
     if known_open is not None:
         open_requests = {event.request_id: event.source_executor_id for event in _values(known_open)}
-    return states | dict.fromkeys(open_requests.values(), "waiting")
+    states |= dict.fromkeys(open_requests.values(), "waiting")
+    return states if ended else _with_queued(states, run)
+
+
+def _with_queued(states: dict[Any, str], run: Any) -> dict[Any, str]:
+    """The same with who is called next, and the edges that lead there, where `run` is a run that can be driven."""
+    runner = getattr(getattr(run, "workflow", None), "runner", None)
+    if runner is None or getattr(run, "is_over", True):
+        return states
+    if run.started_from is None and not states:
+        queued: set[Any] = {start.id for start in run.workflow.start_executors}
+    else:
+        ways = [((source, each.target), each.target) for each in planned(runner.plan_so_far) for source in each.sources]
+        queued = set(itertools.chain.from_iterable(ways))
+    return states | {key: strongest((states.get(key, "idle"), "queued")) for key in queued}
 
 
 def _folded(events: Iterable[Any]) -> tuple[dict[str, str], dict[str, str], bool]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentbench._bridge import EngineFuture, engine_thread
 from agentbench.exceptions import NotebookError
 from agentbench.notebook import settings
+from agentbench.notebook.activity import course_of
 from agentbench.notebook.break_offers import Offer, message_types, offers_of, where_of
 from agentbench.notebook.pacing import Pacer
 from agentbench.notebook.shape import read_shape
@@ -24,6 +25,7 @@ from agentbench.notebook.stepper_messages import IN_FLIGHT, EditsDiscarded, Goto
 from agentbench.notebook.stepper_session import StepperSession
 from agentbench.notebook.stepper_tabs import StepperTabs
 from agentbench.notebook.stepper_view import StepperView, view_of
+from agentbench.notebook.workbench import older_code
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph_view import GraphView
@@ -67,7 +69,7 @@ class StepperScreen:
     def view(self) -> StepperView:
         """What is to be shown now."""
         with self._session.reading() as model:
-            return view_of(model, times=not settings.current().deterministic)
+            return view_of(model, times=not settings.current().deterministic, older=older_code(self._workflow))
 
     @property
     def text(self) -> str:
@@ -292,10 +294,13 @@ class StepperScreen:
         return StepperPage(self, name, panel, layout=self._layout, height=self._height)
 
     def snapshot(self) -> GraphView:
-        """A static picture of now; in a notebook it is shown, in place of the one before."""
+        """A static picture of the run up to now; in a notebook it is shown, in place of the one before."""
         from agentbench.notebook.graph_view import draw
 
-        picture = draw(self._workflow, run=dict(self.view.states))
+        with self._session.reading() as model:
+            way = model.past if model.shown is None else model.past[: model.shown + 1]
+            states = course_of((past.moment for past in way), model.moment)
+        picture = draw(self._workflow, run=states)
         if in_kernel():
             if self._display is None:
                 self._display = show_in_cell(picture, display_id=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +34,7 @@ SIGNS: dict[StepperStatus, str] = {
     _S.CLOSED: "□",
 }
 
-_AT_WORK = 3  # names in the header
+_NAMED = 3  # executors in the header
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Header:
         superstep: The last finished one, in words.
         sign: Second sign of the status.
         status: The status in words, with what is at work or why it rests.
-        figures: Elapsed time and tokens, where known and shown.
+        figures: Which code is older, elapsed time and tokens, where known and shown.
     """
 
     name: str
@@ -132,15 +133,16 @@ class StepperView:
     log: tuple[LogLine, ...]
 
 
-def view_of(model: StepperModel, *, times: bool = True) -> StepperView:
+def view_of(model: StepperModel, *, times: bool = True, older: Sequence[str] = ()) -> StepperView:
     """Read the model.
 
     Args:
         model: The stepper's model.
         times: Whether durations are shown; not in notebooks whose outputs are compared.
+        older: Ids of the executors whose code was changed since the workflow was built.
     """
     facts = model.facts
-    header = _header(model, times=times)
+    header = _header(model, times=times, older=older)
     waiting = facts.requests if model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING) else ()
     return StepperView(
         status=model.status,
@@ -163,9 +165,9 @@ def view_of(model: StepperModel, *, times: bool = True) -> StepperView:
 # --- header -----------------------------------------------------------------------------------------------------------
 
 
-def _header(model: StepperModel, *, times: bool) -> Header:
+def _header(model: StepperModel, *, times: bool, older: Sequence[str]) -> Header:
     facts = model.facts
-    figures = []
+    figures = [f"older code: {_named(older)}"] if older else []
     if times and model.elapsed_s:
         figures.append(duration_words(model.elapsed_s))
     if model.tokens:
@@ -186,8 +188,7 @@ def _status_words(model: StepperModel) -> str:
     if status in IN_FLIGHT:
         running = model.activity.running
         if running:
-            names = ", ".join(esc(name, into="line", limit=32) for name in running[:_AT_WORK])
-            words += f": {names}" + (f" and {len(running) - _AT_WORK} more" if len(running) > _AT_WORK else "")
+            words += f": {_named(running)}"
         if model.pausing:
             words += ", pausing after this superstep"
         if model.stop_wanted:
@@ -197,6 +198,12 @@ def _status_words(model: StepperModel) -> str:
     elif status is _S.PAUSED and model.facts.pause_reason:
         words += f" ({esc(model.facts.pause_reason.text, into='line', limit=80)})"
     return words if model.viewing is None else f"{words}, viewing {place_words(model)}"
+
+
+def _named(executors: Sequence[str]) -> str:
+    """Some executors, however many, in a line."""
+    names = ", ".join(esc(name, into="line", limit=32) for name in executors[:_NAMED])
+    return names + (f" and {len(executors) - _NAMED} more" if len(executors) > _NAMED else "")
 
 
 def _announcement(model: StepperModel, header: Header) -> str:

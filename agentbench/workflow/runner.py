@@ -133,6 +133,14 @@ class Runner:
                 self._plan, self._plan_error = Plan([]), error
         return self._plan
 
+    @property
+    def plan_so_far(self) -> Plan:
+        """The next superstep, as far as it is known without asking a condition; changes nothing."""
+        messages = self.context.messages
+        if self._plan is not None:
+            return self._plan
+        return Plan([]) if self.router.asks_about(messages) else self.router.plan(messages, self.context.get_buffers())
+
     def drop_plan(self) -> None:
         """Forget a plan that was made but not used: what it was made from has changed."""
         self._plan = self._plan_error = None

@@ -24,6 +24,43 @@ async def test_whoever_asked_waits_until_it_works_again():
     assert read_states(run.events)["review"] == "done"
 
 
+async def test_a_run_that_can_go_on_marks_who_is_next_and_the_way_there():
+    workflow = graphs.chain(["a", "b", "c"])
+    run = workflow.start("x")
+    assert read_states(run) == {"a": "queued"}
+    await run.step()
+    assert read_states(run) == {"a": "done", "b": "queued", ("a", "b"): "queued"}
+    await run.result()
+    assert read_states(run) == {"a": "done", "b": "done", "c": "done"}
+
+
+async def test_what_waits_in_an_instance_is_no_news_of_a_run_before():
+    workflow = graphs.chain(["a", "b", "c"])
+    before = workflow.start("x")
+    await before.result()
+    after = workflow.start("y")
+    await after.step()
+    assert read_states(before) == {"a": "done", "b": "done", "c": "done"}
+    assert read_states(before.events) == read_states(before)
+
+
+async def test_no_condition_is_asked_for_a_picture():
+    asked = []
+    first, second = graphs.Step("a"), graphs.Yield("b")
+    workflow = (
+        WorkflowBuilder(start_executor=first)
+        .add_edge(first, second, condition=lambda message: asked.append(message) or True)
+        .build()
+    )
+    run = workflow.start("x")
+    await run.step()
+    asked.clear()
+    read_states(run)
+    assert asked == []
+    await run.plan()
+    assert read_states(run)["b"] == "queued"
+
+
 async def test_a_failed_executor_is_failed():
     first, second = graphs.Step("a"), graphs.Fail("b")
     run = WorkflowBuilder(start_executor=first).add_edge(first, second).build().start("x")

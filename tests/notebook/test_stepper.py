@@ -562,6 +562,18 @@ def test_a_snapshot_is_a_picture_of_now(panel: Stepper) -> None:
     assert panel.snapshot().node_states["review"] == "waiting"
 
 
+def test_a_snapshot_marks_all_that_ran_on_the_way(panel: Stepper) -> None:
+    panel.run()
+    panel.respond(panel.pending[0].request_id, True)
+    panel.run()
+    assert panel.status == "done"
+    everything = panel.snapshot().node_states
+    assert set(everything.values()) == {"done"}
+    panel.goto(panel.checkpoints[0].checkpoint_id)
+    earlier = panel.snapshot().node_states
+    assert sorted(earlier.values()) == ["done", "queued"]
+
+
 def test_unknown_layouts_loops_and_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="layout='tall'"):
         stepper(counting(), 1, layout="tall")  # type: ignore[arg-type]

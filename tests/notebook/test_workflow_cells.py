@@ -127,6 +127,15 @@ def test_a_run_shows_that_its_code_is_older(variables: dict[str, Any]) -> None:
     assert "older code: double" in run._repr_mimebundle_()["text/plain"]
 
 
+def test_a_stepper_shows_that_its_code_is_older(variables: dict[str, Any]) -> None:
+    define_executor(DOUBLE, variables)
+    panel = stepper(define_workflow("double", variables), "x")
+    assert "older code" not in panel.text
+    define_executor(DOUBLE.replace("2", "3"), variables)
+    assert "older code: double" in panel.text.splitlines()[0]
+    panel.close()
+
+
 def test_ports_are_shown_escaped(variables: dict[str, Any]) -> None:
     shown = define_executor(DOUBLE, variables, id="<b>x</b>")._repr_mimebundle_()
     assert "<b>x</b>" not in shown["text/html"]
