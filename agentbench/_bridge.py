@@ -355,11 +355,11 @@ def on_engine_thread() -> bool:
     return engine is not None and engine.is_current()
 
 
-def submit(awaitable: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = None) -> EngineFuture[T]:
+def submit(coro: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = None) -> EngineFuture[T]:
     """Start work on the engine thread and return at once. Safe from any thread.
 
     Args:
-        awaitable: A coroutine, or anything else that can be awaited. It sees a copy of the caller's context variables.
+        coro: A coroutine, or anything else that can be awaited. It sees a copy of the caller's context variables.
         loop: Another loop to run it on, for objects that are bound to that one; the engine's if `None`.
 
     Returns:
@@ -369,21 +369,21 @@ def submit(awaitable: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = 
         NoBlockingError: If this Python has no threads and `loop` was not given.
     """
     if loop is not None:
-        return _start_on(loop, awaitable, _foreign)
+        return _start_on(loop, coro, _foreign)
     if not threads_available():
-        _discard(awaitable)
-        raise NoBlockingError(_name_of(awaitable))
-    return engine_thread().submit(awaitable)
+        _discard(coro)
+        raise NoBlockingError(_name_of(coro))
+    return engine_thread().submit(coro)
 
 
-def run_sync(awaitable: Awaitable[T], *, timeout: float | None = None) -> T:
+def run_sync(coro: Awaitable[T], *, timeout: float | None = None) -> T:
     """Run asynchronous work on the engine thread and wait for its result.
 
     Works in scripts and in notebook cells alike: the work is not on the caller's loop. An interrupt (Ctrl-C, the stop
     button) cancels the work.
 
     Args:
-        awaitable: A coroutine, or anything else that can be awaited.
+        coro: A coroutine, or anything else that can be awaited.
         timeout: Longest wait in seconds; `None` for no limit.
 
     Raises:
@@ -392,14 +392,14 @@ def run_sync(awaitable: Awaitable[T], *, timeout: float | None = None) -> T:
         TimeoutError: After `timeout` seconds; the work is cancelled.
         Exception: Whatever the work raises.
     """
-    name = _name_of(awaitable)
+    name = _name_of(coro)
     try:
         require_blocking(name)
     except (NestedLoopError, NoBlockingError):
-        _discard(awaitable)
+        _discard(coro)
         raise
     with cancelled_with_caller():
-        return wait_sync(submit(awaitable), timeout=timeout, name=name)
+        return wait_sync(submit(coro), timeout=timeout, name=name)
 
 
 def require_blocking(call: str) -> None:

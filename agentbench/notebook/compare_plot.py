@@ -43,7 +43,7 @@ class ComparePlot(Plot):
         return self.first is None
 
 
-def compare(a: Any, b: Any, *, source: Any = None, width: float = 760) -> ComparePlot:
+def compare(run_a: Any, run_b: Any, *, source: Any = None, width: float = 760) -> ComparePlot:
     """Compare two runs superstep by superstep: who ran, what came of it, what was asked, and the shared state.
 
     Observed runs are compared by their events. Where a side is known by its checkpoints only, both are compared by
@@ -55,8 +55,8 @@ def compare(a: Any, b: Any, *, source: Any = None, width: float = 760) -> Compar
     in which every superstep that differs is taken apart.
 
     Args:
-        a: A run, a result, a stepper, a storage, a list of checkpoints, or the id of a run.
-        b: Likewise.
+        run_a: A run, a result, a stepper, a storage, a list of checkpoints, or the id of a run.
+        run_b: Likewise.
         source: Where ids of runs are looked up: a storage, or a list of runs.
         width: Of the picture, in points.
 
@@ -68,8 +68,8 @@ def compare(a: Any, b: Any, *, source: Any = None, width: float = 760) -> Compar
     Raises:
         TypeError: A side is no source, or an id without a `source`.
     """
-    one, other = read_sides(a, b, source)
-    return ComparePlot(compared(one, other), [a, b], width)
+    one, other = read_sides(run_a, run_b, source)
+    return ComparePlot(compared(one, other), [run_a, run_b], width)
 
 
 def _frame(found: Compared) -> "pd.DataFrame":

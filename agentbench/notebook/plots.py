@@ -23,14 +23,14 @@ __all__ = ["lineage", "timeline", "usage"]
 UsedBy = Literal["superstep", "executor", "model"]
 
 
-def timeline(source: Any, *, by: By = "time", run_id: str | None = None, width: float = 640) -> Plot:
+def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: float = 640) -> Plot:
     """Draw what each executor of a run did, and when: a lane per executor, a band per superstep.
 
     Failures are hatched, questions to people marked with a pause sign. Pauses much longer than the work are cut out of
     the axis. Beyond 2,000 bars supersteps are folded into columns. Its `panel()` switches between both kinds of axis.
 
     Args:
-        source: A run, a result, or a list of events.
+        run: A run, a result, or a list of events.
         by: `"time"`: as long as things took; `"step"`: every superstep equally wide. Runs that were not observed keep
             no times and are drawn in equal steps.
         run_id: Only this one of several runs.
@@ -40,10 +40,10 @@ def timeline(source: Any, *, by: By = "time", run_id: str | None = None, width: 
         ValueError: If `by` is neither.
     """
     _require(by, By)
-    runs = read_runs(source, Chosen(run_id=run_id), events_wanted=True)
-    bars = [bar for run in runs for bar in run_bars(run)]
+    runs = read_runs(run, Chosen(run_id=run_id), events_wanted=True)
+    bars = [bar for each in runs for bar in run_bars(each)]
     times = not settings.current().deterministic
-    title = timeline_title(bars, [run.run_id for run in runs if run.run_id is not None], times=times)
+    title = timeline_title(bars, [each.run_id for each in runs if each.run_id is not None], times=times)
 
     def words() -> str:
         return timeline_text(bars, title, times=times)
@@ -54,22 +54,22 @@ def timeline(source: Any, *, by: By = "time", run_id: str | None = None, width: 
     forms = {"real time": drawn("time"), "equal steps": drawn("step")}
     if by == "step":
         forms = dict(reversed(forms.items()))
-    return Plot(title, svg=drawn(by), text=words, frame=lambda: timeline_frame(source, run_id=run_id), forms=forms)
+    return Plot(title, svg=drawn(by), text=words, frame=lambda: timeline_frame(run, run_id=run_id), forms=forms)
 
 
-def lineage(source: Any, *, current: Any = None, workflow_name: str | None = None, width: float | None = None) -> Plot:
+def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = None, width: float | None = None) -> Plot:
     """Draw which checkpoint followed which: time flows down, forks are branches to the right.
 
     Of a run that went on from a checkpoint of another one, that checkpoint is shown too. In its `panel()` a checkpoint
     can be chosen by mouse or keyboard: `panel.chosen` is its id, `panel.on_select(fn)` calls a function with it.
 
     Args:
-        source: A storage, a run, a result, or a list of those.
+        storage: A storage, a run, a result, or a list of those.
         current: The checkpoint to ring: its id or info.
         workflow_name: Only this chain.
         width: Of the picture, in points; by default as wide as its words.
     """
-    read = read_infos(source, Chosen(workflow_name))
+    read = read_infos(storage, Chosen(workflow_name))
     ringed = getattr(current, "checkpoint_id", current)
     infos = with_origins(read.rows, read.by_id)
     rows = lineage_rows(infos, current=ringed, branching=forks(list(read.by_id.values())))
@@ -81,12 +81,12 @@ def lineage(source: Any, *, current: Any = None, workflow_name: str | None = Non
         svg=lambda: lineage_svg(rows, title=title, width=width),
         keys=[row.info.checkpoint_id for row in rows],
         text=lambda: lineage_text(rows, title=title),
-        frame=lambda: lineage_frame(source, workflow_name=workflow_name),
+        frame=lambda: lineage_frame(storage, workflow_name=workflow_name),
     )
 
 
 def usage(
-    source: Any,
+    run: Any,
     *,
     by: UsedBy = "superstep",
     prices: Prices | None = None,
@@ -99,7 +99,7 @@ def usage(
     its numbers beside it, in the order in which they first called.
 
     Args:
-        source: A run, a result, or a list of events.
+        run: A run, a result, or a list of events.
         by: What there is a bar for: `"superstep"`, `"executor"` or `"model"`.
         prices: What a million tokens cost, by model name; see `usage_frame`.
         run_id: Only this one of several runs.
@@ -110,10 +110,10 @@ def usage(
     """
     _require(by, UsedBy)
     known = known_prices(prices)
-    runs = read_runs(source, Chosen(run_id=run_id), events_wanted=True)
-    calls = [call for run in runs for call in calls_of(run.events, known)]
+    runs = read_runs(run, Chosen(run_id=run_id), events_wanted=True)
+    calls = [call for each in runs for call in calls_of(each.events, known)]
     total = added(call.used for call in calls)
-    title = usage_title(total, [run.run_id for run in runs if run.run_id is not None])
+    title = usage_title(total, [each.run_id for each in runs if each.run_id is not None])
     steps = dict(sorted(grouped(calls, (call.superstep for call in calls)).items()))
     named = grouped(calls, ((call.executor if by == "executor" else call.model) or "?" for call in calls))
 
@@ -124,7 +124,7 @@ def usage(
         facts = Facts(title, words(), total, width)
         return columns_svg(steps, facts) if by == "superstep" else rows_svg(named, facts, by)
 
-    return Plot(title, svg=drawn, text=words, frame=lambda: usage_frame(source, prices=prices, run_id=run_id))
+    return Plot(title, svg=drawn, text=words, frame=lambda: usage_frame(run, prices=prices, run_id=run_id))
 
 
 def _require(by: str, kinds: Any) -> None:

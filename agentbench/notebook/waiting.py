@@ -92,11 +92,11 @@ def nest_state() -> NestState:
     )
 
 
-def run_sync(awaitable: Awaitable[T], *, timeout: float | None = None, nested: bool = False) -> T:
+def run_sync(coro: Awaitable[T], *, timeout: float | None = None, nested: bool = False) -> T:
     """Run asynchronous work from a sync cell or script and wait for its result.
 
     Args:
-        awaitable: A coroutine, or anything else that can be awaited.
+        coro: A coroutine, or anything else that can be awaited.
         timeout: Longest wait in seconds; `None` for no limit.
         nested: Run it on the loop that already runs in this thread, for objects bound to that loop. Loads a nest
             package, which slows asyncio in the whole process, and warns once of it. `submit(work, loop=...)` together
@@ -109,14 +109,14 @@ def run_sync(awaitable: Awaitable[T], *, timeout: float | None = None, nested: b
         Exception: Whatever the work raises.
     """
     if not nested:
-        return _bridge.run_sync(awaitable, timeout=timeout)
+        return _bridge.run_sync(coro, timeout=timeout)
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
-        return _bridge.run_sync(awaitable, timeout=timeout)  # nothing to nest into
-    package = _nest_package(awaitable, loop)
+        return _bridge.run_sync(coro, timeout=timeout)  # nothing to nest into
+    package = _nest_package(coro, loop)
     _apply(package, loop)
-    return loop.run_until_complete(_limited(awaitable, timeout))
+    return loop.run_until_complete(_limited(coro, timeout))
 
 
 async def _limited(awaitable: Awaitable[T], timeout: float | None) -> T:
