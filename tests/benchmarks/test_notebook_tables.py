@@ -104,6 +104,19 @@ def test_a_form_and_its_check(benchmark: Any):
     assert benchmark(make)
 
 
+def test_a_form_of_twelve_fields_and_its_check(benchmark: Any):
+    from agentbench.notebook import form
+    from tests.benchmarks.notebook_workloads import GIVEN, Person
+
+    def make() -> bool:
+        made = form(Person)
+        for path, text in GIVEN.items():
+            made.set_raw(path, text)
+        return made.validate()
+
+    assert benchmark(make)
+
+
 def usages(count: int) -> list[WorkflowEvent[Any]]:
     counts = {"input_token_count": 900, "output_token_count": 80}
     made: list[WorkflowEvent[Any]] = []
