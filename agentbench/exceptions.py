@@ -848,7 +848,7 @@ class FormInvalid(NotebookError):
 
     def __init__(self, errors: Mapping[str, str]) -> None:
         self.errors = dict(errors)
-        listed = "; ".join(f"{path or 'value'}: {problem}" for path, problem in self.errors.items())
+        listed = "; ".join(f"{path or 'value'}: {problem.rstrip('.')}" for path, problem in self.errors.items())
         super().__init__(f"The form is not valid. {listed}. What was typed is still in .raw.")
 
 

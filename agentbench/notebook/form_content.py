@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from agentbench.exceptions import NotebookError
 from agentbench.notebook import settings
 from agentbench.notebook.escaping import PREVIEW_LIMIT, esc
 from agentbench.notebook.form_fields import NO_VALUE, ROOT, adapter_of, field_for, json_field, json_text, schema_of
@@ -16,7 +17,7 @@ from agentbench.notebook.form_nodes import BUTTONS, Nodes
 from agentbench.notebook.form_schema import shape_of_schema
 from agentbench.notebook.form_shapes import Group, Leaf, Part, Shape
 from agentbench.notebook.form_types import shape_of_field, shape_of_type, type_name
-from agentbench.notebook.request_reading import Option, Question, unwrapped
+from agentbench.notebook.request_reading import Option, Question, default_prompt, unwrapped
 from agentbench.workflow.approval import Approval
 
 __all__ = ["FormContent", "content_for_request", "content_for_type"]
@@ -146,12 +147,16 @@ def _labelled(leaf: Leaf, label: str) -> Leaf:
 def content_for_request(question: Question) -> tuple[FormContent, FormModel]:
     """Make the form that answers a request."""
     make = {"approval": _approval, "choice": _choice, "text": _typed, "form": _typed}[question.kind]
-    actions, hidden, model = make(question)
+    try:
+        actions, hidden, model = make(question)
+    except NotebookError as error:
+        actions, hidden, model = _unchecked(question, error)
+    is_asked = question.prompt != default_prompt(question.executor)
     content = FormContent(
         name=f"{question.kind} from {question.executor}",
-        title=f"{question.executor} asks",
+        title=f"{question.executor} asks" if is_asked else question.prompt,
         actions=actions,
-        prompt=question.prompt,
+        prompt=question.prompt if is_asked else "",
         context=question.context,
         deadline=question.deadline,
         hidden=hidden,
@@ -201,7 +206,7 @@ def _editor(arguments: object) -> Shape | None:
     except ValueError:  # they hold objects that JSON cannot say
         return None
     text = json_field(annotation, path=_EDITED, label="Arguments")
-    return shape_of_field(replace(text, required=False, suggestion=suggestion))
+    return shape_of_field(replace(text, required=False, suggestion=suggestion, help="JSON"))
 
 
 def _decisions(besides: Mapping[str, str | None]) -> tuple[Action, Action]:
@@ -227,6 +232,12 @@ def _typed(question: Question) -> _Parts:
         text = field_for(question.response_type, label="Your answer", multiline=True)
         return _send(), frozenset(), FormModel(shape_of_field(text), _itself)
     return _send(), frozenset(), FormModel(_shape(question.response_type, label="Your answer"), _itself)
+
+
+def _unchecked(question: Question, problem: NotebookError) -> _Parts:
+    """For a type that no form can be made for: whoever takes the answer checks it."""
+    text = replace(json_field(Any, label="Your answer"), help=f"JSON. {problem}")
+    return _send(), frozenset(), FormModel(shape_of_field(text), _itself)
 
 
 def _send() -> tuple[Action, ...]:

@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 UNTYPED = "An answer is needed here."
+_NAMED = 10
 NO_NONE = "None is not accepted here."
 
 S = TypeVar("S", bound=Shape)
@@ -122,7 +123,11 @@ class Draft(Generic[S]):
 
     def may_set(self, text: Raw) -> str:
         """Why a text cannot stand here, empty if it can."""
-        return "" if text in (None, "") else "It has fields of its own: name one of them."
+        if text in (None, ""):
+            return ""
+        names = list(self.names())
+        named = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
+        return f"It has fields of its own: name one of them ({named})."
 
     def touch(self) -> None:
         """Somebody changed something here."""

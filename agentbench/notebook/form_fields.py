@@ -3,6 +3,7 @@
 What a person types stays text until pydantic accepts it, so nothing is rounded, clamped or guessed on the way.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.form_help import example_text, help_text
 from agentbench.notebook.form_special_text import bytes_of_text, text_of_bytes, time_text_of
+from agentbench.notebook.json_reading import JsonError, read_json
 from agentbench.notebook.request_reading import Option, options_of_type, unwrapped
 
 if TYPE_CHECKING:
@@ -176,7 +178,7 @@ def field_for(
     if _is_text(base):
         return _text_field(adapter, base, schema, multiline, common)
     if base in (int, float, Decimal):
-        plain = _plain(base)
+        plain = _finite(_plain(base))
         parse = _number(adapter, plain, whole=base is int)
         return FormField(
             kind="number",
@@ -288,13 +290,21 @@ def json_text(adapter: "TypeAdapter[Any]", value: object) -> str:
 
 
 def adapter_of(annotation: Any) -> "TypeAdapter[Any]":
-    """Pydantic's adapter of a type; values of classes that it does not know are checked by `isinstance`."""
-    from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter
+    """Pydantic's adapter of a type; values of classes that it does not know are checked by `isinstance`.
+
+    Raises:
+        NotebookError: If it knows no way to check a value of this type.
+    """
+    from pydantic import ConfigDict, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
     try:
-        return TypeAdapter(annotation)
-    except PydanticSchemaGenerationError:
-        return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
+        try:
+            return TypeAdapter(annotation)
+        except PydanticSchemaGenerationError:
+            return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
+    except PydanticUserError as error:
+        msg = f"No form can be made for {annotation!r}: {error.message}"
+        raise NotebookError(msg, error) from error
 
 
 def schema_of(annotation: Any, adapter: "TypeAdapter[Any]") -> dict[str, Any]:
@@ -351,6 +361,19 @@ def _plain(base: Any) -> Callable[[str], object]:
     """Typed text as a value of the bare type: what a validator around it expects to see."""
     adapter = adapter_of(base)
     return lambda text: _checked(adapter, text.strip())
+
+
+def _finite(plain: Callable[[str], object]) -> Callable[[str], object]:
+    """Without numbers that are so large that they would become another one; infinity can be written as a word."""
+
+    def read(text: str) -> object:
+        value = plain(text)
+        if isinstance(value, float) and math.isinf(value) and any(map(str.isdigit, text)):
+            msg = f"{text.strip()} is too large for a number."
+            raise FieldError(msg)
+        return value
+
+    return read
 
 
 def _iso(value: object) -> str:
@@ -424,7 +447,10 @@ def _json(adapter: "TypeAdapter[Any]") -> Callable[[str], object]:
             msg = "Type a value as JSON."
             raise FieldError(msg)
         try:
+            read_json(text)
             return adapter.validate_json(text)
+        except JsonError as error:
+            raise FieldError(str(error)) from None
         except ValidationError as error:
             raise FieldError(_said(error)) from None
 

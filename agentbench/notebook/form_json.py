@@ -14,54 +14,14 @@ from agentbench.notebook.form_fields import NO_VALUE, FieldError, FormField
 from agentbench.notebook.form_fit import holds_json, json_of
 from agentbench.notebook.form_groups import GroupDraft, OneOfDraft
 from agentbench.notebook.form_rows import ManyDraft, PairsDraft, RowsDraft
+from agentbench.notebook.json_reading import JsonError, WrittenNumber, read_json
 
-__all__ = ["JsonError", "apply_json", "json_of_draft", "read_json", "require_fields", "write_json"]
-
-
-class JsonError(ValueError):
-    """A text is no JSON, or JSON that the form has no fields for; `str()` says which."""
-
-
-class _Number(float):
-    """A number that remembers how it was written: digits that a float drops count in a decimal."""
-
-    text: str
-
-    def __new__(cls, text: str) -> "_Number":
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
-
-
-def read_json(text: str) -> Any:
-    """Parse a text.
-
-    Raises:
-        JsonError: If it is no JSON, or names something twice.
-    """
-    try:
-        return json.loads(text, parse_float=_Number, object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        msg = f"This is no JSON: {error.msg} in line {error.lineno}, column {error.colno}."
-        raise JsonError(msg) from None
-    except RecursionError:
-        msg = "This JSON is too deep."
-        raise JsonError(msg) from None
+__all__ = ["apply_json", "json_of_draft", "require_fields", "write_json"]
 
 
 def write_json(value: Any) -> str:
     """The text of what `json_of_draft` returned; of nothing, an empty one."""
     return "" if value is NO_VALUE else json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    read = dict(pairs)
-    if len(read) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        msg = f"{twice!r} is there twice in one object."
-        raise JsonError(msg)
-    return read
 
 
 # ---- out of the fields ----------------------------------------------------------------------------------------------
@@ -100,7 +60,7 @@ def _leaf_out(draft: LeafDraft) -> Any:
         return text
     try:
         field.parse(text)
-        read = json.loads(text, parse_float=_Number)
+        read = read_json(text)
     except (FieldError, ValueError):
         return text  # 1,5 or nan
     # 0.10 is 0.1 to JSON, but not to a decimal.
@@ -162,7 +122,7 @@ def _same(one: Any, other: Any) -> bool:
         return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)
     if isinstance(one, list):
         return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, _Number):
+    if isinstance(one, WrittenNumber):
         return bool(one.text == other.text)
     return bool(one == other)
 
@@ -286,6 +246,6 @@ def _leaf_text(field: FormField, new: Any) -> str | None:
         return write_json(new)
     if new is None:
         return None
-    if isinstance(new, _Number):
+    if isinstance(new, WrittenNumber):
         return new.text
     return new if isinstance(new, str) else json.dumps(new, ensure_ascii=False)

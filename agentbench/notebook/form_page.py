@@ -24,11 +24,11 @@ from agentbench.notebook.form_content import FormContent
 from agentbench.notebook.form_drafts import Draft, LeafDraft
 from agentbench.notebook.form_fields import NO_VALUE, FormField, NoValue, Raw
 from agentbench.notebook.form_groups import OneOfDraft
-from agentbench.notebook.form_json import JsonError
 from agentbench.notebook.form_model import JSON, Change, FormModel, FormState
 from agentbench.notebook.form_rows import ManyDraft
 from agentbench.notebook.form_special_text import FILE_LIMIT, text_of_bytes
 from agentbench.notebook.form_text import answer_text, problems_text
+from agentbench.notebook.json_reading import JsonError
 
 __all__ = ["SCRIPTS", "FormPage", "FormPanel"]
 

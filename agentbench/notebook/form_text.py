@@ -1,5 +1,6 @@
 """A form in words: for places without widgets, and for what is said once it was answered."""
 
+import json
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
@@ -11,7 +12,8 @@ from agentbench.notebook.form_groups import GroupDraft, OneOfDraft
 from agentbench.notebook.form_model import FormModel, FormState
 from agentbench.notebook.form_paths import paths_of
 from agentbench.notebook.form_rows import ManyDraft, PairsDraft
-from agentbench.notebook.redaction import line_preview
+from agentbench.notebook.json_reading import read_json
+from agentbench.notebook.redaction import line_preview, mask_secrets
 from agentbench.workflow.approval import Approval
 
 __all__ = ["answer_text", "form_text", "problems_text"]
@@ -28,7 +30,9 @@ def form_text(content: FormContent, model: FormModel, *, request: bool) -> str:
         lines.append(f"Answer before {content.deadline_text}.")
     if model.state is FormState.ANSWERED:
         return "\n".join([*lines, answer_text(model, request=request)])
-    lines.append(f"This form is {model.state}. By code:")
+    if not model.live:
+        return "\n".join([*lines, f"This form is {model.state}."])
+    lines.append("To answer by code:" if request else "By code:")
     places = list(paths_of(model.root))
     lines += [f"  {line}" for path, draft in places[:_NAMED_FIELDS] if (line := _code(path, draft))]
     if len(places) > _NAMED_FIELDS:
@@ -85,9 +89,12 @@ def _code(path: str, draft: Draft[Any]) -> str:
         opens = draft.is_none or (isinstance(draft, GroupDraft) and draft.closed)
         return f"form.set_raw({path!r}, '')  # opens it" if opens else ""
     field = draft.field
-    notes = [] if field.required else ["optional"]
+    notes = [] if draft.shape.required else ["optional"]
     notes += [_names([option.label for option in field.options])] if field.options else []
-    notes += [esc(field.help, into="line", limit=200)] if field.help else []
+    notes += [esc(field.help.rstrip("."), into="line", limit=200)] if field.help else []
+    if field.suggestion:
+        now = json.dumps(mask_secrets(read_json(field.suggestion)), ensure_ascii=False)
+        notes.append(f"as it is: {esc(now, into='line', limit=200)}")
     return f"form.set_raw({path!r}, ...)" + (f"  # {'; '.join(notes)}" if notes else "")
 
 

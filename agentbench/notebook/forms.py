@@ -37,7 +37,7 @@ _PATIENCE_S = 10.0
 
 
 def form(
-    type_: Any,
+    type_or_schema: Any,
     *,
     value: Any = NO_VALUE,
     title: str | None = None,
@@ -51,8 +51,8 @@ def form(
     ask for is typed as JSON. `edit_json` shows every form as one JSON text.
 
     Args:
-        type_: The type of the value: anything that pydantic can check. Or a JSON Schema, as a mapping: values are
-            plain dicts and lists then.
+        type_or_schema: The type of the value: anything that pydantic can check. Or a JSON Schema, as a mapping: values
+            are plain dicts and lists then.
         value: What stands in the form at first, and is the value until somebody changes it. Of a value that is not
             right, as much as can be shown. `None` counts where the type takes it.
         title: The heading.
@@ -71,7 +71,7 @@ def form(
         limit.submit()
         ```
     """
-    content, model = content_for_type(type_, value=value, title=title, submit=submit, strict=strict)
+    content, model = content_for_type(type_or_schema, value=value, title=title, submit=submit, strict=strict)
     made = Form(content, model)
     if on_submit is not None:
         made.on_submit(on_submit)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench._clock import runtime_defaults
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.forms import Form, request_form
+from agentbench.notebook.forms import Form, FormState, request_form
 from agentbench.notebook.inbox_sources import Source, source_of
 from agentbench.notebook.request_reading import Question, Request, read_request
 
@@ -164,15 +164,19 @@ class Inbox:
             run: Name of its run, needed where two runs have a request of that id.
 
         Returns:
-            Whether it was taken; if not, `form(request_id).refusal` says why.
+            Whether it was taken; if not, its run takes longer than ten seconds.
 
         Raises:
             KeyError: If there is no such request.
-            ValueError: If several runs have one.
+            ValueError: If several runs have one, or its run refuses the value.
             RequestAlreadyAnswered: If it was answered before.
             RequestExpired: If its deadline has passed.
         """
-        return self.form(request_id, run=run).answer(value)
+        form = self.form(request_id, run=run)
+        taken = form.answer(value)
+        if form.state is FormState.REFUSED:
+            raise ValueError(form.refusal)
+        return taken
 
     def refresh(self) -> None:
         """Look again at what is open. Happens by itself when a run tells of something, and on each reading."""

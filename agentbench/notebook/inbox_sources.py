@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentbench.notebook.request_reading import Request
+from agentbench.notebook.step_log import run_name
 
 __all__ = ["Source", "source_of"]
 
@@ -46,7 +47,7 @@ def source_of(run: Any) -> Source:
 
 def _run(run: Any) -> Source:
     workflow = getattr(getattr(run, "workflow", None), "name", None)
-    name = f"{workflow}, run {run.run_id}" if workflow else f"run {run.run_id}"
+    name = f"{workflow}, {run_name(run.run_id)}" if workflow else run_name(run.run_id)
 
     def watch(look: Callable[[], object]) -> Unwatch:
         listen = getattr(run, "listen", None)
@@ -66,4 +67,6 @@ def _stepper(stepper: Any) -> Source:
         stops += [stepper.on(kind, lambda _told: look()) for kind in ("status", "step", "request_info", "answer")]
         return lambda: [stop() for stop in stops]
 
-    return Source(f"{stepper.name}, run {stepper.run_id}", lambda: stepper.pending, stepper.arespond, watch, answers)
+    return Source(
+        f"{stepper.name}, {run_name(stepper.run_id)}", lambda: stepper.pending, stepper.arespond, watch, answers
+    )

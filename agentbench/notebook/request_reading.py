@@ -29,6 +29,7 @@ __all__ = [
     "Question",
     "Request",
     "RequestKind",
+    "default_prompt",
     "options_of_type",
     "read_request",
     "request_kind",
@@ -200,6 +201,11 @@ def _prompt(data: object, executor: str) -> str:
     found = _found(data, _PROMPTS, None)
     if isinstance(found, str) and found:
         return found
+    return default_prompt(executor)
+
+
+def default_prompt(executor: str) -> str:
+    """What is said of a request that does not say what it asks."""
     return f"{executor} asks for an answer"
 
 

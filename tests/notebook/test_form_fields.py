@@ -145,7 +145,7 @@ def test_another_text_is_taken_only_where_it_is_allowed():
 def test_json_is_checked_by_the_type_and_problems_name_their_place():
     assert field_for(Order).read('{"amount": 2, "at": {"x": "3"}}') == Order(amount=2, at=Point(3))
     assert problem(Order, '{"amount": 0}') == "amount: Input should be greater than or equal to 1; at: Field required"
-    assert "line 1 column" in problem(list[int], "[1,")
+    assert "line 1, column" in problem(list[int], "[1,")
     assert problem(list[int], " ") == "Type a value as JSON."
 
 

@@ -17,9 +17,9 @@ from pydantic import BaseModel, create_model
 
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
-from agentbench.notebook.form_json import JsonError
 from agentbench.notebook.form_paths import paths_of
 from agentbench.notebook.forms import Form
+from agentbench.notebook.json_reading import JsonError
 
 
 class Colour(Enum):

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Literal
 
 import pytest
-from pydantic import SecretStr
+from pydantic import PydanticUserError, SecretStr
 
 from agentbench import (
     Approval,
@@ -24,7 +24,7 @@ from agentbench import (
     run_sync,
 )
 from agentbench._clock import TickingClock, set_runtime_defaults
-from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
+from agentbench.exceptions import FormInvalid, NotebookError, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
 from agentbench.notebook.forms import Form, FormState, form, request_form
 
 ATTACK = "<img src=x onerror=alert(1)>\u202e"
@@ -33,6 +33,12 @@ ATTACK = "<img src=x onerror=alert(1)>\u202e"
 class Speed(Enum):
     SLOW = 1
     FAST = 2
+
+
+class Unreadable:
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        raise PydanticUserError("no schema", code=None)
 
 
 class Receiver:
@@ -441,11 +447,71 @@ def test_text_forms_name_the_code_that_answers_and_nothing_typed():
         "review asks\n"
         "Publish?\n"
         "draft: Once\n"
-        "This form is editing. By code:\n"
+        "To answer by code:\n"
         "  form.set_raw('approved', ...)  # 'Approve' or 'Reject'\n"
         "  form.set_raw('reason', ...)  # optional\n"
         "  form.submit()"
     )
+
+
+def test_text_forms_say_what_a_field_needs_and_what_its_arguments_are_now():
+    data = {"prompt": "Send?", "arguments": {"to": "all", "token": "hush"}, "editable": True, "reason_required": True}
+    text = ask(data, Approval)[0].text
+    assert "'reason', ...)  # Needed when you reject\n" in text
+    assert '\'edited\', ...)  # optional; JSON; as it is: {"to": "all", "token": "•••"}\n' in text
+
+
+def test_a_request_that_says_nothing_is_named_once():
+    assert ask(None, str)[0].text.splitlines()[:2] == ["review asks for an answer", "To answer by code:"]
+
+
+def test_a_form_that_is_over_offers_no_code():
+    asked, _ = ask({"prompt": "?", "deadline": "2023-12-31T00:00:00Z"}, str)
+    assert asked.text.endswith("This form is expired.")
+
+
+@pytest.mark.parametrize("kind", [list["Nowhere"], Unreadable], ids=["undefined", "unreadable"])  # type: ignore[name-defined]  # noqa: F821
+def test_a_request_of_a_type_that_no_form_can_be_made_for_is_answered_as_json(kind: Any):
+    with pytest.raises(NotebookError):
+        form(kind)
+    asked, receiver = ask("?", kind)
+    asked.set_raw("value", '[{"a": 1}]')
+    assert asked.submit()
+    assert receiver.answers == [("r1", [{"a": 1}])]
+
+
+def test_a_place_of_several_fields_names_them():
+    asked, _ = ask("Publish?", bool)
+    with pytest.raises(ValueError, match=r"name one of them \('approved'\)"):
+        asked.set_raw("value", "Yes")
+
+
+def test_problems_are_listed_with_one_full_stop():
+    with pytest.raises(FormInvalid) as raised:
+        _ = form(int).value
+    assert ".." not in str(raised.value)
+
+
+@pytest.mark.parametrize(("kind", "text"), [(float, "1e999"), (Any, "1e400"), (Any, '[NaN, {"a": 1}]')])
+def test_a_number_that_would_become_another_one_is_refused(kind: Any, text: str):
+    made = form(type_or_schema=kind)
+    made.set_raw("value", text)
+    assert not made.validate()
+    assert any(word in made.errors["value"] for word in ("too large", "no JSON number"))
+
+
+@pytest.mark.parametrize("text", ["inf", "-1.5e300"])
+def test_infinity_is_a_number_where_it_is_meant(text: str):
+    made = form(float)
+    made.set_raw("value", text)
+    assert made.submit()
+    assert made.value == float(text)
+
+
+def test_an_object_with_a_key_twice_is_refused():
+    made = form(Any)
+    made.set_raw("value", '{"a": 1, "a": 2}')
+    assert "twice" in str(made.validate() or made.errors)
 
 
 def test_the_plain_text_of_a_form_is_fixed_and_holds_no_value():

@@ -95,6 +95,12 @@ def test_requests_of_several_runs_stand_in_the_order_in_which_they_were_asked():
     assert repr(box) == "Inbox(2 runs, 4 open)"
 
 
+def test_runs_are_called_as_everywhere():
+    assert [entry.run for entry in inbox(FakeRun("run-3", asked("a")))] == ["run-3"]
+    long = FakeRun("0123abcd-0000-4000-8000-000000000000", asked("a"))
+    assert [entry.run for entry in inbox(long)] == ["run 0123abcd"]
+
+
 def test_code_answers_with_values_and_the_run_goes_on():
     run = started("a")
     box = inbox(run)
@@ -107,7 +113,8 @@ def test_code_answers_with_values_and_the_run_goes_on():
 
 def test_a_value_that_the_run_refuses_keeps_the_request_open():
     box = inbox(started("a"))
-    assert not box.answer("count", "many")
+    with pytest.raises(ValueError, match=r"'many' \(str\); expected int"):
+        box.answer("count", "many")
     assert box.form("count").state is FormState.REFUSED
     assert "count" in {entry.request_id for entry in box}
 
