@@ -7,6 +7,7 @@ from typing import Literal
 from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.notebook.escaping import MASK, esc, is_secret_name
 from agentbench.notebook.redaction import line_preview
+from agentbench.notebook.step_log import counted
 
 __all__ = ["Compared", "Deed", "Op", "Side", "Step", "compared"]
 
@@ -125,7 +126,7 @@ class Compared:
         """One line: who is compared, and how much is equal."""
         told = [step for step in self.steps if step >= self.begins]
         equal = sum(step not in self.different for step in told)
-        count = f"{equal:,} of {len(told):,} superstep{'' if len(told) == 1 else 's'} equal"
+        count = f"{equal:,} of {counted(len(told), 'superstep')} equal"
         return f"{self.a.name} and {self.b.name}: {count}"
 
     @property

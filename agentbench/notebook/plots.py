@@ -10,6 +10,7 @@ from agentbench.notebook.frame_sources import Chosen, read_infos, read_runs
 from agentbench.notebook.lineage_rows import lineage_rows, lineage_text, with_origins
 from agentbench.notebook.lineage_svg import lineage_svg
 from agentbench.notebook.plot import Plot
+from agentbench.notebook.step_log import counted
 from agentbench.notebook.timeline_layout import By
 from agentbench.notebook.timeline_svg import timeline_svg
 from agentbench.notebook.timeline_text import timeline_text, timeline_title
@@ -74,8 +75,7 @@ def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = No
     infos = with_origins(read.rows, read.by_id)
     rows = lineage_rows(infos, current=ringed, branching=forks(list(read.by_id.values())))
     branches = sum(row.is_fork for row in rows)
-    count = len(infos)
-    title = f"{count} checkpoint{'' if count == 1 else 's'}, {branches} fork{'' if branches == 1 else 's'}"
+    title = f"{counted(len(infos), 'checkpoint')}, {counted(branches, 'fork')}"
     return Plot(
         title,
         svg=lambda: lineage_svg(rows, title=title, width=width),

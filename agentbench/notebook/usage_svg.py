@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.rendering.builtin import text_width
+from agentbench.notebook.step_log import counted
 from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, picture, round_up, text
 from agentbench.notebook.usage_model import Usage, added
 from agentbench.notebook.usage_text import cost_digits, cost_text, short_count, token_text
@@ -255,7 +256,7 @@ def _legend(facts: Facts, y: float, *, cached: bool, line: bool, note: str = "")
 
 
 def _hover(name: str, used: Usage, digits: int) -> str:
-    told = [f"{used.calls:,} call{'' if used.calls == 1 else 's'}"]
+    told = [counted(used.calls, "call")]
     told.append(f"{token_text(used.tokens_in)} tokens in, {token_text(used.tokens_out)} out")
     told += [f"{used.tokens_cached:,} cached"] if used.tokens_cached else []
     told += [f"cost {cost_text(used.cost, digits)}"] if used.cost is not None else []
