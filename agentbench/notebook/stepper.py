@@ -14,6 +14,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from agentbench import _bridge
@@ -148,6 +149,7 @@ class _How:
     loop: asyncio.AbstractEventLoop | None
     limit: int
     autosave: bool
+    shows_itself: bool = True  # not for forks: a loop over many of them would fill the cell with panels
 
 
 class Stepper(StepperTravel):
@@ -214,7 +216,7 @@ class Stepper(StepperTravel):
         """Take supersteps until the run is over, waits for a person, or pauses.
 
         It never waits for a person: no click could reach a blocked kernel. It returns with status `waiting` and shows
-        the form; `arun` waits.
+        the panel with the form, but for a fork that nobody has shown; `arun` waits.
 
         Args:
             until: When to stop before the end: the number of the superstep after which; `request`, when a person is
@@ -228,7 +230,7 @@ class Stepper(StepperTravel):
             NestedLoopError: On the engine thread; use `await stepper.arun()`.
         """
         self._wait_for(self._run_asked(until, speed), "stepper.arun")
-        if self.status is StepperStatus.WAITING and not self._screen.shown and in_kernel():
+        if self.status is StepperStatus.WAITING and self._how.shows_itself and not self._screen.shown and in_kernel():
             self.show()
         return self.status
 
@@ -256,8 +258,7 @@ class Stepper(StepperTravel):
             RequestAlreadyAnswered: It was answered before.
             StepperClosed: The stepper was closed.
         """
-        self._require_blocking("stepper.arespond")
-        _bridge.wait_sync(self._screen.answer(request_id, value))
+        self._waited("stepper.arespond", lambda: self._screen.answer(request_id, value))
 
     async def arespond(self, request_id: str, value: Any) -> None:
         """As `respond`, for cells that await."""
@@ -290,10 +291,9 @@ class Stepper(StepperTravel):
             GraphMismatchError: `workflow` has another graph.
             StepperClosed: The stepper was closed.
         """
-        self._require_blocking("stepper.afork")
         twin = workflow or _twin(self.handle.workflow)
-        handle = _bridge.wait_sync(self._session.start(self._new_run(checkpoint_id, edits, input, twin)))
-        return self._with_run(handle)
+        work = partial(self._new_run, checkpoint_id, edits, input, twin)
+        return self._with_run(self._waited("stepper.afork", lambda: self._session.start(work())))
 
     async def afork(
         self,
@@ -319,7 +319,9 @@ class Stepper(StepperTravel):
         async def start(_: object) -> WorkflowRun:
             return handle
 
-        made = Stepper(handle.workflow, start, replace(self._how, name=None), storage=self._session.storage)
+        made = Stepper(
+            handle.workflow, start, replace(self._how, name=None, shows_itself=False), storage=self._session.storage
+        )
         made.name = made._session.model.name = self.name
         made._session.inherit(self.breakpoints)
         return made
@@ -327,7 +329,7 @@ class Stepper(StepperTravel):
     # ---- listening ---------------------------------------------------------------------------------------------------
 
     def on(self, kind: str, fn: Callable[[Any], object]) -> Unsubscribe:
-        """Call `fn` when something happens; on the engine thread, so it must be quick and must not wait.
+        """Call `fn` when something happens; on the loop of the run, so it must be quick and must not wait.
 
         Args:
             kind: `status` (a `StepperStatus`), `step` (a `StepReport`), `answer` (request id, value), `edit` (an

@@ -211,6 +211,8 @@ class StepperModel(StepperKnowledge):
     # ---- engine ----------------------------------------------------------------------------------------------------
 
     def _on_started(self, told: Started) -> None:
+        if self.status is StepperStatus.CLOSED:
+            return
         self.line.begin(told.line)
         self._learn(told.facts)
         if self._goal is None:

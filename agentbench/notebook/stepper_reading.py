@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from agentbench import _bridge
+from agentbench._bridge import EngineFuture
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import NestedLoopError
 from agentbench.notebook.breakpoints import Breakpoint
@@ -19,6 +21,8 @@ from agentbench.workflow.result import WorkflowRunResult
 from agentbench.workflow.run import WorkflowRun
 
 __all__ = ["StepperReading"]
+
+T = TypeVar("T")
 
 
 class StepperReading:
@@ -78,8 +82,7 @@ class StepperReading:
         viewed = self._viewed_id()
         if viewed is None:
             return self.handle.state
-        self._require_blocking("stepper.astate")
-        return _bridge.wait_sync(self._session.start(self._session.state_at(viewed)))
+        return self._waited("stepper.astate", lambda: self._session.start(self._session.state_at(viewed)))
 
     async def astate(self) -> dict[str, Any]:
         """As `state`, for cells that await."""
@@ -143,6 +146,12 @@ class StepperReading:
     def text(self) -> str:
         """The panel in words: one header line, the graph with its states, and what is asked."""
         return self._screen.text
+
+    def _waited(self, call: str, begin: Callable[[], EngineFuture[T]]) -> T:
+        """Wait for what `begin` starts; an interrupt ends both, at whatever instruction it comes."""
+        self._require_blocking(call)
+        with _bridge.cancelled_with_caller():
+            return _bridge.wait_sync(begin())
 
     def _require_blocking(self, call: str) -> None:
         """Refuse to wait where waiting would never end; `call` is the form to await."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from agentbench._bridge import EngineFuture, submit
+from agentbench._bridge import EngineFuture, engine_thread, submit
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where, breakpoint_at
@@ -43,6 +44,7 @@ from agentbench.notebook.stepper_messages import (
     Started,
     StepEnded,
     StepFailed,
+    StepperStatus,
     Stimulus,
     Stopped,
     StopRun,
@@ -51,6 +53,7 @@ from agentbench.notebook.stepper_messages import (
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.run import WorkflowRun
+from agentbench.workflow.stream import call_on
 
 __all__ = ["Start", "StepperSession"]
 
@@ -92,6 +95,7 @@ class StepperSession:
         self._turn = asyncio.Lock()
         self._hurry = asyncio.Event()
         self._moved = asyncio.Event()
+        self._statuses: deque[StepperStatus] = deque()  # changes that the listeners have not heard of
         self._background: set[EngineFuture[Any]] = set()
         self._settling = False
         self._handed_over: Instruction | None = None
@@ -114,14 +118,21 @@ class StepperSession:
         with self._lock:
             before, played = self.model.status, self.model.playing
             instruction = self.model.handle(stimulus)
-            after = self.model.status
+            has_moved = self.model.status is not before
+            if has_moved:
+                self._statuses.append(self.model.status)
             stopped_playing = played and not self.model.playing
         if stopped_playing:
             self.nudge()
-        if after is not before:
-            self._on_event("status", after)
+        if has_moved:
+            call_on(self.loop or engine_thread().loop, self._tell_statuses)
         self._on_change()
         return instruction
+
+    def _tell_statuses(self) -> None:
+        """Tell the listeners, in the order of the changes, whichever threads made them."""
+        while self._statuses:
+            self._on_event("status", self._statuses.popleft())
 
     def begin(self, stimulus: Stimulus, *, through: bool = False) -> EngineFuture[None] | None:
         """Ask for something and start what is to be done.
@@ -240,6 +251,8 @@ class StepperSession:
             raise
         self._run = run
         self.ask(Started(facts, line))
+        if self.model.status is StepperStatus.CLOSED:  # before there was a run to let go
+            await handle.cancel()
 
     def _driven(self, handle: WorkflowRun, base: int | None) -> DrivenRun:
         return DrivenRun(
@@ -363,7 +376,8 @@ class StepperSession:
         if isinstance(instruction, StopRun):
             return await self._stop()
         if isinstance(instruction, Release):
-            await self._require_run().handle.cancel()
+            if self._run is not None:
+                await self._run.handle.cancel()
             return None
         async with self._turn:
             if isinstance(instruction, TakeStep):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentbench import _bridge
 from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where
 from agentbench.notebook.stepper_calls import StepperCalls
 from agentbench.notebook.stepper_edits import Edit
@@ -99,8 +98,7 @@ class StepperTravel(StepperCalls):
             StepperStateError: Nothing can be edited now.
             StepperClosed: The stepper was closed.
         """
-        self._require_blocking("stepper.aedit")
-        return _bridge.wait_sync(self._session.start(self._session.stage(path, value)))
+        return self._waited("stepper.aedit", lambda: self._session.start(self._session.stage(path, value)))
 
     async def aedit(self, path: str, value: Any) -> Edit:
         """As `edit`, for cells that await."""
