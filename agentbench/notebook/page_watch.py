@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from agentbench.notebook.stepper_screen import in_kernel
+
 __all__ = ["PageWatch"]
 
 _ADVICE = (
@@ -64,7 +66,9 @@ class PageWatch:
 
 def _in_this_context(delay_s: float, call: Callable[[], None]) -> None:
     """Call later, on the kernel's loop and in the context of the present cell, whose output it may then add to."""
-    with contextlib.suppress(RuntimeError):  # no loop: no kernel, hence no page
+    if not in_kernel():
+        return  # no page either
+    with contextlib.suppress(RuntimeError):  # no loop in this thread of the kernel
         loop = asyncio.get_running_loop()
         # While a cell keeps the kernel busy, no sign of life can be read: the loop's own clock starts after it, and the
         # second wait lets the kernel read what had queued up.

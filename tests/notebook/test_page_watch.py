@@ -75,8 +75,16 @@ def test_without_a_kernel_nothing_is_waited_for():
     PageWatch().start()
 
 
+async def test_in_a_program_with_a_loop_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch):
+    waited: list[float] = []
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", lambda delay_s, *_, **__: waited.append(delay_s))
+    PageWatch().start()
+    assert waited == []
+
+
 def test_the_line_goes_to_the_cell_that_displayed_the_panel(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(page_watch, "_GRACE_S", 0)
+    monkeypatch.setattr(page_watch, "in_kernel", lambda: True)
 
     async def main() -> list[str]:
         cell = contextvars.ContextVar("cell", default="none")
