@@ -329,6 +329,8 @@ class Workflow(Displayable):
         await execution.run()
         return WorkflowRunResult.from_log(execution.log, include_status_events=include_status_events)
 
+    _run_to_end.__qualname__ = "Workflow.run"  # what a person wrote: errors name the coroutine that cannot be awaited
+
     def run_stream(self, message: Any = None, **settings: Any) -> WorkflowStream:
         """Same as `run(..., stream=True)`."""
         return self.run(message, stream=True, **settings)

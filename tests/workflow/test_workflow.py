@@ -6,10 +6,16 @@ from uuid import UUID
 
 import pytest
 
+from agentbench._bridge import run_sync
 from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
 from agentbench.checkpoints.manager import CheckpointManager
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.exceptions import WorkflowBusyError, WorkflowConvergenceException, WorkflowValidationError
+from agentbench.exceptions import (
+    NestedLoopError,
+    WorkflowBusyError,
+    WorkflowConvergenceException,
+    WorkflowValidationError,
+)
 from agentbench.workflow.builder import WorkflowBuilder
 from agentbench.workflow.context import WorkflowContext
 from agentbench.workflow.edges import InternalEdgeGroup, SingleEdgeGroup
@@ -587,3 +593,12 @@ def test_looking_at_a_workflow_neither_runs_nor_changes_it(caplog):
         workflow.graph_signature  # noqa: B018 - reading it is the point
     assert workflow.to_dict() == before
     assert workflow.runner.context.log.events() == []
+
+
+def test_a_run_that_cannot_be_waited_for_is_named_as_it_was_written():
+    async def within(x, ctx):
+        run_sync(counting().run("x"))
+
+    with pytest.raises(NestedLoopError, match=r"Write `await Workflow\.run\(") as caught:
+        run_sync(WorkflowBuilder(start_executor=FunctionExecutor(within, "outer", input=str)).build().run("x"))
+    assert caught.value.call == "Workflow.run"
