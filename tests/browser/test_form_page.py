@@ -132,6 +132,19 @@ def test_a_form_is_filled_and_sent_by_keys_alone(lab: Any, open_notebook: Any) -
     expect(form).to_be_focused()  # its buttons are gone; keys go on from here
 
 
+def test_keys_of_a_form_stay_in_it_and_those_of_the_notebook_do_not(lab: Any, open_notebook: Any) -> None:
+    lab.write("keys", [FLOW, "form(str, title='Name')"])
+    shown = open_notebook("keys")
+    shown.run_all()
+    shown.page.evaluate(
+        "window.heard = []; document.body.addEventListener('keydown', (event) => heard.push(event.key))"
+    )
+    field = shown.panel.locator(".abf input").first
+    for keys in ("a", "Control+s", "Control+a", "Control+Enter"):
+        field.press(keys)
+    assert shown.page.evaluate("heard.filter((key) => key !== 'Control')") == ["s"]
+
+
 def test_typing_reaches_python_and_survives_a_reload_of_the_page(lab: Any, open_notebook: Any) -> None:
     cells = [
         FLOW,

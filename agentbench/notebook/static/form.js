@@ -1,4 +1,6 @@
 // A form on the page. What is typed leaves by message and is kept in no trait.
+const EDITING_CHORD = /^([acvxyz]|Enter|Backspace|Delete|Home|End|Arrow(Left|Right|Up|Down))$/i;
+
 function makeForm(content, speak, view) {
   const id = `abf-${view}`;
   const root = node("section", { class: "abf", tabindex: "-1", "aria-labelledby": `${id}-title` });
@@ -110,7 +112,9 @@ function makeForm(content, speak, view) {
   }
   const sender = content.actions.find((action) => action.name === "submit");
   root.addEventListener("keydown", (event) => {
-    event.stopPropagation(); // the notebook has keys of its own
+    // The notebook has keys of its own: what types, edits or sends is not for it; its chords (save, find) are.
+    const chord = (event.ctrlKey || event.metaKey) && !event.altKey;
+    if (!chord || EDITING_CHORD.test(event.key)) event.stopPropagation();
     const here = event.target;
     const typed = here.tagName === "INPUT" && here.type !== "checkbox" && here.type !== "file";
     const sends = event.key === "Enter" && (event.ctrlKey || event.metaKey || typed);
