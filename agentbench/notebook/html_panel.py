@@ -10,6 +10,7 @@ from agentbench.notebook.folding import HOW_TO_OPEN
 from agentbench.notebook.panel_commands import PanelCommands
 from agentbench.notebook.panel_model import PanelModel
 from agentbench.notebook.style import live_style
+from agentbench.notebook.widget_trees import close_all
 
 __all__ = ["HtmlGraphPanel"]
 
@@ -52,8 +53,8 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
             self._list.options = ()
             self.selected, self.breakpoints = "", []
             self.children = ()
-            for child in (self._style, self._picture, self._list, self._stop, self._open, self._row):
-                child.close()
+            for child in (self._style, self._picture, self._row):
+                close_all(child)
         super().close()
 
     def expect_page(self) -> None:

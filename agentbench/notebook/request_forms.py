@@ -10,6 +10,7 @@ import ipywidgets
 from agentbench.notebook.forms import Form, request_form
 from agentbench.notebook.request_reading import Request
 from agentbench.notebook.stepper_view import StepperView
+from agentbench.notebook.widget_trees import close_all
 
 __all__ = ["RequestForms"]
 
@@ -73,5 +74,5 @@ class RequestForms:
             form.close()
         self._forms.clear()
         self._open.clear()
-        self._title.close()
-        self.box.close()
+        close_all(self._title)
+        close_all(self.box)

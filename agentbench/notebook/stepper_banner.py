@@ -24,8 +24,6 @@ _NAMED = 3
 Tone = Literal["next", "past", "ask", "waiting", "error", "note", "done"]
 Actions = tuple[tuple[str, str], ...]
 
-_EDIT_ACTIONS: Actions = (("see_edits", "See them"), ("discard_edits", "Discard"))
-
 
 @dataclass(frozen=True, slots=True)
 class Banner:
@@ -66,6 +64,10 @@ def _edits_words(model: StepperModel) -> str:
     return f"{counted(len(model.edits), 'edit')} staged: Step, Run or Fork applies {_them(model)} in a new run."
 
 
+def _edit_actions(model: StepperModel) -> Actions:
+    return ("see_edits", f"See {_them(model)}"), ("discard_edits", "Discard")
+
+
 def _them(model: StepperModel) -> str:
     return "it" if len(model.edits) == 1 else "them"
 
@@ -83,13 +85,13 @@ def _of_past(model: StepperModel) -> Banner:
     where = f"Viewing {place_words(model)} (superstep {superstep})."
     live = ("live", "Show the present")
     if model.edits:
-        return Banner("past", f"{where} {_edits_words(model)}", actions=(*_EDIT_ACTIONS, live))
+        return Banner("past", f"{where} {_edits_words(model)}", actions=(*_edit_actions(model), live))
     return Banner("past", f"{where} Nothing is executed; Step goes on from here as a new run.", actions=(live,))
 
 
 def _of_present(model: StepperModel) -> Banner:
     if model.edits:
-        return Banner("past", _edits_words(model), actions=_EDIT_ACTIONS)
+        return Banner("past", _edits_words(model), actions=_edit_actions(model))
     if model.status is _S.FAILED:
         return _failure(model)
     if model.note is not None and model.hit is None:

@@ -28,6 +28,7 @@ from agentbench.notebook.edit_text import LONGEST, text_of, value_of
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.pacing import TRAIT_LOCK
 from agentbench.notebook.request_forms import RequestForms
+from agentbench.notebook.step_log import counted
 from agentbench.notebook.stepper_content import TABS, Content
 from agentbench.notebook.stepper_control import StepperControl
 from agentbench.notebook.stepper_controls import MenuItem
@@ -35,6 +36,7 @@ from agentbench.notebook.stepper_model import LOG_LINES
 from agentbench.notebook.stepper_view import StepperView
 from agentbench.notebook.style import read_script
 from agentbench.notebook.value_tree import Entry, Level, Row, ValueTree
+from agentbench.notebook.widget_trees import close_all
 
 __all__ = ["Layout", "StepperPage", "StepperPart"]
 
@@ -87,6 +89,9 @@ class _Side:
     content: Content
 
 
+_NOTHING_SENT = _Side(0, Content("", ValueTree()))
+
+
 class StepperPage:
     """Translates between a stepper and the parts of its panel. The page is believed nothing.
 
@@ -104,7 +109,7 @@ class StepperPage:
     def __init__(self, stepper: StepperControl, name: str, panel: Any, *, layout: Layout, height: int) -> None:
         self._stepper = stepper
         self._panel = panel
-        self._sides: tuple[_Side, ...] = (_Side(0, Content("", ValueTree())),)  # the newest last
+        self._sides: tuple[_Side, ...] = (_NOTHING_SENT,)  # the newest last
         self._sent = _Sent()
         self._drafts: dict[_Where, str] = {}  # what is typed and not yet staged
         self._focus_view: str | None = None
@@ -169,7 +174,7 @@ class StepperPage:
             "buttons": [(each.name, each.label, each.hint, each.enabled) for each in view.buttons],
             "banner": {
                 "tone": banner.tone,
-                "text": banner.text,
+                "text": banner.text + self._unstaged(),
                 "details": banner.details,
                 "actions": banner.actions,
             },
@@ -339,10 +344,19 @@ class StepperPage:
         found, text = self._editable(message), message.get("text")
         if found is None:
             return
+        before = len(self._drafts)
         if isinstance(text, str) and len(text) <= LONGEST:
             self._drafts[found[2]] = text
         else:
             self._drafts.pop(found[2], None)
+        if len(self._drafts) != before:
+            self._stepper.soon(self._remind)
+
+    def _unstaged(self) -> str:
+        """What a person should know before they go on: what is typed and not staged is not used."""
+        shown = self._sides[-1].content.checkpoint_id
+        count = sum(checkpoint_id == shown for checkpoint_id, _ in list(self._drafts))
+        return f" {counted(count, 'typed value')} not staged yet, so not used." if count else ""
 
     def _edited(self, message: Message) -> None:
         found, text = self._editable(message), message.get("text")
@@ -427,13 +441,13 @@ class StepperPage:
             self._stepper.unbreak(breakpoint_id)
 
     def close(self) -> None:
-        """Take everything off the page. May be called twice."""
+        """Take everything off the page, and forget what was sent and typed. May be called twice."""
+        self._drafts.clear()
+        self._sides, self._sent = (_NOTHING_SENT,), _Sent()
         self._requests.close()
         if self._panel is not None:
             self._panel.close()
-        for part in self._parts.values():
-            part.close()
-        self.widget.close()
+        close_all(self.widget)
 
 
 def _parts_of(layout: Layout) -> tuple[str, ...]:

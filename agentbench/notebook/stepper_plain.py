@@ -18,6 +18,7 @@ from agentbench.notebook.request_forms import RequestForms
 from agentbench.notebook.stepper_content import TABS, Content
 from agentbench.notebook.stepper_control import StepperControl
 from agentbench.notebook.stepper_view import StepperView
+from agentbench.notebook.widget_trees import close_all
 
 __all__ = ["PlainPage"]
 
@@ -160,7 +161,7 @@ class PlainPage:
             self._requests.close()
         if self._panel is not None:
             self._panel.close()
-        self.widget.close()
+        close_all(self.widget)
 
 
 def _forms_or_none(stepper: StepperControl) -> RequestForms | None:

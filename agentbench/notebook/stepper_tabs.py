@@ -12,6 +12,7 @@ from agentbench.notebook import settings
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.shape import GraphShape
 from agentbench.notebook.stepper_content import Content, Sources, content_of
+from agentbench.notebook.stepper_messages import RunFacts
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_session import StepperSession
 from agentbench.notebook.value_tree import ValueTree
@@ -46,6 +47,7 @@ class StepperTabs:
         self._lost: dict[str, str] = {}  # why checkpoints could not be loaded
         self._compared: tuple[tuple[str, ...], CheckpointDiff | None] = ((), None)
         self._made: tuple[object, Content] = (None, _LOADING)
+        self._made_at: RunFacts | None = None
 
     @property
     def content(self) -> Content:
@@ -61,10 +63,10 @@ class StepperTabs:
             events = handle.events if handle is not None and self.open == "events" else []
             can_edit = "edit" in model.allowed
             made_of = (
-                *(self.open, viewed, id(model.facts), len(model.reports), self.selected, len(events), can_edit),
+                *(self.open, viewed, len(model.reports), self.selected, len(events), can_edit),
                 *(difference is None, model.line.shown_id, model.edits, model.breakpoints, str(model.status)),
             )
-            if self._made[0] != made_of:
+            if self._made[0] != made_of or self._made_at is not model.facts:
                 live: dict[str, Any] = handle.state if handle is not None and self.open == "state" else {}
                 sources = Sources(
                     self._shape,
@@ -76,6 +78,7 @@ class StepperTabs:
                     times=not settings.current().deterministic,
                 )
                 self._made = (made_of, content_of(self.open, model, sources))
+                self._made_at = model.facts
             return self._made[1]
 
     def _difference(self, model: StepperModel) -> CheckpointDiff | None:

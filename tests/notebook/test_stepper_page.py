@@ -350,7 +350,7 @@ def test_a_value_is_edited_where_it_stands_and_staged(panel: Stepper, wire: Wire
     say(panel, "edit", path=[0, 0], stamp=stamp, text="dogs", key="k")
     assert wire.last("side", "edited")["problem"] == ""
     view = wire.last("top", "view", lambda m: "staged" in m["banner"]["text"])
-    assert view["banner"]["actions"] == (("see_edits", "See them"), ("discard_edits", "Discard"))
+    assert view["banner"]["actions"] == (("see_edits", "See it"), ("discard_edits", "Discard"))
     assert [(edit.path, edit.after) for edit in panel._session.model.edits] == [("topic.name", "dogs")]
     say(panel, "tab", name="diff")
     side = wire.last("side", "side", lambda m: m["tab"] == "diff" and bool(m["changes"]))
@@ -435,6 +435,18 @@ def test_a_box_of_a_node_breaks_at_the_node_that_its_page_showed(panel: Stepper,
     wire.last("side", "side", lambda m: m["title"] == "review")
     say(panel, "breakNode", when="before", on=True, stamp=seen["stamp"])
     assert [each.where for each in panel.breakpoints] == ["plan"]
+
+
+def test_who_has_typed_and_not_staged_is_told_so_before_going_on(panel: Stepper, wire: Wire) -> None:
+    panel.step()
+    settled(panel)
+    stamp = state_side(wire)["stamp"]
+    told = "1 typed value not staged yet, so not used."
+    say(panel, "typed", path=[0, 0], stamp=stamp, text="do")
+    wire.last("top", "view", lambda m: m["banner"]["text"].endswith(told))
+    say(panel, "typed", path=[0, 0], stamp=stamp, text=None)
+    settled(panel)
+    assert told not in wire.last("top", "view")["banner"]["text"]
 
 
 def test_what_holds_a_secret_is_not_handed_out_to_be_edited(panel: Stepper, wire: Wire) -> None:
@@ -557,6 +569,22 @@ def test_a_stored_output_is_one_fixed_line_beside_the_widget(panel: Stepper) -> 
     bundle = panel._repr_mimebundle_()
     assert bundle["text/plain"] == "Stepper(flow, superstep 0, paused)"
     assert set(bundle) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_closed_panel_leaves_no_widget_in_the_kernel(wire: Wire, live: bool) -> None:
+    known = ipywidgets.widgets.widget._instances
+    before = set(known)
+    settings.configure(live_graph=live)
+    made = stepper(flow(), "cats")
+    _ = made._screen.widget
+    made.step()
+    settled(made)
+    assert set(known) > before
+    made.close()
+    settled(made)
+    left = [type(known[key]).__name__ for key in set(known) - before]
+    assert left == []
 
 
 def test_closing_takes_every_widget_away(panel: Stepper) -> None:
