@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from agentbench.notebook.stepper_screen import in_kernel
+from agentbench.notebook.kernel import in_kernel
 
 __all__ = ["PageWatch"]
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from agentbench import _bridge
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook import settings
+from agentbench.notebook.kernel import in_kernel
 from agentbench.notebook.progress_displays import Bar, Display, Lines, Widget
 from agentbench.notebook.progress_state import ProgressState
 from agentbench.notebook.step_log import workflow_name
-from agentbench.notebook.stepper_screen import in_kernel
 from agentbench.notebook.waiting import wait
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflow.run import WorkflowRun

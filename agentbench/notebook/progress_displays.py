@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from agentbench.notebook.kernel import show_in_cell
 from agentbench.notebook.markup import Markup, element
 from agentbench.notebook.pacing import TRAIT_LOCK
 from agentbench.notebook.progress_state import ProgressState
-from agentbench.notebook.stepper_screen import show_in_cell
 from agentbench.notebook.style import read_static
 
 __all__ = ["Bar", "Display", "Lines", "Widget", "progress_html"]

@@ -27,6 +27,7 @@ from agentbench.exceptions import StepperStateError, WidgetsUnavailable
 from agentbench.notebook import settings
 from agentbench.notebook.activity import Activity
 from agentbench.notebook.breakpoints import Where
+from agentbench.notebook.kernel import in_kernel, show_in_cell
 from agentbench.notebook.shape import read_shape
 from agentbench.notebook.stepper_listeners import StepperListeners, Unsubscribe
 from agentbench.notebook.stepper_messages import (
@@ -40,7 +41,7 @@ from agentbench.notebook.stepper_messages import (
 )
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_register import close_older, register
-from agentbench.notebook.stepper_screen import Layout, StepperScreen, in_kernel, show_in_cell
+from agentbench.notebook.stepper_screen import Layout, StepperScreen
 from agentbench.notebook.stepper_session import Start, StepperSession
 from agentbench.notebook.stepper_travel import StepperTravel, require_speed
 from agentbench.notebook.waiting import wait

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +14,7 @@ from agentbench.exceptions import NotebookError
 from agentbench.notebook import settings
 from agentbench.notebook.activity import course_of
 from agentbench.notebook.break_offers import Offer, message_types, offers_of, where_of
+from agentbench.notebook.kernel import in_kernel, show_in_cell
 from agentbench.notebook.pacing import Pacer
 from agentbench.notebook.shape import read_shape
 from agentbench.notebook.shape_text import shape_text
@@ -30,7 +30,7 @@ from agentbench.notebook.workbench import older_code
 if TYPE_CHECKING:
     from agentbench.notebook.graph_view import GraphView
 
-__all__ = ["Layout", "StepperScreen", "in_kernel", "show_in_cell"]
+__all__ = ["Layout", "StepperScreen"]
 
 Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 
@@ -315,18 +315,3 @@ class StepperScreen:
             self._closed = True
             self._pacer.close()
             page.close()
-
-
-def show_in_cell(what: object, **options: Any) -> Any:
-    """Display something in the cell that runs now."""
-    import IPython.display
-
-    display: Any = IPython.display.display
-    return display(what, **options)
-
-
-def in_kernel() -> bool:
-    """Whether this is a notebook kernel, which can show widgets. Loads nothing."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return getattr(shell, "kernel", None) is not None
