@@ -14,6 +14,7 @@ from agentbench.notebook.form_paths import paths_of
 from agentbench.notebook.form_rows import ManyDraft, PairsDraft
 from agentbench.notebook.json_reading import read_json
 from agentbench.notebook.redaction import line_preview, mask_secrets
+from agentbench.notebook.step_log import counted
 from agentbench.workflow.approval import Approval
 
 __all__ = ["answer_text", "form_text", "problems_text"]
@@ -54,7 +55,7 @@ def answer_text(model: FormModel, *, request: bool) -> str:
 def problems_text(model: FormModel) -> str:
     """`1 problem`, `2 problems`, or nothing."""
     count = len(model.shown_errors)
-    return f"{count} problem{'' if count == 1 else 's'}" if count else ""
+    return counted(count, "problem") if count else ""
 
 
 def _said(model: FormModel) -> str:

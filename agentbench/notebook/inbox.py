@@ -10,6 +10,7 @@ from agentbench.notebook.escaping import esc
 from agentbench.notebook.forms import Form, FormState, request_form
 from agentbench.notebook.inbox_sources import Source, source_of
 from agentbench.notebook.request_reading import Question, Request, read_request
+from agentbench.notebook.step_log import counted
 
 if TYPE_CHECKING:
     from agentbench.notebook.inbox_page import InboxPage
@@ -227,7 +228,7 @@ class Inbox:
     def text(self) -> str:
         """The inbox in words, with the code that answers. Shows nothing that was typed."""
         entries = self.requests
-        lines = [f"{len(entries)} open request{'' if len(entries) == 1 else 's'}"]
+        lines = [counted(len(entries), "open request")]
         for entry in entries:
             waiting = "" if entry.waiting_s is None else f", waiting {entry.waiting_s:.0f} s"
             step = "" if entry.superstep is None else f", superstep {entry.superstep}"
@@ -259,5 +260,4 @@ class Inbox:
         return {**shown, "text/plain": repr(self)}
 
     def __repr__(self) -> str:
-        runs = f"{len(self._sources)} run{'' if len(self._sources) == 1 else 's'}"
-        return f"Inbox({runs}, {len(self.requests)} open)"
+        return f"Inbox({counted(len(self._sources), 'run')}, {len(self.requests):,} open)"
