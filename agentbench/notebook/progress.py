@@ -19,6 +19,7 @@ from agentbench.notebook.kernel import in_kernel
 from agentbench.notebook.progress_displays import Bar, Display, Lines, Widget
 from agentbench.notebook.progress_state import ProgressState
 from agentbench.notebook.step_log import workflow_name
+from agentbench.notebook.stepper_messages import USUAL_LIMIT
 from agentbench.notebook.waiting import wait
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflow.run import WorkflowRun
@@ -43,8 +44,8 @@ def progress(run: WorkflowRun | Stepper, *, total: int | None = None) -> Progres
 
     Args:
         run: A run that nobody drives yet, `workflow.start(...)`; or a stepper, which then runs as with its Run button.
-        total: How many supersteps are expected, if that is known. Otherwise they are counted: a limit of the run
-            is no expectation, and most runs end long before theirs.
+        total: How many supersteps are expected, if that is known. Otherwise they are counted, against the
+            `max_supersteps` of a stepper if one was chosen.
 
     Returns:
         `await progress(run)` in a cell, `progress(run).wait()` in a script. Both give the final `WorkflowRunState` and
@@ -82,7 +83,7 @@ class Progress:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._driver = _driver_of(run)
-        self.state = ProgressState(_checked(total))
+        self.state = ProgressState(_checked(total), limit=self._driver.limit)
         self.run = run
         self._open = open_display or _display_for
         self._now = now
@@ -168,6 +169,8 @@ class _Driver(Protocol):
     def name(self) -> str: ...
     @property
     def status(self) -> WorkflowRunState: ...
+    @property
+    def limit(self) -> int | None: ...
     async def arun(self, see: _See, loop: asyncio.AbstractEventLoop | None) -> None: ...
     def run_sync(self, see: _See) -> None: ...
     def stop(self) -> None: ...
@@ -208,6 +211,10 @@ class _RunDriver:
     def status(self) -> WorkflowRunState:
         return self._run.status
 
+    @property
+    def limit(self) -> int | None:
+        return None  # `max_iterations` guards against cycles without an end: no run is expected to come that far
+
     async def arun(self, see: _See, loop: asyncio.AbstractEventLoop | None) -> None:
         await wait(_bridge.submit(self._watch(see), loop=loop))
 
@@ -234,6 +241,10 @@ class _StepperDriver:
     @property
     def status(self) -> WorkflowRunState:
         return self._panel.handle.status
+
+    @property
+    def limit(self) -> int | None:
+        return None if self._panel.max_supersteps == USUAL_LIMIT else self._panel.max_supersteps
 
     async def arun(self, see: _See, loop: asyncio.AbstractEventLoop | None) -> None:
         with self._watched(see):
@@ -292,4 +303,4 @@ def _display_for(shown: Progress) -> Display | None:
         return Widget(shown.name, shown.stop)
     if not sys.stderr.isatty():
         return Lines()
-    return Bar(shown.name, shown.state.total) if importlib.util.find_spec("tqdm") is not None else Lines()
+    return Bar(shown.name, shown.state.most) if importlib.util.find_spec("tqdm") is not None else Lines()

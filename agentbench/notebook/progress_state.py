@@ -28,6 +28,7 @@ class ProgressState:
 
     Attributes:
         total: Supersteps expected, `None` if unknown.
+        limit: Supersteps after which the run pauses at the latest, if somebody chose it.
         supersteps: Supersteps that have ended, that of the start executors included.
         calls: Handlers that were called.
         tokens: Tokens that agents used.
@@ -36,6 +37,7 @@ class ProgressState:
     """
 
     total: int | None = None
+    limit: int | None = field(default=None, kw_only=True)
     supersteps: int = 0
     calls: int = 0
     tokens: int = 0
@@ -82,11 +84,17 @@ class ProgressState:
         return f"{', '.join(names[:_NAMES])}{more}"
 
     @property
+    def most(self) -> int | None:
+        """How many supersteps make a full bar."""
+        return self.limit if self.total is None else self.total
+
+    @property
     def count(self) -> str:
         """The supersteps, in words."""
-        if self.total is None:
+        if self.most is None:
             return counted(self.supersteps, "superstep")
-        return f"{self.supersteps:,} of {counted(self.total, 'superstep')}"
+        at_most = "at most " if self.total is None else ""
+        return f"{self.supersteps:,} of {at_most}{counted(self.most, 'superstep')}"
 
     def spent(self, *, times: bool) -> list[str]:
         """What it took so far: tokens, if any, and time."""
@@ -103,6 +111,7 @@ class ProgressState:
     def last_words(self, name: str, *, times: bool) -> str:
         """The one line that stays."""
         self._at_work.clear()
+        self.limit = None  # what might have been is of no interest any more
         return f"{esc(name, into='line', limit=60)}: {_ENDS.get(self.state, 'paused')}, {self.words(times=times)}"
 
 

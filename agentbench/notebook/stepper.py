@@ -31,6 +31,7 @@ from agentbench.notebook.kernel import in_kernel, show_in_cell
 from agentbench.notebook.shape import read_shape
 from agentbench.notebook.stepper_listeners import StepperListeners, Unsubscribe
 from agentbench.notebook.stepper_messages import (
+    USUAL_LIMIT,
     CloseAsked,
     PauseAsked,
     RunAsked,
@@ -73,7 +74,7 @@ def stepper(  # noqa: PLR0913 - published signature
     height: int = 420,
     loop: Loop | None = None,
     name: str | None = None,
-    max_supersteps: int = 1000,
+    max_supersteps: int = USUAL_LIMIT,
     autosave: bool = True,
     force: bool = False,
     clock: Clock | None = None,
@@ -190,6 +191,11 @@ class Stepper(StepperTravel):
         self._opening = self._session.start(self._session.open(start))
         self._wait_if_possible(self._opening)
         register(self, how.name)
+
+    @property
+    def max_supersteps(self) -> int:
+        """After so many supersteps a run pauses."""
+        return self._how.limit
 
     # ---- stepping and running ----------------------------------------------------------------------------------------
 

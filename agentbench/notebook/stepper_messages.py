@@ -21,6 +21,7 @@ from agentbench.workflow.report import PlannedDelivery, StepReport
 __all__ = [
     "ALLOWED",
     "IN_FLIGHT",
+    "USUAL_LIMIT",
     "AnswerTaken",
     "AskBreakpoints",
     "BackAsked",
@@ -233,6 +234,10 @@ class StepAsked:
     confirmed: bool = False
 
 
+#: A guard against runs without an end, where nobody chose another one.
+USUAL_LIMIT = 1000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAsked:
     """Supersteps until the end, please.
@@ -246,7 +251,7 @@ class RunAsked:
     """
 
     until: Until | None = None
-    limit: int = 1000
+    limit: int = USUAL_LIMIT
     speed: float | None = None
     through: bool = False
     confirmed: bool = False

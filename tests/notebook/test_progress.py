@@ -319,6 +319,30 @@ def test_a_stepper_runs_under_a_bar_as_well(capsys: pytest.CaptureFixture[str]) 
     assert repr(shown) == "Progress(counting, 5 supersteps, IDLE)"
 
 
+def test_the_limit_that_was_chosen_for_a_stepper_makes_a_full_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    recorder = Recorder()
+    shown = Progress(
+        stepper(counting(), 4, max_supersteps=20), open_display=lambda _: recorder, now=iter_of(0.0, 1.0, 2.0)
+    )
+    with shown._shown(None):
+        shown.tick()
+    assert recorder.drawn == ["0 of at most 20 supersteps, 0 calls, 1.0 s"]
+    assert "0 supersteps, 0 calls" in capsys.readouterr().out
+    assert Progress(stepper(counting(), 4)).state.most is None
+    assert Progress(stepper(counting(), 4, max_supersteps=20), total=5).state.count == "0 of 5 supersteps"
+
+
+def test_a_run_that_pauses_at_its_limit_says_how_many_it_took(capsys: pytest.CaptureFixture[str]) -> None:
+    progress(stepper(counting(), 9, max_supersteps=3)).wait()
+    assert capsys.readouterr().out == "counting: paused, 3 supersteps, 3 calls\n"
+
+
+def test_a_bar_fills_towards_a_limit() -> None:
+    html = progress_html(ProgressState(limit=8, supersteps=2), "counting")
+    assert 'aria-valuemax="8" aria-valuenow="2" aria-valuetext="2 of at most 8 supersteps"' in html
+    assert "width:25.0%" in html
+
+
 async def test_a_cell_awaits_a_stepper(capsys: pytest.CaptureFixture[str]) -> None:
     panel = stepper(counting(), 4)
     panel.step(2)
