@@ -101,8 +101,16 @@ def _of_present(model: StepperModel) -> Banner:
     if model.status is _S.DONE:
         return Banner("done", _result(model))
     if model.status is _S.CANCELLED:
-        return Banner("note", "The run was stopped. Back shows its checkpoints; Step goes on from one as a new run.")
+        return Banner("note", f"The run was stopped. {_after_stop(model)}")
     return Banner("next", f"{_hit_words(model)}{_next(model)}")
+
+
+def _after_stop(model: StepperModel) -> str:
+    if "back" in model.allowed:
+        return "Back shows its checkpoints; Step goes on from one as a new run."
+    if "fork" in model.allowed:
+        return "Fork goes on from its checkpoint as a new run."
+    return "It has no checkpoint; run its cell again to begin anew."
 
 
 def _hit_words(model: StepperModel) -> str:

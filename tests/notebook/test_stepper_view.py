@@ -171,6 +171,26 @@ def test_an_open_question_says_who_asks() -> None:
     assert view.requests_title == "1 request"
 
 
+@pytest.mark.parametrize(
+    ("supersteps", "words"),
+    [
+        (3, "Back shows its checkpoints; Step goes on from one as a new run."),
+        (1, "Fork goes on from its checkpoint as a new run."),
+        (0, "It has no checkpoint; run its cell again to begin anew."),
+    ],
+)
+def test_after_a_stop_only_what_can_be_done_is_offered(supersteps: int, words: str) -> None:
+    view = view_of(model(facts(supersteps, status="CANCELLED")))
+    assert view.banner.text == f"The run was stopped. {words}"
+    offered = {button.name for button in view.buttons if button.enabled}
+    assert ("back" in offered, "fork" in offered) == (supersteps > 1, supersteps > 0)
+
+
+def test_staged_edits_can_be_seen_and_discarded() -> None:
+    assert view_of(edited(model())).banner.actions == (("see_edits", "See it"), ("discard_edits", "Discard"))
+    assert view_of(edited(model(), "score", "title")).banner.actions[0] == ("see_edits", "See them")
+
+
 # --- buttons and menus ------------------------------------------------------------------------------------------------
 
 
