@@ -782,7 +782,10 @@ class StepperStateError(NotebookError):
     def __init__(self, status: str, allowed: Sequence[str], call: str | None = None) -> None:
         self.status, self.allowed, self.call = status, tuple(allowed), call
         what = "This call" if call is None else f"{call}()"
-        instead = ", ".join(f"{each}()" for each in self.allowed) or "none"
+        calls = [f"{each}()" for each in self.allowed]
+        if status == "waiting":
+            calls.insert(0, "respond(request_id, answer)")
+        instead = ", ".join(calls) or "none; make a new stepper to begin anew"
         super().__init__(f"{what} is not possible while the stepper is {status!r}. Calls allowed now: {instead}.")
 
 

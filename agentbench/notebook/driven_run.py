@@ -127,6 +127,9 @@ class DrivenRun:
         open_ids = {request.request_id for request in self.handle.pending_requests}
         if request_id in self._answered and request_id not in open_ids:
             raise RequestAlreadyAnswered(request_id, self._answered[request_id])
+        if not open_ids:
+            msg = f"There is no request {request_id!r}: none is open. Requests are in `pending` once the run asks."
+            raise ValueError(msg)
         await self.handle.send_response(request_id, value)
         self._answered[request_id] = iso_utc(runtime_defaults().clock.time_ns())
         self._unsaved_answers[request_id] = value

@@ -27,6 +27,7 @@ from agentbench.exceptions import StepperStateError, WidgetsUnavailable
 from agentbench.notebook import settings
 from agentbench.notebook.activity import Activity
 from agentbench.notebook.breakpoints import Where
+from agentbench.notebook.escaping import esc
 from agentbench.notebook.kernel import in_kernel, show_in_cell
 from agentbench.notebook.shape import read_shape
 from agentbench.notebook.stepper_listeners import StepperListeners, Unsubscribe
@@ -44,7 +45,7 @@ from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_register import close_older, register
 from agentbench.notebook.stepper_screen import Layout, StepperScreen
 from agentbench.notebook.stepper_session import Start, StepperSession
-from agentbench.notebook.stepper_travel import StepperTravel, require_speed
+from agentbench.notebook.stepper_travel import StepperTravel, require_count, require_speed
 from agentbench.notebook.waiting import wait
 from agentbench.workflow.adoption import adopt_checkpoint
 from agentbench.workflow.options import RunOptions
@@ -104,7 +105,8 @@ def stepper(  # noqa: PLR0913 - published signature
         options: Further options of the run, in place of `clock` and `ids`.
 
     Raises:
-        ValueError: Neither `input` nor `checkpoint` is given, or a breakpoint names no executor.
+        ValueError: Neither `input` nor `checkpoint` is given, a breakpoint names no executor, or `layout`, `loop` or
+            `max_supersteps` is none of what is possible.
         GraphMismatchError: The checkpoint belongs to another graph; `differences` says how they differ.
         WorkflowCheckpointException: The checkpoint cannot be loaded.
         TypeError: `workflow` is none.
@@ -115,7 +117,8 @@ def stepper(  # noqa: PLR0913 - published signature
         panel.run()
         ```
     """
-    how = _How(name, layout, height, _kernel_loop(loop), max_supersteps, autosave)
+    most = require_count(max_supersteps, "max_supersteps", "1 or more")
+    how = _How(name, layout, height, _kernel_loop(loop), most, autosave)
     if layout not in get_args(Layout):
         msg = f"layout={layout!r} is not possible. Choose one of {', '.join(get_args(Layout))}."
         raise ValueError(msg)
@@ -346,7 +349,14 @@ class Stepper(StepperTravel):
 
         Returns:
             A function that ends it.
+
+        Raises:
+            TypeError: `fn` cannot be called.
         """
+        given: object = fn
+        if not callable(given):
+            msg = f"fn={given!r} cannot be called. Expected a function of what happened: on({kind!r}, print)."
+            raise TypeError(msg)
         return self._listeners.add(kind, fn)
 
     def _changed(self) -> None:
@@ -375,7 +385,7 @@ class Stepper(StepperTravel):
         at = "no superstep yet" if self.superstep is None else f"superstep {self.superstep}"
         with self._session.reading() as model:
             viewing = "" if model.viewing is None else f", viewing {model.viewing + 1} of {len(model.past)}"
-        return f"Stepper({self.name}, {at}, {self.status}{viewing})"
+        return f"Stepper({esc(self.name, into='line', limit=80)}, {at}, {self.status}{viewing})"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """The panel, and one fixed line of text: what it shows is never part of a stored output."""
@@ -392,7 +402,7 @@ class Stepper(StepperTravel):
     def _run_asked(self, until: Until | None, speed: float | None, *, through: bool = False) -> RunAsked:
         if speed is not None:
             require_speed(speed, "supersteps")
-        if isinstance(until, bool) or (isinstance(until, str) and until not in ("request", "breakpoint")):
+        if not (until is None or _is_number(until) or until in ("request", "breakpoint") or callable(until)):
             msg = (
                 f"until={until!r} is not possible. Expected the number of a superstep, 'request', 'breakpoint', a "
                 "function of a report, or None."
@@ -411,10 +421,12 @@ class Stepper(StepperTravel):
 
 
 def _steps(count: int) -> StepAsked:
-    if count < 1:
-        msg = f"n={count!r} is not possible. Expected 1 or more supersteps; back() shows earlier ones."
-        raise ValueError(msg)
+    count = require_count(count, "n", "1 or more supersteps; back() shows earlier ones")
     return StepAsked(count, confirmed=True)
+
+
+def _is_number(until: object) -> bool:
+    return isinstance(until, int) and not isinstance(until, bool) and until >= 0
 
 
 def _places(breakpoints: Where | Iterable[Where]) -> Iterable[Where]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where
@@ -17,7 +18,7 @@ from agentbench.notebook.stepper_messages import (
 )
 from agentbench.notebook.waiting import wait
 
-__all__ = ["StepperTravel", "require_speed"]
+__all__ = ["StepperTravel", "require_count", "require_speed"]
 
 
 class StepperTravel(StepperCalls):
@@ -26,12 +27,16 @@ class StepperTravel(StepperCalls):
     # ---- looking back ------------------------------------------------------------------------------------------------
 
     def back(self, n: int = 1) -> None:
-        """Show the checkpoint `n` before the one shown. Nothing is executed or deleted."""
-        self._session.ask(BackAsked(n))
+        """Show the checkpoint `n` before the one shown. Nothing is executed or deleted.
+
+        Raises:
+            ValueError: `n` is no whole number above 0.
+        """
+        self._session.ask(BackAsked(require_count(n, "n", "1 or more checkpoints")))
 
     def forward(self, n: int = 1) -> None:
-        """Show the checkpoint `n` after the one shown; the last one is the present."""
-        self._session.ask(ForwardAsked(n))
+        """Show the checkpoint `n` after the one shown; the last one is the present. Raises what `back` raises."""
+        self._session.ask(ForwardAsked(require_count(n, "n", "1 or more checkpoints")))
 
     def goto(self, checkpoint_id: str) -> None:
         """Show this checkpoint. Nothing is executed or deleted.
@@ -140,6 +145,24 @@ class StepperTravel(StepperCalls):
             StepperClosed: The stepper was closed.
         """
         self._session.clear(where)
+
+
+def require_count(count: int, name: str, expected: str) -> int:
+    """Refuse a number of things that makes no sense.
+
+    Args:
+        count: What was given.
+        name: Of the argument.
+        expected: What it should have been.
+
+    Raises:
+        ValueError: It is no whole number, or is below 1.
+    """
+    given: Any = count
+    if isinstance(given, bool) or not isinstance(given, Integral) or count < 1:
+        msg = f"{name}={count!r} is not possible. Expected {expected}."
+        raise ValueError(msg)
+    return int(count)
 
 
 def require_speed(speed: float, what: str) -> float:

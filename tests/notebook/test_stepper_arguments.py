@@ -1,0 +1,78 @@
+"""What a stepper is given by code: what makes no sense is refused at the call, with what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from agentbench.exceptions import StepperStateError
+from agentbench.notebook.stepper import Stepper, stepper
+from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflow.context import WorkflowContext
+from agentbench.workflow.executor import Executor
+from agentbench.workflow.handlers import handler, response_handler
+from agentbench.workflow.workflow import Workflow
+
+
+class Ask(Executor):
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info(text, bool)
+
+    @response_handler
+    async def answered(self, asked: str, ok: bool, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(asked if ok else "no")
+
+
+def asking() -> Workflow:
+    return WorkflowBuilder(start_executor=Ask(id="ask"), name="asking").build()
+
+
+@pytest.fixture
+def panel() -> Iterator[Stepper]:
+    made = stepper(asking(), "Publish?")
+    yield made
+    made.close()
+
+
+NONSENSE: dict[str, Callable[[Stepper], Any]] = {
+    "half a step": lambda panel: panel.step(2.5),  # type: ignore[arg-type]
+    "a step that is true": lambda panel: panel.step(True),
+    "steps in words": lambda panel: panel.step("2"),  # type: ignore[arg-type]
+    "no step back": lambda panel: panel.back(0),
+    "back to the front": lambda panel: panel.back(-1),
+    "no step forward": lambda panel: panel.forward(0),
+    "until before the beginning": lambda panel: panel.run(until=-3),
+    "until a thing": lambda panel: panel.run(until=object()),  # type: ignore[arg-type]
+    "until half a superstep": lambda panel: panel.run(until=1.5),  # type: ignore[arg-type]
+    "until true": lambda panel: panel.run(until=True),
+    "no supersteps at most": lambda _: stepper(asking(), "x", max_supersteps=0),
+    "a request that is not": lambda panel: panel.respond("zz", True),
+}
+
+
+@pytest.mark.parametrize("name", NONSENSE)
+def test_what_makes_no_sense_is_refused_and_nothing_happens(panel: Stepper, name: str) -> None:
+    with pytest.raises(ValueError, match=r"Expected|There is no request"):
+        NONSENSE[name](panel)
+    assert (panel.status, panel.superstep) == ("ready", None)
+
+
+def test_a_listener_that_cannot_be_called_is_refused(panel: Stepper) -> None:
+    with pytest.raises(TypeError, match=r"fn=None cannot be called"):
+        panel.on("step", None)  # type: ignore[arg-type]
+
+
+def test_a_stepper_that_waits_says_how_it_is_answered(panel: Stepper) -> None:
+    panel.run()
+    with pytest.raises(StepperStateError, match=r"Calls allowed now: respond\(request_id, answer\), stop\(\)"):
+        panel.run()
+
+
+def test_its_line_of_text_spells_out_what_a_name_hides() -> None:
+    panel = stepper(asking(), "x", name="x\u202ey\nz")
+    assert repr(panel).isprintable()
+    assert "\u202e" not in repr(panel)
+    panel.close()
