@@ -43,6 +43,9 @@ CHROMIUM_FLAGS = [
 if hasattr(os, "geteuid") and os.geteuid() == 0:
     CHROMIUM_FLAGS.append("--no-sandbox")  # containers and CI run as root
 
+# anywidget's word for a widget that its kernel closed before the page had read it. Nothing is missing on the page then.
+CLOSED_UNREAD = "[anywidget] Failed to initialize model"
+
 
 @dataclass
 class NotebookPage:
@@ -61,7 +64,7 @@ class NotebookPage:
 
     def __post_init__(self) -> None:
         self.page.set_default_timeout(WAIT_MS)
-        self.page.on("pageerror", lambda error: self.problems.append(f"error of a script: {error.stack or error}"))
+        self.page.on("pageerror", self._raised)
         self.page.on("console", self._heard)
         self.page.on("dialog", self._asked)
         self.page.on("request", self._requested)
@@ -126,8 +129,13 @@ class NotebookPage:
             Path(folder).mkdir(parents=True, exist_ok=True)
             (what or self.page).screenshot(path=str(Path(folder) / f"{name}.png"))
 
+    def _raised(self, error: Any) -> None:
+        told = str(error.stack or error)
+        if CLOSED_UNREAD not in told:
+            self.problems.append(f"error of a script: {told}")
+
     def _heard(self, message: Any) -> None:
-        if message.type == "error":
+        if message.type == "error" and CLOSED_UNREAD not in message.text:
             self.problems.append(f"error on the console: {message.text} ({message.location.get('url')})")
 
     def _asked(self, dialog: Any) -> None:
