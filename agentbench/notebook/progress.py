@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from agentbench import _bridge
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook import settings
+from agentbench.notebook.escaping import esc
 from agentbench.notebook.kernel import in_kernel
 from agentbench.notebook.progress_displays import Bar, Display, Lines, Widget
 from agentbench.notebook.progress_state import ProgressState
@@ -96,7 +97,7 @@ class Progress:
     @property
     def name(self) -> str:
         """Of the workflow, in one line."""
-        return workflow_name(self._driver.name)
+        return esc(self._driver.name, into="line", limit=60)
 
     def __repr__(self) -> str:
         if not self._begun:
@@ -205,7 +206,7 @@ class _RunDriver:
 
     @property
     def name(self) -> str:
-        return str(self._run.workflow.name)
+        return workflow_name(self._run.workflow)
 
     @property
     def status(self) -> WorkflowRunState:

@@ -29,6 +29,7 @@ __all__ = [
 LINE_LIMIT = 400
 _NAMED = 6
 _UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+# Names that a builder gives to a workflow that got none.
 _MADE_UP = re.compile(r"^Workflow(Builder)?-[0-9a-f-]{36}$")
 
 LogKind = Literal["step", "text", "warning", "error", "fork", "edit"]
@@ -69,9 +70,10 @@ def run_names(run_ids: Sequence[str], most: int = 3) -> str:
     return ", ".join([*map(run_name, run_ids[:most]), *(["…"] if len(run_ids) > most else [])]) or "a run"
 
 
-def workflow_name(name: object) -> str:
-    """A workflow in a line of text; a name that was made up for it tells nothing."""
-    return esc(name or "", into="line", limit=60) if name and not _MADE_UP.match(str(name)) else "workflow"
+def workflow_name(workflow: object) -> str:
+    """The name that somebody gave a workflow, as it is; one that was made up for it tells nothing."""
+    name = str(getattr(workflow, "name", None) or "workflow")
+    return "workflow" if _MADE_UP.match(name) else name
 
 
 def counted(count: int, noun: str) -> str:

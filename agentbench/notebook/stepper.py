@@ -11,7 +11,6 @@ Everything that a button does can be done by code, in cells that are compared by
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +29,7 @@ from agentbench.notebook.breakpoints import Where
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.kernel import in_kernel, show_in_cell
 from agentbench.notebook.shape import read_shape
+from agentbench.notebook.step_log import workflow_name
 from agentbench.notebook.stepper_listeners import StepperListeners, Unsubscribe
 from agentbench.notebook.stepper_messages import (
     USUAL_LIMIT,
@@ -59,9 +59,6 @@ if TYPE_CHECKING:
 __all__ = ["Stepper", "stepper"]
 
 Loop = Literal["engine", "kernel"]
-
-# Names that a builder gives to a workflow that got none.
-_UNNAMED = re.compile(r"^Workflow(Builder)?-[0-9a-f-]{36}$")
 
 
 def stepper(  # noqa: PLR0913 - published signature
@@ -175,7 +172,7 @@ class Stepper(StepperTravel):
         breakpoints: Where | Iterable[Where] = (),
     ) -> None:
         shape = read_shape(workflow)
-        self.name = how.name or _name_of(workflow)
+        self.name = how.name or workflow_name(workflow)
         self.workflow = workflow
         self._how = how
         activity = Activity([node.id for node in shape.nodes], [(edge.source, edge.target) for edge in shape.edges])
@@ -441,11 +438,6 @@ def _twin(workflow: Any) -> Any:
         return workflow.clone(copy_executors=True)
     except Exception:  # noqa: BLE001 - copying executors runs foreign code; sharing them is what clone() does by default
         return workflow.clone()
-
-
-def _name_of(workflow: Any) -> str:
-    name = str(getattr(workflow, "name", None) or "workflow")
-    return "workflow" if _UNNAMED.match(name) else name
 
 
 def _kernel_loop(wanted: str | None) -> asyncio.AbstractEventLoop | None:

@@ -105,5 +105,6 @@ def test_runs_in_a_line_are_short_and_few() -> None:
 
 
 def test_a_workflow_that_nobody_named_is_a_workflow() -> None:
-    assert workflow_name("WorkflowBuilder-339cd8da-0000-4000-8000-123456789abc") == workflow_name(None) == "workflow"
-    assert workflow_name("a\u202eb\nc") == "a\\u202eb c"
+    named = [SimpleNamespace(name=name) for name in ("WorkflowBuilder-339cd8da-0000-4000-8000-123456789abc", None)]
+    assert [workflow_name(each) for each in (*named, object())] == ["workflow"] * 3
+    assert workflow_name(SimpleNamespace(name="WorkflowBuilder-2")) == "WorkflowBuilder-2"
