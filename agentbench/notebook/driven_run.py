@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agentbench._clock import iso_utc, runtime_defaults
@@ -148,6 +149,9 @@ class DrivenRun:
         facts = await self.facts()
         if error is not None and facts.status not in ("FAILED", "CANCELLED"):
             return StepFailed(error, facts)
+        if error is not None and not isinstance(error, (Exception, asyncio.CancelledError)):
+            # An executor that raises SystemExit cancels its run; whoever steps it has not asked for that.
+            facts = replace(facts, status="FAILED", error=error)
         self._unsaved_answers.clear()
         events = handle.events_since(before)
         report = StepReport(

@@ -147,3 +147,28 @@ def test_a_run_shows_its_panel_where_a_person_is_asked_and_a_fork_does_not(monke
     assert shown == [panel, forks[0]]
     for each in (*forks, panel):
         each.close()
+
+
+# --- exits ------------------------------------------------------------------------------------------------------------
+
+
+class Exit(Executor):
+    tries = 0
+
+    @handler
+    async def leave(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        self.tries += 1
+        if self.tries == 1:
+            raise SystemExit(3)
+        await ctx.yield_output(text)
+
+
+def test_an_executor_that_exits_has_failed_and_its_superstep_can_be_taken_again() -> None:
+    first, last = Pass(id="first"), Exit(id="exit")
+    panel = stepper(WorkflowBuilder(start_executor=first, name="exits").add_edge(first, last).build(), "x")
+    assert panel.run() == "failed"
+    assert isinstance(panel.error, SystemExit)
+    assert "SystemExit: 3" in panel._screen.view.banner.text
+    panel.step()
+    assert (panel.status, panel.superstep) == ("done", 1)
+    panel.close()
