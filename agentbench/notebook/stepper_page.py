@@ -46,6 +46,7 @@ Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 Message = dict[str, Any]
 _Where = tuple[str | None, str]  # checkpoint id and edit path
 _SIDES_KEPT = 4  # what a page says may cross with what is sent to it
+_AROUND_PICTURE = 18  # pixels on both sides together
 _CHANGE = ("sign", "words", "path", "before", "after", "discards")
 
 
@@ -123,7 +124,7 @@ class StepperPage:
         if self._panel is not None and layout != "minimal":
             self._panel.add_class("abs-graph")
             # All of the picture where there is room for it; the values stand beside it or, on narrow pages, below.
-            self._panel.layout.min_width = f"min({_picture_width(self._panel) + 2}px, 70%)"
+            self._panel.layout.min_width = f"min({_picture_width(self._panel) + _AROUND_PICTURE}px, 70%)"
             main = [self._panel]
             if "side" in self._parts:
                 main.append(_box([self._parts["side"]], "abs-side-box"))

@@ -22,6 +22,15 @@ go.on_click(lambda _: panel.update({'plan': 'done', 'search': 'running'}, {'plan
 W.VBox([go, panel, told])
 """
 
+NARROW = """
+import re
+from agentbench.notebook import make_graph_panel
+from tests.notebook.graphs import research
+panel = make_graph_panel(research())
+panel.layout.width = f"{PART * float(re.search(r' width=.([0-9.]+)', panel.svg)[1])}px"
+panel
+"""
+
 STATES_CELL = """
 from agentbench.notebook import make_graph_panel
 from tests.notebook.graphs import chain
@@ -133,6 +142,19 @@ def test_the_graph_needs_no_mouse(graph: Any) -> None:
     assert graph.page.evaluate(width) <= before
     keyboard.press("Escape")
     expect(graph.button("Fit the graph (0)")).to_be_focused()
+
+
+@pytest.mark.parametrize(("part", "shrinks"), [(0.9, True), (0.4, False)])
+def test_a_picture_that_is_a_little_too_wide_is_shrunk_and_a_wider_one_scrolled(
+    lab: Any, open_notebook: Any, part: float, shrinks: bool
+) -> None:
+    lab.write("narrow", [NARROW.replace("PART", str(part))])
+    shown = open_notebook("narrow")
+    shown.run_all()
+    node(shown, "plan").wait_for()
+    shown.settle()
+    port = shown.panel.locator(".ab_port")
+    assert port.evaluate("port => port.scrollWidth <= port.clientWidth") is shrinks
 
 
 def test_the_ground_is_dragged_and_a_drag_selects_nothing(graph: Any) -> None:

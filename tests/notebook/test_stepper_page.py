@@ -608,7 +608,7 @@ def test_the_graph_keeps_the_width_of_its_picture_where_there_is_room(panel: Ste
     graph = panel._screen._page._panel
     width = int(graph.svg.partition(' width="')[2].partition('"')[0])
     assert width > 100
-    assert graph.layout.min_width == f"min({width + 2}px, 70%)"
+    assert graph.layout.min_width == f"min({width + 18}px, 70%)"
 
 
 @pytest.mark.parametrize("layout", ["auto", "wide", "stacked", "graph", "minimal"])
