@@ -174,8 +174,8 @@ def _is_free(spans: Iterable[tuple[int, int]], first: int, last: int) -> bool:
 def lineage_text(rows: Sequence[Row], *, title: str) -> str:
     """A line per row, branches indented below what they left; the middle is left out where there are more than 60."""
     lines = [
-        f"{'  ' * depth}{_sign(row)} {name_of(row)}  {_facts(row)}"
-        for row, depth in zip(rows, _branch_depths(rows), strict=True)
+        f"{'  ' * depth}{_sign(row)} {name_of(row)}  {_facts(row)}{_origin(rows, at)}"
+        for at, (row, depth) in enumerate(zip(rows, _branch_depths(rows), strict=True))
     ]
     if len(lines) > MAX_ROWS:
         half = (MAX_ROWS - 1) // 2
@@ -221,6 +221,14 @@ def _facts(row: Row) -> str:
     for count, name in ((info.n_messages, "message"), (info.n_requests, "request")):
         if count:
             facts.append(counted(count, name))
-    if row.is_fork and info.previous_checkpoint_id is not None:
-        facts.append(f"from {short_id(info.previous_checkpoint_id)}")
     return ", ".join(facts)
+
+
+def _origin(rows: Sequence[Row], at: int) -> str:
+    """What a row goes on from, if it branches off or something else stands above it."""
+    row = rows[at]
+    if row.is_fork and row.folded == 1:
+        before = row.info.previous_checkpoint_id
+    else:
+        before = rows[row.parent].info.checkpoint_id if row.parent not in (None, at - 1) else None
+    return "" if before is None else f", from {short_id(before)}"

@@ -71,7 +71,24 @@ def test_the_text_indents_branches_of_one_checkpoint_equally_however_many_there_
     forks = [cp(n, 1, source="fork", forked_from="cp-1") for n in (4, 5, 6)]
     deeper = [cp(7, 6), cp(8, 6, source="fork", forked_from="cp-6")]
     text = lineage_text(lineage_rows([*CHAIN, *forks, *deeper]), title="t")
-    assert [len(line) - len(line.lstrip()) for line in text.split("\n")[5:]] == [2, 2, 2, 2, 4]
+    assert text.split("\n")[5:] == [
+        "  + cp-4  superstep 4, fork, from cp-1",
+        "  + cp-5  superstep 5, fork, from cp-1",
+        "  + cp-6  superstep 6, fork, from cp-1",
+        "  * cp-7  superstep 7",
+        "    + cp-8  superstep 8, fork, from cp-6",
+    ]
+
+
+def test_the_text_names_what_a_line_goes_on_from_where_another_branch_stands_between():
+    mixed = [
+        cp(4, 1, source="fork", forked_from="cp-1"),
+        cp(5, 1, source="fork", forked_from="cp-1"),
+        cp(6, 4),
+        cp(7, 5),
+    ]
+    text = lineage_text(lineage_rows([*CHAIN, *mixed]), title="t")
+    assert text.split("\n")[-2:] == ["  * cp-6  superstep 6, from cp-4", "  * cp-7  superstep 7, from cp-5"]
 
 
 def test_each_kind_of_checkpoint_has_a_sign_of_its_own():
