@@ -14,10 +14,13 @@ from agentbench.exceptions import NotebookError
 from agentbench.notebook import settings
 from agentbench.notebook.activity import course_of
 from agentbench.notebook.break_offers import Offer, message_types, offers_of, where_of
+from agentbench.notebook.escaping import esc
 from agentbench.notebook.kernel import in_kernel, show_in_cell
 from agentbench.notebook.pacing import Pacer
+from agentbench.notebook.redaction import line_preview
 from agentbench.notebook.shape import read_shape
 from agentbench.notebook.shape_text import shape_text
+from agentbench.notebook.step_log import counted
 from agentbench.notebook.stepper_commands import TAB_COMMANDS, stimulus_of
 from agentbench.notebook.stepper_content import Content
 from agentbench.notebook.stepper_edits import Edit
@@ -26,6 +29,7 @@ from agentbench.notebook.stepper_session import StepperSession
 from agentbench.notebook.stepper_tabs import StepperTabs
 from agentbench.notebook.stepper_view import StepperView, view_of
 from agentbench.notebook.workbench import older_code
+from agentbench.workflow.events import WorkflowEvent
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph_view import GraphView
@@ -34,6 +38,7 @@ __all__ = ["Layout", "StepperScreen"]
 
 Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 
+_LISTED = 20  # requests in the text
 _SHORT_STEP_S = 0.03  # a superstep that is over by then is shown only as over: nothing flickers
 
 
@@ -77,7 +82,11 @@ class StepperScreen:
         view = self.view
         states = {element: state for element, state in view.states.items() if isinstance(element, str)}
         lines = [view.header.line, shape_text(self._shape, states)]
-        lines += [f"⏸ {request.source_executor_id} asks; answer {request.request_id}" for request in view.requests]
+        if view.banner.tone in ("error", "note"):
+            lines.append(view.banner.text)
+        lines += map(_request_line, view.requests[:_LISTED])
+        if len(view.requests) > _LISTED:
+            lines.append(f"⏸ and {counted(len(view.requests) - _LISTED, 'more request')}")
         lines += [f"● breakpoint {each.text}{' (reached)' if each.reached else ''}" for each in view.breakpoints]
         with self._session.reading() as model:
             lines += [f"edit staged: {edit}" for edit in model.edits]
@@ -315,3 +324,8 @@ class StepperScreen:
             self._closed = True
             self._pacer.close()
             page.close()
+
+
+def _request_line(request: WorkflowEvent[Any]) -> str:
+    asker = esc(request.source_executor_id, into="line", limit=60)
+    return f"⏸ {asker} asks {line_preview(request.data)}; answer {request.request_id}"

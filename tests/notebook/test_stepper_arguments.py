@@ -76,3 +76,49 @@ def test_its_line_of_text_spells_out_what_a_name_hides() -> None:
     assert repr(panel).isprintable()
     assert "\u202e" not in repr(panel)
     panel.close()
+
+
+# --- what it says by code ---------------------------------------------------------------------------------------------
+
+
+class Many(Executor):
+    """Asks one question for each letter, or fails without one."""
+
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        if not text:
+            raise ValueError("nothing to ask")
+        for letter in text:
+            await ctx.request_info(f"Is it {letter}?", bool)
+
+    @response_handler
+    async def answered(self, asked: str, ok: bool, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(asked if ok else "no")
+
+
+def many(text: str, **more: Any) -> Stepper:
+    return stepper(WorkflowBuilder(start_executor=Many(id="many"), name="many").build(), text, **more)
+
+
+def test_its_text_holds_the_questions_but_not_all_of_very_many() -> None:
+    panel = many("abc" * 9)
+    panel.run()
+    lines = [line for line in panel.text.splitlines() if line.startswith("⏸")]
+    assert len(lines) == 21
+    assert lines[0] == f"⏸ many asks Is it a?; answer {panel.pending[0].request_id}"
+    assert lines[-1] == "⏸ and 7 more requests"
+    panel.close()
+
+
+def test_its_text_says_what_made_the_run_fail() -> None:
+    panel = many("")
+    panel.run()
+    assert "many failed: ValueError: nothing to ask" in panel.text
+    panel.close()
+
+
+def test_its_text_says_why_a_condition_paused_the_run() -> None:
+    panel = many("ab")
+    panel.run(until=lambda report: report.superstep < 1 // 0)
+    assert "until= raised ZeroDivisionError" in panel.text
+    panel.close()
