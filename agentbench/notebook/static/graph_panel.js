@@ -86,7 +86,7 @@ class Graph {
     this.focused ??= this.first;
     if (this.focused) this.parts.get(this.focused).tabIndex = 0;
     requestAnimationFrame(() => {
-      this.showView({ zoom: this.scale ?? this.fit([0.75, 1]) });
+      this.showView({ zoom: this.scale });
       this.port.style.minHeight = `${svg.clientHeight}px`;
       if (old) this.focus(this.focused);
     });
@@ -259,14 +259,11 @@ class Graph {
   }
 
   onview(key) {
-    const whole = Math.min(this.fit([0, 1]), this.get("height") / this.size[1]);
-    this.zoom({ 0: whole / this.scale, "-": 0.8 }[key] ?? 1.25);
+    this.zoom({ 0: Math.min(this.fit, this.get("height") / this.size[1]) / this.scale, "-": 0.8 }[key] ?? 1.25);
   }
 
-  // The scale at which the picture is as wide as its box, or 1 where that is out of bounds.
-  fit([least, most]) {
-    const scale = (this.port.clientWidth - 16) / this.size[0];
-    return scale > least && scale < most ? scale : 1;
+  get fit() {
+    return Math.min(1, (this.port.clientWidth - 16) / this.size[0]);
   }
 
   zoom(factor, at) {
@@ -288,10 +285,10 @@ class Graph {
     this.model.send({ kind: "view", view: { zoom: this.scale, x, y } });
   }
 
-  // Text has its full size, or three quarters where all of the graph is seen then; a larger one is scrolled.
+  // Text is legible.
   showView({ zoom, x = 0, y = 0 }) {
     if (!this.svg) return;
-    this.setScale(zoom ?? 1);
+    this.setScale(zoom ?? (this.fit < 0.75 ? 1 : this.fit));
     this.port.scrollTo(x, y);
   }
 }
