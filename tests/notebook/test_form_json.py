@@ -9,8 +9,8 @@ from pydantic import BaseModel, SecretStr
 
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
-from agentbench.notebook.form_json import JsonError
 from agentbench.notebook.forms import FormState
+from agentbench.notebook.json_reading import JsonError
 
 
 class Cat(BaseModel):

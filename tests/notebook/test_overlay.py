@@ -45,13 +45,14 @@ async def test_what_waits_in_an_instance_is_no_news_of_a_run_before():
 
 
 async def test_no_condition_is_asked_for_a_picture():
-    asked = []
+    asked: list[str] = []
+
+    def any_message(message: str) -> bool:
+        asked.append(message)
+        return True
+
     first, second = graphs.Step("a"), graphs.Yield("b")
-    workflow = (
-        WorkflowBuilder(start_executor=first)
-        .add_edge(first, second, condition=lambda message: asked.append(message) or True)
-        .build()
-    )
+    workflow = WorkflowBuilder(start_executor=first).add_edge(first, second, condition=any_message).build()
     run = workflow.start("x")
     await run.step()
     asked.clear()

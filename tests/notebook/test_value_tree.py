@@ -58,9 +58,13 @@ def test_secrets_are_neither_shown_nor_opened_nor_copied() -> None:
     assert "sk-1" not in tree.full_text([0]) + tree.full_text([0, 0]) + tree.level().rows[0].text
 
 
+class Login(NamedTuple):
+    user: str
+    password: str
+
+
 def test_items_of_a_named_tuple_are_shown_by_their_names_and_secret_ones_masked() -> None:
-    login = NamedTuple("Login", [("user", str), ("password", str)])("ann", "hunter2")
-    level = ValueTree([Entry("login", login, path="login")]).level([0])
+    level = ValueTree([Entry("login", Login("ann", "hunter2"), path="login")]).level([0])
     assert [(row.name, row.text, row.path) for row in level.rows] == [
         ("user", "ann", "login.user"),
         ("password", "•••", None),
