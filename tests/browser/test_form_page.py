@@ -38,12 +38,16 @@ await run.result()
 print("output:", *run.outputs)
 """
 
-# Contrast as WCAG counts it, of the text of an element against its own background.
+# Contrast as WCAG counts it, of the text of an element against its own background. A canvas tells what a colour comes
+# to, however it is written.
 CONTRAST = """
 (element) => {
+  const paint = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
   const channel = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
   const light = (colour) => {
-    const [r, g, b] = colour.match(/[\\d.]+/g).map(Number);
+    paint.fillStyle = colour;
+    paint.fillRect(0, 0, 1, 1);
+    const [r, g, b] = paint.getImageData(0, 0, 1, 1).data;
     return 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
   };
   let behind = element;

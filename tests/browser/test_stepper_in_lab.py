@@ -25,14 +25,20 @@ STATUS = "[role=status].abs-quiet"
 NODE = "[aria-label^='{}']"
 
 ACTIVE = "() => document.activeElement?.textContent ?? ''"
-# The colour of an element's text, and of the ground that it stands on.
+# The colour of an element's text, and of the ground that it stands on, as a canvas paints them.
 COLOURS = """
 (selector) => {
   const see = (el) => getComputedStyle(el);
   let at = document.querySelector(selector);
   const text = see(at).color;
   while (at.parentElement && /, 0\\)$|transparent/.test(see(at).backgroundColor)) at = at.parentElement;
-  return [text, see(at).backgroundColor];
+  const paint = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  return [text, see(at).backgroundColor].map((colour) => {
+    paint.fillStyle = colour;
+    paint.fillRect(0, 0, 1, 1);
+    const [r, g, b] = paint.getImageData(0, 0, 1, 1).data;
+    return `rgb(${r}, ${g}, ${b})`;
+  });
 }
 """
 
