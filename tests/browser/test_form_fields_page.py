@@ -192,7 +192,7 @@ def test_another_type_is_chosen_and_what_was_typed_waits(lab: Any, open_notebook
     expect(amount.get_by_role("textbox")).to_have_value("5")
     amount.get_by_role("radio", name="str").check()
     form.get_by_role("group", name="Pet").get_by_role("radio", name="dog").check()
-    form.get_by_label("Name").first.fill("Rex")
+    form.get_by_role("group", name="Pet").get_by_label("Name").fill("Rex")  # once the fields of a dog are there
     form.get_by_role("group", name="Child").get_by_role("checkbox").uncheck()
     form.get_by_role("button", name="Submit").click()
     child = form.get_by_role("group", name="Child").first.get_by_label("Name")
