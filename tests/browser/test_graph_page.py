@@ -202,12 +202,13 @@ def test_the_focus_stays_on_a_sub_workflow_that_is_opened(lab: Any, open_noteboo
 def test_keys_that_the_graph_does_not_take_go_on_to_what_is_around_it(graph: Any) -> None:
     from playwright.sync_api import expect
 
-    heard = """() => {
+    heard = """(each) => {
         window.heard = [];
-        document.querySelector('.widget-vbox').onkeydown = (event) => window.heard.push(event.key);
+        each.closest('.widget-vbox').onkeydown = (event) => window.heard.push(event.key);
     }"""
-    graph.page.evaluate(heard)
+    node(graph, "plan").evaluate(heard)
     node(graph, "plan").focus()
+    expect(node(graph, "plan")).to_be_focused()
     for key in ["s", "ArrowRight", "x", "b", "?", "Escape"]:
         graph.page.keyboard.press(key)
     assert graph.page.evaluate("window.heard") == ["s", "x", "?", "Escape"]
