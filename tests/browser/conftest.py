@@ -21,10 +21,15 @@ from tests.browser.notebook_page import NotebookPage, Pages, running_browser
 HERE = Path(__file__).parent
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # A page, a server and a kernel are three programs that do not wait for each other: one second try, which is counted
+    # and shown as a rerun. What is really wrong fails twice.
+    can_try_again = config.pluginmanager.hasplugin("rerunfailures")
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            if can_try_again:
+                item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
