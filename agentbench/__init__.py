@@ -115,6 +115,7 @@ _NAMES_OF = {
     ),
     "agentbench.serialization.pickled": ("decode_checkpoint_value", "encode_checkpoint_value"),
     "agentbench.serialization.state_types": ("register_state_type",),
+    "agentbench.settings": ("SecretString", "load_settings"),
     "agentbench.workflow.approval": ("Approval",),
     "agentbench.workflow.boundary": (
         "BoundaryCheckpoint",

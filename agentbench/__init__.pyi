@@ -103,6 +103,8 @@ from agentbench.exceptions import WorkflowValidationError as WorkflowValidationE
 from agentbench.serialization.pickled import decode_checkpoint_value as decode_checkpoint_value
 from agentbench.serialization.pickled import encode_checkpoint_value as encode_checkpoint_value
 from agentbench.serialization.state_types import register_state_type as register_state_type
+from agentbench.settings import SecretString as SecretString
+from agentbench.settings import load_settings as load_settings
 from agentbench.workflow.approval import Approval as Approval
 from agentbench.workflow.boundary import BoundaryCheckpoint as BoundaryCheckpoint
 from agentbench.workflow.boundary import BoundaryHook as BoundaryHook

@@ -1,0 +1,376 @@
+"""Settings from arguments, a `.env` file and the environment, with credentials that do not show themselves."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ForwardRef, NamedTuple, TypeVar, cast, get_args
+
+from agentbench._copying import isolate_or_same
+from agentbench._extras import require
+from agentbench._signatures.annotations import Scope, UnknownNameError
+from agentbench._signatures.forms import is_any, is_typed_dict, is_union, origin_of, special_name
+from agentbench.exceptions import SettingNotFoundError
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
+
+__all__ = ["SecretString", "load_settings"]
+
+logger = logging.getLogger("agentbench")
+
+SettingsT = TypeVar("SettingsT")
+
+TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
+FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
+
+_MASKED = "**********"
+_QUALIFIERS = frozenset({"Annotated", "ClassVar", "Final", "NotRequired", "ReadOnly", "Required"})
+_UNCONVERTED = object()
+
+
+class SecretString(str):
+    """Text that hides itself: its `repr`, also within containers, shows no character of it, nor its length.
+
+    In every other respect it is the text. `str()`, formatting, slicing, joining and JSON give plain strings that show
+    everything, so a secret can be used where a string is wanted.
+
+    Example:
+        >>> key = SecretString("sk-1234")
+        >>> key
+        SecretString('**********')
+        >>> f"Bearer {key}"
+        'Bearer sk-1234'
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}('{_MASKED}')"
+
+    def get_secret_value(self) -> str:
+        """Return the text as a plain string."""
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<code>{escape(repr(self))}</code>"
+
+    def __rich_repr__(self) -> Iterator[str]:
+        yield _MASKED
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """A field of a model: takes text and secrets, hides in the model's `repr`, is dumped as the plain text."""
+        from pydantic_core import core_schema  # noqa: PLC0415  loaded only where a model is built
+
+        text = core_schema.no_info_before_validator_function(_unwrapped, core_schema.str_schema())
+        return core_schema.no_info_after_validator_function(
+            cls,
+            text,
+            serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
+            metadata={"pydantic_js_updates": {"format": "password", "writeOnly": True}},
+        )
+
+
+def _unwrapped(value: Any) -> Any:
+    """The text behind an object of the `get_secret_value` kind, such as pydantic's `SecretStr`; others as they are."""
+    reveal = None if isinstance(value, (str, type)) else getattr(value, "get_secret_value", None)
+    return reveal() if callable(reveal) else value
+
+
+def load_settings(
+    settings_type: type[SettingsT],
+    *,
+    env_prefix: str = "",
+    env_file_path: str | os.PathLike[str] | None = None,
+    env_file_encoding: str | None = None,
+    required_fields: Sequence[str | tuple[str, ...]] | None = None,
+    require_non_empty: bool = False,
+    **overrides: Any,
+) -> SettingsT:
+    """Fill the fields of a `TypedDict`: from arguments, else a `.env` file, else the environment, else defaults.
+
+    The variable of a field is the prefix and the field's name in capitals. Text from file and environment is converted
+    to `int`, `float`, `bool` or `SecretString` where the field says so; what cannot be converted stays text, with a
+    warning that does not show it. A default is what the class body assigns: `port: int | None = 8080`. Defaults of
+    base classes count too (before Python 3.12 only with `TypedDict` from typing_extensions, typing forgets the bases).
+
+    Args:
+        settings_type: A `TypedDict` class.
+        env_prefix: Put before each variable, such as `OPENAI_`.
+        env_file_path: A file of `NAME=value` lines. The process' environment is not changed by it.
+        env_file_encoding: Of the file; UTF-8 by default.
+        required_fields: Fields that need a value; of the fields in a tuple exactly one needs it.
+        require_non_empty: An empty text is no value for a required field.
+        **overrides: Values by field. `None` means not given; functions are taken for any field (they may fetch tokens);
+            unknown names are ignored.
+
+    Returns:
+        A dict with all fields, `None` where there is no value.
+
+    Raises:
+        TypeError: `settings_type` is not a `TypedDict`.
+        ValueError: An override is not of its field's type, or the file is not in its encoding.
+        FileNotFoundError: There is no such file.
+        MissingExtraError: A file was given, and python-dotenv is not installed.
+        SettingNotFoundError: A required field has no value, more than one of a group have one, or there is no such
+            field.
+
+    Example:
+        >>> from typing import TypedDict
+        >>> class DatabaseSettings(TypedDict, total=False):
+        ...     host: str | None
+        ...     port: int | None
+        >>> load_settings(DatabaseSettings, env_prefix="NO_SUCH_DB_", host="localhost")
+        {'host': 'localhost', 'port': None}
+    """
+    if not is_typed_dict(settings_type):
+        problem = (
+            f"load_settings() needs a TypedDict class, but got {settings_type!r}. "
+            "Write `class MySettings(TypedDict, total=False): ...`."
+        )
+        raise TypeError(problem)
+    fields = _fields_of(settings_type, env_prefix, _caller_names())
+    texts: list[Mapping[str, str | None]] = [os.environ]
+    if env_file_path is not None:
+        texts.insert(0, _read_env_file(env_file_path, env_file_encoding))
+    for name in overrides.keys() - fields.keys():
+        logger.debug("load_settings: %s has no field %r; the argument is ignored.", settings_type.__name__, name)
+    settings = {name: _value_of(field, overrides.get(name), texts) for name, field in fields.items()}
+    _check_required(settings_type, fields, settings, required_fields, require_non_empty=require_non_empty)
+    return cast("SettingsT", settings)
+
+
+def read_flag(text: str) -> bool | None:
+    """What a word says about a switch: true, 1, yes, on; false, 0, no, off and nothing at all; else None."""
+    word = text.strip().lower()
+    return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
+
+
+# --------------------------------------------------------------------------------------------------------------- fields
+
+
+class _Field(NamedTuple):
+    """One setting.
+
+    Attributes:
+        name: Of the field.
+        variable: In the environment and in files.
+        arms: The types that it may have, in order; `None` if there is one among them that cannot be checked.
+        known: The classes among the arms.
+        default: From the class body.
+    """
+
+    name: str
+    variable: str
+    arms: tuple[type, ...] | None
+    known: tuple[type, ...]
+    default: Any
+
+    @property
+    def secret(self) -> type[SecretString] | None:
+        """The secret class among the arms, if there is one."""
+        return next((arm for arm in self.known if issubclass(arm, SecretString)), None)
+
+
+def _fields_of(settings_type: type, env_prefix: str, nearby: Mapping[str, Any]) -> dict[str, _Field]:
+    defaults = _with_bases(settings_type)
+    fields = {}
+    for name, annotation in settings_type.__annotations__.items():
+        arms = list(_arms(_resolved(annotation, settings_type, nearby)))
+        known = tuple(arm for arm in arms if _is_class(arm))
+        default = next((vars(cls)[name] for cls in defaults.__mro__ if name in vars(cls)), None)
+        fields[name] = _Field(
+            name, f"{env_prefix}{name.upper()}", known if len(known) == len(arms) else None, known, default
+        )
+    return fields
+
+
+def _with_bases(settings_type: type) -> type:
+    """A class with what the body of a `TypedDict` assigns, over the like of its bases.
+
+    A `TypedDict` itself descends from `dict` alone: it forgets its bases, and has attributes such as `items` that are
+    no defaults.
+    """
+    parents = [origin_of(base) or base for base in getattr(settings_type, "__orig_bases__", ())]
+    bases = tuple(_with_bases(parent) for parent in parents if is_typed_dict(parent))
+    own = {name: vars(settings_type)[name] for name in settings_type.__annotations__ if name in vars(settings_type)}
+    return type(settings_type.__name__, bases or (_Body,), {"__slots__": (), **own})
+
+
+class _Body:
+    __slots__ = ()
+
+
+def _caller_names() -> Mapping[str, Any]:
+    """Names where `load_settings` was called, for annotations of a class that was written in a function."""
+    return sys._getframe(2).f_locals  # noqa: SLF001  inspect.stack reads every source file on the way
+
+
+def _resolved(annotation: Any, settings_type: type, nearby: Mapping[str, Any]) -> Any:
+    module = getattr(annotation, "__forward_module__", None) or settings_type.__module__
+    names = dict(vars(sys.modules[module])) if module in sys.modules else {}
+    try:
+        return Scope(names, {"SecretString": SecretString, **nearby, **names}).resolve(annotation)
+    except (UnknownNameError, ValueError):
+        text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else str(annotation)
+        logger.debug("load_settings: the annotation %r of %s is not known.", text, settings_type.__name__)
+        # What cannot be read must not turn a secret into text that shows itself.
+        return SecretString if "SecretString" in text else Any
+
+
+def _arms(annotation: Any) -> Iterator[Any]:
+    """The alternatives of a type, `None` left out."""
+    if special_name(origin_of(annotation)) in _QUALIFIERS or hasattr(annotation, "__metadata__"):
+        yield from _arms(get_args(annotation)[0])
+    elif is_union(annotation):
+        for arm in get_args(annotation):
+            yield from _arms(arm)
+    elif hasattr(annotation, "__supertype__"):
+        yield from _arms(annotation.__supertype__)
+    elif annotation is not None and annotation is not type(None):
+        yield annotation
+
+
+def _is_class(arm: Any) -> bool:
+    return isinstance(arm, type) and origin_of(arm) is None and not is_any(arm)
+
+
+# --------------------------------------------------------------------------------------------------------------- values
+
+
+def _value_of(field: _Field, override: Any, texts: Sequence[Mapping[str, str | None]]) -> Any:
+    if override is not None:
+        return _checked(field, override)
+    for source in texts:
+        text = source.get(field.variable)
+        if text is not None:
+            return _converted(field, text)
+    return _hidden(field, isolate_or_same(field.default))
+
+
+def _hidden(field: _Field, value: Any) -> Any:
+    return field.secret(value) if field.secret and isinstance(value, str) else value
+
+
+def _checked(field: _Field, value: Any) -> Any:
+    if field.secret and not isinstance(value, field.known):
+        value = _unwrapped(value)
+    if field.arms is None or callable(value) or isinstance(value, field.arms):
+        return _hidden(field, value)
+    if field.secret and isinstance(value, str):
+        return field.secret(value)
+    if float in field.arms and isinstance(value, int):
+        return value
+    expected = " or ".join(arm.__name__ for arm in field.arms)
+    problem = (
+        f"The setting {field.name!r} has to be {expected}, but its argument is of type {type(value).__name__}. "
+        f"Give a value of that type, or leave the argument out to read {field.variable}."
+    )
+    raise ValueError(problem)
+
+
+def _converted(field: _Field, text: str) -> Any:
+    """Text from a file or the environment as the first type of the field that it can be."""
+    for arm in field.known:
+        value = _read_as(arm, text)
+        if value is not _UNCONVERTED:
+            return _hidden(field, value)
+    if bool in field.known:
+        logger.warning(
+            "load_settings: %s is neither true, 1, yes, on nor false, 0, no, off; taken as false.", field.variable
+        )
+        return False
+    numbers = [arm.__name__ for arm in field.known if arm in (int, float)]
+    if numbers:
+        logger.warning("load_settings: %s cannot be read as %s; kept as text.", field.variable, " or ".join(numbers))
+    return text
+
+
+def _read_as(arm: type, text: str) -> Any:
+    if issubclass(arm, SecretString):
+        return arm(text)
+    if arm is str:
+        return text
+    if arm is bool:
+        flag = read_flag(text)
+        return _UNCONVERTED if flag is None else flag
+    if arm in (int, float):
+        try:
+            return arm(text)
+        except ValueError:
+            return _UNCONVERTED
+    return _UNCONVERTED
+
+
+def _read_env_file(path: str | os.PathLike[str], encoding: str | None) -> Mapping[str, str | None]:
+    file = Path(path)
+    if not file.exists() or file.is_dir():
+        problem = f"There is no settings file {os.fspath(path)!r}. Give the path of a file, or leave out env_file_path."
+        raise FileNotFoundError(problem)
+    dotenv = require("dotenv", extra="settings", purpose="read settings from a file")
+    try:
+        values: dict[str, str | None] = dotenv.dotenv_values(file, encoding=encoding or "utf-8-sig")
+    except UnicodeDecodeError:
+        problem = (
+            f"The settings file {os.fspath(path)!r} is not {encoding or 'UTF-8'} text. Give its env_file_encoding."
+        )
+        # Not chained: that error carries the whole file.
+        raise ValueError(problem) from None
+    return values
+
+
+# ------------------------------------------------------------------------------------------------------------- required
+
+
+def _check_required(
+    settings_type: type,
+    fields: Mapping[str, _Field],
+    settings: Mapping[str, Any],
+    required: Sequence[str | tuple[str, ...]] | None,
+    *,
+    require_non_empty: bool,
+) -> None:
+    entries = (required,) if isinstance(required, str) else required or ()
+    for entry in entries:
+        names = (entry,) if isinstance(entry, str) else tuple(entry)
+        for name in names:
+            if name not in fields:
+                problem = (
+                    f"{settings_type.__name__} has no field {name!r} to be required. Its fields: {', '.join(fields)}."
+                )
+                raise SettingNotFoundError(problem)
+        present = [name for name in names if _is_set(settings[name], require_non_empty=require_non_empty)]
+        if len(present) != 1:
+            raise SettingNotFoundError(
+                _missing(fields[entry], require_non_empty=require_non_empty)
+                if isinstance(entry, str)
+                else _not_one(fields, names, present)
+            )
+        if settings[present[0]] == "":
+            logger.warning("load_settings: the required setting %r is an empty text.", present[0])
+
+
+def _is_set(value: Any, *, require_non_empty: bool) -> bool:
+    if require_non_empty and isinstance(value, str):
+        return bool(value.strip())
+    return value is not None
+
+
+def _missing(field: _Field, *, require_non_empty: bool) -> str:
+    state = "no value, or an empty one" if require_non_empty else "no value"
+    return (
+        f"The required setting {field.name!r} has {state}. "
+        f"Give the argument {field.name}=..., or set the environment variable {field.variable}."
+    )
+
+
+def _not_one(fields: Mapping[str, _Field], names: Sequence[str], present: Sequence[str]) -> str:
+    group = ", ".join(f"{name!r} ({fields[name].variable})" for name in names)
+    found = f"these are set: {', '.join(map(repr, present))}" if present else "none is set"
+    return f"Exactly one of the settings {group} has to be set, but {found}."
