@@ -241,7 +241,7 @@ class MiddlewareTermination(MiddlewareException):
         result: What the call gives instead of the model's or the tool's answer; `None` for nothing.
     """
 
-    def __init__(self, message: str = "A middleware ended the call.", *, result: Any = None) -> None:
+    def __init__(self, message: str = "Middleware terminated execution.", *, result: Any = None) -> None:
         self.result = result
         super().__init__(message, log_level=None)
 

@@ -1,0 +1,100 @@
+"""A chain of middleware around one call, outermost first."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench.exceptions import MiddlewareTermination
+
+if TYPE_CHECKING:
+    from agentbench.agents.middleware.contexts import AgentContext, ChatContext
+    from agentbench.messages.stream import ResponseStream
+
+
+async def run_pipeline(
+    middleware: Sequence[Callable[..., Any]], context: Any, innermost: Callable[[], Awaitable[None]]
+) -> bool:
+    """Run a call with its middleware around it.
+
+    Args:
+        middleware: Called with the context and `call_next`, outermost first.
+        context: The context of the call; the outcome stands in its `result`.
+        innermost: The call itself; reads the context and sets its `result`. Runs as often as it is asked to.
+
+    Returns:
+        Whether a middleware ended the call by `MiddlewareTermination`. The result that the exception brought is then
+        in `context.result`, unless there was one already.
+
+    Raises:
+        Exception: Whatever a middleware or the call raises; also a `MiddlewareTermination` of the call itself, which
+            is no middleware.
+    """
+    if not middleware:
+        await innermost()
+        return False
+    chain = _Chain(middleware, context, innermost)
+    try:
+        await chain.go_on_from(0)
+    except MiddlewareTermination as termination:
+        if termination is chain.not_ours:
+            raise
+        if context.result is None:
+            context.result = termination.result
+        return True
+    return False
+
+
+class _Chain:
+    """One pass through the middleware.
+
+    Attributes:
+        not_ours: The termination that came out of the call itself, if one did.
+    """
+
+    __slots__ = ("_context", "_innermost", "_middleware", "not_ours")
+
+    def __init__(
+        self, middleware: Sequence[Callable[..., Any]], context: Any, innermost: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._middleware, self._context, self._innermost = middleware, context, innermost
+        self.not_ours: MiddlewareTermination | None = None
+
+    async def go_on_from(self, index: int) -> None:
+        if index == len(self._middleware):
+            try:
+                await self._innermost()
+            except MiddlewareTermination as termination:
+                self.not_ours = termination
+                raise
+            return
+
+        async def call_next() -> None:
+            await self.go_on_from(index + 1)
+
+        pending = self._middleware[index](self._context, call_next)
+        if pending is not None:  # a plain function may have set the result and be done
+            await pending
+
+
+def with_stream_hooks(stream: object, context: AgentContext | ChatContext) -> ResponseStream[Any, Any]:
+    """Put the three hook lists of a context on the stream that its call resulted in.
+
+    Raises:
+        ValueError: The result is no stream.
+    """
+    from agentbench.messages.stream import ResponseStream  # noqa: PLC0415 - only streaming needs it
+
+    if not isinstance(stream, ResponseStream):
+        message = (
+            f"The result of a streaming call is a {type(stream).__name__}. Expected a ResponseStream: when "
+            "context.stream is true, a middleware that sets context.result sets it to a ResponseStream."
+        )
+        raise ValueError(message)
+    for transform in context.stream_transform_hooks:
+        stream.with_transform_hook(transform)
+    for hook in context.stream_result_hooks:
+        stream.with_result_hook(hook)
+    for cleanup in context.stream_cleanup_hooks:
+        stream.with_cleanup_hook(cleanup)
+    return stream

@@ -1,0 +1,160 @@
+"""Which kind each given middleware is of."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from agentbench._signatures.annotations import UnknownNameError, holds_text, scope_of
+from agentbench._signatures.callables import take_apart
+from agentbench._signatures.forms import TypeLike, flatten_union, unwrap
+from agentbench.agents.middleware.bases import (
+    MARK,
+    AgentMiddleware,
+    ChatMiddleware,
+    FunctionMiddleware,
+    MiddlewareType,
+)
+from agentbench.agents.middleware.contexts import AgentContext, ChatContext, FunctionInvocationContext
+from agentbench.exceptions import MiddlewareException
+
+_AGENT, _CHAT, _FUNCTION = MiddlewareType.AGENT, MiddlewareType.CHAT, MiddlewareType.FUNCTION
+_CLASSES: dict[type, MiddlewareType] = {AgentMiddleware: _AGENT, ChatMiddleware: _CHAT, FunctionMiddleware: _FUNCTION}
+_CONTEXTS: dict[type, MiddlewareType] = {
+    AgentContext: _AGENT,
+    ChatContext: _CHAT,
+    FunctionInvocationContext: _FUNCTION,
+}
+_CONTEXT_NAMES = {cls.__name__: cls for cls in _CONTEXTS}
+
+_HOW = (
+    "Expected an instance of AgentMiddleware, ChatMiddleware or FunctionMiddleware, or an async function "
+    "(context, call_next) whose first parameter is annotated with AgentContext, ChatContext or "
+    "FunctionInvocationContext, or which is decorated with @agent_middleware, @chat_middleware or @function_middleware."
+)
+
+_known_kinds: weakref.WeakKeyDictionary[Callable[..., Any], MiddlewareType] = weakref.WeakKeyDictionary()
+"""Kinds of functions met before; weak, for the functions of notebook cells that are run again."""
+
+
+class SortedMiddleware(NamedTuple):
+    """Middleware by kind, each as a callable `(context, call_next)`, in the order given: outermost first."""
+
+    agent: tuple[Callable[..., Any], ...] = ()
+    chat: tuple[Callable[..., Any], ...] = ()
+    function: tuple[Callable[..., Any], ...] = ()
+
+
+_NONE = SortedMiddleware()
+
+
+def sort_middleware(*given: object) -> SortedMiddleware:
+    """Sort middleware by kind.
+
+    Args:
+        *given: Each is `None`, one middleware, or a sequence of middleware, possibly nested.
+
+    Raises:
+        MiddlewareException: Something given is no middleware, or its kind cannot be told.
+    """
+    entries = list(_flat([item for item in given if item is not None]))
+    if not entries:
+        return _NONE
+    sorted_: dict[MiddlewareType, list[Callable[..., Any]]] = {_AGENT: [], _CHAT: [], _FUNCTION: []}
+    for one in entries:
+        kinds, call = _read(one)
+        for kind in kinds:
+            sorted_[kind].append(call)
+    return SortedMiddleware(tuple(sorted_[_AGENT]), tuple(sorted_[_CHAT]), tuple(sorted_[_FUNCTION]))
+
+
+def _flat(given: Sequence[object]) -> Iterator[object]:
+    for item in given:
+        if isinstance(item, Sequence) and not isinstance(item, (str, bytes)):
+            yield from _flat(item)
+        else:
+            yield item
+
+
+def _read(one: object) -> tuple[tuple[MiddlewareType, ...], Callable[..., Any]]:
+    """Return the kinds of a middleware and what to call; an object of several classes is of several kinds."""
+    if isinstance(one, type):
+        _refuse(one, f"is a class. Expected an instance: give {one.__name__}() instead of {one.__name__}.")
+    kinds = tuple(kind for cls, kind in _CLASSES.items() if isinstance(one, cls))
+    if kinds:
+        return kinds, one.process  # type: ignore[attr-defined]
+    if not callable(one):
+        _refuse(one, f"is no middleware. {_HOW}")
+    return (_kind_of(one),), one
+
+
+def _kind_of(func: Callable[..., Any]) -> MiddlewareType:
+    try:
+        known = _known_kinds.get(func)
+    except TypeError:  # not hashable, or no weak references to it
+        return _find_kind(func)
+    if known is None:
+        known = _find_kind(func)
+        _known_kinds[func] = known
+    return known
+
+
+def _find_kind(func: Callable[..., Any]) -> MiddlewareType:
+    mark: MiddlewareType | None = getattr(func, MARK, None)
+    annotated = _annotated_kinds(func)
+    if mark is None:
+        if len(annotated) == 1:
+            return annotated[0]
+        problem = "takes several contexts, so its kind cannot be told" if annotated else "does not tell its kind"
+        _refuse(func, f"{problem}. {_HOW}")
+    if annotated and mark not in annotated:
+        stated, meant = mark.value, " or ".join(kind.value for kind in annotated)
+        _refuse(
+            func,
+            f"is decorated as {stated} middleware, but its first parameter is the context of {meant} middleware. "
+            "Expected both to name the same kind: change the decorator or the annotation.",
+        )
+    return mark
+
+
+def _annotated_kinds(func: Callable[..., Any]) -> list[MiddlewareType]:
+    """Return the kinds that the annotation of the first parameter names."""
+    _check_parameters(func)
+    callee = take_apart(func)
+    if not callee.parameters:  # *args takes both
+        return []
+    written = callee.annotations.get(callee.parameters[0])
+    if written is None:
+        return []
+    if holds_text(written):
+        scope = scope_of(callee, known={}, fallbacks=_CONTEXT_NAMES)
+        try:
+            written = scope.resolve(written)
+        except (UnknownNameError, ValueError):
+            written = _CONTEXT_NAMES.get(str(written).strip("'\" ").rpartition(".")[2])
+    return _kinds_in(written)
+
+
+def _kinds_in(annotation: TypeLike) -> list[MiddlewareType]:
+    members = [unwrap(member) for member in flatten_union(annotation)]
+    classes = [member for member in members if isinstance(member, type)]
+    return [kind for context, kind in _CONTEXTS.items() if any(issubclass(cls, context) for cls in classes)]
+
+
+def _check_parameters(func: Callable[..., Any]) -> None:
+    try:
+        signature = inspect.signature(func)
+    except ValueError:
+        _refuse(func, f"does not tell its parameters. {_HOW}")
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        _refuse(func, f"cannot be called with two arguments: its parameters are {signature}. {_HOW}")
+
+
+def _refuse(given: object, problem: str) -> NoReturn:
+    name = getattr(given, "__qualname__", None) or repr(given)
+    message = f"{name} {problem}"
+    raise MiddlewareException(message)

@@ -1,0 +1,128 @@
+"""What one run asks of the model: the agent's options, those of its providers and those of the call, put together.
+
+Pure: nothing is awaited, and nothing that is given is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agentbench._copying import isolate
+from agentbench.agents.tools.collection import normalize_tools
+
+_UNITED_ELSEWHERE = frozenset({"instructions", "tools", "additional_function_arguments"})
+_MERGED_BY_KEY = frozenset({"metadata", "logit_bias"})
+_IMMUTABLE = frozenset({str, int, float, bool, type(None)})
+
+
+def merged_options(
+    defaults: Mapping[str, Any],
+    given: Mapping[str, Any] | None,
+    *,
+    instructions: Sequence[str] = (),
+    conversation_id: str | None = None,
+) -> dict[str, Any]:
+    """Put the options of a run over those of its agent.
+
+    Args:
+        defaults: The agent's; values are copied, since a client may change what it gets.
+        given: Those of the run. A value of `None` counts as not given.
+        instructions: What the providers add; they stand between the agent's and the run's.
+        conversation_id: Of the session; it beats the option.
+
+    Returns:
+        Without `tools` and `additional_function_arguments`, which travel on their own ways, and without `None`.
+    """
+    merged = {key: _own(value) for key, value in defaults.items() if value is not None and key not in _UNITED_ELSEWHERE}
+    for key, value in (given or {}).items():
+        if value is None or key in _UNITED_ELSEWHERE:
+            continue
+        before = merged.get(key)
+        if key in _MERGED_BY_KEY and isinstance(before, Mapping) and isinstance(value, Mapping):
+            merged[key] = {**before, **value}
+        else:
+            merged[key] = value
+    told = joined_instructions(defaults.get("instructions"), instructions, (given or {}).get("instructions"))
+    if told:
+        merged["instructions"] = told
+    if conversation_id:
+        merged["conversation_id"] = conversation_id
+    return merged
+
+
+def joined_instructions(*parts: str | Iterable[str] | None) -> str | None:
+    """All instructions as one text, a line break between each two; `None` where there are none."""
+    said: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            said.append(part)
+        elif part is not None:
+            said.extend(part)
+    return "\n".join(filter(None, said)) or None
+
+
+def function_arguments(
+    given: Mapping[str, Any] | None, options: Mapping[str, Any] | None
+) -> dict[str, Any] | Mapping[str, Any] | None:
+    """The runtime arguments of tools: those of the run and, stronger, the option `additional_function_arguments`."""
+    more = (options or {}).get("additional_function_arguments")
+    return {**(given or {}), **more} if more else given
+
+
+def united_tools(known: Sequence[Any], *more: Any) -> list[Any]:
+    """All tools of a run, each once.
+
+    Args:
+        known: The agent's, as tools.
+        *more: Those of providers and of the run: anything that `normalize_tools` takes. A function that a known tool
+            was made of is that tool.
+
+    Raises:
+        ValueError: If two different tools have one name.
+    """
+    if not any(more):
+        return list(known)
+    united, by_name = list(known), {}
+    for tool in known:
+        by_name.setdefault(tool_name(tool), tool)
+    for tools in more:
+        for tool in normalize_tools(_recognised(tools, united)):
+            name = tool_name(tool)
+            same = by_name.setdefault(name, tool) if name is not None else tool
+            if same is not tool and same != tool:
+                raise _clash(name, same, tool)
+            if not any(tool is each for each in united) and not (same is not tool and same == tool):
+                united.append(tool)
+    return united
+
+
+def tool_name(tool: Any) -> str | None:
+    """The name a model calls a tool by; `None` for one that has none, such as a hosted search."""
+    if isinstance(tool, Mapping):
+        function = tool.get("function")
+        name = function.get("name") if isinstance(function, Mapping) else tool.get("name")
+    else:
+        name = getattr(tool, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+def _recognised(tools: Any, known: Sequence[Any]) -> Any:
+    """Functions replaced by the tools that were made of them before; everything else as given."""
+    if callable(tools):
+        return next((tool for tool in known if getattr(tool, "func", None) == tools), tools)
+    if isinstance(tools, (list, tuple)):
+        return [_recognised(tool, known) for tool in tools]
+    return tools
+
+
+def _own(value: Any) -> Any:
+    return value if type(value) in _IMMUTABLE else isolate(value)
+
+
+def _clash(name: str | None, one: object, other: object) -> ValueError:
+    message = (
+        f"Two tools of this run are called {name!r}: {one!r} and {other!r}. A model tells tools apart by their names: "
+        "give one of them another name, or pass the same object twice."
+    )
+    return ValueError(message)
