@@ -101,6 +101,7 @@ _NAMES_OF = {
         "NodeError",
         "NodeTimeoutError",
         "NotebookError",
+        "OpenAIContentFilterException",
         "ReducerError",
         "RenderFailed",
         "RendererUnavailable",

@@ -89,6 +89,7 @@ from agentbench.exceptions import NoBlockingError as NoBlockingError
 from agentbench.exceptions import NodeError as NodeError
 from agentbench.exceptions import NodeTimeoutError as NodeTimeoutError
 from agentbench.exceptions import NotebookError as NotebookError
+from agentbench.exceptions import OpenAIContentFilterException as OpenAIContentFilterException
 from agentbench.exceptions import ReducerError as ReducerError
 from agentbench.exceptions import RendererUnavailable as RendererUnavailable
 from agentbench.exceptions import RenderFailed as RenderFailed

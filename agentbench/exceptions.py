@@ -6,7 +6,9 @@ AgentFrameworkException                          the root; also called AgentBenc
     AgentInvalidAuthException  AgentInvalidRequestException  AgentInvalidResponseException  AgentContentFilterException
   ChatClientException                            a model's client went wrong
     ChatClientInvalidAuthException  ChatClientInvalidRequestException  ChatClientInvalidResponseException
-    ChatClientContentFilterException  CassetteMissError
+    ChatClientContentFilterException
+      OpenAIContentFilterException
+    CassetteMissError
   IntegrationException                           a service beside the model went wrong
     IntegrationInitializationError  IntegrationInvalidAuthException  IntegrationInvalidRequestException
     IntegrationInvalidResponseException  IntegrationContentFilterException
@@ -140,7 +142,17 @@ class AgentContentFilterException(AgentException):
 
 
 class ChatClientException(AgentFrameworkException):
-    """A call of a model went wrong."""
+    """A call of a model went wrong.
+
+    Attributes:
+        status_code: HTTP status of the service's answer, if it gave one.
+        retry_after: How long the service asks to wait, in seconds, if it does.
+        is_retryable: Whether the same call may succeed later: the service is busy, down, slow or out of reach.
+    """
+
+    status_code: int | None = None
+    retry_after: float | None = None
+    is_retryable: bool = False
 
 
 class ChatClientInvalidAuthException(ChatClientException):
@@ -157,6 +169,29 @@ class ChatClientInvalidResponseException(ChatClientException):
 
 class ChatClientContentFilterException(ChatClientException):
     """A content filter stopped the question or the answer of a model."""
+
+
+class OpenAIContentFilterException(ChatClientContentFilterException):
+    """The content filter of an OpenAI-compatible service stopped the question or the answer.
+
+    Attributes:
+        param: The part of the request that was stopped, such as `prompt`, if the service tells.
+        content_filter_code: Why, as the service's code.
+        content_filter_result: What was found, by category, as the service reports it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        inner_exception: BaseException | None = None,
+        *,
+        param: str | None = None,
+        content_filter_code: str | None = None,
+        content_filter_result: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.param, self.content_filter_code = param, content_filter_code
+        self.content_filter_result = None if content_filter_result is None else dict(content_filter_result)
+        super().__init__(message, inner_exception)
 
 
 class CassetteMissError(ChatClientException):

@@ -28,6 +28,7 @@ BASES: dict[str, tuple[type, ...]] = {
     "ChatClientInvalidRequestException": (x.ChatClientException,),
     "ChatClientInvalidResponseException": (x.ChatClientException,),
     "ChatClientContentFilterException": (x.ChatClientException,),
+    "OpenAIContentFilterException": (x.ChatClientContentFilterException,),
     "CassetteMissError": (x.ChatClientException,),
     "IntegrationException": (x.AgentFrameworkException,),
     "IntegrationInitializationError": (x.IntegrationException,),
@@ -91,6 +92,16 @@ SPECIAL: dict[str, tuple[AgentFrameworkException, dict[str, Any]]] = {
     "UserInputRequiredException": (x.UserInputRequiredException(["q"]), {"contents": ["q"]}),
     "MiddlewareTermination": (x.MiddlewareTermination(result=7), {"result": 7}),
     "EvalNotPassedError": (x.EvalNotPassedError("m", [1]), {"results": [1]}),
+    "OpenAIContentFilterException": (
+        x.OpenAIContentFilterException(
+            "m", param="prompt", content_filter_code="violence", content_filter_result={"violence": {"filtered": True}}
+        ),
+        {
+            "param": "prompt",
+            "content_filter_code": "violence",
+            "content_filter_result": {"violence": {"filtered": True}},
+        },
+    ),
     "CassetteMissError": (
         x.CassetteMissError("m", path="c.json", request={"a": 1}, nearest={"a": 2}, difference="a"),
         {"path": "c.json", "request": {"a": 1}, "nearest": {"a": 2}, "difference": "a"},
