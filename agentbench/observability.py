@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from agentbench._extras import require
 
@@ -27,6 +28,11 @@ __all__ = [
 logger = logging.getLogger("agentbench")
 
 _SCOPE = "agentbench"
+
+TOKEN_BUCKETS = tuple(4**power for power in range(14))
+"""Bounds of the histograms of tokens: 1, 4, 16 … 67108864."""
+DURATION_BUCKETS = tuple(round(0.01 * 2**power, 2) for power in range(14))
+"""Bounds of the histograms of seconds: 0.01, 0.02, 0.04 … 81.92."""
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
@@ -69,17 +75,24 @@ OBSERVABILITY_SETTINGS = ObservabilitySettings()
 
 
 def is_tracing() -> bool:
-    """Whether spans are to be made: instrumentation is on and an SDK provider is there to take them."""
+    """Whether telemetry is to be made: instrumentation is on and an SDK provider is there to take it."""
     return OBSERVABILITY_SETTINGS.ENABLED and _provider_installed()
 
 
+def is_measuring() -> bool:
+    """Whether metrics are to be made: instrumentation is on and an SDK meter provider is there to take them."""
+    return OBSERVABILITY_SETTINGS.ENABLED and _takes("opentelemetry.metrics", "get_meter_provider")
+
+
 def _provider_installed() -> bool:
+    return _takes("opentelemetry.trace", "get_tracer_provider") or _takes("opentelemetry.metrics", "get_meter_provider")
+
+
+def _takes(module: str, getter: str) -> bool:
     # Whoever installs a provider has imported the API; without it there is nothing to ask.
-    api = sys.modules.get("opentelemetry.trace")
-    if api is None:
-        return False
-    provider = api.get_tracer_provider()
-    return not isinstance(provider, (api.ProxyTracerProvider, api.NoOpTracerProvider))
+    api = sys.modules.get(module)
+    # The API's own providers stand in for a missing one and take nothing.
+    return api is not None and not type(getattr(api, getter)()).__module__.startswith(module)
 
 
 def enable_instrumentation(*, enable_sensitive_data: bool | None = None, force: bool = False) -> None:
@@ -118,8 +131,7 @@ def get_tracer() -> Tracer:
         MissingExtraError: the OpenTelemetry API is not installed.
     """
     api: Any = require("opentelemetry.trace", extra="otel", purpose="trace runs")
-    tracer: Tracer = api.get_tracer(_SCOPE)
-    return tracer
+    return cast("Tracer", _made_by(api.get_tracer_provider(), "get_tracer"))
 
 
 def get_meter() -> Meter:
@@ -129,5 +141,39 @@ def get_meter() -> Meter:
         MissingExtraError: the OpenTelemetry API is not installed.
     """
     api: Any = require("opentelemetry.metrics", extra="otel", purpose="measure runs")
-    meter: Meter = api.get_meter(_SCOPE)
-    return meter
+    return cast("Meter", _made_by(api.get_meter_provider(), "get_meter"))
+
+
+_made: dict[str, tuple[Any, Any]] = {}
+
+
+def _made_by(provider: Any, getter: str) -> Any:
+    """The provider's tracer or meter, made once: making one costs more than a span."""
+    kept = _made.get(getter)
+    if kept is None or kept[0] is not provider:
+        kept = _made[getter] = provider, getattr(provider, getter)(_SCOPE, _version())
+    return kept[1]
+
+
+def _version() -> str:
+    return str(sys.modules[_SCOPE].__version__)
+
+
+_MIXINS = frozenset({"AgentTelemetryLayer", "ChatTelemetryLayer", "EmbeddingTelemetryLayer"})
+
+
+def user_agent() -> str | None:
+    """How clients of ours name themselves to services: `agentbench-python/<version>`.
+
+    Returns:
+        The text; None where `AGENTBENCH_USER_AGENT_DISABLED` is `true` or `1`.
+    """
+    return None if _flag("AGENTBENCH_USER_AGENT_DISABLED", default=False) else f"{_SCOPE}-python/{_version()}"
+
+
+def __getattr__(name: str) -> Any:
+    # They belong to the layer of agents, which stands above this module.
+    if name in _MIXINS:
+        return getattr(importlib.import_module("agentbench.agents.telemetry.layers"), name)
+    problem = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(problem)

@@ -1,0 +1,237 @@
+"""Pure: what the spans and metrics of agents, models and tools say about themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from agentbench.settings import SecretString
+
+Attributes = dict[str, Any]
+
+# Option -> attribute of the request.
+_REQUEST = {
+    "model": "gen_ai.request.model",
+    "temperature": "gen_ai.request.temperature",
+    "top_p": "gen_ai.request.top_p",
+    "max_tokens": "gen_ai.request.max_tokens",
+    "seed": "gen_ai.request.seed",
+    "frequency_penalty": "gen_ai.request.frequency_penalty",
+    "presence_penalty": "gen_ai.request.presence_penalty",
+}
+_SECRET_WORDS = ("headers", "authorization", "api_key", "apikey", "token", "password", "secret")
+_METRIC_KEYS = frozenset(
+    {
+        "gen_ai.operation.name",
+        "gen_ai.provider.name",
+        "gen_ai.request.model",
+        "gen_ai.response.model",
+        "gen_ai.tool.name",
+        "server.address",
+        "server.port",
+        "error.type",
+    }
+)
+
+
+def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> Attributes:
+    """What is known before an agent runs.
+
+    Args:
+        agent: The agent.
+        options: The agent's own options and those of the run, put together.
+        session: The session of the run, if it has one.
+    """
+    conversation = (
+        getattr(session, "service_session_id", None)
+        or options.get("conversation_id")
+        or getattr(session, "session_id", None)
+    )
+    return _given(
+        {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.provider.name": getattr(agent, "AGENT_PROVIDER_NAME", None) or "agentbench",
+            "gen_ai.agent.id": _text(getattr(agent, "id", None)),
+            "gen_ai.agent.name": _text(getattr(agent, "name", None)),
+            "gen_ai.agent.description": _text(getattr(agent, "description", None)),
+            "gen_ai.conversation.id": _text(conversation),
+            **request_attributes(options),
+            "gen_ai.tool.definitions": tool_definitions(options.get("tools")),
+        }
+    )
+
+
+def agent_title(agent: Any) -> str:
+    """The name of an agent's span."""
+    return f"invoke_agent {getattr(agent, 'name', None) or getattr(agent, 'id', None) or type(agent).__name__}"
+
+
+def agent_options(agent: Any, options: Any) -> Attributes:
+    """An agent's default options with those of the run put over them."""
+    own, given = getattr(agent, "default_options", None), options
+    merged = dict(own) if isinstance(own, Mapping) else {}
+    for key, value in dict(given).items() if isinstance(given, Mapping) else ():
+        if value is None:
+            continue
+        if key == "instructions" and merged.get(key):
+            merged[key] = f"{merged[key]}\n{value}"
+        elif key == "tools":
+            merged[key] = [*_as_list(merged.get(key)), *_as_list(value)]
+        else:
+            merged[key] = value
+    return merged
+
+
+def chat_attributes(client: Any, options: Any, *, operation: str = "chat") -> Attributes:
+    """What is known before a model is called.
+
+    Args:
+        client: The client.
+        options: Of the call.
+        operation: `chat` or `embeddings`.
+    """
+    given = options if isinstance(options, Mapping) else {}
+    address, port = _server(client)
+    return _given(
+        {
+            "gen_ai.operation.name": operation,
+            "gen_ai.provider.name": provider_name(client),
+            "server.address": address,
+            "server.port": port,
+            **request_attributes(given),
+            "gen_ai.request.model": model_name(client, given),
+            "gen_ai.conversation.id": _text(given.get("conversation_id")),
+        }
+    )
+
+
+def provider_name(client: Any) -> str:
+    """The name under which a client reports its service."""
+    return str(getattr(client, "otel_provider_name", None) or getattr(client, "OTEL_PROVIDER_NAME", None) or "unknown")
+
+
+def model_name(client: Any, options: Any) -> str:
+    """The model that a call asks for; `unknown` where neither the call nor the client says."""
+    given = options.get("model") if isinstance(options, Mapping) else None
+    return str(given or getattr(client, "model", None) or "unknown")
+
+
+def request_attributes(options: Mapping[str, Any]) -> Attributes:
+    """The options of a request that spans show."""
+    found: Attributes = {key: options.get(option) for option, key in _REQUEST.items()}
+    found["gen_ai.request.model"] = _text(found["gen_ai.request.model"])
+    stop = options.get("stop")
+    if stop:
+        found["gen_ai.request.stop_sequences"] = (stop,) if isinstance(stop, str) else tuple(map(str, stop))
+    found["gen_ai.request.choice.count"] = 1
+    return _given(found)
+
+
+def tool_attributes(tool: Any, call_id: str | None) -> Attributes:
+    """What is known before a tool is called."""
+    return _given(
+        {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": tool_name(tool),
+            "gen_ai.tool.call.id": call_id or "unknown",
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.description": _text(getattr(tool, "description", None)),
+        }
+    )
+
+
+def tool_name(tool: Any) -> str:
+    """The name of a tool."""
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or type(tool).__name__)
+
+
+def response_attributes(response: Any) -> Attributes:
+    """What a model's answer says of itself."""
+    finish = getattr(response, "finish_reason", None)
+    return _given(
+        {
+            "gen_ai.response.id": _text(getattr(response, "response_id", None)),
+            "gen_ai.response.model": _text(getattr(response, "model", None)),
+            "gen_ai.response.finish_reasons": json.dumps([str(finish)]) if finish else None,
+            **usage_attributes(getattr(response, "usage_details", None)),
+        }
+    )
+
+
+def usage_attributes(usage: Mapping[str, Any] | None) -> Attributes:
+    """Tokens read and written, as far as they are known."""
+    counts = usage or {}
+    return _given(
+        {
+            "gen_ai.usage.input_tokens": _count(counts.get("input_token_count")),
+            "gen_ai.usage.output_tokens": _count(counts.get("output_token_count")),
+        }
+    )
+
+
+def metric_attributes(attributes: Mapping[str, Any]) -> Attributes:
+    """The attributes of a span that a metric may have too: those with few values."""
+    return {key: value for key, value in attributes.items() if key in _METRIC_KEYS}
+
+
+def tool_definitions(tools: Any) -> str | None:
+    """The tools that were offered, as JSON; None if there are none."""
+    definitions = [_definition(tool) for tool in _as_list(tools)]
+    return json.dumps(definitions, default=str, ensure_ascii=False) if definitions else None
+
+
+def _definition(tool: Any) -> Any:
+    if isinstance(tool, Mapping):
+        return without_secrets(tool)
+    spec = getattr(tool, "to_json_schema_spec", None)
+    return spec() if callable(spec) else {"type": type(tool).__name__, "name": tool_name(tool)}
+
+
+def without_secrets(value: Any) -> Any:
+    """A copy of plain data without the entries whose names say that they are secret, and with secrets masked."""
+    if isinstance(value, SecretString):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return {str(key): without_secrets(part) for key, part in value.items() if not _is_secret(key)}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [without_secrets(part) for part in value]
+    return value
+
+
+def _is_secret(key: object) -> bool:
+    name = str(key).lower().replace("-", "_")
+    return any(word in name for word in _SECRET_WORDS)
+
+
+def _server(client: Any) -> tuple[str | None, int | None]:
+    """Address and port of a client's service; what stands before the `@` of an address may be a password."""
+    address = getattr(client, "service_url", None)
+    url = str(address()) if callable(address) else None
+    if not url or "://" not in url:
+        return url, None
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None, None
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")), port
+
+
+def _as_list(tools: Any) -> list[Any]:
+    if tools is None:
+        return []
+    return list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, Mapping)) else [tools]
+
+
+def _text(value: object) -> str | None:
+    return None if value is None or value == "" else str(value)
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _given(attributes: Attributes) -> Attributes:
+    return {key: value for key, value in attributes.items() if value is not None}

@@ -1,0 +1,228 @@
+"""The spans around agents, models and tools.
+
+Imported only where `observability.is_tracing()` says yes. Everything happens in the task that awaits: a span is made
+the current one and put back there, so that a run may be awaited by `gather`, a task or `wait_for`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from agentbench.agents.telemetry.attributes import (
+    agent_attributes,
+    agent_options,
+    agent_title,
+    chat_attributes,
+    model_name,
+    response_attributes,
+    tool_attributes,
+    tool_name,
+)
+from agentbench.agents.telemetry.message_json import arguments_json, instructions_json, messages_json, result_text
+from agentbench.agents.telemetry.metrics import record_model_call, record_tool_call
+from agentbench.agents.telemetry.operation import Operation, RunTotals
+from agentbench.agents.telemetry.stream_span import StreamSpan
+from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.stream import ResponseStream
+from agentbench.observability import OBSERVABILITY_SETTINGS
+
+R = TypeVar("R")
+
+
+async def traced_agent_run(agent: Any, messages: Any, options: Any, session: Any, run: Callable[[], Awaitable[R]]) -> R:
+    """Run an agent within its span.
+
+    Args:
+        agent: The agent.
+        messages: Its input, in any form that `run` takes.
+        options: Of the run; the agent's own ones are added.
+        session: Of the run, or None.
+        run: The run itself.
+
+    Returns:
+        What the run gives.
+    """
+    span = _AgentSpan(agent, messages, options, session)
+    operation = span.begin()
+    try:
+        with operation.current():
+            response = await run()
+        span.answered(operation, response)
+        return response
+    except BaseException as error:
+        operation.fail(error)
+        raise
+    finally:
+        operation.end()
+
+
+def traced_agent_stream(
+    agent: Any, messages: Any, options: Any, session: Any, open_stream: Callable[[], ResponseStream[Any, Any]]
+) -> ResponseStream[Any, Any]:
+    """Stream an agent's run within its span, which begins at the first pull.
+
+    Args:
+        agent: The agent.
+        messages: Its input, in any form that `run` takes.
+        options: Of the run; the agent's own ones are added.
+        session: Of the run, or None.
+        open_stream: Makes the stream; called at the first pull.
+
+    Returns:
+        The stream, with the same updates and the same final response.
+    """
+    span = _AgentSpan(agent, messages, options, session)
+    return StreamSpan(span.begin, span.answered).around(open_stream)
+
+
+async def traced_chat(client: Any, messages: Iterable[Any], options: Any, call: Callable[[], Awaitable[R]]) -> R:
+    """Call a model within its span.
+
+    Args:
+        client: The client.
+        messages: What the model gets.
+        options: Of the call.
+        call: The call itself.
+
+    Returns:
+        What the call gives.
+    """
+    span = _ChatSpan(client, messages, options)
+    operation = span.begin()
+    try:
+        with operation.current():
+            response = await call()
+        span.answered(operation, response)
+        return response
+    except BaseException as error:
+        operation.fail(error)
+        raise
+    finally:
+        span.ended(operation)
+
+
+def traced_chat_stream(
+    client: Any, messages: Iterable[Any], options: Any, open_stream: Callable[[], ResponseStream[Any, Any]]
+) -> ResponseStream[Any, Any]:
+    """Stream a model's answer within its span, which begins at the first pull.
+
+    Args:
+        client: The client.
+        messages: What the model gets.
+        options: Of the call.
+        open_stream: Makes the stream; called at the first pull.
+
+    Returns:
+        The stream, with the same updates and the same final response.
+    """
+    span = _ChatSpan(client, messages, options)
+    return StreamSpan(span.begin, span.answered, span.ended).around(open_stream)
+
+
+async def traced_tool(tool: Any, call_id: str | None, arguments: Any, call: Callable[[], Awaitable[R]]) -> R:
+    """Call a tool within its span.
+
+    Args:
+        tool: The tool.
+        call_id: Of the model's call.
+        arguments: A mapping, a model of pydantic, or JSON text.
+        call: The call itself.
+
+    Returns:
+        What the tool gives.
+    """
+    operation = Operation(f"execute_tool {tool_name(tool)}", tool_attributes(tool, call_id))
+    if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
+        operation.report_content("gen_ai.tool.call.arguments", arguments_json(arguments, _secret_arguments(tool)))
+    try:
+        with operation.current():
+            result = await call()
+        if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
+            operation.report_content("gen_ai.tool.call.result", result_text(result))
+        return result
+    except BaseException as error:
+        operation.fail(error)
+        raise
+    finally:
+        operation.report({"agentbench.function.invocation.duration": operation.seconds})
+        operation.end()
+        record_tool_call(operation.attributes, operation.seconds)
+
+
+class _AgentSpan:
+    """What the span of one run of an agent says."""
+
+    __slots__ = ("_agent", "_messages", "_options", "_session", "_totals")
+
+    def __init__(self, agent: Any, messages: Any, options: Any, session: Any) -> None:
+        self._agent, self._messages, self._session = agent, messages, session
+        self._options = agent_options(agent, options)
+        self._totals = RunTotals()
+
+    def begin(self) -> Operation:
+        attributes = agent_attributes(self._agent, self._options, self._session)
+        operation = Operation(agent_title(self._agent), attributes, self._totals)
+        _report_input(operation, self._messages, self._options)
+        return operation
+
+    def answered(self, operation: Operation, response: Any) -> None:
+        found = {**self._totals.tokens, **response_attributes(response)}
+        if found.get("gen_ai.response.id") in self._totals.response_ids:
+            del found["gen_ai.response.id"]
+        operation.report(found)
+        _report_output(operation, response)
+
+
+class _ChatSpan:
+    """What the span of one call of a model says."""
+
+    __slots__ = ("_client", "_messages", "_options")
+
+    def __init__(self, client: Any, messages: Iterable[Any], options: Any) -> None:
+        self._client, self._messages, self._options = client, messages, options
+
+    def begin(self) -> Operation:
+        operation = Operation(
+            f"chat {model_name(self._client, self._options)}", chat_attributes(self._client, self._options)
+        )
+        _report_input(operation, self._messages, self._options)
+        return operation
+
+    def answered(self, operation: Operation, response: Any) -> None:
+        operation.report_answer(response)
+        finish = response.finish_reason if isinstance(response, ChatResponse) else None
+        _report_output(operation, response, finish)
+
+    def ended(self, operation: Operation) -> None:
+        if operation.end():
+            record_model_call(operation.attributes, operation.seconds)
+
+
+def _report_input(operation: Operation, messages: Any, options: Any) -> None:
+    if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
+        operation.report_content("gen_ai.input.messages", messages_json(normalize_messages(messages)))
+        instructions = options.get("instructions") if isinstance(options, Mapping) else None
+        operation.report_content("gen_ai.system_instructions", instructions_json(instructions))
+
+
+def _report_output(operation: Operation, response: Any, finish_reason: object = None) -> None:
+    if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED and response is not None:
+        operation.report_content(
+            "gen_ai.output.messages", messages_json(response.messages, finish_reason=finish_reason)
+        )
+
+
+def _secret_arguments(tool: Any) -> list[str]:
+    """The parameters of a tool that its schema marks as secret."""
+    parameters = getattr(tool, "parameters", None)
+    schema = parameters() if callable(parameters) else {}
+    properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+    return [name for name, part in properties.items() if _is_secret(part)]
+
+
+def _is_secret(schema: Any) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    return schema.get("format") == "password" or any(map(_is_secret, schema.get("anyOf", ())))
