@@ -71,6 +71,7 @@ def _restore(cls: type[_E], args: tuple[object, ...], facts: dict[str, Any]) -> 
     error.args = args
     for name, value in facts.items():
         setattr(error, name, value)
+    error.__cause__ = facts.get("inner_exception")
     return error
 
 
@@ -81,7 +82,8 @@ class AgentFrameworkException(Exception):
 
     Args:
         message: What was wrong, what was expected, how to mend it. It is what `str()` gives.
-        inner_exception: The error behind this one; it is logged along and becomes the second of `args`.
+        inner_exception: The error behind this one; it is logged along, becomes the second of `args`, and is the
+            `__cause__` unless `raise ... from` names another.
         log_level: Level of the log record; `None` logs nothing.
         *args: Further `args`.
         **kwargs: Handed on to the second base of a class that has one (`name=` of a `ModuleNotFoundError`).
@@ -105,6 +107,8 @@ class AgentFrameworkException(Exception):
         self.message = message
         self.inner_exception = inner_exception
         self.log_level = log_level
+        if inner_exception is not None:
+            self.__cause__ = inner_exception
         if log_level is not None:
             logger.log(log_level, message, exc_info=inner_exception)
 

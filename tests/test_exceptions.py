@@ -274,6 +274,18 @@ def test_the_text_is_the_message_alone() -> None:
     assert AgentFrameworkException("m").args == ("m",)
 
 
+def test_the_inner_error_is_the_cause_unless_another_is_named() -> None:
+    inner, other = ValueError("i"), KeyError("k")
+    with pytest.raises(AgentFrameworkException) as caught:
+        raise AgentFrameworkException("m", inner)
+    assert caught.value.__cause__ is inner
+    with pytest.raises(AgentFrameworkException) as caught:
+        raise AgentFrameworkException("m", inner) from other
+    assert (caught.value.__cause__, caught.value.inner_exception) == (other, inner)
+    assert AgentFrameworkException("m").__cause__ is None
+    assert isinstance(pickle.loads(pickle.dumps(AgentFrameworkException("m", inner))).__cause__, ValueError)
+
+
 def test_further_arguments_follow_the_inner_error() -> None:
     inner = ValueError("i")
     assert AgentFrameworkException("m", inner, None, 1, 2).args == ("m", inner, 1, 2)
@@ -287,12 +299,20 @@ def test_an_unknown_keyword_is_refused() -> None:
         x.GraphError("m", nod="a")  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("name", ["UserInputRequiredException", "MiddlewareTermination"])
-def test_errors_that_are_no_failures_are_not_logged(name: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("make", [lambda: x.UserInputRequiredException(["q"]), x.MiddlewareTermination])
+def test_errors_that_are_no_failures_are_not_logged(
+    make: Callable[[], object], caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.DEBUG, logger="agentbench"):
-        x.UserInputRequiredException(["q"])
-        x.MiddlewareTermination()
+        make()
     assert caplog.records == []
+
+
+def test_a_question_and_a_way_out_say_so_without_being_told() -> None:
+    assert x.MiddlewareTermination().args == ("Middleware terminated execution.",)
+    assert x.MiddlewareTermination("m", result=0).result == 0
+    assert x.UserInputRequiredException(("q",)).contents == ["q"]
+    assert "person" in str(x.UserInputRequiredException([]))
 
 
 def test_every_class_with_a_constructor_of_its_own_is_among_the_special_cases() -> None:
@@ -457,3 +477,41 @@ def ladder(error: Exception) -> str:
 )
 def test_a_nested_ladder_of_except_clauses_meets_the_right_rung(error: Exception, done: str) -> None:
     assert ladder(error) == done
+
+
+def graph_ladder(build: Callable[[], Any]) -> str:
+    """What a person writes around the building of a graph, to be told what is wrong with it."""
+    try:
+        build()
+    except x.EdgeDuplicationError as exc:
+        return f"Duplicate edge: {exc.edge_id}"
+    except x.TypeCompatibilityError as exc:
+        return f"{exc.source_executor_id} -> {exc.target_executor_id}: {exc.source_types} {exc.target_types}"
+    except x.GraphConnectivityError as exc:
+        return f"Connectivity problem: {exc.message}"
+    return "built"
+
+
+def test_what_is_wrong_with_a_graph_is_told_apart_while_it_is_built() -> None:
+    @agentbench.executor
+    async def shout(text: str, ctx: agentbench.WorkflowContext[str]) -> None:
+        await ctx.send_message(text.upper())
+
+    @agentbench.executor
+    async def count(number: int, ctx: agentbench.WorkflowContext[Any, int]) -> None:
+        await ctx.yield_output(number)
+
+    @agentbench.executor
+    async def end(text: str, ctx: agentbench.WorkflowContext[Any, str]) -> None:
+        await ctx.yield_output(text)
+
+    def builder() -> Any:
+        return agentbench.WorkflowBuilder(start_executor=shout)
+
+    assert graph_ladder(lambda: builder().add_edge(shout, end).build()) == "built"
+    twice = graph_ladder(lambda: builder().add_edge(shout, end).add_edge(shout, end).build())
+    assert twice.startswith("Duplicate edge: ")
+    assert "shout" in twice
+    assert "end" in twice
+    wrong = graph_ladder(lambda: builder().add_edge(shout, count).build())
+    assert wrong == f"shout -> count: {[str]} {[int]}"
