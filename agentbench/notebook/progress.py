@@ -241,7 +241,8 @@ class _StepperDriver:
 
     @property
     def status(self) -> WorkflowRunState:
-        return self._panel.handle.status
+        # A run that is stopped before its first superstep has not got a state of its own yet.
+        return WorkflowRunState.CANCELLED if self._panel.status == "cancelled" else self._panel.handle.status
 
     @property
     def limit(self) -> int | None:

@@ -14,6 +14,7 @@ from agentbench.notebook.progress import Progress, progress
 from agentbench.notebook.progress_displays import Bar, Lines, Widget, progress_html
 from agentbench.notebook.progress_state import ProgressState
 from agentbench.notebook.stepper import stepper
+from agentbench.notebook.stepper_messages import RunAsked
 from agentbench.workflow.builder import WorkflowBuilder
 from agentbench.workflow.context import WorkflowContext
 from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
@@ -375,6 +376,16 @@ def test_a_stop_ends_a_stepper_without_waiting() -> None:
 
     assert asyncio.run(stopped_soon()) is WorkflowRunState.CANCELLED
     assert panel.status == "cancelled"
+
+
+def test_a_run_that_is_stopped_before_its_first_superstep_is_cancelled() -> None:
+    panel = stepper(counting(), 1)
+    shown: Any = progress(panel)
+    panel._session.ask(RunAsked(limit=1))
+    vars(panel.handle)["stop"] = lambda: None  # the step had begun, and had done nothing yet
+    panel.stop()
+    assert panel.handle.status is WorkflowRunState.STARTED
+    assert shown._driver.status is WorkflowRunState.CANCELLED
 
 
 def test_a_stop_that_comes_too_late_is_no_error() -> None:
