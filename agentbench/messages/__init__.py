@@ -1,0 +1,1 @@
+"""What models and people say: contents, messages, responses, and streams of updates."""

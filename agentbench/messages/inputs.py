@@ -1,0 +1,60 @@
+"""What callers hand in as messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from agentbench.messages.content import Content
+from agentbench.messages.message import Message, RoleLiteral
+
+#: What an agent can be asked: text, a content or a message, or several of them.
+AgentRunInputs: TypeAlias = str | Content | Message | Sequence[str | Content | Message]
+
+
+def normalize_messages(messages: AgentRunInputs | Mapping[str, Any] | None = None) -> list[Message]:
+    """Return what a caller handed in as a new list of messages; messages themselves are not copied.
+
+    Args:
+        messages: Texts and contents become messages of the user, one each; dictionaries with a role become messages.
+
+    Raises:
+        TypeError: One is of no such kind.
+    """
+    if messages is None:
+        return []
+    if isinstance(messages, (str, Content, Message, Mapping)):
+        return [_as_message(messages)]
+    return [item if isinstance(item, Message) else _as_message(item) for item in messages]
+
+
+def _as_message(item: Any) -> Message:
+    if isinstance(item, Message):
+        return item
+    if isinstance(item, (str, Content)):
+        return Message("user", [item])
+    if isinstance(item, Mapping):
+        return Message.from_dict(item) if "role" in item else Message("user", [item])
+    text = (
+        f"{item!r} is of type {type(item).__name__}. Expected text, a Content, a Message, or a dictionary with a role."
+    )
+    raise TypeError(text)
+
+
+def prepend_instructions_to_messages(
+    messages: Sequence[Message], instructions: str | Sequence[str] | None, role: RoleLiteral | str = "system"
+) -> list[Message]:
+    """Return the messages with instructions before them, as a new list.
+
+    Args:
+        messages: The conversation.
+        instructions: One or several texts. One is left out where the message of the same index has that role and text.
+        role: Of the messages that hold them.
+    """
+    texts = [instructions] if isinstance(instructions, str) else list(instructions or ())
+    missing = [
+        text
+        for index, text in enumerate(texts)
+        if not (index < len(messages) and messages[index].role == role and messages[index].text == text)
+    ]
+    return [*(Message(role, [text]) for text in missing), *messages]

@@ -1,0 +1,117 @@
+"""What kind of data a piece of content holds: from its URI, or from its first bytes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+from typing import Final
+
+from agentbench.exceptions import ContentError
+
+_log = logging.getLogger("agentbench")
+
+_KNOWN_SCHEMES: Final = frozenset(("http", "https", "ftp", "ftps", "file", "s3", "gs", "azure", "blob"))
+
+#: First bytes -> media type.
+_SIGNATURES: Final[tuple[tuple[bytes, str], ...]] = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"BM", "image/bmp"),
+    (b"<svg", "image/svg+xml"),
+    (b"<?xml", "image/svg+xml"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+)
+_RIFF_KINDS: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+#: The longest signature is that of RIFF files. So many characters of base64 hold it.
+_LONGEST_SIGNATURE: Final = 12
+_LONGEST_BASE64: Final = 16
+
+
+def detect_media_type_from_base64(
+    *, data_bytes: bytes | None = None, data_str: str | None = None, data_uri: str | None = None
+) -> str | None:
+    """Tell the media type of data by its first bytes.
+
+    Args:
+        data_bytes: The data.
+        data_str: The data as base64.
+        data_uri: The data as a `data:` URI with base64.
+
+    Returns:
+        The media type, or `None` if the bytes begin like nothing known.
+
+    Raises:
+        ValueError: Not exactly one of the three is given.
+    """
+    if sum(given is not None for given in (data_bytes, data_str, data_uri)) != 1:
+        message = "Expected exactly one of data_bytes, data_str and data_uri."
+        raise ValueError(message)
+    if data_uri is not None:
+        data_str = data_uri.partition(",")[2]
+    if data_str is not None:
+        data_bytes = _first_bytes(data_str)
+    return _media_type_of(data_bytes or b"")
+
+
+def _first_bytes(text: str) -> bytes:
+    start = text[:_LONGEST_BASE64].rstrip("=")
+    try:
+        # Base64 comes in groups of four characters; an incomplete group is filled up.
+        return base64.b64decode(start + "=" * (-len(start) % 4))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _media_type_of(data: bytes) -> str | None:
+    start = data[:_LONGEST_SIGNATURE]
+    if start.startswith(b"RIFF"):
+        return _RIFF_KINDS.get(start[8:12])
+    return next((media_type for signature, media_type in _SIGNATURES if start.startswith(signature)), None)
+
+
+def read_uri(uri: str, media_type: str | None) -> tuple[str, str | None]:
+    """Check a URI and tell what kind of content it makes.
+
+    Args:
+        uri: A `data:` URI or an address.
+        media_type: The media type, if it is known; else that of a `data:` URI is read from it.
+
+    Returns:
+        The kind, `"data"` or `"uri"`, and the media type.
+
+    Raises:
+        ContentError: It is empty, has no scheme, or is a `data:` URI without a comma or in a foreign encoding.
+    """
+    scheme, colon, rest = uri.partition(":")
+    if not colon:
+        message = f"{uri!r} is no URI: it has no scheme. Expected something like https://... or data:...;base64,..."
+        raise ContentError(message)
+    if scheme.lower() == "data":
+        return "data", media_type or _media_type_of_data_uri(rest)
+    if scheme.lower() not in _KNOWN_SCHEMES:
+        _log.info("The URI scheme %r is not one of those that services usually know.", scheme)
+    if not media_type:
+        _log.warning("A URI has no media type, and many services need one. Give it: from_uri(..., media_type=...).")
+    return "uri", media_type
+
+
+def _media_type_of_data_uri(rest: str) -> str | None:
+    header, comma, _ = rest.partition(",")
+    media_type, *parameters = header.split(";")
+    if not comma:
+        message = f"A data URI has no comma between its header and its data. It begins with data:{header[:40]!r}."
+        raise ContentError(message)
+    # Parameters are `name=value`; a last part without a value names the encoding.
+    encoding = parameters[-1] if parameters and "=" not in parameters[-1] else ""
+    if encoding.lower() not in ("", "base64"):
+        message = f"A data URI is encoded as {encoding!r}. Expected base64, or no encoding."
+        raise ContentError(message)
+    return media_type or None

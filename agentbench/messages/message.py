@@ -1,0 +1,245 @@
+"""One message of a conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NewType
+
+from agentbench._clock import runtime_defaults
+from agentbench.messages.content import Content
+from agentbench.messages.record import Record, as_contents
+from agentbench.messages.wording import shortened
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Role = NewType("Role", str)
+RoleLiteral = Literal["system", "user", "assistant", "tool"]
+
+_NS_PER_S = 1_000_000_000
+
+
+class Message(Record):
+    """What one party says, as a list of contents.
+
+    Equal are messages with the same role, author, id and contents, whenever they were made. Building one reads no clock
+    and draws no id: both are stamped when it enters the state of a graph.
+
+    Args:
+        role: Who speaks: `system`, `user`, `assistant`, `tool`, or any other text.
+        contents: Contents, texts or dictionaries; also a single one.
+        text: A text, put after the contents.
+        author_name: Which of several speakers of that role.
+        message_id: Text or a number, as given.
+        delta: Whether this is a piece of a message that is still being streamed.
+        timestamp: When it was made; seconds since 1970-01-01T00:00:00Z.
+        usages: Numbers of tokens that it took.
+        additional_properties: Whatever else belongs to it. Keys that begin with `_` are not compared.
+        raw_representation: What the service sent. Never written, never compared.
+        content: Another name of `contents`.
+        metadata: Another name of `additional_properties`.
+        raw: Another name of `raw_representation`.
+
+    Raises:
+        TypeError: A content is of no known kind, or a field is given under both of its names.
+        ValueError: A content is a dictionary without a type.
+
+    Example:
+        ```python
+        Message("user", "What is the weather in Oslo?")
+        Message("user", ["What is this?", Content.from_data(png, "image/png")])
+        ```
+    """
+
+    __slots__ = (
+        "additional_properties",
+        "author_name",
+        "contents",
+        "delta",
+        "message_id",
+        "raw_representation",
+        "role",
+        "timestamp",
+        "usages",
+    )
+    __hash__: ClassVar[None]
+
+    TYPE: ClassVar[str] = "message"
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        *("role", "contents", "author_name", "message_id", "delta", "timestamp", "usages"),
+        "additional_properties",
+    )
+
+    def __init__(  # noqa: PLR0913 - a record: one parameter per field
+        self,
+        role: RoleLiteral | str,
+        contents: Sequence[Content | str | Mapping[str, Any] | None] | Content | Mapping[str, Any] | None = None,
+        *,
+        text: str | None = None,
+        author_name: str | None = None,
+        message_id: str | int | None = None,
+        delta: bool = False,
+        timestamp: float | None = None,
+        usages: Mapping[str, Any] | None = None,
+        additional_properties: Mapping[str, Any] | None = None,
+        raw_representation: Any = None,
+        content: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        raw: Any = None,
+    ) -> None:
+        if content is not None:
+            contents = _only("content", content, "contents", contents)
+        if metadata is not None:
+            additional_properties = _only("metadata", metadata, "additional_properties", additional_properties)
+        if raw is not None:
+            raw_representation = _only("raw", raw, "raw_representation", raw_representation)
+        self.role: str = role if type(role) is str else _plain_role(role)
+        self.contents: list[Content] = as_contents(contents)
+        if text is not None:
+            self.contents.append(Content.from_text(text))
+        self.author_name = author_name
+        self.message_id = message_id
+        self.delta = delta
+        self.timestamp = timestamp
+        self.usages = usages
+        self.additional_properties: dict[str, Any] = (
+            {} if additional_properties is None else dict(additional_properties)
+        )
+        self.raw_representation: Any = raw_representation
+
+    # ------------------------------------------------------------------------------------------------- other ways in
+
+    @classmethod
+    def text_message(cls, content: str, role: str = "user", message_id: str | int | None = None) -> Self:
+        """Make a message of one text, with an id and a time."""
+        return cls(role, [Content.from_text(content)], message_id=message_id).stamp()
+
+    @classmethod
+    def tool_message(
+        cls, content: Any, message_id: str | int | None = None, meta: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Make a message of results of tools, with an id and a time."""
+        return cls("tool", content, message_id=message_id, additional_properties=meta).stamp()
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], /, *, dependencies: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> Self:
+        """Make a message of what `to_dict` gave; a `"type"` says nothing here.
+
+        Raises:
+            TypeError: There is no role, or no field of one of the names.
+            ValueError: A content has no type.
+        """
+        return super().from_dict({name: v for name, v in data.items() if name != "type"}, dependencies=dependencies)
+
+    def stamp(self) -> Self:
+        """Give it an id and a time, if it has none yet, and return it."""
+        if self.message_id is None:
+            self.message_id = runtime_defaults().ids.new_id("message")
+        if self.timestamp is None:
+            self.timestamp = runtime_defaults().clock.time_ns() / _NS_PER_S
+        return self
+
+    # --------------------------------------------------------------------------------------------------------- views
+
+    @property
+    def text(self) -> str:
+        """The texts among the contents, with a space between them."""
+        return " ".join([content.text or "" for content in self.contents if content.type == "text"])
+
+    def as_text(self) -> str:
+        """The same as `text`, for callers who want a method."""
+        return self.text
+
+    @property
+    def content(self) -> list[Content]:
+        """The same list as `contents`."""
+        return self.contents
+
+    @content.setter
+    def content(self, contents: Any) -> None:
+        self.contents = as_contents(contents)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The same dictionary as `additional_properties`."""
+        return self.additional_properties
+
+    @metadata.setter
+    def metadata(self, metadata: dict[str, Any]) -> None:
+        self.additional_properties = metadata
+
+    @property
+    def raw(self) -> Any:
+        """The same as `raw_representation`."""
+        return self.raw_representation
+
+    @raw.setter
+    def raw(self, raw: Any) -> None:
+        self.raw_representation = raw
+
+    @property
+    def tools_calls(self) -> list[dict[str, Any]] | None:
+        """The calls among the contents, in the form of chat services; `None` if there are none."""
+        calls = [_as_tool_call(content) for content in self.contents if content.type == "function_call"]
+        return calls or None
+
+    # ------------------------------------------------------------------------------------------------------- as a value
+
+    def set_fields(self) -> dict[str, Any]:
+        """The fields that are set, as they are; `delta` only where it holds."""
+        fields = super().set_fields()
+        if not self.delta:
+            del fields["delta"]
+        return fields
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Message):
+            return NotImplemented
+        return self is other or (
+            self.role == other.role
+            and self.message_id == other.message_id
+            and self.author_name == other.author_name
+            and self.delta == other.delta
+            and self.contents == other.contents
+            and _public(self.additional_properties) == _public(other.additional_properties)
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        shown = [repr(self.role)]
+        if len(self.contents) == 1 and self.contents[0].type == "text":
+            shown.append(shortened(self.contents[0].text))
+        else:
+            shown.append(f"[{', '.join(map(repr, self.contents))}]")
+        named = {"author_name": self.author_name, "message_id": self.message_id}
+        shown.extend(f"{name}={value!r}" for name, value in named.items() if value is not None)
+        if self.delta:
+            shown.append("delta=True")
+        return f"Message({', '.join(shown)})"
+
+
+def _only(alias: str, given: Any, name: str, other: Any) -> Any:
+    if other is not None:
+        message = f"{alias}= and {name}= are two names of one field. Give one of them."
+        raise TypeError(message)
+    return given
+
+
+def _plain_role(role: Any) -> str:
+    value = getattr(role, "value", role)  # enums of roles
+    return str(value)
+
+
+def _public(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in properties.items() if not str(key).startswith("_")} if properties else {}
+
+
+def _as_tool_call(call: Content) -> dict[str, Any]:
+    arguments = call.arguments
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, default=str)
+    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": text}}

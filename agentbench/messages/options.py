@@ -1,0 +1,141 @@
+"""What a caller may ask of a model besides the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypedDict, cast
+
+from agentbench.exceptions import ContentError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    ResponseModelT = TypeVar("ResponseModelT", default=Any)
+
+_MODES: Final = ("auto", "required", "none")
+#: Options that are dictionaries, and merged as such.
+_MERGED: Final = frozenset(("logit_bias", "metadata", "additional_properties"))
+
+
+class ToolMode(TypedDict, total=False):
+    """Whether a model may, must or must not call tools, and which."""
+
+    mode: Literal["auto", "required", "none"]
+    required_function_name: str
+    allowed_tools: list[str]
+
+
+class _Options(TypedDict, total=False):
+    model: str
+    temperature: float
+    top_p: float
+    max_tokens: int
+    stop: str | Sequence[str]
+    seed: int
+    logit_bias: dict[str | int, float]
+    frequency_penalty: float
+    presence_penalty: float
+    tools: Any
+    tool_choice: ToolMode | Literal["auto", "required", "none"] | None
+    allow_multiple_tool_calls: bool
+    metadata: dict[str, Any]
+    user: str
+    store: bool
+    conversation_id: str
+    instructions: str
+
+
+if TYPE_CHECKING:
+
+    class ChatOptions(_Options, Generic[ResponseModelT], total=False):
+        """What a caller may ask of a model. Further keys are handed on to the client."""
+
+        response_format: type[ResponseModelT] | Mapping[str, Any] | None
+
+else:  # generic dictionaries came with Python 3.11; any dictionary type can be subscripted
+
+    class ChatOptions(_Options, total=False):
+        """What a caller may ask of a model. Further keys are handed on to the client."""
+
+        response_format: Any
+
+
+def validate_tool_mode(tool_choice: ToolMode | Mapping[str, Any] | str | None) -> ToolMode | None:
+    """Return a choice of tools in its long form.
+
+    Args:
+        tool_choice: A mode, or a dictionary with one.
+
+    Returns:
+        A new dictionary; `None` for `None`.
+
+    Raises:
+        ContentError: There is no such mode, or something in it does not go with the mode.
+    """
+    if tool_choice is None:
+        return None
+    given: dict[str, Any] = {"mode": tool_choice} if isinstance(tool_choice, str) else dict(tool_choice)
+    if "mode" not in given:
+        message = f"The tool mode {given!r} has no mode. Expected one of {', '.join(_MODES)}."
+        raise ContentError(message)
+    mode = given["mode"]
+    if mode not in _MODES:
+        message = f"There is no tool mode {mode!r}. Expected one of {', '.join(_MODES)}."
+        raise ContentError(message)
+    if mode != "required" and "required_function_name" in given:
+        message = f"required_function_name goes with the mode 'required' only, and the mode is {mode!r}."
+        raise ContentError(message)
+    _check_allowed_tools(mode, given.get("allowed_tools"))
+    return cast("ToolMode", given)
+
+
+def _check_allowed_tools(mode: str, allowed: Any) -> None:
+    if allowed is None:
+        return
+    if mode == "none":
+        message = "allowed_tools goes with the modes 'auto' and 'required', and the mode is 'none'."
+        raise ContentError(message)
+    if isinstance(allowed, str) or not all(isinstance(name, str) for name in allowed):
+        message = f"allowed_tools is {allowed!r}. Expected a list of names of tools."
+        raise ContentError(message)
+
+
+def merge_chat_options(base: Mapping[str, Any] | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Merge two sets of options into a new one; neither is changed.
+
+    Args:
+        base: What holds where the other says nothing.
+        override: Its values win, but for `None` values and an empty tool choice, which say nothing. Instructions are
+            joined by a line break, tools are appended, dictionaries are merged.
+    """
+    merged = {name: _copied(value) for name, value in (base or {}).items()}
+    for name, value in (override or {}).items():
+        if value is None or (name == "tool_choice" and not value):
+            continue
+        before = merged.get(name)
+        if name == "instructions":
+            merged[name] = "\n".join([text for text in (before, value) if text])
+        elif name == "tools":
+            merged[name] = _united(_as_list(before), _as_list(value))
+        elif name in _MERGED and isinstance(before, Mapping):
+            merged[name] = {**before, **value}
+        else:
+            merged[name] = _copied(value)
+    return merged
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if type(value) in (list, dict) else value
+
+
+def _as_list(tools: Any) -> list[Any]:
+    if tools is None:
+        return []
+    return list(tools) if isinstance(tools, (list, tuple, set, frozenset)) else [tools]
+
+
+def _united(tools: list[Any], more: list[Any]) -> list[Any]:
+    for tool in more:
+        if not any(known is tool or known == tool for known in tools):
+            tools.append(tool)
+    return tools

@@ -1,0 +1,22 @@
+"""How values of the library stand in fields of pydantic models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def core_schema(cls: Any) -> Any:
+    """Return the schema of a class with `to_dict` and `from_dict`.
+
+    Instances pass through uncopied, dictionaries in the form of `to_dict` are read, and JSON holds that form.
+    """
+    from pydantic_core import core_schema as schemas  # noqa: PLC0415 - only users of pydantic need it
+
+    read = schemas.no_info_after_validator_function(cls.from_dict, schemas.dict_schema())
+    return schemas.json_or_python_schema(
+        json_schema=read,
+        python_schema=schemas.union_schema([schemas.is_instance_schema(cls), read]),
+        serialization=schemas.plain_serializer_function_ser_schema(
+            lambda value: value.to_dict(), when_used="json", return_schema=schemas.dict_schema()
+        ),
+    )

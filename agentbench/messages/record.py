@@ -1,0 +1,102 @@
+"""What messages, responses and updates have in common: named fields that are written, compared and copied."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agentbench._display import Displayable
+from agentbench.exceptions import ContentError
+from agentbench.messages.content import Content, to_plain
+from agentbench.messages.pydantic_form import core_schema
+from agentbench.serialization.mixin import SerializationMixin
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_log = logging.getLogger("agentbench")
+
+
+class Record(SerializationMixin, Displayable):
+    """A value of named fields. Two are equal when those fields are; it can be changed, and so has no hash."""
+
+    __slots__ = ()
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+    TYPE: ClassVar[str]
+    #: The fields that are written, in that order.
+    FIELDS: ClassVar[tuple[str, ...]]
+
+    def set_fields(self) -> dict[str, Any]:
+        """The fields that are not `None`, as they are."""
+        return {name: value for name in self.FIELDS if (value := getattr(self, name)) is not None}
+
+    def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
+        """Return the fields as a dictionary that JSON can hold, if it can hold their values.
+
+        Args:
+            exclude: Names of fields to leave out.
+            exclude_none: Leave out what is not set.
+        """
+        fields = self.set_fields() if exclude_none else {name: getattr(self, name) for name in self.FIELDS}
+        found = {"type": self.TYPE, **{name: to_plain(value) for name, value in fields.items()}}
+        return {name: value for name, value in found.items() if name not in exclude} if exclude else found
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], /, *, dependencies: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> Self:
+        """Make one of what `to_dict` gave.
+
+        Raises:
+            ValueError: The data are of another type, or a content in them has none.
+            TypeError: There is no field of one of the names.
+        """
+        return super().from_dict(data, dependencies=dependencies)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or self._compared() == other._compared()
+
+    def _compared(self) -> Any:
+        return self.set_fields()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Instances pass through pydantic as they are; dictionaries in the form of `to_dict` are read."""
+        return core_schema(cls)
+
+
+def as_contents(given: Any) -> list[Content]:
+    """Return contents as a list of their own: of one or several contents, texts and dictionaries.
+
+    Raises:
+        TypeError: One is of no such kind.
+        ValueError: A dictionary has no type.
+    """
+    if given is None:
+        return []
+    if isinstance(given, (str, Content, Mapping)):
+        given = (given,)
+    contents: list[Content] = []
+    for item in given:
+        if isinstance(item, Content):
+            contents.append(item)
+        elif item is not None:
+            contents.extend(_converted(item))
+    return contents
+
+
+def _converted(item: Any) -> list[Content]:
+    if isinstance(item, str):
+        return [Content.from_text(item)]
+    if not isinstance(item, Mapping):
+        message = f"{item!r} is of type {type(item).__name__}. Expected a Content, text, or a dictionary with a type."
+        raise TypeError(message)
+    try:
+        return [Content.from_dict(item)]
+    except ContentError as error:
+        _log.warning("A content is left out, since it cannot be read: %s", error)
+        return []

@@ -1,0 +1,400 @@
+"""A stream of updates that can be watched, changed on its way, and folded into one response."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
+
+from agentbench._display import Displayable
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_log = logging.getLogger("agentbench")
+
+UpdateT = TypeVar("UpdateT")
+FinalT = TypeVar("FinalT")
+OuterUpdateT = TypeVar("OuterUpdateT")
+OuterFinalT = TypeVar("OuterFinalT")
+
+_UNSET: Final[Any] = object()
+
+
+class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
+    """Updates as they come, and the response that they make in the end.
+
+    It can be read once. At its end the cleanup hooks run, then the finalizer, then the result hooks, whether it was
+    iterated or only asked for its final response. A failed pull, a failed hook, `aclose()` and a cancelled task run the
+    cleanup hooks too, and close the source.
+
+    Args:
+        stream: An async iterable of updates, or an awaitable of one.
+        finalizer: Makes the final response of the list of updates; without one that list is the final response.
+        transform_hooks: See `with_transform_hook`.
+        cleanup_hooks: See `with_cleanup_hook`.
+        result_hooks: See `with_result_hook`.
+
+    Example:
+        ```python
+        async with agent.run("Tell me a story", stream=True) as stream:
+            async for update in stream:
+                print(update.text, end="")
+            response = await stream.get_final_response()
+        ```
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_cleanups",
+        "_contexts",
+        "_error",
+        "_final",
+        "_final_is_inner",
+        "_finalizer",
+        "_iterator",
+        "_map",
+        "_pull",
+        "_results",
+        "_results_done",
+        "_source",
+        "_state",
+        "_transforms",
+        "_updates",
+    )
+
+    def __init__(
+        self,
+        stream: AsyncIterable[UpdateT] | Awaitable[AsyncIterable[UpdateT]],
+        *,
+        finalizer: Callable[[Sequence[UpdateT]], FinalT | Awaitable[FinalT]] | None = None,
+        transform_hooks: Iterable[Callable[[UpdateT], Any]] | None = None,
+        cleanup_hooks: Iterable[Callable[[], Any]] | None = None,
+        result_hooks: Iterable[Callable[[FinalT], Any]] | None = None,
+    ) -> None:
+        self._source: Any = stream
+        self._iterator: AsyncIterator[Any] | None = None
+        self._pull: Callable[[], Awaitable[Any]] | None = None
+        self._map: Callable[[Any], Any] | None = None
+        self._updates: list[UpdateT] = []
+        self._finalizer = finalizer
+        self._final_is_inner = False
+        self._transforms: list[Callable[[UpdateT], Any]] = list(transform_hooks or ())
+        self._cleanups: list[Callable[[], Any]] = list(cleanup_hooks or ())
+        self._results: list[Callable[[FinalT], Any]] = list(result_hooks or ())
+        self._results_done = 0
+        self._contexts: list[Callable[[], AbstractContextManager[Any]]] = []
+        self._state: Literal["unopened", "open", "ended", "failed", "closed"] = "unopened"
+        self._error: BaseException | None = None
+        self._final: Any = _UNSET
+
+    @classmethod
+    def from_awaitable(cls, awaitable: Awaitable[AsyncIterable[UpdateT]]) -> ResponseStream[UpdateT, Any]:
+        """Make a stream of the promise of one; its final response is that of the promised stream."""
+        stream: ResponseStream[UpdateT, Any] = cls(awaitable)
+        stream._final_is_inner = True
+        return stream
+
+    # ----------------------------------------------------------------------------------------------------- reading it
+
+    @property
+    def updates(self) -> list[UpdateT]:
+        """The updates so far, as they came, before the transform hooks."""
+        return self._updates
+
+    @property
+    def state(self) -> Literal["unopened", "open", "ended", "failed", "closed"]:
+        """How far it is. `closed` is one that was given up before its end: by `aclose()`, or with its task."""
+        return self._state
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> UpdateT:
+        pull = self._pull
+        if pull is None:
+            if self._state != "unopened":
+                raise StopAsyncIteration
+            pull = await self._open()
+        try:
+            update = await (self._pull_in_contexts(pull) if self._contexts else pull())
+        except StopAsyncIteration:
+            await self._end()
+            raise
+        except BaseException as error:
+            await self._fail(error)
+            raise
+        if self._map is None and not self._transforms:
+            self._updates.append(update)
+            return update  # type: ignore[no-any-return]
+        try:
+            return await self._changed(update)
+        except BaseException as error:
+            await self._fail(error)
+            raise
+
+    async def _changed(self, update: Any) -> UpdateT:
+        if self._map is not None:
+            update = self._map(update)
+            if hasattr(update, "__await__"):
+                update = await update
+        self._updates.append(update)
+        for hook in self._transforms:
+            found = hook(update)
+            if hasattr(found, "__await__"):
+                found = await found
+            if found is not None:
+                update = found
+        return cast("UpdateT", update)
+
+    def __await__(self) -> Generator[Any, Any, Self]:
+        return self._opened().__await__()
+
+    async def _opened(self) -> Self:
+        if self._state == "unopened":
+            await self._open()
+        return self
+
+    async def get_final_response(self) -> FinalT:
+        """Read what is left, and return the final response; the same one each time.
+
+        A result hook that was added since then is applied to it.
+
+        Raises:
+            RuntimeError: The stream was closed before its end.
+            BaseException: Reading or a hook failed, now or before.
+        """
+        async for _ in self:
+            pass
+        if self._error is not None:
+            raise self._error
+        if self._state == "closed":
+            count = len(self._updates)
+            message = (
+                f"The stream was closed before its end, after {count} updates, so there is no final response. "
+                "What came is in `updates`; to have the rest, ask for the final response before closing."
+            )
+            raise RuntimeError(message)
+        await self._finish()
+        return cast("FinalT", self._final)
+
+    async def aclose(self) -> None:
+        """Give up what is left: close the source, also that of a stream within, and run the cleanup hooks.
+
+        Raises:
+            BaseException: Closing the source or a hook failed; all hooks ran nevertheless.
+        """
+        if self._state not in ("unopened", "open"):
+            return
+        self._state, self._pull = "closed", None
+        error: BaseException | None = None
+        try:
+            await self._close_source()
+        except BaseException as failure:  # noqa: BLE001 - raised below, after the hooks
+            error = failure
+        failed_hook = await self._clean_up()
+        if error is not None or failed_hook is not None:
+            raise cast("BaseException", error or failed_hook)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # -------------------------------------------------------------------------------------------------- adding to it
+
+    def with_transform_hook(self, hook: Callable[[UpdateT], UpdateT | Awaitable[UpdateT | None] | None]) -> Self:
+        """Let a function, also an async one, see each update and replace it; `None` keeps it.
+
+        Readers and streams made by `map` see what it returns; `updates` and the finalizer see what came.
+        """
+        self._transforms.append(hook)
+        return self
+
+    def with_result_hook(self, hook: Callable[[FinalT], FinalT | Awaitable[FinalT | None] | None]) -> Self:
+        """Let a function, also an async one, see the final response and replace it; `None` keeps it.
+
+        Each runs once. One that comes late is applied when the final response is next asked for.
+        """
+        self._results.append(hook)
+        return self
+
+    def with_cleanup_hook(self, hook: Callable[[], Awaitable[None] | None]) -> Self:
+        """Call a function, also an async one, once: when the source ends or fails, or the stream is closed."""
+        self._cleanups.append(hook)
+        return self
+
+    def with_pull_context_manager(self, factory: Callable[[], AbstractContextManager[Any]]) -> Self:
+        """Enter a fresh context manager around each pull from the source, and around its opening."""
+        self._contexts.append(factory)
+        return self
+
+    def map(
+        self,
+        transform: Callable[[UpdateT], OuterUpdateT | Awaitable[OuterUpdateT]],
+        finalizer: Callable[[Sequence[OuterUpdateT]], OuterFinalT | Awaitable[OuterFinalT]] | None,
+    ) -> ResponseStream[OuterUpdateT, OuterFinalT]:
+        """Return a stream that reads this one and changes each update.
+
+        Args:
+            transform: What becomes of an update, after this stream's hooks; may be async.
+            finalizer: Makes the final response of the changed updates. This stream's own runs as well.
+        """
+        outer: ResponseStream[OuterUpdateT, OuterFinalT] = ResponseStream(cast("Any", self), finalizer=finalizer)
+        outer._map = transform
+        return outer
+
+    def with_finalizer(
+        self, finalizer: Callable[[Sequence[UpdateT]], OuterFinalT | Awaitable[OuterFinalT]]
+    ) -> ResponseStream[UpdateT, OuterFinalT]:
+        """Return a stream that reads this one and makes another final response. This stream's own is made as well."""
+        return ResponseStream(self, finalizer=finalizer)
+
+    # -------------------------------------------------------------------------------------------- beginning and end
+
+    async def _open(self) -> Callable[[], Awaitable[Any]]:
+        try:
+            if not hasattr(self._source, "__aiter__"):
+                self._source = await (self._in_contexts(self._source) if self._contexts else self._source)
+            self._iterator = _iterator_of(self._source)
+        except BaseException as error:
+            await self._fail(error)
+            raise
+        self._state = "open"
+        self._pull = self._iterator.__anext__
+        return self._pull
+
+    async def _in_contexts(self, awaitable: Awaitable[Any]) -> Any:
+        with ExitStack() as stack:
+            for factory in self._contexts:
+                stack.enter_context(factory())
+            return await awaitable
+
+    async def _pull_in_contexts(self, pull: Callable[[], Awaitable[Any]]) -> Any:
+        with ExitStack() as stack:
+            for factory in self._contexts:
+                stack.enter_context(factory())
+            try:
+                return await pull()
+            except StopAsyncIteration:
+                pass  # the end of a stream is no error, and would look like one to a context manager
+        raise StopAsyncIteration
+
+    async def _end(self) -> None:
+        self._state, self._pull = "ended", None
+        failed_hook = await self._clean_up()
+        await self._finish()
+        if failed_hook is not None:
+            raise failed_hook
+
+    async def _finish(self) -> None:
+        try:
+            if self._final is _UNSET:
+                self._final = await self._finalized()
+            while self._results_done < len(self._results):
+                hook = self._results[self._results_done]
+                self._results_done += 1
+                found = hook(self._final)
+                if hasattr(found, "__await__"):
+                    found = await found
+                if found is not None:
+                    self._final = found
+        except BaseException as error:
+            self._state, self._error = "failed", error
+            raise
+
+    async def _finalized(self) -> Any:
+        if self._finalizer is not None:
+            final: Any = self._finalizer(self._updates)
+            return await final if hasattr(final, "__await__") else final
+        if self._final_is_inner and isinstance(self._source, ResponseStream):
+            return await self._source.get_final_response()
+        return list(self._updates)
+
+    async def _fail(self, error: BaseException) -> None:
+        """Close the source and clean up. The error is the caller's to raise; what fails here is only logged."""
+        self._pull = None
+        if isinstance(error, GeneratorExit):
+            self._state = "closed"
+            self._let_go()
+            return
+        if isinstance(error, asyncio.CancelledError):
+            self._state = "closed"
+        else:
+            self._state, self._error = "failed", error
+        try:
+            await self._close_source()
+        except Exception:  # noqa: BLE001 - the error that brought us here is the one to be told
+            _log.exception("Closing the source of a failed stream failed.")
+        failed_hook = await self._clean_up()
+        if failed_hook is not None:
+            _log.error("A cleanup hook of a failed stream failed.", exc_info=failed_hook)
+
+    async def _clean_up(self) -> BaseException | None:
+        """Run the cleanup hooks, all of them, and return the first failure."""
+        hooks, self._cleanups = self._cleanups, []
+        first: BaseException | None = None
+        for hook in hooks:
+            try:
+                found = hook()
+                if hasattr(found, "__await__"):
+                    await found
+            except BaseException as error:  # noqa: BLE001, PERF203 - returned, or logged
+                if first is not None:
+                    _log.error("A further cleanup hook of a stream failed.", exc_info=error)
+                first = first or error
+        return first
+
+    async def _close_source(self) -> None:
+        for close in self._closers():
+            found = close()
+            if hasattr(found, "__await__"):
+                await found
+
+    def _closers(self) -> list[Callable[[], Any]]:
+        """What closes the source: the iterator first, then what gave it."""
+        parts = [self._source] if self._iterator in (None, self._source) else [self._iterator, self._source]
+        closers = [getattr(part, "aclose", None) for part in parts]
+        if self._iterator is None and not hasattr(self._source, "__aiter__"):
+            # A promise that nobody waited for: a coroutine is closed, a task is cancelled.
+            closers.append(getattr(self._source, "close", None) or getattr(self._source, "cancel", None))
+        return [close for close in closers if callable(close)]
+
+    def _let_go(self) -> None:
+        """Clean up where nothing can be awaited any more: go as far as each function goes without waiting."""
+        hooks, self._cleanups = self._cleanups, []
+        for call in (*self._closers(), *hooks):
+            try:
+                found = call()
+                if hasattr(found, "__await__"):
+                    _drive(found)
+            except Exception:  # noqa: BLE001, PERF203 - all of them are tried, and nobody could catch it here
+                _log.exception("Cleaning up an abandoned stream failed.")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._state}, {len(self._updates)} updates)"
+
+
+def _iterator_of(source: Any) -> AsyncIterator[Any]:
+    if not hasattr(source, "__aiter__"):
+        message = f"A stream was given a {type(source).__name__}. Expected an async iterable, or an awaitable of one."
+        raise TypeError(message)
+    return cast("AsyncIterator[Any]", source.__aiter__())
+
+
+def _drive(awaitable: Awaitable[Any]) -> None:
+    steps = awaitable.__await__()
+    try:
+        next(steps)
+    except StopIteration:
+        return
+    close = getattr(steps, "close", None)
+    if callable(close):
+        close()
+    _log.warning("A cleanup hook of an abandoned stream wants to wait, which is not possible there; it was cut off.")

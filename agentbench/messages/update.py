@@ -1,0 +1,206 @@
+"""One piece of a streamed answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, NewType, TypedDict
+
+from agentbench.messages.content import Content
+from agentbench.messages.record import Record, as_contents
+from agentbench.messages.wording import shortened
+
+FinishReason = NewType("FinishReason", str)
+FinishReasonLiteral = Literal["stop", "length", "tool_calls", "content_filter"]
+
+_Contents = Sequence[Content | str | Mapping[str, Any] | None] | Content | Mapping[str, Any] | str | None
+
+
+class ContinuationToken(TypedDict, total=False):
+    """What a service wants back when an answer is to be continued. Callers only hand it on."""
+
+
+class ResponseUpdate(Record):
+    """What updates of chat clients and of agents have in common."""
+
+    __slots__ = ()
+
+    contents: list[Content]
+    role: str | None
+
+    @property
+    def text(self) -> str:
+        """The texts among the contents, with nothing between them."""
+        return "".join([content.text or "" for content in self.contents if content.type == "text"])
+
+    @property
+    def user_input_requests(self) -> list[Content]:
+        """The contents that ask a person something, in order."""
+        return [content for content in self.contents if content.user_input_request]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        shown = []
+        if self.contents:
+            only_text = len(self.contents) == 1 and self.contents[0].type == "text"
+            shown.append(shortened(self.text) if only_text else f"[{', '.join(map(repr, self.contents))}]")
+        for name in self.FIELDS:
+            value = getattr(self, name)
+            if name != "contents" and value is not None:
+                shown.append(f"{name}={shortened(value)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class ChatResponseUpdate(ResponseUpdate):
+    """A piece of what a chat client answers.
+
+    Args:
+        contents: Contents, texts or dictionaries; also a single one.
+        text: A text, put after the contents.
+        role: Who speaks; `None` for who spoke before.
+        author_name: Which of several speakers of that role.
+        response_id: Of the whole answer.
+        message_id: Of the message within the answer. A new id begins a new message.
+        conversation_id: Under which the service keeps the conversation.
+        model: Which model answered.
+        created_at: When, as the service wrote it.
+        finish_reason: Why it ended, in the last update.
+        continuation_token: What to hand back to continue an answer that is still being made.
+        additional_properties: Whatever else belongs to it; `None` if nothing does.
+        raw_representation: What the service sent. Never written, never compared.
+    """
+
+    __slots__ = (
+        "additional_properties",
+        "author_name",
+        "contents",
+        "continuation_token",
+        "conversation_id",
+        "created_at",
+        "finish_reason",
+        "message_id",
+        "model",
+        "raw_representation",
+        "response_id",
+        "role",
+    )
+    TYPE: ClassVar[str] = "chat_response_update"
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        *("contents", "role", "author_name", "response_id", "message_id", "conversation_id", "model", "created_at"),
+        *("finish_reason", "continuation_token", "additional_properties"),
+    )
+
+    def __init__(  # noqa: PLR0913 - a record: one parameter per field
+        self,
+        *,
+        contents: _Contents = None,
+        text: str | None = None,
+        role: str | None = None,
+        author_name: str | None = None,
+        response_id: str | None = None,
+        message_id: str | None = None,
+        conversation_id: str | None = None,
+        model: str | None = None,
+        created_at: str | None = None,
+        finish_reason: FinishReasonLiteral | FinishReason | str | None = None,
+        continuation_token: ContinuationToken | Mapping[str, Any] | None = None,
+        additional_properties: dict[str, Any] | None = None,
+        raw_representation: Any = None,
+    ) -> None:
+        self.contents = as_contents(contents)
+        if text is not None:
+            self.contents.append(Content.from_text(text))
+        self.role = role
+        self.author_name = author_name
+        self.response_id = response_id
+        self.message_id = message_id
+        self.conversation_id = conversation_id
+        self.model = model
+        self.created_at = created_at
+        self.finish_reason = finish_reason
+        self.continuation_token = continuation_token
+        self.additional_properties = additional_properties
+        self.raw_representation = raw_representation
+
+
+class AgentResponseUpdate(ResponseUpdate):
+    """A piece of what an agent answers; its fields are those of `ChatResponseUpdate`, but for the agent's id.
+
+    Args:
+        agent_id: Which agent answers.
+    """
+
+    __slots__ = (
+        "additional_properties",
+        "agent_id",
+        "author_name",
+        "contents",
+        "continuation_token",
+        "created_at",
+        "finish_reason",
+        "message_id",
+        "raw_representation",
+        "response_id",
+        "role",
+    )
+    TYPE: ClassVar[str] = "agent_response_update"
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        *("contents", "role", "author_name", "agent_id", "response_id", "message_id", "created_at", "finish_reason"),
+        *("continuation_token", "additional_properties"),
+    )
+
+    def __init__(  # noqa: PLR0913 - a record: one parameter per field
+        self,
+        *,
+        contents: _Contents = None,
+        text: str | None = None,
+        role: str | None = None,
+        author_name: str | None = None,
+        agent_id: str | None = None,
+        response_id: str | None = None,
+        message_id: str | None = None,
+        created_at: str | None = None,
+        finish_reason: FinishReasonLiteral | FinishReason | str | None = None,
+        continuation_token: ContinuationToken | Mapping[str, Any] | None = None,
+        additional_properties: dict[str, Any] | None = None,
+        raw_representation: Any = None,
+    ) -> None:
+        self.contents = as_contents(contents)
+        if text is not None:
+            self.contents.append(Content.from_text(text))
+        self.role = role
+        self.author_name = author_name
+        self.agent_id = agent_id
+        self.response_id = response_id
+        self.message_id = message_id
+        self.created_at = created_at
+        self.finish_reason = finish_reason
+        self.continuation_token = continuation_token
+        self.additional_properties = additional_properties
+        self.raw_representation = raw_representation
+
+
+def map_chat_to_agent_update(
+    update: ChatResponseUpdate, agent_name: str | None, agent_id: str | None = None
+) -> AgentResponseUpdate:
+    """Return a client's update as one of an agent.
+
+    Args:
+        update: The client's; it becomes the raw representation.
+        agent_name: Stands for the author where the update names none.
+        agent_id: Which agent answers.
+    """
+    return AgentResponseUpdate(
+        contents=update.contents,
+        role=update.role,
+        author_name=update.author_name or agent_name,
+        agent_id=agent_id,
+        response_id=update.response_id,
+        message_id=update.message_id,
+        created_at=update.created_at,
+        finish_reason=update.finish_reason,
+        continuation_token=update.continuation_token,
+        additional_properties=update.additional_properties,
+        raw_representation=update,
+    )

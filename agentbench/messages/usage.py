@@ -1,0 +1,41 @@
+"""How many tokens a reply took."""
+
+from __future__ import annotations
+
+import logging
+from typing import TypedDict, cast
+
+_log = logging.getLogger("agentbench")
+
+
+class UsageDetails(TypedDict, total=False):
+    """Numbers of tokens; open for further whole numbers that a service counts."""
+
+    input_token_count: int | None
+    output_token_count: int | None
+    total_token_count: int | None
+
+
+def add_usage_details(usage1: UsageDetails | None, usage2: UsageDetails | None) -> UsageDetails:
+    """Add two usages, key by key.
+
+    Args:
+        usage1: May be `None`.
+        usage2: May be `None`.
+
+    Returns:
+        A new dictionary with the keys of both. A missing or `None` number counts as 0. A key that holds anything but
+        a whole number is left out, with a warning.
+    """
+    left, right = cast("dict[str, object]", usage1 or {}), cast("dict[str, object]", usage2 or {})
+    if usage1 is None or usage2 is None:
+        return cast("UsageDetails", {**left, **right})
+    total: dict[str, int] = {}
+    for key in {**left, **right}:
+        a, b = left.get(key), right.get(key)
+        a, b = (0 if a is None else a), (0 if b is None else b)
+        if isinstance(a, int) and isinstance(b, int):
+            total[key] = a + b
+        else:
+            _log.warning("Usage %r is left out: %r and %r are not both whole numbers.", key, a, b)
+    return cast("UsageDetails", total)

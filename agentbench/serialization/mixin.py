@@ -1,0 +1,206 @@
+"""Objects that write themselves as dictionaries and JSON, and are made of them again."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import logging
+import re
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from datetime import date, datetime, time
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_log = logging.getLogger("agentbench")
+
+_MISSING: Final = object()
+_Dependencies = Mapping[str, Mapping[str, Any]]
+
+
+@runtime_checkable
+class SerializationProtocol(Protocol):
+    """What can be written as a dictionary and made of one."""
+
+    def to_dict(self, **kwargs: Any) -> dict[str, Any]:
+        """Return it as a dictionary."""
+        ...
+
+    @classmethod
+    def from_dict(cls, data: MutableMapping[str, Any], /, **kwargs: Any) -> Any:
+        """Make one of a dictionary."""
+        ...
+
+
+class SerializationMixin:
+    """Gives a class `to_dict`, `from_dict`, `to_json` and `from_json` over its public attributes.
+
+    Attributes:
+        DEFAULT_EXCLUDE: Names of attributes that are never written.
+        INJECTABLE: Names of attributes that are never written and handed in on reading, such as clients.
+
+    Example:
+        ```python
+        class Greeter(SerializationMixin):
+            INJECTABLE = {"client"}
+
+            def __init__(self, *, greeting, client=None):
+                self.greeting, self.client = greeting, client
+
+
+        Greeter.from_dict({"type": "greeter", "greeting": "Hello"}, dependencies={"greeter": {"client": client}})
+        ```
+    """
+
+    __slots__ = ()
+
+    DEFAULT_EXCLUDE: ClassVar[Collection[str]] = frozenset()
+    INJECTABLE: ClassVar[Collection[str]] = frozenset()
+
+    def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
+        """Return the public attributes by name, after the `"type"`.
+
+        Objects with a `to_dict` of their own are written by it, also within lists and dictionaries. What JSON cannot
+        hold is left out, with a note in the log.
+
+        Args:
+            exclude: Names of attributes to leave out besides those of the class.
+            exclude_none: Leave out what is `None`.
+        """
+        left_out = {*self.DEFAULT_EXCLUDE, *self.INJECTABLE, *(exclude or ())}
+        found: dict[str, Any] = {} if "type" in left_out else {"type": self._get_type_identifier()}
+        for name, value in _attributes_of(self):
+            if name.startswith("_") or name in left_out or name in found or (exclude_none and value is None):
+                continue
+            written = _written(value, exclude_none=exclude_none)
+            if written is _MISSING:
+                _log.debug("%s.%s is a %s and is not written.", type(self).__name__, name, type(value).__name__)
+            else:
+                found[name] = written
+        return found
+
+    def to_json(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True, **json_kwargs: Any) -> str:
+        """Return `to_dict` as JSON; further arguments are those of `json.dumps`."""
+        return json.dumps(self.to_dict(exclude=exclude, exclude_none=exclude_none), **json_kwargs)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], /, *, dependencies: _Dependencies | None = None) -> Self:
+        """Call the constructor with what `to_dict` wrote.
+
+        Args:
+            data: The attributes by name; a `"type"` is optional.
+            dependencies: What was not written, by type: `{"greeter": {"client": client}}`; for one instance only:
+                `{"greeter": {"greeting:Hello": {"client": client}}}`. Dictionaries are merged into those in `data`.
+
+        Raises:
+            ValueError: The data are of another type.
+            TypeError: The constructor does not know one of the names.
+        """
+        arguments = dict(data)
+        given = arguments.pop("type", None)
+        known = type_identifiers(cls)
+        if given is not None and given not in known:
+            message = f"The data are of type {given!r}. {cls.__name__}.from_dict() expects {known[0]!r}."
+            raise ValueError(message)
+        for identifier in dict.fromkeys(known if given is None else [given, *known]):
+            cls._inject(arguments, (dependencies or {}).get(identifier, {}))
+        return cls(**arguments)
+
+    @classmethod
+    def _inject(cls, arguments: dict[str, Any], given: Mapping[str, Any]) -> None:
+        for name, value in _meant_for(arguments, given):
+            if name not in cls.INJECTABLE:
+                _log.debug("%s is given %r, which is not among its INJECTABLE.", cls.__name__, name)
+            before = arguments.get(name)
+            if isinstance(before, Mapping) and isinstance(value, Mapping):
+                arguments[name] = {**before, **value}
+            else:
+                arguments[name] = value
+
+    @classmethod
+    def from_json(cls, text: str | bytes, /, *, dependencies: _Dependencies | None = None) -> Self:
+        """Make one of JSON; see `from_dict`.
+
+        Raises:
+            ValueError: The text is no JSON object, or of another type.
+            TypeError: The constructor does not know one of the names.
+        """
+        data = json.loads(text)
+        if not isinstance(data, dict):
+            message = f"The JSON holds a {type(data).__name__}. {cls.__name__}.from_json() expects an object."
+            raise ValueError(message)
+        return cls.from_dict(data, dependencies=dependencies)
+
+    @classmethod
+    def _get_type_identifier(cls) -> str:
+        return type_identifiers(cls)[0]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Copy everything but `raw_representation`, which is shared."""
+        cls = type(self)
+        duplicate = cls.__new__(cls)
+        memo[id(self)] = duplicate
+        for name, value in _attributes_of(self):
+            shared = name == "raw_representation"
+            object.__setattr__(duplicate, name, value if shared else copy.deepcopy(value, memo))
+        return duplicate
+
+
+def type_identifiers(cls: type) -> list[str]:
+    """The names that a `"type"` may give a class: first the one that is written, then former spellings."""
+    given = [value for name in ("type", "TYPE") if isinstance(value := inspect.getattr_static(cls, name, None), str)]
+    return list(dict.fromkeys([*given[:1], snake_case(cls.__name__), _letter_by_letter(cls.__name__)]))
+
+
+def snake_case(name: str) -> str:
+    """Return a class name in small letters: `HTTPThing` becomes `http_thing`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def _letter_by_letter(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def _attributes_of(instance: object) -> Iterator[tuple[str, Any]]:
+    for cls in reversed(type(instance).__mro__):
+        slots = vars(cls).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            value = getattr(instance, name, _MISSING)
+            if value is not _MISSING and name not in {"__dict__", "__weakref__"}:
+                yield name, value
+    yield from list(getattr(instance, "__dict__", {}).items())
+
+
+def _written(value: Any, *, exclude_none: bool) -> Any:
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, SerializationMixin):
+        return value.to_dict(exclude_none=exclude_none)
+    if isinstance(value, SerializationProtocol) and not isinstance(value, type):
+        return value.to_dict()
+    if isinstance(value, (list, tuple)):
+        items = [_written(item, exclude_none=exclude_none) for item in value]
+        return [item for item in items if item is not _MISSING]
+    if isinstance(value, Mapping):
+        entries = {key: _written_entry(item, exclude_none=exclude_none) for key, item in value.items()}
+        return {key: item for key, item in entries.items() if item is not _MISSING and isinstance(key, str)}
+    return _MISSING
+
+
+def _written_entry(value: Any, *, exclude_none: bool) -> Any:
+    if isinstance(value, (datetime, date, time)):
+        return str(value)
+    return _written(value, exclude_none=exclude_none)
+
+
+def _meant_for(arguments: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Those of one type that are for every instance, then those for this one."""
+    for key, value in given.items():
+        if ":" not in key:
+            yield key, value
+    for key, value in given.items():
+        field, colon, wanted = key.partition(":")
+        if colon and isinstance(value, Mapping) and str(arguments.get(field, _MISSING)) == wanted:
+            yield from value.items()
