@@ -28,6 +28,12 @@ from agentbench.agents.middleware.bases import function_middleware as function_m
 from agentbench.agents.middleware.contexts import AgentContext as AgentContext
 from agentbench.agents.middleware.contexts import ChatContext as ChatContext
 from agentbench.agents.middleware.contexts import FunctionInvocationContext as FunctionInvocationContext
+from agentbench.agents.tools.collection import ToolTypes as ToolTypes
+from agentbench.agents.tools.collection import normalize_tools as normalize_tools
+from agentbench.agents.tools.collection import validate_tools as validate_tools
+from agentbench.agents.tools.decorator import tool as tool
+from agentbench.agents.tools.function_tool import FunctionTool as FunctionTool
+from agentbench.agents.tools.results import SKIP_PARSING as SKIP_PARSING
 from agentbench.checkpoints.checkpoint import CheckpointID as CheckpointID
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint as WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff as CheckpointDiff

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench.exceptions import MiddlewareTermination
+from agentbench.messages.stream import ResponseStream
 
 if TYPE_CHECKING:
     from agentbench.agents.middleware.contexts import AgentContext, ChatContext
-    from agentbench.messages.stream import ResponseStream
 
 
 async def run_pipeline(
@@ -83,8 +83,6 @@ def with_stream_hooks(stream: object, context: AgentContext | ChatContext) -> Re
     Raises:
         ValueError: The result is no stream.
     """
-    from agentbench.messages.stream import ResponseStream  # noqa: PLC0415 - only streaming needs it
-
     if not isinstance(stream, ResponseStream):
         message = (
             f"The result of a streaming call is a {type(stream).__name__}. Expected a ResponseStream: when "

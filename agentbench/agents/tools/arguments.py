@@ -1,0 +1,153 @@
+"""Arguments checked against a tool's schema, and turned into what its function is called with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from agentbench._copying import isolate
+from agentbench.agents.tools.schema import derive_model, json_schema
+from agentbench.agents.tools.signature import ToolSignature
+
+
+class ValidArguments(dict[str, Any]):
+    """Arguments that passed a schema. They need not pass it again unless somebody changed them since.
+
+    Attributes:
+        schema: The schema that they passed.
+        as_validated: What they were then.
+    """
+
+    __slots__ = ("as_validated", "schema")
+
+    def __init__(self, schema: InputSchema, arguments: Mapping[str, Any]) -> None:
+        super().__init__(arguments)
+        self.schema = schema
+        self.as_validated = dict(arguments)
+
+    def still_pass(self, schema: InputSchema) -> bool:
+        """Whether they passed this very schema and are unchanged."""
+        return self.schema is schema and self == self.as_validated
+
+
+class InputSchema(Protocol):
+    """What a tool may be called with."""
+
+    @property
+    def model(self) -> Any:
+        """The pydantic model class, or `None` for a plain JSON schema."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the arguments that it knows."""
+
+    def json(self) -> dict[str, Any]:
+        """Return the JSON schema; a copy."""
+
+    def validate(self, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the function is called with.
+
+        Raises:
+            TypeError: The arguments do not fit.
+        """
+
+
+class ModelSchema:
+    """A pydantic model, derived from a signature or given."""
+
+    __slots__ = ("_json", "_keep_none", "_leave_out_unset", "_parameter_of", "_validate", "model", "names")
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        parameter_of: Mapping[str, str],
+        keep_none: frozenset[str],
+        leave_out_unset: frozenset[str],
+    ) -> None:
+        self.model = model
+        self._validate = model.__pydantic_validator__.validate_python
+        self._parameter_of = parameter_of
+        self._keep_none, self._leave_out_unset = keep_none, leave_out_unset
+        self._json = json_schema(model)
+        self.names: frozenset[str] = frozenset(self._json.get("properties", ()))
+
+    @classmethod
+    def of_signature(cls, tool_name: str, signature: ToolSignature) -> ModelSchema:
+        """Make the schema of a function's parameters."""
+        derived = derive_model(tool_name, signature)
+        return cls(
+            derived.model,
+            parameter_of=derived.parameter_of,
+            keep_none=frozenset(derived.model.model_fields) - derived.own_defaults,
+            leave_out_unset=derived.own_defaults,
+        )
+
+    @classmethod
+    def of_model(cls, model: Any, signature: ToolSignature | None) -> ModelSchema:
+        """Take a model that the user gave, whose defaults count rather than the function's."""
+        keep_none = signature.without_default if signature else frozenset[str]()
+        return cls(model, parameter_of={}, keep_none=keep_none, leave_out_unset=frozenset())
+
+    def json(self) -> dict[str, Any]:
+        """Return the JSON schema; a copy."""
+        return isolate(self._json)
+
+    def validate(self, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the function is called with, converted where that is possible.
+
+        Raises:
+            TypeError: The arguments do not fit.
+        """
+        try:
+            instance = self._validate(arguments)
+        except ValueError as error:
+            instance = self._validated_without_nulls(arguments)
+            if instance is None:
+                raise TypeError(told(tool_name, _findings(error))) from error
+        given = instance.__pydantic_fields_set__
+        valid: dict[str, Any] = {}
+        for name, value in instance.__dict__.items():
+            if (value is None and name not in self._keep_none) or (name in self._leave_out_unset and name not in given):
+                continue  # the function has a default of its own
+            valid[name] = value
+        if instance.__pydantic_extra__:
+            valid.update(instance.__pydantic_extra__)
+        if self._parameter_of:
+            return {self._parameter_of.get(name, name): value for name, value in valid.items()}
+        return valid
+
+    def _validated_without_nulls(self, arguments: Any) -> Any:
+        """Try once more without the nulls that models write for what they leave out."""
+        if not isinstance(arguments, Mapping):
+            return None
+        kept = {
+            name: value for name, value in arguments.items() if value is not None or name not in self._leave_out_unset
+        }
+        if len(kept) == len(arguments):
+            return None
+        try:
+            return self._validate(kept)
+        except ValueError:
+            return None
+
+
+def _findings(error: Any) -> list[str]:
+    """Return what pydantic found: where, what, and what was given."""
+    problems = []
+    for found in error.errors(include_url=False, include_context=False):
+        where = ".".join(map(str, found["loc"]))
+        given = "" if found["type"] == "missing" else f", not {shown(found['input'])}"
+        problems.append(f"{where}: {found['msg']}{given}" if where else f"{found['msg']}{given}")
+    return problems
+
+
+def told(tool_name: str, problems: list[str]) -> str:
+    """Put what is wrong with arguments into one line."""
+    return f"Invalid arguments for tool {tool_name!r}: {'; '.join(problems)}."
+
+
+def shown(value: object) -> str:
+    """Return a value as text of at most 80 characters."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

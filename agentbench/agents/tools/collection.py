@@ -1,0 +1,69 @@
+"""Tools as they are given: one or many, functions or tools, nested, or behind a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from agentbench.agents.tools.function_tool import FunctionTool
+
+ToolTypes: TypeAlias = FunctionTool | Callable[..., Any] | Mapping[str, Any] | Sequence[Any] | Any
+"""What a `tools=` argument may hold: tools, functions, declarations of a service as dicts, MCP tools."""
+
+
+def is_mcp_tool(value: object) -> bool:
+    """Whether this is a connection to tools on a server: it has `is_connected`, `connect()` and `functions`.
+
+    Asks the class, so that nothing is connected.
+    """
+    cls = type(value)
+    return all(hasattr(cls, name) or name in getattr(value, "__dict__", ()) for name in _MCP_NAMES)
+
+
+_MCP_NAMES = ("is_connected", "connect", "functions")
+
+
+def normalize_tools(tools: object = None) -> list[Any]:
+    """Return tools as a flat list, in the order given.
+
+    Functions become tools. Tools, dicts and MCP tools stay as they are, and so does what is unknown here. Nested
+    iterables, and the `tools` of objects that have some, are taken apart.
+
+    Args:
+        tools: `None`, one tool, or many.
+
+    Raises:
+        TypeError: A class was given where a function is expected.
+    """
+    return [] if tools is None else list(_flat(tools))
+
+
+def _flat(item: Any) -> Iterator[Any]:
+    if isinstance(item, (FunctionTool, Mapping, str, bytes)) or is_mcp_tool(item):
+        yield item
+    elif isinstance(item, Iterable) and not isinstance(item, type):
+        for part in item:
+            yield from _flat(part)
+    elif isinstance(more := getattr(item, "tools", None), Iterable) and not isinstance(more, (str, bytes)):
+        for part in more:
+            yield from _flat(part)
+    elif callable(item):
+        yield FunctionTool(item)
+    elif item is not None:
+        yield item
+
+
+async def validate_tools(tools: object = None) -> list[Any]:
+    """Return tools as `normalize_tools` does, with MCP tools replaced by their functions.
+
+    MCP tools that are not connected yet are connected.
+    """
+    found: list[Any] = []
+    for item in normalize_tools(tools):
+        if not is_mcp_tool(item):
+            found.append(item)
+            continue
+        if not item.is_connected:
+            await item.connect()
+        found.extend(item.functions)
+    return found

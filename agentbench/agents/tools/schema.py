@@ -1,0 +1,144 @@
+"""The pydantic model of a function's parameters. Loaded when a tool's schema or arguments are first asked for."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from enum import Enum
+from typing import Annotated, Any, NamedTuple, NoReturn, Optional
+
+from agentbench._signatures.forms import TypeLike
+from agentbench._signatures.naming import type_name
+from agentbench.agents.tools.signature import NO_VALUE, ToolParameter, ToolSignature
+
+_TYPES_OF_DEFAULTS = (bool, int, float, str, list, dict, tuple, set)
+
+
+class DerivedModel(NamedTuple):
+    """A model made from a signature.
+
+    Attributes:
+        model: The pydantic model.
+        parameter_of: Parameter names by field name, where the two differ.
+        own_defaults: Names of the fields whose parameters have a default, which the function fills in itself.
+    """
+
+    model: Any
+    parameter_of: Mapping[str, str]
+    own_defaults: frozenset[str]
+
+
+def derive_model(tool_name: str, signature: ToolSignature) -> DerivedModel:
+    """Make a pydantic model of the parameters that the model fills.
+
+    Raises:
+        TypeError: The type of a parameter is not known or has no JSON schema.
+    """
+    from pydantic import ConfigDict, create_model
+    from pydantic.fields import FieldInfo
+
+    fields: dict[str, Any] = {}
+    parameter_of: dict[str, str] = {}
+    own_defaults: set[str] = set()
+    for index, parameter in enumerate(signature.parameters):
+        field = _field_name(parameter.name, index)
+        if field != parameter.name:
+            parameter_of[field] = parameter.name
+        if parameter.default is not NO_VALUE and not isinstance(parameter.default, FieldInfo):
+            own_defaults.add(field)
+        fields[field] = _field(parameter, signature.resolved(parameter), renamed=field != parameter.name)
+    config = ConfigDict(protected_namespaces=(), arbitrary_types_allowed=False)
+    try:
+        model: Any = create_model(f"{tool_name}_input", __config__=config, **fields)
+        json_schema(model)
+    except Exception as error:  # noqa: BLE001 - types bring their own schemas, which raise anything
+        _explain(tool_name, signature, error)
+    return DerivedModel(model, parameter_of, frozenset(own_defaults))
+
+
+def json_schema(model: Any) -> dict[str, Any]:
+    """Return the JSON schema of a pydantic model."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about defaults that JSON cannot say; they are left out
+        schema: dict[str, Any] = model.model_json_schema()
+    return schema
+
+
+def is_model_class(value: object) -> bool:
+    """Whether this is a pydantic model class; asks without loading pydantic."""
+    return isinstance(value, type) and hasattr(value, "model_json_schema") and hasattr(value, "model_validate")
+
+
+def _field_name(name: str, index: int) -> str:
+    """Return a name that a pydantic model allows as a field: not `schema`, `copy` or `_private`."""
+    from pydantic import BaseModel
+
+    return f"parameter_{index}" if name.startswith("_") or hasattr(BaseModel, name) else name
+
+
+def _field(parameter: ToolParameter, annotation: TypeLike, *, renamed: bool) -> tuple[Any, Any]:
+    from pydantic import Field
+    from pydantic.fields import FieldInfo
+
+    type_ = _type_of_default(parameter.default) if annotation is NO_VALUE else _with_description(annotation)
+    if renamed:
+        title = parameter.name.strip("_").replace("_", " ").title()
+        type_ = Annotated[type_, Field(alias=parameter.name, title=title)]
+    default = parameter.default
+    if default is NO_VALUE:
+        return type_, ...
+    if isinstance(default, FieldInfo) or _is_json(default):
+        return type_, default
+    return type_, Field(default_factory=lambda: default)  # required no more, and not in the schema
+
+
+def _with_description(annotation: TypeLike) -> TypeLike:
+    """Return the annotation with a text in its `Annotated` as the description of the parameter."""
+    from pydantic import Field
+
+    texts = [extra for extra in getattr(annotation, "__metadata__", ()) if isinstance(extra, str)]
+    if not texts:
+        return annotation
+    return Annotated[annotation, Field(description=texts[0])]
+
+
+def _type_of_default(default: object) -> TypeLike:
+    """Return the type of a parameter without annotation."""
+    if default is None:
+        return Optional[str]  # noqa: UP045 - a value, not an annotation
+    if isinstance(default, Enum) or type(default) in _TYPES_OF_DEFAULTS:
+        return type(default)
+    return str
+
+
+def _is_json(value: object) -> bool:
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415
+
+    try:
+        json.dumps(to_jsonable_python(value))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _explain(tool_name: str, signature: ToolSignature, error: Exception) -> NoReturn:
+    """Say which parameter it is that has no schema."""
+    from pydantic import TypeAdapter
+
+    for parameter in signature.parameters:
+        annotation = signature.resolved(parameter)
+        if annotation is NO_VALUE:
+            continue
+        try:
+            TypeAdapter(annotation).json_schema()
+        except Exception:  # noqa: BLE001 - likewise
+            message = (
+                f"Parameter {parameter.name!r} of tool {tool_name!r} has the type {type_name(annotation)}, which has "
+                "no JSON schema, so that no model can fill it. Expected plain types, dataclasses or pydantic "
+                "models. Bind the value with functools.partial, pass it in the run's function_invocation_kwargs and "
+                "read it from a FunctionInvocationContext parameter, or describe the arguments with input_model=."
+            )
+            raise TypeError(message) from error
+    message = f"The parameters of tool {tool_name!r} have no JSON schema: {error}"
+    raise TypeError(message) from error

@@ -1,0 +1,189 @@
+"""What a tool has to know about its function: parameters, the context parameter, how it is called."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from agentbench._signatures.annotations import UnknownNameError, holds_text, scope_of
+from agentbench._signatures.callables import Callee, take_apart
+from agentbench._signatures.forms import TypeLike, flatten_union, unwrap
+from agentbench.agents.middleware.contexts import FunctionInvocationContext
+
+NO_VALUE: Any = inspect.Parameter.empty
+"""Stands for an annotation or a default that was not written."""
+
+_FALLBACKS = {FunctionInvocationContext.__name__: FunctionInvocationContext}
+_CONTEXT_TEXT = re.compile(rf"\b{FunctionInvocationContext.__name__}\b")
+_OWNERS = ("self", "cls")
+
+
+class ToolParameter(NamedTuple):
+    """One parameter that the model fills.
+
+    Attributes:
+        name: As written.
+        annotation: Its type; text where a name in it was not known yet; `NO_VALUE` without annotation.
+        default: `NO_VALUE` for none.
+    """
+
+    name: str
+    annotation: TypeLike
+    default: Any
+
+
+class ToolSignature(NamedTuple):
+    """The parameters of a tool's function.
+
+    Attributes:
+        parameters: Those that the model fills, in order.
+        context: Name of the parameter that gets the `FunctionInvocationContext`, if there is one.
+        owner: `self` or `cls` for a method that is not bound yet.
+        positional_only: Names of the parameters that cannot be given by keyword, the context included.
+        takes_any_keyword: Whether there is a `**kwargs`.
+        callee: The function taken apart, to look up names that are not known yet.
+    """
+
+    parameters: tuple[ToolParameter, ...]
+    context: str | None
+    owner: str | None
+    positional_only: tuple[str, ...]
+    takes_any_keyword: bool
+    callee: Callee
+
+    @property
+    def without_default(self) -> frozenset[str]:
+        """Names of the parameters that have to be given."""
+        return frozenset(parameter.name for parameter in self.parameters if parameter.default is NO_VALUE)
+
+    def take_positional(self, named: dict[str, Any]) -> list[Any]:
+        """Take the arguments that cannot be given by keyword out of `named` and return them in order."""
+        defaults = {parameter.name: parameter.default for parameter in self.parameters}
+        given: list[Any] = []
+        for name in self.positional_only:
+            value = named.pop(name, defaults.get(name, NO_VALUE))
+            if value is NO_VALUE:
+                break
+            given.append(value)
+        return given
+
+    def resolved(self, parameter: ToolParameter) -> TypeLike:
+        """Return the type of a parameter, its names looked up again where they were not known.
+
+        Raises:
+            TypeError: A name in the annotation is still not known, or it is no type.
+        """
+        if not holds_text(parameter.annotation):
+            return parameter.annotation
+        try:
+            return scope_of(self.callee, known={}, fallbacks=_FALLBACKS).resolve(parameter.annotation)
+        except (UnknownNameError, ValueError) as error:
+            reason = (
+                f"the name {error.name!r} in it is not known" if isinstance(error, UnknownNameError) else str(error)
+            )
+            message = (
+                f"Parameter {parameter.name!r} of {self.callee.name!r} is annotated with {parameter.annotation!r}, but "
+                f"{reason}. Define or import it where the function is defined, before the tool is first used."
+            )
+            raise TypeError(message) from error
+
+
+def read_signature(func: Callable[..., Any], *, ctx_is_context: bool = False) -> ToolSignature:
+    """Read the parameters of a function.
+
+    Args:
+        func: A function, method, partial or callable object.
+        ctx_is_context: Whether an unannotated `ctx` is the context parameter.
+
+    Raises:
+        TypeError: It is a class, or does not tell its parameters.
+        ValueError: It has two context parameters.
+    """
+    if isinstance(func, type):
+        message = (
+            f"{func.__name__} is a class, which cannot be a tool. Expected a function. Write one that makes the "
+            "object and returns what the model should read."
+        )
+        raise TypeError(message)
+    callee = take_apart(func)
+    annotations = _resolve(callee)
+    written = list(inspect.signature(func).parameters.values())
+    owner = _owner_of(func, written)
+    contexts: list[str] = []
+    parameters: list[ToolParameter] = []
+    for parameter in written:
+        if parameter.name in _OWNERS or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if parameter.name in callee.other_parameters or parameter.name in callee.parameters:
+            annotation = annotations.get(parameter.name, parameter.annotation)
+            if _is_context(annotation) or (ctx_is_context and parameter.name == "ctx" and annotation is NO_VALUE):
+                contexts.append(parameter.name)
+            else:
+                parameters.append(ToolParameter(parameter.name, annotation, parameter.default))
+    if len(contexts) > 1:
+        message = (
+            f"{callee.name!r} has {len(contexts)} context parameters: {', '.join(contexts)}. "
+            "Expected at most one FunctionInvocationContext. Remove the others."
+        )
+        raise ValueError(message)
+    return ToolSignature(
+        parameters=tuple(parameters),
+        context=contexts[0] if contexts else None,
+        owner=owner,
+        positional_only=tuple(
+            p.name for p in written if p.kind is p.POSITIONAL_ONLY and not (p.name == owner and owner is not None)
+        ),
+        takes_any_keyword=any(p.kind is p.VAR_KEYWORD for p in written),
+        callee=callee,
+    )
+
+
+def _owner_of(func: Callable[..., Any], written: list[inspect.Parameter]) -> str | None:
+    if not inspect.isfunction(func) or not written:
+        return None
+    first = written[0]
+    return first.name if first.name in _OWNERS and first.default is NO_VALUE else None
+
+
+def _resolve(callee: Callee) -> Mapping[str, TypeLike]:
+    """Return the annotations as types; those with names that are not known yet stay text."""
+    if not any(map(holds_text, callee.annotations.values())):
+        return callee.annotations
+    scope = scope_of(callee, known={}, fallbacks=_FALLBACKS)
+    resolved: dict[str, TypeLike] = {}
+    for name, annotation in callee.annotations.items():
+        try:
+            resolved[name] = scope.resolve(annotation)
+        except (UnknownNameError, ValueError):  # noqa: PERF203 - each on its own
+            resolved[name] = annotation
+    return resolved
+
+
+def _is_context(annotation: TypeLike) -> bool:
+    if annotation is NO_VALUE:
+        return False
+    if isinstance(annotation, str):  # a name in it is not known, such as that of the module that it was imported from
+        return _CONTEXT_TEXT.search(annotation) is not None
+    members = [unwrap(member) for member in flatten_union(annotation)]
+    return any(isinstance(member, type) and issubclass(member, FunctionInvocationContext) for member in members)
+
+
+def name_of(func: Callable[..., Any]) -> str:
+    """Return the name of a function; of a callable object, that of its class."""
+    func = _inside(func)
+    name: str = getattr(func, "__name__", type(func).__name__)
+    return "lambda" if name == "<lambda>" else name
+
+
+def description_of(func: Callable[..., Any] | None) -> str:
+    """Return the docstring of a function, without its indentation."""
+    return "" if func is None else inspect.getdoc(_inside(func)) or ""
+
+
+def _inside(func: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(func, functools.partial):
+        func = func.func
+    return func
