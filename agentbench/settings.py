@@ -53,6 +53,19 @@ class SecretString(str):
     def __repr__(self) -> str:
         return f"{type(self).__name__}('{_MASKED}')"
 
+    # Python would give these three the string itself where nothing is to be done.
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def partition(self, separator: str, /) -> tuple[str, str, str]:
+        """As of `str`."""
+        return str(self).partition(separator)
+
+    def rpartition(self, separator: str, /) -> tuple[str, str, str]:
+        """As of `str`."""
+        return str(self).rpartition(separator)
+
     def get_secret_value(self) -> str:
         """Return the text as a plain string."""
         return str(self)
@@ -66,7 +79,7 @@ class SecretString(str):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """A field of a model: takes text and secrets, hides in the model's `repr`, is dumped as the plain text."""
-        from pydantic_core import core_schema  # noqa: PLC0415  loaded only where a model is built
+        from pydantic_core import core_schema  # noqa: PLC0415 - loaded only where a model is built
 
         text = core_schema.no_info_before_validator_function(_unwrapped, core_schema.str_schema())
         return core_schema.no_info_after_validator_function(
@@ -179,7 +192,7 @@ class _Field(NamedTuple):
 
 
 def _fields_of(settings_type: type, env_prefix: str, nearby: Mapping[str, Any]) -> dict[str, _Field]:
-    defaults = _with_bases(settings_type)
+    defaults = _with_bases(settings_type, {})
     fields = {}
     for name, annotation in settings_type.__annotations__.items():
         arms = list(_arms(_resolved(annotation, settings_type, nearby)))
@@ -191,16 +204,22 @@ def _fields_of(settings_type: type, env_prefix: str, nearby: Mapping[str, Any]) 
     return fields
 
 
-def _with_bases(settings_type: type) -> type:
+def _with_bases(settings_type: type, made: dict[type, type]) -> type:
     """A class with what the body of a `TypedDict` assigns, over the like of its bases.
 
     A `TypedDict` itself descends from `dict` alone: it forgets its bases, and has attributes such as `items` that are
     no defaults.
+
+    Args:
+        settings_type: The `TypedDict`.
+        made: The classes that there are already, by their `TypedDict`; grows.
     """
-    parents = [origin_of(base) or base for base in getattr(settings_type, "__orig_bases__", ())]
-    bases = tuple(_with_bases(parent) for parent in parents if is_typed_dict(parent))
-    own = {name: vars(settings_type)[name] for name in settings_type.__annotations__ if name in vars(settings_type)}
-    return type(settings_type.__name__, bases or (_Body,), {"__slots__": (), **own})
+    if settings_type not in made:
+        parents = [origin_of(base) or base for base in getattr(settings_type, "__orig_bases__", ())]
+        bases = tuple(_with_bases(parent, made) for parent in parents if is_typed_dict(parent))
+        own = {name: vars(settings_type)[name] for name in settings_type.__annotations__ if name in vars(settings_type)}
+        made[settings_type] = type(settings_type.__name__, bases or (_Body,), {"__slots__": (), **own})
+    return made[settings_type]
 
 
 class _Body:

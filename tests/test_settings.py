@@ -1,0 +1,615 @@
+"""Settings: what fills a field, what text becomes, what is required; and strings that do not show themselves."""
+
+# ruff: noqa: UP007, UP013, UP031, UP037, UP045 - the many spellings are what some tests are about
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import os
+import pickle
+import pprint
+import reprlib
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, NewType, Optional, TypedDict, TypeVar, Union
+
+import pytest
+from typing_extensions import NotRequired, ReadOnly, Required
+from typing_extensions import TypedDict as ExtendedTypedDict
+
+import agentbench
+from agentbench._copying import isolate
+from agentbench.exceptions import MissingExtraError, SettingNotFoundError
+from agentbench.settings import SecretString, load_settings, read_flag
+
+KEY = "sk-real-key-goes-here"
+MASKED = "SecretString('**********')"
+
+
+class Settings(TypedDict, total=False):
+    host: str | None
+    port: int | None
+    ratio: Optional[float]
+    flag: bool | None
+    api_key: SecretString | None
+    tags: list[str] | None
+
+
+@pytest.fixture(autouse=True)
+def no_settings_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("Q_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    pytest.importorskip("dotenv", reason="python-dotenv is not installed (extra settings)")
+
+    def write(text: str, encoding: str = "utf-8") -> Path:
+        path = tmp_path / "settings.env"
+        path.write_bytes(text.encode(encoding))
+        return path
+
+    return write
+
+
+def load(**arguments: Any) -> dict[str, Any]:
+    return dict(load_settings(Settings, env_prefix="Q_", **arguments))
+
+
+# ------------------------------------------------------------------------------------------------------------- a secret
+
+
+def test_a_secret_does_not_show_itself_wherever_its_repr_is_asked_for() -> None:
+    key = SecretString(KEY)
+    nested = {"keys": [key, (key,)], "set": {key}}
+    shown = [repr(key), f"{key!r}", "%r" % key, str([key]), repr(nested), pprint.pformat(nested), reprlib.repr(key)]
+    assert shown[:3] == [MASKED] * 3
+    assert [text for text in shown if KEY in text or MASKED not in text] == []
+    assert repr(SecretString("")) == MASKED
+
+
+def test_a_secret_is_its_text_in_every_other_respect() -> None:
+    key = SecretString(KEY)
+    plain = [
+        str(key),
+        f"{key}",
+        f"{key:s}",
+        "%s" % key,
+        key.get_secret_value(),
+        key[:],
+        key + "",
+        "" + key,
+        key.strip(),
+        key * 1,
+        "".join([key]),
+        key.partition("!")[0],
+        key.rpartition("!")[2],
+        key.removeprefix("!"),
+        json.loads(json.dumps(key)),
+        key.encode().decode(),
+    ]
+    assert plain == [KEY] * len(plain)
+    assert {type(text) for text in plain} == {str}
+    assert key == KEY
+    assert hash(key) == hash(KEY)
+    assert {KEY: 1}[key] == 1
+    assert key.startswith("sk-")
+    assert len(key) == 21
+
+
+@pytest.mark.parametrize(
+    "way", [lambda key: pickle.loads(pickle.dumps(key)), copy.copy, copy.deepcopy, isolate], ids=str
+)
+def test_a_copy_of_a_secret_is_a_secret(way: Callable[[Any], Any]) -> None:
+    for again in (way(SecretString(KEY)), way([SecretString(KEY)])[0]):
+        assert type(again) is SecretString
+        assert again == KEY
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_every_pickle_protocol_keeps_the_class(protocol: int) -> None:
+    assert type(pickle.loads(pickle.dumps(SecretString(KEY), protocol))) is SecretString
+
+
+def test_a_secret_is_masked_in_rich_and_html() -> None:
+    key = SecretString(KEY)
+    assert list(key.__rich_repr__()) == ["**********"]
+    assert KEY not in key._repr_html_()
+    assert "**********" in key._repr_html_()
+
+
+def test_ipython_shows_the_masked_form() -> None:
+    formatters = pytest.importorskip("IPython.core.formatters", reason="IPython is not installed")
+    shown, _ = formatters.DisplayFormatter().format({"key": SecretString(KEY), "keys": [SecretString(KEY)]})
+    alone, _ = formatters.DisplayFormatter().format(SecretString(KEY))
+    assert KEY not in str(shown) + str(alone)
+    assert alone["text/plain"] == MASKED
+
+
+def test_a_secret_is_a_field_of_a_pydantic_model() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Model(pydantic.BaseModel):  # type: ignore[name-defined, misc]
+        key: SecretString
+        other: Optional[SecretString] = None
+
+    model = Model(key=KEY, other=pydantic.SecretStr(KEY))
+    assert type(model.key) is type(model.other) is SecretString
+    assert KEY not in repr(model) + str(model)
+    assert model.model_dump() == {"key": KEY, "other": KEY}
+    assert type(model.model_dump()["key"]) is str
+    assert json.loads(model.model_dump_json()) == {"key": KEY, "other": KEY}
+    assert Model.model_validate_json(model.model_dump_json()) == model
+    assert type(Model(key=SecretString(KEY)).key) is SecretString
+    schema = Model.model_json_schema()["properties"]["key"]
+    assert schema == {"type": "string", "format": "password", "writeOnly": True, "title": "Key"}
+    with pytest.raises(pydantic.ValidationError):
+        Model(key=5)
+
+
+def test_a_constraint_on_a_secret_field_is_held() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    adapter = pydantic.TypeAdapter(Annotated[SecretString, pydantic.Field(min_length=3)])
+    assert adapter.validate_python("abc") == "abc"
+    with pytest.raises(pydantic.ValidationError):
+        adapter.validate_python("ab")
+
+
+def test_the_public_names_are_at_the_front_door() -> None:
+    assert agentbench.SecretString is SecretString
+    assert agentbench.load_settings is load_settings
+
+
+# ------------------------------------------------------------------------------------------------------------- priority
+
+
+def test_an_argument_beats_the_file_that_beats_the_environment_that_beats_the_default(
+    monkeypatch: pytest.MonkeyPatch, write: Callable[..., Path]
+) -> None:
+    class WithDefault(TypedDict, total=False):
+        host: str | None = "default"  # type: ignore[misc]
+
+    def host(**arguments: Any) -> Any:
+        return load_settings(WithDefault, env_prefix="Q_", **arguments)["host"]
+
+    path = write("Q_HOST=file\n")
+    assert host() == "default"
+    monkeypatch.setenv("Q_HOST", "environment")
+    assert host() == "environment"
+    assert host(env_file_path=path) == "file"
+    assert host(env_file_path=str(path), host="argument") == "argument"
+    assert host(env_file_path=path, host=None) == "file"
+
+
+def test_every_field_is_there_and_none_where_nothing_is_said() -> None:
+    assert load() == dict.fromkeys(("host", "port", "ratio", "flag", "api_key", "tags"))
+
+
+def test_an_argument_that_is_none_falls_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("Q_PORT", "8080")
+    assert load(port=None)["port"] == 8080
+
+
+def test_without_a_prefix_the_variable_is_the_name_in_capitals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOST", "here")
+    assert load_settings(Settings)["host"] == "here"
+
+
+def test_an_unknown_argument_is_ignored_and_noted_without_its_value(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="agentbench"):
+        assert "hots" not in load(hots=KEY)
+    (record,) = caplog.records
+    assert record.levelno == logging.DEBUG
+    assert "'hots'" in record.getMessage()
+    assert KEY not in record.getMessage()
+
+
+def test_the_file_says_nothing_to_the_process(monkeypatch: pytest.MonkeyPatch, write: Callable[..., Path]) -> None:
+    monkeypatch.setenv("Q_PORT", "1")
+    path = write("# a comment\nQ_HOST='in the file'\nQ_FLAG\nexport Q_RATIO=0.5\nOTHER=x\n")
+    before = dict(os.environ)
+    assert load(env_file_path=path) == {
+        "host": "in the file",
+        "port": 1,
+        "ratio": 0.5,
+        "flag": None,
+        "api_key": None,
+        "tags": None,
+    }
+    assert dict(os.environ) == before
+
+
+def test_a_key_without_value_in_the_file_leaves_the_environment_in_place(
+    monkeypatch: pytest.MonkeyPatch, write: Callable[..., Path]
+) -> None:
+    monkeypatch.setenv("Q_HOST", "environment")
+    assert load(env_file_path=write("Q_HOST\n"))["host"] == "environment"
+    assert load(env_file_path=write("Q_HOST=\n"))["host"] == ""
+
+
+def test_the_file_is_utf8_unless_it_is_said_otherwise(write: Callable[..., Path]) -> None:
+    assert load(env_file_path=write("Q_HOST=Zürich"))["host"] == "Zürich"
+    assert load(env_file_path=write("Q_HOST=Zürich", "utf-8-sig"))["host"] == "Zürich"
+    assert load(env_file_path=write("Q_HOST=Zürich", "latin-1"), env_file_encoding="latin-1")["host"] == "Zürich"
+
+
+def test_a_file_in_another_encoding_is_refused_without_showing_it(write: Callable[..., Path]) -> None:
+    path = write(f"Q_API_KEY={KEY}ü", "latin-1")
+    with pytest.raises(ValueError, match="env_file_encoding") as caught:
+        load(env_file_path=path)
+    assert KEY not in repr(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_a_missing_file_is_an_error_and_so_is_a_folder(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.env", tmp_path):
+        with pytest.raises(FileNotFoundError, match="env_file_path"):
+            load(env_file_path=path)
+
+
+def test_without_python_dotenv_only_a_file_is_out_of_reach(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "dotenv", None)
+    monkeypatch.setenv("Q_HOST", "here")
+    assert load()["host"] == "here"
+    path = tmp_path / ".env"
+    path.write_text("Q_HOST=there")
+    with pytest.raises(MissingExtraError, match=r"agentbench\[settings\]") as caught:
+        load(env_file_path=path)
+    assert (caught.value.extra, caught.value.package) == ("settings", "dotenv")
+
+
+# ------------------------------------------------------------------------------------------------- checks of arguments
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected", "actual"),
+    [
+        ("host", {}, "str", "dict"),
+        ("port", "8080", "int", "str"),
+        ("port", 1.5, "int", "float"),
+        ("ratio", "0.5", "float", "str"),
+        ("flag", "yes", "bool", "str"),
+        ("flag", 1, "bool", "int"),
+        ("api_key", 5, "SecretString", "int"),
+        ("api_key", b"sk", "SecretString", "bytes"),
+    ],
+)
+def test_an_argument_of_the_wrong_type_is_refused(name: str, value: Any, expected: str, actual: str) -> None:
+    with pytest.raises(ValueError, match=f"'{name}' has to be {expected}, .* type {actual}") as caught:
+        load(**{name: value})
+    assert f"Q_{name.upper()}" in str(caught.value)
+
+
+def test_a_refused_argument_is_not_shown() -> None:
+    with pytest.raises(ValueError, match="'port'") as caught:
+        load(port=KEY)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ratio", 1), ("ratio", 0.5), ("port", 0), ("flag", False), ("tags", 5), ("tags", ["a"]), ("host", "")],
+)
+def test_an_argument_that_fits_is_taken_as_it_is(name: str, value: Any) -> None:
+    taken = load(**{name: value})[name]
+    assert taken is value
+
+
+@pytest.mark.parametrize("name", Settings.__annotations__)
+def test_a_function_is_taken_for_any_field(name: str) -> None:
+    def token() -> str:
+        return KEY
+
+    async def later() -> str:
+        return KEY
+
+    assert load(**{name: token})[name] is token
+    assert load(**{name: later})[name] is later
+
+
+def test_a_text_becomes_a_secret_where_one_is_wanted() -> None:
+    for given in (KEY, SecretString(KEY)):
+        taken = load(api_key=given)["api_key"]
+        assert type(taken) is SecretString
+        assert taken == KEY
+    assert KEY not in repr(load(api_key=KEY))
+
+
+def test_pydantics_own_secret_is_taken_for_a_secret() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    taken = load(api_key=pydantic.SecretStr(KEY))["api_key"]
+    assert type(taken) is SecretString
+    assert taken == KEY
+
+
+def test_a_secret_among_other_types_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mixed(TypedDict, total=False):
+        key: Union[str, SecretString, None]
+
+    monkeypatch.setenv("Q_KEY", KEY)
+    assert KEY not in repr(load_settings(Mixed, env_prefix="Q_"))
+    assert KEY not in repr(load_settings(Mixed, env_prefix="Q_", key=KEY))
+
+
+# ------------------------------------------------------------------------------------------------------- what text says
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("host", " as it is ", " as it is "),
+        ("port", "8080", 8080),
+        ("port", " -1 ", -1),
+        ("ratio", "0.7", 0.7),
+        ("ratio", "1", 1.0),
+        ("tags", "a,b", "a,b"),
+        *[("flag", text, True) for text in ("true", "1", "yes", "on", "ON", " Yes ", "TRUE")],
+        *[("flag", text, False) for text in ("false", "0", "no", "off", "OFF", " No ", "", " ")],
+    ],
+)
+def test_text_becomes_what_the_field_says(
+    name: str, text: str, value: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(f"Q_{name.upper()}", text)
+    found = load()[name]
+    assert found == value
+    assert type(found) is type(value)
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [("port", "abc", "abc"), ("port", "", ""), ("ratio", "0,7", "0,7"), ("flag", "maybe", False), ("flag", "2", False)],
+)
+def test_text_that_says_nothing_of_the_kind_is_warned_of_without_showing_it(
+    name: str, text: str, value: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    variable = f"Q_{name.upper()}"
+    monkeypatch.setenv(variable, text)
+    assert load()[name] == value
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert variable in record.getMessage()
+    assert not text or text not in record.getMessage().replace("abc", "abc").split()
+
+
+def test_a_secret_from_outside_hides_itself(monkeypatch: pytest.MonkeyPatch, write: Callable[..., Path]) -> None:
+    path = write(f"Q_API_KEY={KEY}")
+    from_file = load(env_file_path=path)
+    monkeypatch.setenv("Q_API_KEY", KEY)
+    for found in (load(), from_file):
+        assert type(found["api_key"]) is SecretString
+        assert found["api_key"] == KEY
+        assert KEY not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "value"),
+    [
+        (Union[int, str], "5", 5),
+        (Union[int, str], "x", "x"),
+        (Union[str, int], "5", "5"),
+        (Union[int, float], "5", 5),
+        (Union[int, float], "5.5", 5.5),
+        (Union[float, int], "5", 5.0),
+        (Union[bool, int], "5", 5),
+        (Union[bool, str], "maybe", "maybe"),
+        (Union[bool, int], "1", True),
+        (Union[list[str], int], "5", 5),
+        (Union[list[str], int], "x", "x"),
+        (Literal["a", "b"], "c", "c"),
+        (Any, "c", "c"),
+        (dict[str, int], "{}", "{}"),
+        (Path, "/tmp", "/tmp"),
+        (NewType("Port", int), "5", 5),
+        (Annotated[int, "of a server"], "5", 5),
+        (Required[int], "5", 5),
+        (NotRequired[Union[int, None]], "5", 5),
+        (ReadOnly[int], "5", 5),
+        (Required[Annotated[Union[int, None], "x"]], "5", 5),
+    ],
+    ids=str,
+)
+def test_of_several_types_the_first_that_fits_is_taken(
+    annotation: Any, text: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings_type = ExtendedTypedDict("settings_type", {"field": annotation}, total=False)
+    monkeypatch.setenv("Q_FIELD", text)
+    found = load_settings(settings_type, env_prefix="Q_")["field"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_an_unreadable_number_without_another_type_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings_type = ExtendedTypedDict("settings_type", {"field": Union[int, float]})
+    monkeypatch.setenv("Q_FIELD", KEY)
+    assert dict(load_settings(settings_type, env_prefix="Q_")) == {"field": KEY}
+    assert "int or float" in caplog.text
+    assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize(("text", "said"), [("on", True), ("OFF", False), ("", False), ("perhaps", None)])
+def test_a_word_says_yes_no_or_nothing(text: str, said: bool | None) -> None:
+    assert read_flag(text) is said
+
+
+# ------------------------------------------------------------------------------------------------------------- defaults
+
+
+def test_a_field_may_be_called_like_a_method_of_dicts() -> None:
+    class Shop(TypedDict, total=False):
+        items: str | None
+        keys: str
+        get: int | None
+        values: int | None = 3  # type: ignore[misc]
+        pop: SecretString | None = KEY  # type: ignore[misc]
+
+    found = load_settings(Shop, env_prefix="Q_")
+    assert found == {"items": None, "keys": None, "get": None, "values": 3, "pop": KEY}
+    assert type(found["pop"]) is SecretString
+    assert load_settings(Shop, env_prefix="Q_", items="x")["items"] == "x"
+
+
+def test_a_default_is_a_copy() -> None:
+    class Tagged(TypedDict, total=False):
+        tags: list[str] = ["a"]  # type: ignore[misc]  # noqa: RUF012 - that it is not shared is the test
+
+    load_settings(Tagged)["tags"].append("b")
+    assert load_settings(Tagged)["tags"] == ["a"]
+
+
+def test_defaults_of_bases_count_and_the_nearest_wins() -> None:
+    class Base(ExtendedTypedDict, total=False):
+        host: str = "base"  # type: ignore[misc]
+        port: int = 1  # type: ignore[misc]
+        items: str
+
+    class Left(Base, total=False):
+        flag: bool = True  # type: ignore[misc]
+
+    class Right(Base, total=False):
+        port: int = 2  # type: ignore[misc]
+
+    class Both(Left, Right, total=False):
+        ratio: float
+
+    assert load_settings(Both, env_prefix="Q_") == {
+        "host": "base",
+        "port": 2,
+        "items": None,
+        "flag": True,
+        "ratio": None,
+    }
+
+
+def test_a_generic_base_counts_too() -> None:
+    T = TypeVar("T")
+
+    class Base(ExtendedTypedDict, Generic[T], total=False):
+        host: str = "base"  # type: ignore[misc]
+        value: T
+
+    class Bound(Base[int], total=False):
+        port: int = 1  # type: ignore[misc]
+
+    assert load_settings(Bound, env_prefix="Q_") == {"host": "base", "value": None, "port": 1}
+
+
+def test_postponed_annotations_are_understood_where_the_class_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Level(int):
+        pass
+
+    class Local(TypedDict, total=False):
+        level: Level | None
+        port: Optional["int"]
+        key: NotRequired[SecretString]
+
+    monkeypatch.setenv("Q_PORT", "5")
+    monkeypatch.setenv("Q_KEY", KEY)
+    found = load_settings(Local, env_prefix="Q_", level=Level(3))
+    assert found == {"level": 3, "port": 5, "key": KEY}
+    assert KEY not in repr(found)
+    with pytest.raises(ValueError, match="'level' has to be Level"):
+        load_settings(Local, level="3")
+
+
+def test_an_annotation_that_cannot_be_read_is_not_checked_and_hides_what_it_calls_a_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Odd(TypedDict, total=False):
+        port: NoSuchType  # type: ignore[name-defined]  # noqa: F821
+        key: SecretString | NoSuchType  # type: ignore[name-defined]  # noqa: F821
+        bad: NoSuchModule.Type  # type: ignore[name-defined]  # noqa: F821
+
+    monkeypatch.setenv("Q_PORT", "5")
+    monkeypatch.setenv("Q_KEY", KEY)
+    found = load_settings(Odd, env_prefix="Q_", bad={})
+    assert found == {"port": "5", "key": KEY, "bad": {}}
+    assert KEY not in repr(found)
+
+
+@pytest.mark.parametrize("other", [dict, int, {"a": int}, None, "Settings"])
+def test_only_a_typed_dict_is_filled(other: Any) -> None:
+    with pytest.raises(TypeError, match="TypedDict"):
+        load_settings(other)
+
+
+# ------------------------------------------------------------------------------------------------------------- required
+
+
+def test_a_required_field_has_to_have_a_value() -> None:
+    with pytest.raises(SettingNotFoundError, match=r"'host' .* host=\.\.\., .* Q_HOST"):
+        load(required_fields=["host"])
+    assert load(required_fields=["host"], host="h")["host"] == "h"
+    assert load(required_fields=["port", "flag"], port=0, flag=False)["port"] == 0
+    with pytest.raises(SettingNotFoundError, match="Q_HOST"):
+        load(required_fields="host")
+
+
+def test_an_empty_text_counts_as_set_and_is_warned_of_unless_it_is_refused(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("Q_API_KEY", "")
+    assert load(required_fields=["api_key"])["api_key"] == ""
+    assert "'api_key' is an empty text" in caplog.text
+    for empty in (None, " "):
+        with pytest.raises(SettingNotFoundError, match=r"an empty one.*Q_API_KEY"):
+            load(required_fields=["api_key"], require_non_empty=True, api_key=empty)
+    assert load(required_fields=["api_key"], require_non_empty=True, api_key="x")["api_key"] == "x"
+    assert load(required_fields=["port"], require_non_empty=True, port=0)["port"] == 0
+
+
+def test_of_a_group_exactly_one_has_a_value() -> None:
+    group = [("host", "api_key")]
+    with pytest.raises(SettingNotFoundError, match=r"'host' \(Q_HOST\), 'api_key' \(Q_API_KEY\) .* none is set"):
+        load(required_fields=group)
+    assert load(required_fields=group, host="h")["host"] == "h"
+    with pytest.raises(SettingNotFoundError, match="these are set: 'host', 'api_key'") as caught:
+        load(required_fields=group, host="h", api_key=KEY)
+    assert KEY not in str(caught.value)
+
+
+def test_an_empty_member_of_a_group_may_be_told_to_count_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("Q_HOST", "")
+    group = [("host", "api_key")]
+    with pytest.raises(SettingNotFoundError, match="these are set"):
+        load(required_fields=group, api_key=KEY)
+    assert load(required_fields=group, api_key=KEY, require_non_empty=True)["api_key"] == KEY
+
+
+@pytest.mark.parametrize("required", [["hots"], [("host", "hots")]])
+def test_a_required_field_that_does_not_exist_is_told(required: Any) -> None:
+    with pytest.raises(SettingNotFoundError, match=r"no field 'hots'.*host, port"):
+        load(required_fields=required, host="h")
+
+
+def test_a_function_counts_as_a_value() -> None:
+    assert callable(load(required_fields=["api_key"], api_key=lambda: KEY)["api_key"])
+
+
+# ------------------------------------------------------------------------------------------------------ what is loaded
+
+
+def test_settings_load_neither_pydantic_nor_dotenv_by_themselves() -> None:
+    program = textwrap.dedent("""
+        import sys
+        from typing import TypedDict
+        from agentbench import SecretString, load_settings
+
+        class S(TypedDict, total=False):
+            key: SecretString
+
+        load_settings(S, key="x")
+        print([name for name in ("pydantic", "pydantic_core", "dotenv", "typing_extensions") if name in sys.modules])
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
