@@ -8,6 +8,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
+from agentbench._copying import register_frozen
 from agentbench.exceptions import ContentError
 from agentbench.messages.content_addition import add_contents
 from agentbench.messages.content_factories import ContentFactories
@@ -75,9 +76,7 @@ class Content(ContentFactories):
         for name, value in fields.items():
             found[name] = value if type(value) is str else to_plain(value)
         if self.annotations is not None or not exclude_none:
-            found["annotations"] = (
-                None if self.annotations is None else [_plain_annotation(a) for a in self.annotations]
-            )
+            found["annotations"] = self.plain_annotations()
         found["additional_properties"] = to_plain(self.additional_properties)
         return {name: value for name, value in found.items() if name not in exclude} if exclude else found
 
@@ -141,6 +140,10 @@ class Content(ContentFactories):
             return [cls._revived_output(item) for item in value]
         return cls.from_dict(value) if isinstance(value, Mapping) and _is_written_content(value) else value
 
+    def plain_annotations(self) -> list[dict[str, Any]] | None:
+        """The annotations without what services sent."""
+        return None if self.annotations is None else [_plain_annotation(each) for each in self.annotations]
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Content):
             return NotImplemented
@@ -149,7 +152,7 @@ class Content(ContentFactories):
             and self.text == other.text
             and self.set_fields() == other.set_fields()
             and self.additional_properties == other.additional_properties
-            and _plain_annotations(self.annotations) == _plain_annotations(other.annotations)
+            and self.plain_annotations() == other.plain_annotations()
         )
 
     def __add__(self, other: object) -> Self:
@@ -258,5 +261,4 @@ def _plain_annotation(annotation: Mapping[str, Any]) -> dict[str, Any]:
     return {name: to_plain(value) for name, value in annotation.items() if name != "raw_representation"}
 
 
-def _plain_annotations(annotations: Any) -> list[dict[str, Any]] | None:
-    return None if annotations is None else [_plain_annotation(annotation) for annotation in annotations]
+register_frozen(Content)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NewType
 
 from agentbench._clock import runtime_defaults
+from agentbench._copying import register_frozen
 from agentbench.messages.content import Content
 from agentbench.messages.record import Record, as_contents
 from agentbench.messages.wording import shortened
@@ -243,3 +244,6 @@ def _as_tool_call(call: Content) -> dict[str, Any]:
     arguments = call.arguments
     text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, default=str)
     return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": text}}
+
+
+register_frozen(Message)

@@ -25,6 +25,7 @@ class Record(SerializationMixin, Displayable):
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
     TYPE: ClassVar[str]
+    additional_properties: Any
     #: The fields that are written, in that order.
     FIELDS: ClassVar[tuple[str, ...]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
+from agentbench._copying import register_frozen
 from agentbench.exceptions import UserInputRequiredException
 from agentbench.messages.content import Content
 from agentbench.messages.fold import fold_updates
@@ -69,6 +70,11 @@ class Response(Record, Generic[ValueT]):
     def value(self, value: ValueT | None) -> None:
         self._value, self._value_is_given = value, value is not None
 
+    @property
+    def given_value(self) -> ValueT | None:
+        """The value that was handed in, not read from the text."""
+        return self._value if self._value_is_given else None
+
     def try_value(self, default: ValueT | None = None) -> ValueT | None:
         """Return the answer in the form that was asked for, or `default` where the text is not in that form."""
         try:
@@ -93,7 +99,7 @@ class Response(Record, Generic[ValueT]):
         return self
 
     def _compared(self) -> Any:
-        return self.set_fields(), self._value if self._value_is_given else None
+        return self.set_fields(), self.given_value
 
     def __str__(self) -> str:
         return self.text
@@ -304,3 +310,7 @@ def _as_message(item: Any) -> Message:
         return Message.from_dict(item)
     text = f"{item!r} is of type {type(item).__name__}. Expected a Message, or a dictionary with a role."
     raise TypeError(text)
+
+
+register_frozen(ChatResponse)
+register_frozen(AgentResponse)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NewType, TypedDict
 
+from agentbench._copying import register_frozen
 from agentbench.messages.content import Content
 from agentbench.messages.record import Record, as_contents
 from agentbench.messages.wording import shortened
@@ -204,3 +205,7 @@ def map_chat_to_agent_update(
         additional_properties=update.additional_properties,
         raw_representation=update,
     )
+
+
+register_frozen(ChatResponseUpdate)
+register_frozen(AgentResponseUpdate)

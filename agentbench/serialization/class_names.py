@@ -24,6 +24,10 @@ _OF_LIBRARY: Final[Mapping[str, str]] = {
     for module, names in {
         "agentbench.checkpoints.checkpoint": ("WorkflowCheckpoint",),
         "agentbench.checkpoints.info": ("CheckpointInfo",),
+        "agentbench.messages.content": ("Content",),
+        "agentbench.messages.message": ("Message",),
+        "agentbench.messages.response": ("AgentResponse", "ChatResponse"),
+        "agentbench.messages.update": ("AgentResponseUpdate", "ChatResponseUpdate"),
         "agentbench.workflow.approval": ("Approval",),
         "agentbench.workflow.events": (
             "SuperstepCompletionInfo",

@@ -44,6 +44,13 @@ _BY_TAG: dict[str, StateType] = {}
 _MODULE_OF_TAG: Final[Mapping[str, str]] = {
     "workflow_message": "agentbench.workflow.state_types",
     "workflow_event": "agentbench.workflow.state_types",
+    **dict.fromkeys(
+        (
+            *("content", "message", "chat_response", "agent_response"),
+            *("chat_response_update", "agent_response_update"),
+        ),
+        "agentbench.messages.state_types",
+    ),
     "ndarray": "agentbench.notebook.array_types",
     "numpy_scalar": "agentbench.notebook.array_types",
     "dataframe": "agentbench.notebook.frame_types",
@@ -52,7 +59,9 @@ _MODULE_OF_TAG: Final[Mapping[str, str]] = {
     "pandas_array": "agentbench.notebook.frame_types",
     "pandas_scalar": "agentbench.notebook.frame_types",
 }
+#: Of a package, or of a part of one.
 _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
+    "agentbench.messages": "agentbench.messages.state_types",
     "agentbench": "agentbench.workflow.state_types",
     "numpy": "agentbench.notebook.array_types",
     "pandas": "agentbench.notebook.frame_types",
@@ -87,7 +96,9 @@ def type_of_class(cls: type) -> StateType | None:
     """Find how instances of exactly this class are stored."""
     found = _BY_CLASS.get(cls)
     if found is None:
-        module = _MODULE_OF_PACKAGE.get(cls.__module__.partition(".")[0])
+        package, _, rest = cls.__module__.partition(".")
+        part = f"{package}.{rest.partition('.')[0]}"
+        module = _MODULE_OF_PACKAGE.get(part) or _MODULE_OF_PACKAGE.get(package)
         if module is not None:
             import_module(module)
             found = _BY_CLASS.get(cls)

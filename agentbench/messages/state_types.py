@@ -1,0 +1,49 @@
+"""How contents, messages, responses and updates are stored: the fields that are set, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agentbench.messages.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.record import Record
+from agentbench.messages.response import AgentResponse, ChatResponse, Response
+from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
+from agentbench.serialization.registry import register_type
+
+
+def _content_to_state(content: Content) -> dict[str, Any]:
+    found = {"type": content.type, **content.set_fields()}
+    if content.annotations is not None:
+        found["annotations"] = content.plain_annotations()
+    if content.additional_properties:
+        found["additional_properties"] = content.additional_properties
+    return found
+
+
+def _record_to_state(record: Record) -> dict[str, Any]:
+    found = record.set_fields()
+    if not record.additional_properties:
+        found.pop("additional_properties", None)
+    return found
+
+
+def _response_to_state(response: Response[Any]) -> dict[str, Any]:
+    found = _record_to_state(response)
+    if response.given_value is not None:
+        found["value"] = response.given_value
+    if response.response_format is not None:
+        found["response_format"] = response.response_format
+    return found
+
+
+def _maker(cls: Any) -> Callable[[dict[str, Any]], Any]:
+    return lambda found: cls(**found)
+
+
+register_type(Content, "content", _content_to_state, _maker(Content), frozen=True)
+for _record in (Message, ChatResponseUpdate, AgentResponseUpdate):
+    register_type(_record, _record.TYPE, _record_to_state, _maker(_record), frozen=True)
+for _response in (ChatResponse, AgentResponse):
+    register_type(_response, _response.TYPE, _response_to_state, _maker(_response), frozen=True)
