@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from opentelemetry import context as otel_context
@@ -73,8 +73,15 @@ class Operation:
         token = otel_context.attach(context)
         try:
             yield
-        finally:
+        except GeneratorExit:
+            # A coroutine that is given up while it waits may be closed by the garbage collector, outside its task.
+            with suppress(ValueError):
+                token.var.reset(token)
+            raise
+        except BaseException:
             otel_context.detach(token)
+            raise
+        otel_context.detach(token)
 
     def report(self, attributes: Attributes) -> None:
         """Put more attributes on the span."""

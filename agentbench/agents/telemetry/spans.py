@@ -22,7 +22,7 @@ from agentbench.agents.telemetry.attributes import (
 from agentbench.agents.telemetry.message_json import arguments_json, instructions_json, messages_json, result_text
 from agentbench.agents.telemetry.metrics import record_model_call, record_tool_call
 from agentbench.agents.telemetry.operation import Operation, RunTotals
-from agentbench.agents.telemetry.stream_span import StreamSpan
+from agentbench.agents.telemetry.stream_span import stream_in_span
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
@@ -74,7 +74,7 @@ def traced_agent_stream(
         The stream, with the same updates and the same final response.
     """
     span = _AgentSpan(agent, messages, options, session)
-    return StreamSpan(span.begin, span.answered).around(open_stream)
+    return stream_in_span(open_stream, begin=span.begin, answered=span.answered)
 
 
 async def traced_chat(client: Any, messages: Iterable[Any], options: Any, call: Callable[[], Awaitable[R]]) -> R:
@@ -118,7 +118,7 @@ def traced_chat_stream(
         The stream, with the same updates and the same final response.
     """
     span = _ChatSpan(client, messages, options)
-    return StreamSpan(span.begin, span.answered, span.ended).around(open_stream)
+    return stream_in_span(open_stream, begin=span.begin, answered=span.answered, ended=span.ended)
 
 
 async def traced_tool(tool: Any, call_id: str | None, arguments: Any, call: Callable[[], Awaitable[R]]) -> R:
