@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from agentbench.notebook.breakpoints import Breakpoint as Breakpoint
     from agentbench.notebook.compare_plot import ComparePlot as ComparePlot
     from agentbench.notebook.compare_plot import compare as compare
+    from agentbench.notebook.conversation.views import Transcript as Transcript
+    from agentbench.notebook.conversation.views import transcript as transcript
     from agentbench.notebook.diff_frames import diff_frame as diff_frame
     from agentbench.notebook.diff_plot import DiffPlot as DiffPlot
     from agentbench.notebook.diff_plot import diff as diff
@@ -88,6 +90,7 @@ _MODULE_OF = {
     "Settings": "settings",
     "Stepper": "stepper",
     "StepperStatus": "stepper_messages",
+    "Transcript": "conversation.views",
     "Workbench": "workbench",
     "checkpoints_frame": "frames",
     "compare": "compare_plot",
@@ -120,6 +123,7 @@ _MODULE_OF = {
     "timeline": "plots",
     "timeline_frame": "frames",
     "to_python": "workflow_code",
+    "transcript": "conversation.views",
     "unload_ipython_extension": "magics",
     "usage": "plots",
     "usage_frame": "frames",

@@ -16,7 +16,7 @@ from agentbench.notebook.escaping import esc
 from agentbench.notebook.markup import Markup, element
 from agentbench.notebook.style import read_static
 
-__all__ = ["Prose", "Render", "prose"]
+__all__ = ["Prose", "Render", "prose", "prose_blocks"]
 
 Render = Literal["plain", "markdown"]
 
@@ -94,13 +94,8 @@ class Prose(Displayable):
     @property
     def html(self) -> str:
         """What a notebook shows."""
-        shown = self.text
-        if self.render == "plain":
-            inside = element("div", _finished(shown), class_="ab_plain")
-        else:
-            inside = Markup("".join(_blocks(shown.split("\n"))))
         style = Markup(f"<style>{read_static('views.css')}</style>")
-        return element("div", style, inside, class_="ab_view ab_prose")
+        return element("div", style, prose_blocks(self.source, self.render, self.limit), class_="ab_view ab_prose")
 
     def __str__(self) -> str:
         return self.text
@@ -115,6 +110,14 @@ class Prose(Displayable):
 def _finished(text: str) -> Markup:
     """Escape what was cut already."""
     return Markup(esc(text, limit=None))
+
+
+def prose_blocks(text: str, render: Render, limit: int) -> Markup:
+    """Return a text as HTML without a frame and a style, to stand inside an element of the class `ab_prose`."""
+    shown = esc(text, into="text", limit=limit)
+    if render == "plain":
+        return element("div", _finished(shown), class_="ab_plain")
+    return Markup("".join(_blocks(shown.split("\n"))))
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,291 @@
+"""What a conversation shows, told apart from how: messages become turns, a call and its result become one part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agentbench.notebook.redaction import line_preview, mask_secrets
+
+if TYPE_CHECKING:
+    from agentbench.messages.content import Content
+    from agentbench.messages.message import Message
+
+__all__ = ["Asked", "Called", "Media", "Noted", "Part", "Said", "Thought", "Turn", "parts_of", "turns_of"]
+
+_SIGNATURE_LIMIT: Final = 72
+_OUTCOME_LIMIT: Final = 60
+_DETAIL_LIMIT: Final = 4_000
+
+#: Pictures that a page may show from their own bytes. SVG is a document, and is not among them.
+_PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_PICTURE_LIMIT: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What a model tells of its reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call of a tool with what came back.
+
+    Attributes:
+        signature: The call in one line, `add(a=2, b=3)`.
+        arguments: The arguments in full, as JSON.
+        outcome: The result in one line; None while there is none.
+        result: The result in full.
+        failed: The tool failed or was refused.
+    """
+
+    signature: str
+    arguments: str
+    outcome: str | None = None
+    result: str = ""
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question to a person, or the answer to one.
+
+    Attributes:
+        text: What is asked or answered, in one line.
+        arguments: The arguments of the call it is about, as JSON; may be empty.
+        answer: None for the question, else whether it was granted.
+    """
+
+    text: str
+    arguments: str = ""
+    answer: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A picture, a sound, a file.
+
+    Attributes:
+        label: What it is, in words.
+        uri: A `data:` address of a picture that may be shown; else None. Nothing is ever loaded from elsewhere.
+    """
+
+    label: str
+    uri: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Anything else, in one line."""
+
+    text: str
+    failed: bool = False
+
+
+Part = Said | Thought | Called | Asked | Media | Noted
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one message shows.
+
+    Attributes:
+        role: `user`, `assistant`, `system`, `tool` or any other.
+        name: Name of the author; empty if there is none.
+        parts: What was said and done, in order.
+    """
+
+    role: str
+    name: str
+    parts: tuple[Part, ...]
+
+
+def turns_of(messages: Sequence[Message]) -> list[Turn]:
+    """Read a conversation.
+
+    A result is shown with its call, in the turn that called; what then remains of a message of results, if anything,
+    is a turn of its own. Of a call and the question whether it may be made, the question is shown until there is a
+    result, and the call from then on.
+    """
+    results = _results_by_call(messages)
+    calls = {content.call_id for message in messages for content in message.contents if _is_call(content)}
+    asked = {
+        content.id
+        for message in messages
+        for content in message.contents
+        if content.type == "function_approval_request"
+    }
+    waiting = asked - results.keys()
+    turns = []
+    for message in messages:
+        shown = [
+            content
+            for content in message.contents
+            if not (_is_result(content) and content.call_id in calls)
+            and not (_is_call(content) and content.call_id in waiting)
+        ]
+        parts = tuple(parts_of(shown, results))
+        if parts or not message.contents:
+            turns.append(Turn(str(message.role), message.author_name or "", parts))
+    return turns
+
+
+def parts_of(contents: Iterable[Content], results: Mapping[str, Content] | None = None) -> Iterator[Part]:
+    """Read contents of one message.
+
+    Args:
+        contents: What it holds.
+        results: The results of calls in this conversation, by call id.
+    """
+    known = results or {}
+    for content in contents:
+        if content.type == "text":
+            if content.text:
+                yield Said(content.text)
+        elif content.type == "text_reasoning":
+            yield Thought(content.text or "(not shown by the model)")
+        elif _is_call(content):
+            yield _called(content, known.get(content.call_id or ""))
+        elif _is_result(content):
+            yield _orphan(content)
+        elif content.type in ("function_approval_request", "function_approval_response"):
+            if (content.id or "") not in known:
+                yield _asked(content)
+        elif content.type in ("data", "uri"):
+            yield _media(content)
+        else:
+            yield _noted(content)
+
+
+# ------------------------------------------------------------------------------------------------------ calls, results
+
+
+def _is_call(content: Content) -> bool:
+    return content.type == "function_call" or content.type.endswith("_tool_call")
+
+
+def _is_result(content: Content) -> bool:
+    return content.type == "function_result" or content.type.endswith("_tool_result")
+
+
+def _results_by_call(messages: Sequence[Message]) -> dict[str, Content]:
+    return {
+        content.call_id: content
+        for message in messages
+        for content in message.contents
+        if _is_result(content) and content.call_id
+    }
+
+
+def _called(call: Content, result: Content | None) -> Called:
+    signature, arguments = _signature(call)
+    if result is None:
+        return Called(signature, arguments)
+    text = _result_text(result)
+    failed = bool(result.exception) or text.startswith("Error: ")
+    return Called(signature, arguments, line_preview(text, _OUTCOME_LIMIT) or "(empty)", text[:_DETAIL_LIMIT], failed)
+
+
+def _signature(call: Content) -> tuple[str, str]:
+    """A call in one line, and its arguments in full."""
+    name = call.name or call.tool_name or call.type.removesuffix("_tool_call")
+    given = _arguments(call)
+    if isinstance(given, Mapping):
+        shown = ", ".join(f"{key}={_argument(value)}" for key, value in given.items())
+        full = json.dumps(given, ensure_ascii=False, indent=2, default=str) if given else ""
+    else:
+        shown = full = "" if given is None else line_preview(given, _DETAIL_LIMIT)
+    return line_preview(f"{name}({shown})", _SIGNATURE_LIMIT), full[:_DETAIL_LIMIT]
+
+
+def _argument(value: object) -> str:
+    return (
+        json.dumps(line_preview(value, 40), ensure_ascii=False) if isinstance(value, str) else line_preview(value, 40)
+    )
+
+
+def _arguments(call: Content) -> Any:
+    if call.commands or call.inputs:
+        return [str(item) for item in call.commands or call.inputs or ()]
+    return mask_secrets(call.parse_arguments())
+
+
+def _result_text(result: Content) -> str:
+    if result.result is not None and not result.items:
+        return str(mask_secrets(result.result))
+    shown = [_content_text(item) for item in result.items or result.outputs or _as_list(result.output)]
+    return "\n".join(shown) or str(result.exception or "")
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _content_text(item: Any) -> str:
+    kind = getattr(item, "type", None)
+    if kind == "text":
+        return str(item.text)
+    if kind in ("data", "uri"):
+        return _media(item).label
+    return str(item)
+
+
+def _orphan(result: Content) -> Noted:
+    failed = bool(result.exception)
+    return Noted(f"result of {result.call_id or 'a call'}: {line_preview(_result_text(result))}", failed)
+
+
+def _asked(content: Content) -> Asked:
+    call = content.function_call
+    signature, arguments = _signature(call) if call is not None else ("a call", "")
+    if content.type == "function_approval_request":
+        return Asked(f"May it call {signature}?", arguments)
+    granted = bool(content.approved)
+    return Asked(f"{'Approved' if granted else 'Rejected'}: {signature}", arguments, granted)
+
+
+# ---------------------------------------------------------------------------------------------------------- other kinds
+
+
+def _media(content: Content) -> Media:
+    uri = content.uri or ""
+    kind = content.media_type or "data"
+    if content.type == "uri":
+        return Media(f"{kind}: {line_preview(uri)}" if content.media_type else line_preview(uri))
+    data = uri.partition(";base64,")[2]
+    label = f"{kind}, {_size(len(data) * 3 // 4)}"
+    return Media(label, uri if kind in _PICTURES and data.isascii() and len(data) <= _PICTURE_LIMIT else None)
+
+
+def _size(count: int) -> str:
+    if count < 1_000:
+        return f"{count} bytes"
+    return f"{count / 1_000:,.0f} kB" if count < 1_000_000 else f"{count / 1_000_000:,.1f} MB"
+
+
+def _noted(content: Content) -> Noted:
+    if content.type == "error":
+        return Noted(str(content), failed=True)
+    if content.type == "usage":
+        usage: Mapping[str, Any] = content.usage_details or {}
+        return Noted("usage: " + ", ".join(f"{key} {value}" for key, value in usage.items()))
+    if content.type == "hosted_file":
+        return Noted(f"file {line_preview(content.name or content.file_id or '')}")
+    if content.type == "oauth_consent_request":
+        return Noted(f"Consent is asked for at {line_preview(content.consent_link or '')}")
+    if content.user_input_request:
+        return Noted(f"Input is asked for: {content.type}")
+    return Noted(content.type.replace("_", " "))

@@ -1,0 +1,269 @@
+"""Conversations in a cell: readable, escaped, calls folded, nothing loaded."""
+
+from __future__ import annotations
+
+import base64
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentbench.messages.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse, ChatResponse
+from agentbench.messages.update import AgentResponseUpdate
+from agentbench.notebook import transcript
+from agentbench.notebook.conversation.model import Asked, Called, Media, Noted, Said, Thought, turns_of
+from agentbench.notebook.conversation.views import content_bundle, message_bundle, response_bundle, update_bundle
+from tests.notebook.attacks import ATTACKS
+
+PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+ALLOWED = {"div", "style", "p", "b", "details", "summary", "code", "pre", "span", "figure", "figcaption", "img"}
+
+
+class Reader(HTMLParser):
+    """Reads as a browser does: elements, attributes and text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words = ""
+        self.in_style = False
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        self.in_style = tag == "style"
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_style = False
+
+    def handle_data(self, data: str) -> None:
+        if not self.in_style:
+            self.words += data
+
+
+def call(name: str, call_id: str, **arguments: Any) -> Content:
+    return Content.from_function_call(call_id, name, arguments=arguments)
+
+
+def answered() -> list[Message]:
+    return [
+        Message("user", ["How much rain?"]),
+        Message("assistant", [call("rain", "c1", day="monday"), call("wind", "c2")], author_name="station"),
+        Message(
+            "tool",
+            [
+                Content.from_function_result("c1", result={"mm": 54}),
+                Content.from_function_result("c2", result="Error: Function failed.", exception="broken"),
+            ],
+        ),
+        Message("assistant", ["54 mm"], author_name="station"),
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------------- model
+
+
+def test_a_call_and_its_result_are_one_part_of_the_turn_that_called() -> None:
+    user, calls, last = turns_of(answered())
+    assert user.parts == (Said("How much rain?"),)
+    first, second = calls.parts
+    assert isinstance(first, Called)
+    assert isinstance(second, Called)
+    assert (first.signature, first.outcome, first.failed) == ('rain(day="monday")', '{"mm": 54}', False)
+    assert (second.signature, second.outcome, second.failed) == ("wind()", "Error: Function failed.", True)
+    assert (last.role, last.name, last.parts) == ("assistant", "station", (Said("54 mm"),))
+
+
+def test_a_call_without_a_result_has_no_outcome() -> None:
+    (turn,) = turns_of([Message("assistant", [call("rain", "c1")])])
+    assert turn.parts == (Called("rain()", ""),)
+
+
+def test_a_result_without_its_call_is_told_as_such() -> None:
+    (turn,) = turns_of([Message("tool", [Content.from_function_result("c9", result="late")])])
+    assert turn.parts == (Noted("result of c9: late"),)
+
+
+def test_a_question_stands_for_its_call_until_there_is_a_result() -> None:
+    deleting = call("delete", "c1", path="notes")
+    request = Content.from_function_approval_request("c1", deleting)
+    asked = Message("assistant", [deleting, request])
+    yes = Message("user", [request.to_function_approval_response(True)])
+    no = Message("user", [request.to_function_approval_response(False)])
+    (turn,) = turns_of([asked])
+    assert turn.parts == (Asked('May it call delete(path="notes")?', '{\n  "path": "notes"\n}'),)
+    assert [t.parts for t in turns_of([asked, no])][1] == (
+        Asked('Rejected: delete(path="notes")', '{\n  "path": "notes"\n}', answer=False),
+    )
+    done = Message("tool", [Content.from_function_result("c1", result="gone")])
+    (turn,) = turns_of([asked, yes, done])
+    assert [type(part) for part in turn.parts] == [Called]
+    assert turn.parts[0].outcome == "gone"  # type: ignore[union-attr]
+
+
+def test_every_kind_of_content_shows_something() -> None:
+    contents = [
+        Content.from_text_reasoning(text="hm"),
+        Content.from_uri("https://example.org/a.png", media_type="image/png"),
+        Content.from_data(b"x" * 3_000, "application/pdf"),
+        Content.from_error(message="broken", error_code="7"),
+        Content.from_usage({"input_token_count": 3}),
+        Content.from_hosted_file("f1", name="report.pdf"),
+        Content.from_hosted_vector_store("v1"),
+        Content.from_oauth_consent_request("https://example.org/consent"),
+        Content.from_shell_tool_call(call_id="s1", commands=["ls"]),
+        Content.from_mcp_server_tool_call("m1", "search", server_name="docs", arguments={"q": "gull"}),
+    ]
+    (turn,) = turns_of([Message("assistant", contents)])
+    thought, remote, pdf, error, usage, file, store, consent, shell, mcp = turn.parts
+    assert thought == Thought("hm")
+    assert remote == Media("image/png: https://example.org/a.png")
+    assert pdf == Media("application/pdf, 3 kB")
+    assert error == Noted("Error 7: broken", failed=True)
+    assert usage == Noted("usage: input_token_count 3")
+    assert file == Noted("file report.pdf")
+    assert store == Noted("hosted vector store")
+    assert consent == Noted("Consent is asked for at https://example.org/consent")
+    assert isinstance(shell, Called)
+    assert isinstance(mcp, Called)
+    assert (shell.signature, mcp.signature) == ("shell(['ls'])", 'search(q="gull")')
+
+
+def test_secrets_among_arguments_and_results_are_masked() -> None:
+    messages = [
+        Message("assistant", [call("login", "c1", password="hunter2", user="ada")]),
+        Message("tool", [Content.from_function_result("c1", result="ok")]),
+    ]
+    shown = transcript(messages)
+    for text in (shown.text, shown.html):
+        assert "hunter2" not in text
+        assert "•••" in text
+
+
+# ---------------------------------------------------------------------------------------------------------------- forms
+
+
+def test_the_text_reads_like_a_play() -> None:
+    assert transcript(answered()).text.splitlines() == [
+        "user     How much rain?",
+        'station  rain(day="monday") → {"mm": 54}',
+        "         wind() ✗ Error: Function failed.",
+        "station  54 mm",
+    ]
+
+
+def test_calls_and_reasoning_are_folded() -> None:
+    messages = [*answered(), Message("assistant", [Content.from_text_reasoning(text="hm"), "so"])]
+    assert Reader(transcript(messages).html).tags.count("details") == 3
+
+
+def test_a_response_tells_model_tokens_and_what_it_waits_for() -> None:
+    request = Content.from_function_approval_request("c1", call("delete", "c1"))
+    chat: ChatResponse[Any] = ChatResponse(
+        messages=[Message("assistant", ["hi"])],
+        model="m",
+        finish_reason="length",
+        usage_details={"input_token_count": 1200, "output_token_count": 30},
+    )
+    agent: AgentResponse[Any] = AgentResponse(messages=[Message("assistant", [request])])
+    assert response_bundle(chat)["text/plain"].endswith("model m · 1,200 tokens in, 30 out · ended: length")
+    assert response_bundle(agent)["text/plain"].endswith("waits for 1 answer")
+
+
+def test_a_single_message_update_and_content_show_themselves() -> None:
+    update = AgentResponseUpdate(contents=["he"], role="assistant", author_name="station")
+    assert message_bundle(Message("user", ["hi"]))["text/plain"] == "user  hi"
+    assert update_bundle(update)["text/plain"] == "station  he"
+    assert content_bundle(Content.from_text("hi"))["text/plain"] == "text  hi"
+
+
+def test_only_the_latest_turns_are_shown_and_the_others_counted() -> None:
+    shown = transcript([Message("user", [f"line {n}"]) for n in range(100)], limit=2)
+    assert shown.text.splitlines() == ["… 98 earlier", "user  line 98", "user  line 99"]
+    assert "… 98 earlier" in Reader(shown.html).words
+
+
+def test_nothing_said_is_shown_as_nothing() -> None:
+    assert transcript([]).text == "(no messages)"
+    assert transcript([Message("user", [])]).text == "user  (nothing)"
+
+
+def test_a_picture_is_shown_from_its_own_bytes_and_never_from_elsewhere() -> None:
+    contents = [
+        Content.from_data(PICTURE, "image/png"),
+        Content.from_data(b"<svg onload='x()'/>", "image/svg+xml"),
+        Content.from_uri("https://example.org/spy.png", media_type="image/png"),
+    ]
+    read = Reader(transcript([Message("user", contents)]).html)
+    assert read.tags.count("img") == 1
+    sources = [value for name, value in read.attributes if name == "src"]
+    assert sources == ["data:image/png;base64," + base64.b64encode(PICTURE).decode()]
+
+
+@pytest.mark.parametrize("render", ["plain", "markdown"])
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_what_people_and_models_wrote_is_text(attack: str, render: Any) -> None:
+    request = Content.from_function_approval_request("c2", call(attack, "c2", **{attack: attack}))
+    contents: list[Content | str] = [
+        attack,
+        Content.from_text_reasoning(text=attack),
+        call(attack, "c1", **{attack: attack}),
+        request,
+        Content.from_error(message=attack, error_code=attack),
+        Content.from_hosted_file(attack, name=attack),
+        Content.from_uri(f"data:image/png;base64,{attack}"),
+        Content.from_uri("https://example.org/x", media_type=attack),
+    ]
+    messages = [
+        Message("assistant", contents, author_name=attack),
+        Message("tool", [Content.from_function_result("c1", result=attack, exception=attack)]),
+        Message(attack, [attack]),
+    ]
+    shown = transcript(messages, render=render)
+    read = Reader(shown.html)
+    extra = {"a", "ul", "ol", "li", "strong", "em", "h3", "h4", "h5", "h6"} if render == "markdown" else set()
+    assert set(read.tags) <= ALLOWED | extra
+    assert {name for name, _ in read.attributes} <= {"class", "title", "src", "alt", "href", "rel", "target", "start"}
+    for name, value in read.attributes:
+        assert name != "src" or str(value).startswith("data:image/png;base64,")
+        assert name != "href" or str(value).startswith(("http://", "https://"))
+    assert "\x00" not in shown.text + shown.html
+    assert "\u202e" not in shown.text + shown.html
+
+
+@given(st.text(max_size=60))
+def test_every_text_is_there_in_both_forms(text: str) -> None:
+    shown = transcript([Message("user", [f"<{text}>"])])
+    assert isinstance(shown.text, str)
+    assert "<" in Reader(shown.html).words
+
+
+# ------------------------------------------------------------------------------------------------------------ arguments
+
+
+def test_what_holds_no_messages_is_refused_with_what_was_expected() -> None:
+    with pytest.raises(TypeError, match=r"given a int\. Expected messages, a response, or a session"):
+        transcript(3)
+    with pytest.raises(TypeError, match="given a str"):
+        transcript("hello")
+    with pytest.raises(ValueError, match="Choose one of plain, markdown"):
+        transcript([], render="html")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="Expected 1 or more turns"):
+        transcript([], limit=0)
+
+
+def test_a_session_shows_what_its_history_keeps() -> None:
+    class Session:
+        state: dict[str, Any] = {"in_memory": {"messages": answered()}}  # noqa: RUF012
+
+    assert transcript(Session()).text == transcript(answered()).text
