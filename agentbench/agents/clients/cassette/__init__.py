@@ -1,0 +1,1 @@
+"""Traffic with a model, recorded in a file that people read, and played back from it."""

@@ -1,0 +1,126 @@
+"""A request to a model in the form in which requests are compared, and the key under which it is found."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentbench.agents.clients.cassette.plain import Plain, plain_message, plain_options, plain_tools
+
+__all__ = ["Match", "canonical_request", "key_of", "prompt_of", "request_as_sent"]
+
+Match = Callable[[Plain], Mapping[str, Any]]
+
+_WITH_ARGUMENTS = frozenset({"function_call", "mcp_server_tool_call", "search_tool_call"})
+_IDS_OF_CALLS = frozenset({"function_call", "function_approval_request", "function_approval_response"})
+_NESTED_LISTS = ("inputs", "outputs", "items", "output")
+
+
+def request_as_sent(messages: list[Any], options: Mapping[str, Any], *, model: str | None) -> Plain:
+    """A request as it is written: `messages`, `tools`, `options`, all plain JSON values."""
+    return {
+        "messages": [plain_message(message) for message in messages],
+        "tools": plain_tools(options.get("tools")),
+        "options": plain_options(options, model=model),
+    }
+
+
+def canonical_request(request: Plain, match: Match | None = None) -> Plain:
+    """A request as it is compared.
+
+    Ids of calls are numbered by first appearance, arguments of calls are parsed, and what only describes (usage, keys
+    of `additional_properties` that start with `_`) is gone.
+
+    Args:
+        request: As it was sent, or as it was read. It is not changed.
+        match: Rewrites the form; gets its own copy.
+
+    Raises:
+        TypeError: If `match` returns no mapping.
+    """
+    ids: dict[str, str] = {}
+    canonical: Plain = {
+        "messages": [
+            {
+                **message,
+                "contents": [_content(item, ids) for item in message["contents"] if item.get("type") != "usage"],
+            }
+            for message in request["messages"]
+        ],
+        "tools": request["tools"],
+        "options": request["options"],
+    }
+    if match is None:
+        return canonical
+    rewritten: object = match(copy.deepcopy(canonical))
+    if not isinstance(rewritten, Mapping):
+        message = f"match returned {type(rewritten).__name__}; expected the request, a mapping, changed or as it was."
+        raise TypeError(message)
+    return dict(rewritten)
+
+
+def key_of(canonical: Mapping[str, Any]) -> str:
+    """A short key: equal for equal requests, whatever the order of the keys in them."""
+    text = json.dumps(_numbers(canonical), sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def prompt_of(request: Mapping[str, Any]) -> str:
+    """The text of the last message that a user wrote; without one, of the last message."""
+    messages = request.get("messages") or []
+    asked = [message for message in messages if message.get("role") == "user"]
+    last = (asked or messages or [{}])[-1]
+    return " ".join(str(item["text"]) for item in last.get("contents", ()) if item.get("type") == "text")
+
+
+def _numbers(value: Any) -> Any:
+    """`0.0` asks for what `0` asks for."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): _numbers(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_numbers(item) for item in value]
+    return value
+
+
+def _message(message: Plain, ids: dict[str, str]) -> Plain:
+    contents = [_content(item, ids) for item in message["contents"] if item.get("type") != "usage"]
+    return {**message, "contents": contents}
+
+
+def _content(content: Plain, ids: dict[str, str]) -> Plain:
+    canonical = {name: value for name, value in content.items() if name != "additional_properties"}
+    kind = content.get("type")
+    if isinstance(content.get("call_id"), str):
+        canonical["call_id"] = _number(content["call_id"], ids)
+    if kind in _IDS_OF_CALLS and isinstance(content.get("id"), str):
+        canonical["id"] = _number(content["id"], ids)
+    if kind in _WITH_ARGUMENTS and isinstance(content.get("arguments"), str):
+        canonical["arguments"] = _parsed(content["arguments"])
+    if isinstance(content.get("function_call"), dict):
+        canonical["function_call"] = _content(content["function_call"], ids)
+    for name in _NESTED_LISTS:
+        if isinstance(content.get(name), list):
+            canonical[name] = [
+                _content(item, ids) if isinstance(item, dict) and "type" in item else item for item in content[name]
+            ]
+    properties = content.get("additional_properties")
+    kept = {k: v for k, v in properties.items() if not k.startswith("_")} if isinstance(properties, dict) else {}
+    return {**canonical, "additional_properties": kept} if kept else canonical
+
+
+def _number(call_id: str, ids: dict[str, str]) -> str:
+    return ids.setdefault(call_id, f"call-{len(ids) + 1}")
+
+
+def _parsed(arguments: str) -> Any:
+    if not arguments:
+        return {}
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments

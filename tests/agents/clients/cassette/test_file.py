@@ -1,0 +1,270 @@
+"""The file of a cassette: several writers, cut ends, replacement."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentbench.agents.clients.cassette.file import CassetteFile
+from agentbench.agents.clients.cassette.tape import Tape, header_line, pruned_lines
+
+HEADER = header_line(client="Fake", model=None)
+
+
+def lines_of(text: str) -> Any:
+    request = {"messages": [{"role": "user", "contents": [{"type": "text", "text": text}]}], "tools": [], "options": {}}
+
+    def lines(tape: Tape) -> list[str]:
+        return [*([] if tape.header else [HEADER]), *tape.lines_for(request, {"response": {}})]
+
+    return lines
+
+
+def prompts(file: CassetteFile) -> list[str]:
+    file.refresh()
+    return [call.prompt for call in file.tape.calls]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "talk.jsonl"
+
+
+def test_the_first_write_makes_folder_and_file(path: Path) -> None:
+    file = CassetteFile(path)
+    assert prompts(file) == []
+    assert not path.parent.exists()
+    file.append(lines_of("a"))
+    assert [json.loads(line).get("call") for line in path.read_text().splitlines()] == [None, None, 1]
+
+
+def test_a_write_reads_only_what_is_new(path: Path) -> None:
+    file = CassetteFile(path)
+    file.append(lines_of("a"))
+    first = file.tape.calls[0]
+    file.append(lines_of("b"))
+    assert file.tape.calls[0] is first
+    assert prompts(file) == ["a", "b"]
+
+
+def test_two_of_them_see_what_the_other_wrote(path: Path) -> None:
+    one, two = CassetteFile(path), CassetteFile(path)
+    one.append(lines_of("a"))
+    two.append(lines_of("b"))
+    one.append(lines_of("b"))
+    assert prompts(one) == prompts(two) == ["a", "b", "b"]
+    calls = [json.loads(line) for line in path.read_text().splitlines() if '"call":' in line]
+    assert [(call["call"], call["messages"]) for call in calls] == [(1, ["m1"]), (2, ["m2"]), (3, ["m2"])]
+
+
+def test_threads_that_write_at_once_lose_nothing(path: Path) -> None:
+    def work(name: int) -> None:
+        file = CassetteFile(path)
+        for turn in range(10):
+            file.append(lines_of(f"{name}-{turn}"))
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    file = CassetteFile(path)
+    assert sorted(prompts(file)) == sorted(f"{name}-{turn}" for name in range(4) for turn in range(10))
+    assert [call.number for call in file.tape.calls] == list(range(1, 41))
+
+
+PROCESS = """
+import sys
+from agentbench.agents.clients.cassette.file import CassetteFile
+from agentbench.agents.clients.cassette.tape import header_line
+path, name = sys.argv[1:]
+def lines(tape, turn):
+    message = {"role": "user", "contents": [{"type": "text", "text": f"{name}-{turn}"}]}
+    head = [] if tape.header else [header_line(client="Fake", model=None)]
+    return [*head, *tape.lines_for({"messages": [message], "tools": [], "options": {}}, {"response": {}})]
+file = CassetteFile(path)
+for turn in range(20):
+    file.append(lambda tape: lines(tape, turn))
+"""
+
+
+def test_processes_that_write_at_once_lose_nothing(path: Path) -> None:
+    started = [subprocess.Popen([sys.executable, "-c", PROCESS, str(path), name]) for name in "ab"]
+    assert [process.wait(timeout=60) for process in started] == [0, 0]
+    file = CassetteFile(path)
+    assert sorted(prompts(file)) == sorted(f"{name}-{turn}" for name in "ab" for turn in range(20))
+    assert [call.number for call in file.tape.calls] == list(range(1, 41))
+
+
+def test_a_cut_last_line_is_skipped_with_one_warning_and_overwritten(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    CassetteFile(path).append(lines_of("a"))
+    whole = path.read_bytes()
+    path.write_bytes(whole + '{"message": "m2", "role": "user", "contents": [{"text": "ü'.encode()[:-1])
+    file = CassetteFile(path)
+    with caplog.at_level(logging.WARNING, "agentbench"):
+        assert prompts(file) == prompts(file) == ["a"]
+    (record,) = caplog.records
+    assert f"{path}, line 4 is cut off" in record.getMessage()
+    file.append(lines_of("b"))
+    assert path.read_bytes().startswith(whole)
+    assert prompts(CassetteFile(path)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("cut", range(1, 40, 5))
+def test_a_file_cut_anywhere_can_be_recorded_on(path: Path, cut: int, caplog: pytest.LogCaptureFixture) -> None:
+    file = CassetteFile(path)
+    file.append(lines_of("a"))
+    file.append(lines_of("b"))
+    path.write_bytes(path.read_bytes()[: -7 * cut])
+    CassetteFile(path).append(lines_of("c"))
+    caplog.clear()
+    assert prompts(CassetteFile(path))[-1] == "c"
+    assert not caplog.records
+
+
+def test_a_last_line_without_a_line_end_counts_and_gets_one(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    CassetteFile(path).append(lines_of("a"))
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    one, two = CassetteFile(path), CassetteFile(path)
+    assert prompts(one) == ["a"]
+    two.append(lines_of("b"))
+    assert prompts(one) == ["a", "b"]
+    assert [call.line for call in one.tape.calls] == [call.line for call in two.tape.calls] == [3, 5]
+    assert not caplog.records
+
+
+def test_a_bad_line_elsewhere_names_file_and_line(path: Path) -> None:
+    CassetteFile(path).append(lines_of("a"))
+    path.write_text(path.read_text().replace('"role"', "role"))
+    with pytest.raises(ValueError, match=r"talk\.jsonl, line 2: it is not JSON .* Mend the line, or delete the file"):
+        CassetteFile(path).refresh()
+
+
+def test_a_bad_last_line_with_a_line_end_is_no_cut_line(path: Path) -> None:
+    CassetteFile(path).append(lines_of("a"))
+    path.write_text(path.read_text() + "<<<<<<< HEAD\n")
+    with pytest.raises(ValueError, match="line 4: it is not JSON"):
+        CassetteFile(path).refresh()
+
+
+def test_a_cassette_of_a_later_format_is_refused(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text('{"cassette": 7}\n')
+    with pytest.raises(ValueError, match=r"line 1: it is a cassette of format 7; this version reads format 1"):
+        CassetteFile(path).refresh()
+
+
+def test_lines_that_windows_or_an_editor_left_are_read(path: Path) -> None:
+    CassetteFile(path).append(lines_of("a"))
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
+    file = CassetteFile(path)
+    assert prompts(file) == ["a"]
+    file.append(lines_of("b"))
+    assert prompts(CassetteFile(path)) == ["a", "b"]
+
+
+def test_a_replaced_file_is_read_anew(path: Path) -> None:
+    one, two = CassetteFile(path), CassetteFile(path)
+    one.append(lines_of("a"))
+    one.append(lines_of("b"))
+    assert prompts(two) == ["a", "b"]
+    assert one.tape.header is not None
+    one.replace(pruned_lines(one.tape.header, one.tape.calls[1:]))
+    assert prompts(one) == prompts(two) == ["b"]
+    two.append(lines_of("c"))
+    assert prompts(one) == ["b", "c"]
+
+
+def test_a_file_that_somebody_edited_in_place_is_read_anew(path: Path) -> None:
+    file = CassetteFile(path)
+    file.append(lines_of("a"))
+    with path.open("r+b") as other:
+        text = other.read().replace(b'"a"', b'"z"')
+        other.seek(0)
+        other.write(text)
+    os.utime(path, ns=(1, 1))
+    assert prompts(file) == ["z"]
+
+
+def test_a_file_that_was_deleted_begins_anew(path: Path) -> None:
+    file = CassetteFile(path)
+    file.append(lines_of("a"))
+    path.unlink()
+    file.append(lines_of("b"))
+    assert prompts(file) == prompts(CassetteFile(path)) == ["b"]
+
+
+def test_lines_that_cannot_be_made_leave_nothing_behind(path: Path) -> None:
+    def refuse(tape: Tape) -> list[str]:
+        raise KeyError(tape)
+
+    with pytest.raises(KeyError):
+        CassetteFile(path).append(refuse)
+    assert not path.exists()
+
+
+def test_a_disk_that_is_full_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = CassetteFile(path)
+    file.append(lines_of("a"))
+    before = path.read_bytes()
+    write = os.write
+
+    def half(descriptor: int, data: bytes) -> int:
+        write(descriptor, data[:9])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", half)
+        with pytest.raises(OSError, match="No space"):
+            file.append(lines_of("b"))
+    assert path.read_bytes() == before
+    file.append(lines_of("b"))
+    assert prompts(file) == ["a", "b"]
+
+
+def test_a_replacement_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
+    file = CassetteFile(path)
+    file.append(lines_of("a"))
+    before = path.read_bytes()
+
+    def lines() -> Any:
+        yield HEADER
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        file.replace(lines())
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_replaced_file_keeps_its_mode_and_its_link(path: Path, tmp_path: Path) -> None:
+    CassetteFile(path).append(lines_of("a"))
+    path.chmod(0o640)
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(path)
+    file = CassetteFile(link)
+    assert prompts(file) == ["a"]
+    file.replace([HEADER])
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert path.read_text() == f"{HEADER}\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_a_read_only_file_is_read_and_not_written(path: Path) -> None:
+    CassetteFile(path).append(lines_of("a"))
+    path.chmod(0o444)
+    file = CassetteFile(path)
+    assert prompts(file) == ["a"]
+    with pytest.raises(PermissionError):
+        file.append(lines_of("b"))

@@ -1,0 +1,265 @@
+"""What of a request is compared, and what is not."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import pydantic
+import pytest
+
+from agentbench.agents.clients.cassette.plain import plain_answer, plain_options, plain_tools, to_plain
+from agentbench.agents.clients.cassette.request import canonical_request, key_of, prompt_of, request_as_sent
+from agentbench.messages.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.settings import SecretString
+
+
+def key(messages: list[Message], **options: Any) -> str:
+    return key_of(canonical_request(request_as_sent(messages, options, model=None)))
+
+
+def call(call_id: str, arguments: Any = '{"a": 1}') -> Content:
+    return Content.from_function_call(call_id, "add", arguments=arguments)
+
+
+class Fruit(pydantic.BaseModel):
+    name: str
+    weight_g: float = 1.0
+
+
+ASKED = [Message("user", ["What is 2+3?"])]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [Message("user", ["What is 2+3?"], message_id="m-7", timestamp=3.0, usages={"input_token_count": 1})],
+        [Message("user", ["What is 2+3?"], additional_properties={"_attribution": "x", "colour": "red"})],
+        [Message("user", [Content.from_text("What is 2+3?", additional_properties={"_note": 1})])],
+        [Message("user", [Content.from_text("What is 2+3?", raw_representation=object())])],
+        [Message("user", ["What is 2+3?", Content.from_usage({"input_token_count": 3})])],
+    ],
+)
+def test_ids_times_usage_and_private_properties_are_not_compared(other: list[Message]) -> None:
+    assert key(other) == key(ASKED)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [Message("user", ["What is 2+4?"])],
+        [Message("system", ["What is 2+3?"])],
+        [Message("user", ["What is 2+3?"], author_name="Ann")],
+        [Message("user", [Content.from_text("What is 2+3?", additional_properties={"note": 1})])],
+        [Message("user", ["What is", "2+3?"])],
+        [*ASKED, *ASKED],
+    ],
+)
+def test_role_author_and_contents_are_compared(other: list[Message]) -> None:
+    assert key(other) != key(ASKED)
+
+
+def test_ids_of_calls_are_compared_by_first_appearance() -> None:
+    def turn(one: str, two: str, first: str, second: str) -> list[Message]:
+        results = [Content.from_function_result(first, result="1"), Content.from_function_result(second, result="2")]
+        return [Message("assistant", [call(one), call(two)]), Message("tool", results)]
+
+    assert key(turn("a", "b", "a", "b")) == key(turn("x-1", "x-2", "x-1", "x-2"))
+    assert key(turn("a", "b", "a", "b")) != key(turn("a", "b", "b", "a"))
+
+
+def test_ids_that_a_call_hands_on_are_compared_likewise() -> None:
+    def asked(call_id: str) -> list[Message]:
+        request = Content.from_function_approval_request(call_id, call(call_id))
+        return [Message("assistant", [request])]
+
+    assert key(asked("generated-1")) == key(asked("generated-2"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ('{"a": 1, "b": 2}', '{"b":2,"a":1}'),
+        ('{"a": 1}', {"a": 1}),
+        ('{"a": 1.0}', '{"a": 1}'),
+        ("", {}),
+    ],
+)
+def test_arguments_of_calls_are_compared_as_what_they_say(left: Any, right: Any) -> None:
+    assert key([Message("assistant", [call("c", left)])]) == key([Message("assistant", [call("c", right)])])
+
+
+def test_arguments_that_are_no_json_are_compared_as_text() -> None:
+    assert key([Message("assistant", [call("c", "{")])]) != key([Message("assistant", [call("c", "{{")])])
+
+
+def test_true_is_not_one() -> None:
+    assert key(ASKED, store=True) != key(ASKED, store=1)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ({"temperature": 0}, {"temperature": 0.0}),
+        ({"logit_bias": {"a": 1, "b": 2}}, {"logit_bias": {"b": 2, "a": 1}}),
+        ({"tool_choice": "auto"}, {"tool_choice": {"mode": "auto"}}),
+        ({"user": "ann", "metadata": {"k": "v"}}, {}),
+        ({"temperature": None}, {}),
+        ({"stop": ["a"]}, {"stop": ("a",)}),
+        ({"response_format": Fruit}, {"response_format": Fruit.model_json_schema()}),
+        ({"extra_headers": {"X-Trace": "1"}, "api_key": "sk"}, {}),
+    ],
+)
+def test_options_that_ask_for_the_same_are_equal(left: dict[str, Any], right: dict[str, Any]) -> None:
+    assert key(ASKED, **left) == key(ASKED, **right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ({"temperature": 0.1}, {}),
+        ({"seed": 1}, {"seed": 2}),
+        ({"stop": ["a", "b"]}, {"stop": ["b", "a"]}),
+        ({"tool_choice": {"mode": "required", "required_function_name": "f"}}, {"tool_choice": "required"}),
+        ({"reasoning_effort": "low"}, {"reasoning_effort": "high"}),
+        ({"model": "big"}, {"model": "small"}),
+        ({"conversation_id": "c1"}, {}),
+        ({"instructions": "Be brief."}, {}),
+        ({"response_format": Fruit}, {"response_format": {"type": "object"}}),
+    ],
+)
+def test_every_other_option_is_compared(left: dict[str, Any], right: dict[str, Any]) -> None:
+    assert key(ASKED, **left) != key(ASKED, **right)
+
+
+def test_the_model_of_the_client_counts_where_the_options_name_none() -> None:
+    def key_with(model: str | None, **options: Any) -> str:
+        return key_of(canonical_request(request_as_sent(ASKED, options, model=model)))
+
+    assert key_with("big") == key_with(None, model="big") == key_with("small", model="big")
+    assert key_with("small") != key_with("big")
+
+
+def test_match_rewrites_a_copy_and_must_return_it() -> None:
+    sent = request_as_sent([Message("user", ["Today is Monday. Hello"])], {}, model=None)
+
+    def without_the_day(request: dict[str, Any]) -> dict[str, Any]:
+        request["messages"][0]["contents"][0]["text"] = "Hello"
+        return request
+
+    assert canonical_request(sent, without_the_day)["messages"][0]["contents"][0]["text"] == "Hello"
+    assert sent["messages"][0]["contents"][0]["text"] == "Today is Monday. Hello"
+    with pytest.raises(TypeError, match="match returned NoneType; expected the request"):
+        canonical_request(sent, lambda request: request.clear())  # type: ignore[return-value]
+
+
+def test_a_hosted_tool_is_compared_and_written_without_its_secrets() -> None:
+    hosted = {
+        "type": "mcp",
+        "server_url": "https://example.org",
+        "headers": {"Authorization": "Bearer abc"},
+        "connection": {"API-Key": "k", "accessToken": "t", "Password": "p", "name": "n", "max_tokens": 3},
+    }
+    assert plain_tools([hosted]) == [
+        {"type": "mcp", "server_url": "https://example.org", "connection": {"name": "n", "max_tokens": 3}}
+    ]
+    assert key(ASKED, tools=[hosted]) == key(ASKED, tools=[{**hosted, "headers": {"Authorization": "Bearer xyz"}}])
+
+
+def test_a_function_is_written_as_name_description_and_parameters() -> None:
+    class Add:
+        name, description = "add", "Add two numbers."
+
+        def parameters(self) -> dict[str, Any]:
+            return {"type": "object", "properties": {"token": {"type": "string"}}}
+
+    assert plain_tools(Add()) == [
+        {
+            "name": "add",
+            "description": "Add two numbers.",
+            "parameters": {"type": "object", "properties": {"token": {"type": "string"}}},
+        }
+    ]
+
+
+def test_a_tool_of_another_kind_goes_by_its_name() -> None:
+    def lookup() -> None: ...
+
+    assert plain_tools([lookup]) == [{"name": "lookup", "description": ""}]
+    assert plain_tools(None) == []
+
+
+def test_a_format_may_have_a_field_that_is_named_like_a_secret() -> None:
+    schema = {"type": "object", "properties": {"token": {"type": "string"}}}
+    assert plain_options({"response_format": schema}, model=None) == {"response_format": schema}
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Point:
+    x: int
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        ((1, 2), [1, 2]),
+        ({3, 1, 2}, [1, 2, 3]),
+        (Colour.RED, "red"),
+        (dt.date(2024, 1, 2), "2024-01-02"),
+        (Point(1), {"x": 1}),
+        (Fruit(name="fig"), {"name": "fig", "weight_g": 1.0}),
+        ({1: "a"}, {"1": "a"}),
+        (SecretString("sk-1"), "[redacted]"),
+        (int, {"class": "builtins.int"}),
+    ],
+)
+def test_values_of_options_are_written_as_json(value: Any, plain: Any) -> None:
+    assert to_plain(value) == plain
+
+
+def test_an_object_that_json_cannot_hold_is_the_same_in_every_run() -> None:
+    class Thing: ...
+
+    assert to_plain(Thing()) == to_plain(Thing())
+
+
+def test_a_result_that_says_what_its_item_says_is_written_once() -> None:
+    message = Message("tool", [Content.from_function_result("c", result="sunny")])
+    sent = request_as_sent([message], {}, model=None)
+    assert sent["messages"] == [
+        {"role": "tool", "contents": [{"type": "function_result", "call_id": "c", "result": "sunny"}]}
+    ]
+
+
+def test_a_result_with_an_image_keeps_its_items() -> None:
+    items = [Content.from_text("a cat"), Content.from_data(b"\x89PNG", "image/png")]
+    sent = request_as_sent([Message("tool", [Content.from_function_result("c", result=items)])], {}, model=None)
+    assert [item["type"] for item in sent["messages"][0]["contents"][0]["items"]] == ["text", "data"]
+
+
+def test_an_answer_comes_back_from_what_is_written_of_it() -> None:
+    contents = [Content.from_text("hi", additional_properties={"k": 1}), call("c-1")]
+    response: ChatResponse[Any] = ChatResponse(
+        messages=[Message("assistant", contents, message_id="m-1")],
+        response_id="r-1",
+        usage_details={"input_token_count": 1},
+        response_format=Fruit,
+        raw_representation=object(),
+    )
+    assert ChatResponse.from_dict(plain_answer(response)) == response
+    assert "raw_representation" not in plain_answer(response)
+
+
+def test_the_prompt_is_what_the_user_said_last() -> None:
+    messages = [*ASKED, Message("assistant", ["5"])]
+    assert prompt_of(request_as_sent(messages, {}, model=None)) == "What is 2+3?"
+    assert prompt_of(request_as_sent([Message("system", ["rules"])], {}, model=None)) == "rules"
+    assert prompt_of(request_as_sent([], {}, model=None)) == ""

@@ -1,0 +1,158 @@
+"""What must not get into a file."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentbench.agents.clients.cassette.secrets import (
+    Redaction,
+    find_secret,
+    held_secrets,
+    is_secret_key,
+    mask_secrets,
+    without_secret_keys,
+)
+from agentbench.settings import SecretString
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("headers", "Headers", "authorization", "Authorization", "api_key", "api-key", "API-KEY", "apiKey", "apikey"),
+        *("token", "access_token", "accessToken", "Password", "X-Api-Key", "extra_headers", "db-password"),
+    ],
+)
+def test_keys_are_secret_by_their_name(name: str) -> None:
+    assert is_secret_key(name)
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "header", "tokens", "author", "tokenizer", "key", "", 3])
+def test_other_keys_are_not(name: object) -> None:
+    assert not is_secret_key(name)
+
+
+def test_secret_keys_go_however_deep_they_are() -> None:
+    value = {"a": [{"token": 1, "b": {"headers": {}, "c": 2}}]}
+    assert without_secret_keys(value) == {"a": [{"b": {"c": 2}}]}
+
+
+class Slotted:
+    __slots__ = ("key", "unset")
+
+    def __init__(self, key: object) -> None:
+        self.key = key
+
+
+class Sdk:
+    def __init__(self, key: str) -> None:
+        self.api_key = key
+        self.base_url = "https://example.org/v1"
+
+
+class Client:
+    def __init__(self) -> None:
+        self.settings = {"key": SecretString("one"), "nested": [(SecretString("two"),)]}
+        self.slotted = Slotted(SecretString("three"))
+        self.sdk = Sdk("plain-text-key")
+        self.itself = self
+        self.empty = SecretString("")
+
+
+def test_secrets_are_found_wherever_a_client_holds_them() -> None:
+    assert held_secrets(Client()) == {"one", "two", "three", "plain-text-key"}
+
+
+def test_a_function_that_makes_a_client_holds_what_it_closes_over() -> None:
+    key = SecretString("closed-over")
+    assert held_secrets(lambda: Sdk(key)) == {"closed-over"}
+
+
+def test_short_plain_text_is_no_secret_whatever_its_name() -> None:
+    assert held_secrets(Sdk("x")) == set()
+
+
+def test_pydantic_secrets_count_too() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    assert held_secrets([pydantic.SecretStr("hidden")]) == {"hidden"}
+
+
+@given(secret=st.text(min_size=1, max_size=12), around=st.text(max_size=5), times=st.integers(0, 3))
+def test_a_secret_is_found_however_often_it_is_quoted(secret: str, around: str, times: int) -> None:
+    text = around + secret + around
+    for _ in range(times):
+        text = json.dumps({"text": text}, ensure_ascii=False)
+    assert find_secret(text, [secret])
+
+
+@given(secret=st.text(alphabet='XYZ"\\/é\n', min_size=1, max_size=12), times=st.integers(0, 3))
+def test_no_secret_is_left_in_a_masked_text(secret: str, times: int) -> None:
+    text = f"<{secret}> and <{secret}>"
+    for _ in range(times):
+        text = json.dumps(text)
+    assert not find_secret(mask_secrets(text, [secret]), [secret])
+
+
+@given(secret=st.text(min_size=1, max_size=12))
+def test_a_secret_is_found_in_ascii_json(secret: str) -> None:
+    assert find_secret(json.dumps({"text": f"<{secret}>"}), [secret])
+
+
+def test_text_without_the_secret_is_fine() -> None:
+    assert not find_secret("hello", ["hellos"])
+
+
+def test_redaction_replaces_text_and_patterns_in_values_not_in_keys() -> None:
+    redaction = Redaction(["Ann", re.compile(r"\d{4}")])
+    value = {"Ann": ["Ann was born in 1984", {"x": "no", "n": 1984}]}
+    assert redaction.value(value) == {"Ann": ["[redacted] was born in [redacted]", {"x": "no", "n": 1984}]}
+
+
+def test_a_text_is_no_pattern() -> None:
+    assert Redaction("a.c").text("abc a.c") == "abc [redacted]"
+
+
+@pytest.mark.parametrize("patterns", [[3], [None], [re.compile(b"x")]])
+def test_redact_takes_text_and_patterns_only(patterns: Any) -> None:
+    with pytest.raises(TypeError, match="redact holds"):
+        Redaction(patterns)
+
+
+def text_updates(*pieces: str) -> list[dict[str, Any]]:
+    return [{"contents": [{"type": "text", "text": piece}]} for piece in pieces]
+
+
+def texts(updates: list[dict[str, Any]]) -> list[str]:
+    return [update["contents"][0]["text"] for update in updates]
+
+
+def test_pieces_of_a_stream_stay_as_they_are_where_nothing_lies_across_them() -> None:
+    assert texts(Redaction("Ann").updates(text_updates("Hi ", "Ann", "!"))) == ["Hi ", "[redacted]", "!"]
+
+
+def test_what_lies_across_pieces_of_a_stream_is_replaced_too() -> None:
+    given_updates = text_updates("Hi A", "n", "n!")
+    assert "".join(texts(Redaction("Ann").updates(given_updates))) == "Hi [redacted]!"
+    assert texts(given_updates) == ["Hi A", "n", "n!"]
+
+
+def test_arguments_are_redacted_call_by_call() -> None:
+    def piece(call_id: str, arguments: str) -> dict[str, Any]:
+        return {"contents": [{"type": "function_call", "call_id": call_id, "arguments": arguments}]}
+
+    given_updates = [piece("c1", '{"who": "A'), piece("", 'nn"}'), piece("c2", '{"who": "A'), piece("", 'dam"}')]
+    redacted = Redaction("Ann").updates(given_updates)
+    arguments = [update["contents"][0]["arguments"] for update in redacted]
+    assert arguments == ['{"who": "[redacted]"}', "", '{"who": "A', 'dam"}']
+
+
+@given(st.lists(st.text(alphabet="An ", max_size=4), max_size=6))
+def test_no_redacted_text_survives_in_a_stream(pieces: list[str]) -> None:
+    whole = "".join(texts(Redaction("Ann").updates(text_updates(*pieces))))
+    assert "Ann" not in whole
+    assert whole == "".join(pieces).replace("Ann", "[redacted]")
