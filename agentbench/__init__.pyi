@@ -28,6 +28,15 @@ from agentbench.agents.middleware.bases import function_middleware as function_m
 from agentbench.agents.middleware.contexts import AgentContext as AgentContext
 from agentbench.agents.middleware.contexts import ChatContext as ChatContext
 from agentbench.agents.middleware.contexts import FunctionInvocationContext as FunctionInvocationContext
+from agentbench.agents.sessions.context_provider import ContextProvider as ContextProvider
+from agentbench.agents.sessions.file_history import FileHistoryProvider as FileHistoryProvider
+from agentbench.agents.sessions.history import HistoryProvider as HistoryProvider
+from agentbench.agents.sessions.history import InMemoryHistoryProvider as InMemoryHistoryProvider
+from agentbench.agents.sessions.session import AgentSession as AgentSession
+from agentbench.agents.sessions.session_context import SessionContext as SessionContext
+from agentbench.agents.telemetry.layers import AgentTelemetryLayer as AgentTelemetryLayer
+from agentbench.agents.telemetry.layers import ChatTelemetryLayer as ChatTelemetryLayer
+from agentbench.agents.telemetry.layers import EmbeddingTelemetryLayer as EmbeddingTelemetryLayer
 from agentbench.agents.tools.collection import ToolTypes as ToolTypes
 from agentbench.agents.tools.collection import normalize_tools as normalize_tools
 from agentbench.agents.tools.collection import validate_tools as validate_tools

@@ -20,7 +20,13 @@ _log = logging.getLogger("agentbench")
 _WRITTEN_AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None), list, dict, set, frozenset})
 _BY_NAME: Final[dict[str, StateType]] = {}
 #: Each class under every name that a `"type"` field may give it; the latest of several classes stands last.
-_BY_IDENTIFIER: Final[dict[str, dict[str, StateType]]] = {}
+_BY_IDENTIFIER: Final[dict[str, dict[str, type]]] = {}
+#: Each class that stands above, by its stored name.
+_BY_STORED_NAME: Final[dict[str, type]] = {}
+#: Classes that are not stored by their qualified names.
+_OTHER_NAMES: Final[dict[type, str]] = {}
+#: Classes with a form of their own: `encode` and `decode`.
+_WITH_FORM: Final[dict[type, StateType]] = {}
 
 
 @overload
@@ -103,8 +109,14 @@ def register_state_type(
     _require_form(cls, encode, decode)
     kind = _kind_of(cls, identifier, encode, decode)
     store_as(kind, frozen=frozen)
+    if encode is None:
+        _WITH_FORM.pop(cls, None)
+    else:
+        _WITH_FORM[cls] = kind
+    if identifier is not None:
+        _OTHER_NAMES[cls] = identifier
     for name in _identifiers_of(cls, identifier):
-        _note_identifier(name, kind)
+        _note_identifier(name, cls)
     return cls
 
 
@@ -121,17 +133,58 @@ def _require_form(cls: type, encode: object, decode: object) -> None:
             raise TypeError(message)
 
 
-def type_of_identifier(identifier: str, name: str | None = None) -> StateType | None:
-    """Find a registered class by what a `"type"` field says.
+def register_name(cls: type, name: str, *identifiers: str) -> None:
+    """Let a class of the library be found by a name that outlives a move of the class, and by what it writes."""
+    _OTHER_NAMES[cls] = name
+    _BY_STORED_NAME[name] = cls
+    for identifier in identifiers:
+        note_identifier(cls, identifier)
+
+
+def note_identifier(cls: type, identifier: str) -> None:
+    """Let this process find a class by what an instance of it has just written as its `"type"`.
+
+    Classes that were registered are preferred to it.
+    """
+    known, name = _BY_IDENTIFIER.setdefault(identifier, {}), stored_name(cls)
+    if known.get(name) is cls:
+        return
+    if name not in known:
+        if known:
+            _log.warning("Type %r is written by %s and by %s.", identifier, next(reversed(known)), name)
+        _BY_IDENTIFIER[identifier] = {name: cls, **known}
+    else:
+        known[name] = cls
+    _BY_STORED_NAME[name] = cls
+
+
+def stored_name(cls: type) -> str:
+    """Return the name by which a class is told apart from others of one `"type"`."""
+    return _OTHER_NAMES.get(cls) or class_name(cls)
+
+
+def identifier_of(cls: type) -> str:
+    """Return what is written as the `"type"` of instances that do not say it themselves."""
+    return next(_identifiers_of(cls, _OTHER_NAMES.get(cls)))
+
+
+def registered_form(cls: type) -> StateType | None:
+    """Find the `encode` and `decode` that a class was registered with."""
+    return _WITH_FORM.get(cls)
+
+
+def type_of_identifier(identifier: str | None, name: str | None = None) -> type | None:
+    """Find a class by what a `"type"` field says.
 
     Args:
         identifier: The text of the field.
-        name: Qualified name of the class, to choose among several; else the one registered last.
+        name: The stored name of the class. It goes before the identifier; without it the class that was registered last
+            is taken.
     """
-    found = _BY_IDENTIFIER.get(identifier)
-    if not found:
-        return None
-    return found.get(name or "") or next(reversed(found.values()))
+    if name in _BY_STORED_NAME:
+        return _BY_STORED_NAME[name]
+    found = _BY_IDENTIFIER.get(identifier or "")
+    return next(reversed(found.values())) if found else None
 
 
 def read_registered(found: Any) -> Any:
@@ -176,19 +229,20 @@ def _identifiers_of(cls: Any, identifier: str | None) -> Iterator[str]:
     given = getattr(cls, "_get_type_identifier", None)
     if callable(given):
         yield str(given())
+    yield cls.__name__.lower()
     for attribute in ("type", "TYPE"):
         value = getattr(cls, attribute, None)
         if isinstance(value, str):
             yield value
-    yield cls.__name__.lower()
     yield re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
 
 
-def _note_identifier(identifier: str, kind: StateType) -> None:
+def _note_identifier(identifier: str, cls: type) -> None:
     known = _BY_IDENTIFIER.setdefault(identifier, {})
-    name = class_name(kind.cls)
+    name = stored_name(cls)
     others = [other for other in known if other != name]
-    if others:
+    if others and name not in known:
         _log.warning("Type %r now means %s; it was %s before.", identifier, name, others[-1])
     known.pop(name, None)
-    known[name] = kind
+    known[name] = cls
+    _BY_STORED_NAME[name] = cls

@@ -1,0 +1,69 @@
+"""Who put a message into a conversation, noted on the message itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, Final
+
+from agentbench.messages.message import Message
+
+#: Key among the additional properties of a message.
+ATTRIBUTION: Final = "_attribution"
+
+
+def source_id_of(source: Any) -> str:
+    """The id of a source: text, or an object that has a `source_id`.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    source_id = source if isinstance(source, str) else getattr(source, "source_id", None)
+    if not isinstance(source_id, str):
+        message = f"{source!r} is no source. Expected a context provider, or the source_id of one as text."
+        raise TypeError(message)
+    return source_id
+
+
+def attribution_of(source: Any) -> dict[str, str]:
+    """What is noted on the messages of a source.
+
+    Raises:
+        TypeError: It is no source.
+    """
+    attribution = {"source_id": source_id_of(source)}
+    if not isinstance(source, str):
+        attribution["source_type"] = type(source).__name__
+    return attribution
+
+
+def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
+    """Return copies of messages on which a source is noted, unless another one is already.
+
+    The copies have a list of contents and additional properties of their own; the contents themselves are shared.
+
+    Args:
+        messages: The messages, which stay as they are.
+        source: Where they come from.
+
+    Raises:
+        TypeError: One is no message, or the source is none.
+    """
+    attribution = attribution_of(source)
+    copies = []
+    for message in messages:
+        duplicate = _copy_of(message)
+        if ATTRIBUTION not in duplicate.additional_properties:
+            duplicate.additional_properties[ATTRIBUTION] = dict(attribution)
+        copies.append(duplicate)
+    return copies
+
+
+def _copy_of(message: Any) -> Message:
+    if not isinstance(message, Message):  # lists of texts are a likely slip
+        problem = f"{message!r} is no message. Expected a list of Message objects: Message('user', ['...'])."
+        raise TypeError(problem)
+    duplicate = copy(message)
+    duplicate.contents = list(message.contents)
+    duplicate.additional_properties = dict(message.additional_properties)
+    return duplicate

@@ -1,0 +1,110 @@
+"""A conversation: what is kept between the runs of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from agentbench._clock import runtime_defaults
+from agentbench._display import Displayable, drawn_by
+from agentbench.agents.sessions.session_json import read_state, write_state
+from agentbench.agents.sessions.turn_lock import QUEUES
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+#: Attribute of a session: by id of the provider, the list of messages in the state that is known to carry attributions.
+STAMPED: Final = "_stamped_lists"
+
+#: What belongs to a session in this process only: not copied, pickled or written.
+_OF_PROCESS: Final = frozenset({QUEUES, STAMPED})
+
+
+@drawn_by("agentbench.notebook.session_view:session")
+class AgentSession(Displayable):
+    """What is kept of a conversation between the runs of agents that are given it.
+
+    Two sessions are equal when their ids and their states are. They are hashed by `session_id`, which does not change.
+
+    Args:
+        session_id: Its id; by default a new one.
+        service_session_id: The id under which the model's service keeps the conversation, if it does.
+
+    Attributes:
+        service_session_id: As given, or as the service told it.
+        state: What context providers and users keep here, by the id of the provider or any other name.
+
+    Raises:
+        TypeError: The id is no text.
+
+    Example:
+        ```python
+        session = AgentSession()
+        await agent.run("My name is Ada.", session=session)
+        await agent.run("What is my name?", session=session)
+        stored = json.dumps(session.to_dict())
+        session = AgentSession.from_dict(json.loads(stored))
+        ```
+    """
+
+    def __init__(self, *, session_id: str | None = None, service_session_id: str | None = None) -> None:
+        given: object = session_id
+        if given is not None and not isinstance(given, str):
+            message = f"session_id is {session_id!r}. Expected text: give str(...) of it."
+            raise TypeError(message)
+        self._session_id = session_id or runtime_defaults().ids.new_id("session")
+        self.service_session_id = service_session_id
+        self.state: dict[str, Any] = {}
+
+    @property
+    def session_id(self) -> str:
+        """Its id."""
+        return self._session_id
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the session as values that JSON has.
+
+        Raises:
+            TypeError: Something in the state cannot be written; the error names where it is.
+        """
+        return {
+            "type": "session",
+            "session_id": self._session_id,
+            "service_session_id": self.service_session_id,
+            "state": write_state(self.state),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the session that `to_dict` wrote.
+
+        Objects come back as what they were if their classes are known in this process; give those of your own to
+        `register_state_type` where they are defined. What is not known stays a dictionary.
+
+        Raises:
+            KeyError: There is no `session_id`.
+            ValueError: Something in the state cannot be read; the error names where it is.
+        """
+        session = cls(session_id=data["session_id"], service_session_id=data.get("service_session_id"))
+        session.state = read_state(data.get("state") or {})
+        return session
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AgentSession):
+            return NotImplemented
+        return (
+            self._session_id == other._session_id
+            and self.service_session_id == other.service_session_id
+            and self.state == other.state
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._session_id)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in _OF_PROCESS}
+
+    def __repr__(self) -> str:
+        service = "" if self.service_session_id is None else f", service_session_id={self.service_session_id!r}"
+        held = f", state of {', '.join(map(repr, self.state))}" if self.state else ", no state"
+        return f"{type(self).__name__}(session_id={self._session_id!r}{service}{held})"

@@ -1,0 +1,320 @@
+"""The state of a session as values that JSON has, and back.
+
+Objects become dictionaries that say by `"type"` and, exactly, by `"__qualname__"` what they are. Values of Python's own
+types get the tagged form that checkpoints give them. What somebody put into the state himself is never taken for one of
+these: dictionaries that look like it are wrapped.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from inspect import signature
+from typing import Any, Final, Literal
+
+from agentbench.agents.sessions.unwritable import UnwritableError, place
+from agentbench.messages.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse, ChatResponse
+from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
+from agentbench.serialization.class_types import is_model
+from agentbench.serialization.json_text import from_json, to_json
+from agentbench.serialization.registry import type_of_tag
+from agentbench.serialization.standard_types import STANDARD_DECODERS
+from agentbench.serialization.state_types import (
+    identifier_of,
+    note_identifier,
+    register_name,
+    registered_form,
+    stored_name,
+    type_of_identifier,
+)
+from agentbench.serialization.writer import TAG
+
+_log = logging.getLogger("agentbench")
+
+_NAME: Final = "__qualname__"
+_FIELD_TYPE: Final = "__field_type__"
+_WHOLE: Final = "__value__"
+_RESERVED: Final = frozenset({_NAME, _FIELD_TYPE, _WHOLE})
+#: Tag of a dictionary of the user's that looks like one of ours.
+_PLAIN: Final = "plain"
+
+_AS_THEY_ARE: Final = frozenset({str, bool, type(None)})
+_LARGEST_INT: Final = 1 << 4096
+#: Their `to_dict()` is for something else.
+_OF_TABLES: Final = frozenset({"numpy", "pandas"})
+
+#: Where a value stands: in the state itself; in what `to_dict()` gave; in what pydantic gave.
+_Place = Literal["state", "content", "model"]
+
+for _cls in (Message, Content, ChatResponse, ChatResponseUpdate, AgentResponse, AgentResponseUpdate):
+    register_name(_cls, f"agentbench.{_cls.__name__}", *(("message",) if _cls is Message else ()))
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def write_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state as values that JSON has; nothing in them is shared with it.
+
+    Raises:
+        TypeError: Something in it cannot be written; the error names where it is.
+    """
+    return _write_root(state, "state", "session.state")
+
+
+def write_values(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the `to_dict()` of a message gave as values that JSON has.
+
+    Raises:
+        TypeError: Something in it cannot be written; the error names where it is.
+    """
+    return _write_root(content, "content", "message")
+
+
+def _write_root(values: Mapping[Any, Any], where: _Place, root: str) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    for key, value in values.items():
+        try:
+            _put(written, key, value, where)
+        except UnwritableError as error:  # noqa: PERF203 - each container adds where it holds it
+            steps = [root, key, *reversed(error.steps)]
+            message = f"{place(steps)} cannot be written. {error.reason}"
+            raise TypeError(message) from error.__cause__
+        except RecursionError as error:
+            message = f"{place([root, key])} contains itself, or is nested too deeply to be written."
+            raise TypeError(message) from error
+    return written
+
+
+def _write(value: Any, where: _Place) -> Any:
+    cls = type(value)
+    if cls in _AS_THEY_ARE:
+        return value
+    if cls is int:
+        return value if -_LARGEST_INT < value < _LARGEST_INT else _tagged(value)
+    if cls is float:
+        return value if math.isfinite(value) else _tagged(value)
+    if cls is dict:
+        return _write_dict(value, where)
+    if cls in (list, tuple):
+        return _write_items(value, where)
+    if cls in (set, frozenset):  # in the same order in every process
+        return sorted(_write_items(value, where), key=json.dumps)
+    return _write_object(value, cls, where)
+
+
+def _write_items(items: Iterable[Any], where: _Place) -> list[Any]:
+    written = []
+    for index, item in enumerate(items):
+        try:
+            written.append(_write(item, where))
+        except UnwritableError as error:  # noqa: PERF203 - each container adds where it holds it
+            error.steps.append(index)
+            raise
+    return written
+
+
+def _write_dict(value: Mapping[Any, Any], where: _Place) -> dict[str, Any]:
+    written = _write_values(value, where)
+    return {TAG: _PLAIN, "v": written} if _meaning_of(written, where) is not None else written
+
+
+def _write_values(value: Mapping[Any, Any], where: _Place) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    for key, item in value.items():
+        try:
+            _put(written, key, item, where)
+        except UnwritableError as error:  # noqa: PERF203 - each container adds where it holds it
+            error.steps.append(key)
+            raise
+    return written
+
+
+def _put(written: dict[str, Any], key: Any, value: Any, where: _Place) -> None:
+    name = key if type(key) is str else str(key.value if isinstance(key, Enum) else key)
+    if name in written:
+        reason = f"Another key of the same dictionary is written as {name!r} too; keys are written as text."
+        raise UnwritableError(reason)
+    written[name] = _write(value, where)
+
+
+def _write_object(value: Any, cls: type, where: _Place) -> Any:
+    if registered_form(cls) is not None or cls.__module__.partition(".")[0] in _OF_TABLES:
+        return _tagged(value)
+    if callable(getattr(cls, "to_dict", None)):
+        return _write_own_form(value, cls, where)
+    if is_model(cls):
+        return _write_model(value, cls)
+    try:
+        return _tagged(value)
+    except UnwritableError:
+        if where == "model":
+            return _plain_leaf(value, cls)
+        raise
+
+
+def _tagged(value: Any) -> Any:
+    try:
+        return json.loads(to_json(value))
+    except TypeError as error:
+        raise UnwritableError.of(value) from error
+
+
+def _write_own_form(value: Any, cls: Any, where: _Place) -> Any:
+    try:
+        content = value.to_dict()
+    except Exception as error:  # anybody's method
+        reason = f"The to_dict() of {cls.__qualname__} raised {type(error).__name__}."
+        raise UnwritableError(reason) from error
+    if not callable(getattr(cls, "from_dict", None)):
+        return _write(content, where)
+    said = content.get("type") if isinstance(content, Mapping) else None
+    identifier = said if isinstance(said, str) else identifier_of(cls)
+    return _typed(content, cls, identifier, "content")
+
+
+def _write_model(value: Any, cls: Any) -> dict[str, Any]:
+    content = value.model_dump(round_trip=True)
+    written = _typed(content, cls, identifier_of(cls), "model")
+    if isinstance(content, Mapping) and "type" in content and _WHOLE not in written:
+        written[_FIELD_TYPE] = _write(content["type"], "model")
+    return written
+
+
+def _typed(content: Any, cls: type, identifier: str, where: _Place) -> dict[str, Any]:
+    note_identifier(cls, identifier)
+    name = stored_name(cls)
+    if not isinstance(content, Mapping) or not _RESERVED.isdisjoint(content):
+        return {"type": identifier, _WHOLE: _write(content, where), _NAME: name}
+    written = _write_values(content, where)
+    if where == "model":
+        written["type"] = identifier
+    return {**written, _NAME: name}  # a form without a type of its own is found by its name alone
+
+
+def _plain_leaf(value: Any, cls: type) -> Any:
+    """What pydantic makes of a value; reading the model makes the value of it again."""
+    if callable(getattr(cls, "get_secret_value", None)):
+        raise UnwritableError.of(value)
+    from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - there is a model
+
+    try:
+        return to_jsonable_python(value)
+    except PydanticSerializationError as error:
+        raise UnwritableError.of(value) from error
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def read_state(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state that `write_state` wrote; nothing in it is shared with what is given.
+
+    Raises:
+        ValueError: Something cannot be read; the error names where it is.
+    """
+    return {key: _read(value, "state", ["session.state", key]) for key, value in written.items()}
+
+
+def read_values(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `write_values` wrote.
+
+    Raises:
+        ValueError: Something cannot be read; the error names where it is.
+    """
+    return {key: _read(value, "content", ["message", key]) for key, value in written.items()}
+
+
+def _read(value: Any, where: _Place, path: list[Any]) -> Any:
+    if isinstance(value, list):
+        return [_read(item, where, [*path, index]) for index, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    meaning = _meaning_of(value, where)
+    if meaning is None:
+        return _read_unknown(value, where, path)
+    if meaning is dict:
+        return _read_values(value["v"], where, path)
+    return _read_tagged(value, path) if meaning == TAG else _read_typed(value, meaning, where, path)
+
+
+def _meaning_of(value: dict[str, Any], where: _Place) -> Any:
+    """What reading takes a dictionary for: a class; `TAG`; `dict` for a wrapped dictionary; `None` for itself."""
+    tag = value.get(TAG)
+    if isinstance(tag, str) and len(value) == 2 and "v" in value:
+        if tag == _PLAIN:
+            return dict if isinstance(value["v"], dict) else None
+        return TAG if tag in STANDARD_DECODERS or type_of_tag(tag) is not None else None
+    name, said = value.get(_NAME), value.get("type")
+    identifier = said if isinstance(said, str) else None
+    if isinstance(name, str):
+        cls = type_of_identifier(identifier or name.rpartition(".")[2].lower(), name)
+    else:
+        cls = type_of_identifier(identifier) if where == "state" else None
+    return cls if cls is not None and (callable(getattr(cls, "from_dict", None)) or is_model(cls)) else None
+
+
+def _read_values(value: dict[str, Any], where: _Place, path: list[Any]) -> dict[str, Any]:
+    return {key: _read(item, where, [*path, key]) for key, item in value.items()}
+
+
+def _read_unknown(value: dict[str, Any], where: _Place, path: list[Any]) -> dict[str, Any]:
+    name = value.get(_NAME)
+    if isinstance(name, str):
+        _log.warning(
+            "%s stays a dictionary: %r is not known here. Call register_state_type() for the class where it is "
+            "defined, and import that before sessions are read.",
+            place(path),
+            name,
+        )
+        where = "content"
+    return _read_values(value, where, path)
+
+
+def _read_tagged(value: dict[str, Any], path: list[Any]) -> Any:
+    try:
+        return from_json(json.dumps(value))
+    except Exception as error:
+        message = f"{place(path)} cannot be read: {error}"
+        raise ValueError(message) from error
+
+
+def _read_typed(value: dict[str, Any], cls: Any, where: _Place, path: list[Any]) -> Any:
+    try:
+        return _make(cls, value, path)
+    except Exception as error:
+        if _NAME in value:
+            message = (
+                f"{place(path)} cannot be read as {stored_name(cls)}: {type(error).__name__}. Expected what an "
+                "instance of this version of the class wrote."
+            )
+            raise ValueError(message) from error
+        # Somebody else wrote it, and may not have meant a class by its type.
+        _log.warning("%s stays a dictionary: %s refused it (%s).", place(path), stored_name(cls), type(error).__name__)
+    return _read_values(value, where, path)
+
+
+def _make(cls: Any, value: dict[str, Any], path: list[Any]) -> Any:
+    has_own_form = callable(getattr(cls, "from_dict", None))
+    where: _Place = "content" if has_own_form else "model"
+    if _WHOLE in value and _NAME in value:
+        content = _read(value[_WHOLE], where, path)
+    else:
+        content = _read_values({key: item for key, item in value.items() if key != _NAME}, where, path)
+        if not has_own_form:
+            del content["type"]
+            if _FIELD_TYPE in content:
+                content["type"] = content.pop(_FIELD_TYPE)
+    return cls.from_dict(content) if has_own_form else _validator_of(cls)(content)
+
+
+def _validator_of(cls: Any) -> Callable[[Any], Any]:
+    validate: Callable[..., Any] = cls.model_validate
+    if "by_name" not in signature(validate).parameters:  # before pydantic 2.11
+        return validate
+    return lambda content: validate(content, by_name=True, by_alias=True)
