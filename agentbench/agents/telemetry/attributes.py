@@ -52,7 +52,7 @@ def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> At
     return _given(
         {
             "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.provider.name": getattr(agent, "AGENT_PROVIDER_NAME", None) or "agentbench",
+            "gen_ai.provider.name": agent_provider_name(agent),
             "gen_ai.agent.id": _text(getattr(agent, "id", None)),
             "gen_ai.agent.name": _text(getattr(agent, "name", None)),
             "gen_ai.agent.description": _text(getattr(agent, "description", None)),
@@ -68,6 +68,12 @@ def agent_title(agent: Any) -> str:
     return f"invoke_agent {getattr(agent, 'name', None) or getattr(agent, 'id', None) or type(agent).__name__}"
 
 
+def agent_provider_name(agent: Any) -> str:
+    """The name under which an agent is reported."""
+    given = getattr(agent, "otel_agent_provider_name", None) or getattr(agent, "AGENT_PROVIDER_NAME", None)
+    return str(given or "agentbench")
+
+
 def agent_options(agent: Any, options: Any) -> Attributes:
     """An agent's default options with those of the run put over them."""
     own, given = getattr(agent, "default_options", None), options
@@ -78,7 +84,8 @@ def agent_options(agent: Any, options: Any) -> Attributes:
         if key == "instructions" and merged.get(key):
             merged[key] = f"{merged[key]}\n{value}"
         elif key == "tools":
-            merged[key] = [*_as_list(merged.get(key)), *_as_list(value)]
+            own_tools = as_list(merged.get(key))
+            merged[key] = [*own_tools, *(tool for tool in as_list(value) if not any(tool is one for one in own_tools))]
         else:
             merged[key] = value
     return merged
@@ -100,7 +107,7 @@ def chat_attributes(client: Any, options: Any, *, operation: str = "chat") -> At
             "gen_ai.provider.name": provider_name(client),
             "server.address": address,
             "server.port": port,
-            **request_attributes(given),
+            **(request_attributes(given) if operation == "chat" else {}),
             "gen_ai.request.model": model_name(client, given),
             "gen_ai.conversation.id": _text(given.get("conversation_id")),
         }
@@ -171,6 +178,14 @@ def usage_attributes(usage: Mapping[str, Any] | None) -> Attributes:
     )
 
 
+def embedding_attributes(embeddings: Any) -> Attributes:
+    """What the answer of an embedding client says of itself."""
+    first = embeddings[0] if isinstance(embeddings, list) and embeddings else None
+    usage = usage_attributes(getattr(embeddings, "usage", None))
+    usage.pop("gen_ai.usage.output_tokens", None)
+    return _given({"gen_ai.response.model": _text(getattr(first, "model", None)), **usage})
+
+
 def metric_attributes(attributes: Mapping[str, Any]) -> Attributes:
     """The attributes of a span that a metric may have too: those with few values."""
     return {key: value for key, value in attributes.items() if key in _METRIC_KEYS}
@@ -178,7 +193,7 @@ def metric_attributes(attributes: Mapping[str, Any]) -> Attributes:
 
 def tool_definitions(tools: Any) -> str | None:
     """The tools that were offered, as JSON; None if there are none."""
-    definitions = [_definition(tool) for tool in _as_list(tools)]
+    definitions = [_definition(tool) for tool in as_list(tools)]
     return json.dumps(definitions, default=str, ensure_ascii=False) if definitions else None
 
 
@@ -219,7 +234,8 @@ def _server(client: Any) -> tuple[str | None, int | None]:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")), port
 
 
-def _as_list(tools: Any) -> list[Any]:
+def as_list(tools: Any) -> list[Any]:
+    """Tools as they are given, one or several, as a list."""
     if tools is None:
         return []
     return list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, Mapping)) else [tools]

@@ -14,6 +14,7 @@ from agentbench.agents.telemetry.attributes import (
     agent_options,
     agent_title,
     chat_attributes,
+    embedding_attributes,
     model_name,
     response_attributes,
     tool_attributes,
@@ -100,7 +101,7 @@ async def traced_chat(client: Any, messages: Iterable[Any], options: Any, call: 
         operation.fail(error)
         raise
     finally:
-        span.ended(operation)
+        _end_model_call(operation)
 
 
 def traced_chat_stream(
@@ -118,7 +119,7 @@ def traced_chat_stream(
         The stream, with the same updates and the same final response.
     """
     span = _ChatSpan(client, messages, options)
-    return stream_in_span(open_stream, begin=span.begin, answered=span.answered, ended=span.ended)
+    return stream_in_span(open_stream, begin=span.begin, answered=span.answered, ended=_end_model_call)
 
 
 async def traced_tool(tool: Any, call_id: str | None, arguments: Any, call: Callable[[], Awaitable[R]]) -> R:
@@ -149,6 +150,32 @@ async def traced_tool(tool: Any, call_id: str | None, arguments: Any, call: Call
         operation.report({"agentbench.function.invocation.duration": operation.seconds})
         operation.end()
         record_tool_call(operation.attributes, operation.seconds)
+
+
+async def traced_embeddings(client: Any, options: Any, call: Callable[[], Awaitable[R]]) -> R:
+    """Embed values within its span.
+
+    Args:
+        client: The client.
+        options: Of the call.
+        call: The call itself.
+
+    Returns:
+        What the call gives.
+    """
+    operation = Operation(
+        f"embeddings {model_name(client, options)}", chat_attributes(client, options, operation="embeddings")
+    )
+    try:
+        with operation.current():
+            made = await call()
+        operation.report(embedding_attributes(made))
+        return made
+    except BaseException as error:
+        operation.fail(error)
+        raise
+    finally:
+        _end_model_call(operation)
 
 
 class _AgentSpan:
@@ -195,9 +222,10 @@ class _ChatSpan:
         finish = response.finish_reason if isinstance(response, ChatResponse) else None
         _report_output(operation, response, finish)
 
-    def ended(self, operation: Operation) -> None:
-        if operation.end():
-            record_model_call(operation.attributes, operation.seconds)
+
+def _end_model_call(operation: Operation) -> None:
+    if operation.end():
+        record_model_call(operation.attributes, operation.seconds)
 
 
 def _report_input(operation: Operation, messages: Any, options: Any) -> None:
