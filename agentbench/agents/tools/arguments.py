@@ -60,6 +60,7 @@ class ModelSchema:
     def __init__(
         self,
         model: Any,
+        schema: dict[str, Any],
         *,
         parameter_of: Mapping[str, str],
         keep_none: frozenset[str],
@@ -69,7 +70,7 @@ class ModelSchema:
         self._validate = model.__pydantic_validator__.validate_python
         self._parameter_of = parameter_of
         self._keep_none, self._leave_out_unset = keep_none, leave_out_unset
-        self._json = json_schema(model)
+        self._json = schema
         self.names: frozenset[str] = frozenset(self._json.get("properties", ()))
 
     @classmethod
@@ -78,6 +79,7 @@ class ModelSchema:
         derived = derive_model(tool_name, signature)
         return cls(
             derived.model,
+            derived.schema,
             parameter_of=derived.parameter_of,
             keep_none=frozenset(derived.model.model_fields) - derived.own_defaults,
             leave_out_unset=derived.own_defaults,
@@ -87,7 +89,7 @@ class ModelSchema:
     def of_model(cls, model: Any, signature: ToolSignature | None) -> ModelSchema:
         """Take a model that the user gave, whose defaults count rather than the function's."""
         keep_none = signature.without_default if signature else frozenset[str]()
-        return cls(model, parameter_of={}, keep_none=keep_none, leave_out_unset=frozenset())
+        return cls(model, json_schema(model), parameter_of={}, keep_none=keep_none, leave_out_unset=frozenset())
 
     def json(self) -> dict[str, Any]:
         """Return the JSON schema; a copy."""

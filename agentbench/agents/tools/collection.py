@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MethodType
 from typing import Any, TypeAlias
 
 from agentbench.agents.tools.function_tool import FunctionTool
 
 ToolTypes: TypeAlias = FunctionTool | Callable[..., Any] | Mapping[str, Any] | Sequence[Any] | Any
 """What a `tools=` argument may hold: tools, functions, declarations of a service as dicts, MCP tools."""
+
+
+_MCP_NAMES = ("is_connected", "connect", "functions")
+
+_made: weakref.WeakValueDictionary[tuple[int, int], FunctionTool] = weakref.WeakValueDictionary()
+"""Tools made of functions here: a function that is given twice, to an agent and to its run, is one tool."""
 
 
 def is_mcp_tool(value: object) -> bool:
@@ -18,9 +26,6 @@ def is_mcp_tool(value: object) -> bool:
     """
     cls = type(value)
     return all(hasattr(cls, name) or name in getattr(value, "__dict__", ()) for name in _MCP_NAMES)
-
-
-_MCP_NAMES = ("is_connected", "connect", "functions")
 
 
 def normalize_tools(tools: object = None) -> list[Any]:
@@ -48,9 +53,18 @@ def _flat(item: Any) -> Iterator[Any]:
         for part in more:
             yield from _flat(part)
     elif callable(item):
-        yield FunctionTool(item)
+        yield _tool_of(item)
     elif item is not None:
         yield item
+
+
+def _tool_of(func: Callable[..., Any]) -> FunctionTool:
+    # The key cannot come to mean another function while there is a tool, for that keeps its function alive.
+    key = (id(func.__self__), id(func.__func__)) if isinstance(func, MethodType) else (id(func), 0)
+    known = _made.get(key)
+    if known is None:
+        known = _made[key] = FunctionTool(func)
+    return known
 
 
 async def validate_tools(tools: object = None) -> list[Any]:

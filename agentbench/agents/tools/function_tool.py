@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
@@ -231,12 +232,16 @@ class FunctionTool(SerializationMixin, Displayable):
         Raises:
             TypeError: They do not fit, or are no mapping; the cause is the validation error, where there is one.
         """
+        valid = self._valid(arguments)
+        return valid if valid is arguments else ValidArguments(self._schema.get(), valid)
+
+    def _valid(self, arguments: Any) -> dict[str, Any]:
         schema = self._schema.get()
         if type(arguments) is ValidArguments and arguments.still_pass(schema):
             return arguments
         if not isinstance(arguments, Mapping):
             arguments = _as_mapping(self.name, arguments)
-        return ValidArguments(schema, schema.validate(self.name, arguments))
+        return schema.validate(self.name, arguments)
 
     async def invoke(
         self,
@@ -258,7 +263,7 @@ class FunctionTool(SerializationMixin, Displayable):
             tool_call_id: The id of the call, for the metadata of a context that is made here.
             skip_parsing: Return what the function returned, as it is.
             in_thread: Run a plain function in a thread of its own, with a copy of the context variables.
-            **kwargs: The arguments, where `arguments` is not given.
+            **kwargs: The arguments by name, where `arguments` is not given.
 
         Returns:
             A list of `Content`, or what the function returned.
@@ -269,9 +274,11 @@ class FunctionTool(SerializationMixin, Displayable):
             Exception: Whatever the function raises.
         """
         func = self._callable()
+        if kwargs:
+            self._check_names(kwargs)
         if arguments is None:
-            arguments = self._arguments_from(context, kwargs)
-        valid = self.validate_arguments(arguments)
+            arguments = kwargs or (None if context is None else context.arguments) or {}
+        valid = self._valid(arguments)
         args, named = self._as_called(valid, context, tool_call_id)
         self._counters.begin(self, None if context is None else context.metadata)
         try:
@@ -300,9 +307,7 @@ class FunctionTool(SerializationMixin, Displayable):
             raise TypeError(message)
         return self.func
 
-    def _arguments_from(self, context: FunctionInvocationContext | None, named: dict[str, Any]) -> Any:
-        if not named:
-            return {} if context is None or context.arguments is None else context.arguments
+    def _check_names(self, named: Mapping[str, Any]) -> None:
         known = self._schema.get().names
         unknown = [name for name in named if name not in known]
         if unknown:
@@ -312,7 +317,6 @@ class FunctionTool(SerializationMixin, Displayable):
                 "What the model should not see goes into the kwargs of a FunctionInvocationContext."
             )
             raise TypeError(message)
-        return named
 
     def _as_called(
         self, valid: dict[str, Any], context: FunctionInvocationContext | None, tool_call_id: str | None
@@ -371,6 +375,15 @@ class FunctionTool(SerializationMixin, Displayable):
         """Return a tool that shares function, schema and counters with this one."""
         duplicate = type(self).__new__(type(self))
         duplicate.__dict__.update(self.__dict__, _bound=BoundTools())
+        return duplicate
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a tool of the same function, with properties and counters of its own."""
+        duplicate = memo[id(self)] = self.__copy__()
+        duplicate.__dict__.update(
+            additional_properties=copy.deepcopy(self.additional_properties, memo),
+            _counters=copy.copy(self._counters),
+        )
         return duplicate
 
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:

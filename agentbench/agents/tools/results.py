@@ -26,6 +26,9 @@ SKIP_PARSING: Final = SkipParsing()
 """As `result_parser` of a tool: hand on what the function returned, as it is."""
 
 
+_encode = json.JSONEncoder(default=str).encode
+
+
 def parse_result(result: object) -> list[Content]:
     """Turn what a function returned into contents.
 
@@ -45,9 +48,11 @@ def _as_text(value: object) -> str:
         return ""
     plain = _plain(value)
     if isinstance(plain, str):
-        return plain
+        return str.__str__(plain)  # of an enum, its value
+    if type(plain) is int:
+        return str(plain)  # the usual number, without the cost of an encoder
     try:
-        return json.dumps(plain, default=str)
+        return _encode(plain)
     except (TypeError, ValueError):  # keys that JSON does not know, or a list within itself
         return str(value)
 

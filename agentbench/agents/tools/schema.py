@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Any, NamedTuple, NoReturn, Optional
 
-from agentbench._signatures.forms import TypeLike
+from agentbench._signatures.forms import TypeLike, origin_of
 from agentbench._signatures.naming import type_name
 from agentbench.agents.tools.signature import NO_VALUE, ToolParameter, ToolSignature
 
@@ -20,11 +20,13 @@ class DerivedModel(NamedTuple):
 
     Attributes:
         model: The pydantic model.
+        schema: Its JSON schema.
         parameter_of: Parameter names by field name, where the two differ.
         own_defaults: Names of the fields whose parameters have a default, which the function fills in itself.
     """
 
     model: Any
+    schema: dict[str, Any]
     parameter_of: Mapping[str, str]
     own_defaults: frozenset[str]
 
@@ -51,10 +53,10 @@ def derive_model(tool_name: str, signature: ToolSignature) -> DerivedModel:
     config = ConfigDict(protected_namespaces=(), arbitrary_types_allowed=False)
     try:
         model: Any = create_model(f"{tool_name}_input", __config__=config, **fields)
-        json_schema(model)
+        schema = json_schema(model)
     except Exception as error:  # noqa: BLE001 - types bring their own schemas, which raise anything
         _explain(tool_name, signature, error)
-    return DerivedModel(model, parameter_of, frozenset(own_defaults))
+    return DerivedModel(model, schema, parameter_of, frozenset(own_defaults))
 
 
 def json_schema(model: Any) -> dict[str, Any]:
@@ -97,8 +99,9 @@ def _with_description(annotation: TypeLike) -> TypeLike:
     """Return the annotation with a text in its `Annotated` as the description of the parameter."""
     from pydantic import Field
 
-    texts = [extra for extra in getattr(annotation, "__metadata__", ()) if isinstance(extra, str)]
-    if not texts:
+    extras = annotation.__metadata__ if origin_of(annotation) is Annotated else ()
+    texts = [extra for extra in extras if isinstance(extra, str)]
+    if not texts or any(getattr(extra, "description", None) for extra in extras):
         return annotation
     return Annotated[annotation, Field(description=texts[0])]
 
@@ -139,6 +142,8 @@ def _explain(tool_name: str, signature: ToolSignature, error: Exception) -> NoRe
                 "models. Bind the value with functools.partial, pass it in the run's function_invocation_kwargs and "
                 "read it from a FunctionInvocationContext parameter, or describe the arguments with input_model=."
             )
+            if getattr(error, "code", None) == "typed-dict-version":
+                message = f"Parameter {parameter.name!r} of tool {tool_name!r}: {error}"
             raise TypeError(message) from error
     message = f"The parameters of tool {tool_name!r} have no JSON schema: {error}"
     raise TypeError(message) from error
