@@ -24,6 +24,8 @@ _NAMES_OF = {
         "TickingClock",
         "set_runtime_defaults",
     ),
+    "agentbench.agents.agent": ("Agent",),
+    "agentbench.agents.base_agent": ("BaseAgent",),
     "agentbench.agents.middleware.bases": (
         "AgentMiddleware",
         "AgentMiddlewareTypes",
@@ -39,6 +41,9 @@ _NAMES_OF = {
         "function_middleware",
     ),
     "agentbench.agents.middleware.contexts": ("AgentContext", "ChatContext", "FunctionInvocationContext"),
+    "agentbench.agents.middleware_layer": ("AgentMiddlewareLayer",),
+    "agentbench.agents.protocol": ("SupportsAgentRun", "resolve_agent_id"),
+    "agentbench.agents.raw_agent": ("RawAgent",),
     "agentbench.agents.telemetry.layers": ("AgentTelemetryLayer", "ChatTelemetryLayer", "EmbeddingTelemetryLayer"),
     "agentbench.agents.sessions.context_provider": ("ContextProvider",),
     "agentbench.agents.sessions.file_history": ("FileHistoryProvider",),

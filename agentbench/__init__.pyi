@@ -13,6 +13,8 @@ from agentbench._clock import RandomIds as RandomIds
 from agentbench._clock import SystemClock as SystemClock
 from agentbench._clock import TickingClock as TickingClock
 from agentbench._clock import set_runtime_defaults as set_runtime_defaults
+from agentbench.agents.agent import Agent as Agent
+from agentbench.agents.base_agent import BaseAgent as BaseAgent
 from agentbench.agents.middleware.bases import AgentMiddleware as AgentMiddleware
 from agentbench.agents.middleware.bases import AgentMiddlewareTypes as AgentMiddlewareTypes
 from agentbench.agents.middleware.bases import ChatAndFunctionMiddlewareTypes as ChatAndFunctionMiddlewareTypes
@@ -28,6 +30,10 @@ from agentbench.agents.middleware.bases import function_middleware as function_m
 from agentbench.agents.middleware.contexts import AgentContext as AgentContext
 from agentbench.agents.middleware.contexts import ChatContext as ChatContext
 from agentbench.agents.middleware.contexts import FunctionInvocationContext as FunctionInvocationContext
+from agentbench.agents.middleware_layer import AgentMiddlewareLayer as AgentMiddlewareLayer
+from agentbench.agents.protocol import SupportsAgentRun as SupportsAgentRun
+from agentbench.agents.protocol import resolve_agent_id as resolve_agent_id
+from agentbench.agents.raw_agent import RawAgent as RawAgent
 from agentbench.agents.sessions.context_provider import ContextProvider as ContextProvider
 from agentbench.agents.sessions.file_history import FileHistoryProvider as FileHistoryProvider
 from agentbench.agents.sessions.history import HistoryProvider as HistoryProvider

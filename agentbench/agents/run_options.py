@@ -83,17 +83,18 @@ def united_tools(known: Sequence[Any], *more: Any) -> list[Any]:
     """
     if not any(more):
         return list(known)
-    united, by_name = list(known), {}
-    for tool in known:
-        by_name.setdefault(tool_name(tool), tool)
+    united = list(known)
+    by_name = {name: tool for tool in known if (name := tool_name(tool)) is not None}
     for tools in more:
         for tool in normalize_tools(_recognised(tools, united)):
             name = tool_name(tool)
-            same = by_name.setdefault(name, tool) if name is not None else tool
-            if same is not tool and same != tool:
-                raise _clash(name, same, tool)
-            if not any(tool is each for each in united) and not (same is not tool and same == tool):
+            before = by_name.get(name) if name is not None else next((each for each in united if each is tool), None)
+            if before is None:
                 united.append(tool)
+                if name is not None:
+                    by_name[name] = tool
+            elif before is not tool and before != tool:
+                raise _clash(name, before, tool)
     return united
 
 

@@ -1,0 +1,254 @@
+"""One run of an agent, streaming or not: prepared, answered by the model's client, finished."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from inspect import isawaitable
+from typing import Any, NamedTuple, NoReturn
+
+from agentbench.agents.run_answer import AnswerForm, partial_answer, streamed_answer
+from agentbench.agents.run_options import function_arguments, merged_options, united_tools
+from agentbench.agents.run_providers import RunProviders, auto_history, is_stored_by_service, loads_history
+from agentbench.agents.run_tools import connected_functions, split_mcp_tools
+from agentbench.agents.sessions.history import HistoryProvider
+from agentbench.agents.sessions.per_call_history import PerCallHistory
+from agentbench.agents.sessions.session import AgentSession
+from agentbench.agents.sessions.session_context import SessionContext
+from agentbench.agents.sessions.turn_lock import session_turn
+from agentbench.exceptions import AgentInvalidRequestException
+from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse, ChatResponse
+from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
+
+
+class Asked(NamedTuple):
+    """What a run was called with; see `RawAgent.run`."""
+
+    messages: Any = None
+    session: AgentSession | None = None
+    tools: Any = None
+    options: Mapping[str, Any] | None = None
+    compaction_strategy: Any = None
+    tokenizer: Any = None
+    function_invocation_kwargs: Mapping[str, Any] | None = None
+    client_kwargs: Mapping[str, Any] | None = None
+
+
+class AgentRun:
+    """One run. It holds what is known of it; the agent holds nothing of its runs.
+
+    Args:
+        agent: The agent, a `RawAgent`.
+        asked: What it was called with.
+    """
+
+    __slots__ = (
+        "_agent",
+        "_arguments",
+        "_asked",
+        "_context",
+        "_form",
+        "_messages",
+        "_providers",
+        "_response",
+        "_session",
+    )
+
+    def __init__(self, agent: Any, asked: Asked) -> None:
+        self._agent, self._asked = agent, asked
+        self._session = asked.session
+        self._context: SessionContext | None = None
+        self._providers: RunProviders | None = None
+        self._response: AgentResponse[Any]
+
+    async def respond(self) -> AgentResponse[Any]:
+        """Run without streaming."""
+        try:
+            await self._prepare()
+            answer = self._agent.client.get_response(self._messages, **self._arguments)
+            answer = await answer if isawaitable(answer) else answer
+        except GeneratorExit:  # nobody awaits it any more, so nothing can be awaited here
+            raise
+        except BaseException as error:
+            await self._failed(error)
+            raise
+        return await self._finish(answer)
+
+    async def updates(self) -> AsyncIterator[AgentResponseUpdate]:
+        """Run, giving updates; `final` has the response after the last one.
+
+        Closed before its end, it closes the client's stream and saves what was said until then.
+        """
+        seen: list[ChatResponseUpdate] = []
+        stream: Any = None
+        try:
+            await self._prepare()
+            stream = await self._open()
+            translate, note = self._form.update, seen.append
+            async for update in stream:
+                note(update)
+                yield translate(update)
+            answer = await streamed_answer(stream, seen)
+        except GeneratorExit:
+            await _close(stream)
+            await self._abandoned(seen)
+            raise
+        except BaseException as error:  # noqa: BLE001 - raised below, maybe in other words
+            await _close(stream)
+            await self._failed(error)
+            self._raise_as_told(error)
+        try:
+            self._response = await self._finish(answer)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._raise_as_told(error)
+
+    def final(self, _: object = None) -> AgentResponse[Any]:
+        """The response at the end of the updates."""
+        return self._response
+
+    # ------------------------------------------------------------------------------------------------------ preparation
+
+    async def _prepare(self) -> None:
+        agent, asked = self._agent, self._asked
+        inputs = normalize_messages(asked.messages)
+        options = asked.options or {}
+        client_kwargs = dict(asked.client_kwargs or {})
+        history = self._take_providers(inputs, options)
+        self._messages = inputs
+        context, session = self._context, self._session
+        instructions: Sequence[str] = ()
+        more_tools: list[Any] = []
+        middleware: list[Any] = _as_list(client_kwargs.pop("middleware", None))
+        if self._providers is not None and context is not None and session is not None:
+            async with session_turn(session):
+                await self._providers.before()
+            self._messages = context.get_messages(include_input=True)
+            instructions, more_tools = context.instructions, context.tools
+            middleware = [*middleware, *context.get_middleware()]
+            if history:
+                middleware.insert(0, PerCallHistory(history, agent=agent, session=session, context=context))
+        chat_options = merged_options(
+            agent.default_options,
+            options,
+            instructions=instructions,
+            conversation_id=None if session is None else session.service_session_id,
+        )
+        await self._add_tools(chat_options, more_tools, options.get("tools"))
+        if session is not None:
+            client_kwargs["session"] = session
+        if middleware:
+            client_kwargs["middleware"] = middleware
+        self._arguments = self._given_to_client(chat_options, client_kwargs)
+        self._form = AnswerForm(agent, chat_options.get("response_format"), keeps_id=not history)
+
+    def _take_providers(self, inputs: list[Message], options: Mapping[str, Any]) -> list[HistoryProvider]:
+        """Decide who takes part; what is returned keeps the history around each call of the model instead."""
+        agent, session = self._agent, self._session
+        providers: list[Any] = agent.context_providers
+        by_call: list[HistoryProvider] = []
+        around_calls = agent.require_per_service_call_history_persistence
+        if session is not None or around_calls:
+            conversation = (session and session.service_session_id) or options.get("conversation_id")
+            stored = is_stored_by_service(agent.client, agent.default_options, options)
+            if around_calls and conversation and not stored:
+                raise _two_histories(agent, conversation)
+            if session is not None and not stored and not conversation and not loads_history(providers):
+                providers = [auto_history(providers), *providers]
+            if around_calls and not stored:
+                by_call = [each for each in providers if isinstance(each, HistoryProvider)]
+                providers = [each for each in providers if not isinstance(each, HistoryProvider)]
+        if providers or by_call:
+            self._session = session = session or AgentSession()
+            self._context = SessionContext(
+                session_id=session.session_id,
+                service_session_id=session.service_session_id,
+                input_messages=inputs,
+                options=dict(options),
+            )
+            self._providers = RunProviders(agent, session, self._context, providers)
+        return by_call
+
+    async def _add_tools(self, chat_options: dict[str, Any], of_providers: list[Any], in_options: Any) -> None:
+        agent, given = self._agent, self._asked.tools
+        known = agent.default_options.get("tools") or ()
+        if of_providers or given or in_options or agent.mcp_tools:
+            tools, servers = split_mcp_tools(united_tools(known, of_providers, given, in_options))
+            functions = await connected_functions([*agent.mcp_tools, *servers], agent.connections)
+            known = united_tools(tools, functions)
+        if known:
+            chat_options["tools"] = list(known)
+            agent.warn_if_tools_are_lost()
+
+    def _given_to_client(self, chat_options: dict[str, Any], client_kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of `get_response` that have a value: a client that knows no others will do."""
+        agent, asked = self._agent, self._asked
+        strategy, tokenizer = asked.compaction_strategy, asked.tokenizer
+        given = {
+            "compaction_strategy": agent.compaction_strategy if strategy is None else strategy,
+            "tokenizer": agent.tokenizer if tokenizer is None else tokenizer,
+            "function_invocation_kwargs": function_arguments(asked.function_invocation_kwargs, asked.options) or None,
+            "client_kwargs": client_kwargs or None,
+        }
+        return {"options": chat_options, **{name: value for name, value in given.items() if value is not None}}
+
+    async def _open(self) -> Any:
+        stream = self._agent.client.get_response(self._messages, stream=True, **self._arguments)
+        return stream if hasattr(stream, "__aiter__") else await stream
+
+    # --------------------------------------------------------------------------------------------------------- the end
+
+    async def _finish(self, answer: ChatResponse[Any]) -> AgentResponse[Any]:
+        response = self._form.response(answer)
+        context, session = self._context, self._session
+        if session is not None and answer.conversation_id and not answer.has_internal_conversation_id():
+            session.service_session_id = answer.conversation_id
+        if self._providers is not None and context is not None and session is not None:
+            _resolve_inputs(context, answer)
+            context._response = response  # noqa: SLF001 - users read it, this sets it
+            async with session_turn(session):
+                await self._providers.after()
+        return response
+
+    async def _abandoned(self, seen: list[ChatResponseUpdate]) -> None:
+        """Nobody wants the rest: what was asked and the part that was answered are kept, unless the agent says no."""
+        if self._providers is not None and self._agent.save_abandoned:
+            await self._finish(partial_answer(seen))
+
+    def _raise_as_told(self, error: BaseException) -> NoReturn:
+        told = self._agent.error_to_raise(error) if isinstance(error, Exception) else error
+        if told is error:
+            raise error
+        raise told from error
+
+    async def _failed(self, error: BaseException) -> None:
+        if self._providers is not None and self._session is not None:
+            async with session_turn(self._session):
+                await self._providers.failed(error)
+
+
+def _resolve_inputs(context: SessionContext, answer: ChatResponse[Any]) -> None:
+    """Have history store what the model saw in place of the answers to approvals."""
+    for given, seen in answer._resolved_inputs or ():  # noqa: SLF001 - between the layers of one run
+        stored = context._stored_inputs  # noqa: SLF001
+        context._stored_inputs = [seen if each is given else each for each in stored]  # noqa: SLF001
+
+
+async def _close(stream: Any) -> None:
+    if hasattr(stream, "aclose"):
+        await stream.aclose()
+
+
+def _as_list(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def _two_histories(agent: Any, conversation: object) -> AgentInvalidRequestException:
+    message = (
+        f"{agent!r} keeps its history around each call of the model, and the service keeps the conversation "
+        f"{conversation!r}, too. Only one of them can: run it in a session without a service_session_id, or make the "
+        "agent without require_per_service_call_history_persistence."
+    )
+    return AgentInvalidRequestException(message)
