@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench._copying import is_atomic, isolate, isolate_or_same, register_frozen
+from tests.ids import steady
 
 
 class Colour(enum.Enum):
@@ -91,7 +92,7 @@ ATOMS = [
 ]
 
 
-@pytest.mark.parametrize("value", ATOMS, ids=repr)
+@pytest.mark.parametrize("value", ATOMS, ids=steady)
 def test_immutable_values_are_returned_as_they_are(value):
     assert is_atomic(value)
     assert isolate(value) is value
@@ -99,7 +100,9 @@ def test_immutable_values_are_returned_as_they_are(value):
     assert isolate_or_same(value) is value
 
 
-@pytest.mark.parametrize("value", [[], {}, set(), (), frozenset(), bytearray(), Note("x"), (1, 2), object()], ids=repr)
+@pytest.mark.parametrize(
+    "value", [[], {}, set(), (), frozenset(), bytearray(), Note("x"), (1, 2), object()], ids=steady
+)
 def test_the_type_of_a_container_or_object_does_not_make_it_atomic(value):
     assert not is_atomic(value)
 

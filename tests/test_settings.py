@@ -104,7 +104,9 @@ def test_a_secret_is_its_text_in_every_other_respect() -> None:
 
 
 @pytest.mark.parametrize(
-    "way", [lambda key: pickle.loads(pickle.dumps(key)), copy.copy, copy.deepcopy, isolate], ids=str
+    "way",
+    [lambda key: pickle.loads(pickle.dumps(key)), copy.copy, copy.deepcopy, isolate],
+    ids=["pickle", "copy", "deepcopy", "isolate"],
 )
 def test_a_copy_of_a_secret_is_a_secret(way: Callable[[Any], Any]) -> None:
     for again in (way(SecretString(KEY)), way([SecretString(KEY)])[0]):

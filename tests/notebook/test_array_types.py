@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as arrays
 
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.serialization.json_text import from_json, to_json
+from tests.ids import steady
 
 STRUCTURED = np.dtype([("a", "i4"), ("b", "f8", (2,)), ("c", [("d", "U3")])])
 ARRAYS: list[Any] = [
@@ -109,7 +110,7 @@ def test_numpy_numbers_can_be_keys_and_members() -> None:
         (np.zeros(1, [("a", "O")]), "fields that are Python objects"),
         (np.array([object()], object), r"\['a'\].items\[0\]"),
     ],
-    ids=str,
+    ids=steady,
 )
 def test_what_cannot_be_stored_says_so(array: Any, words: str) -> None:
     with pytest.raises(UnstorableValueError, match=words):

@@ -37,6 +37,7 @@ from agentbench.serialization.pickled import (
 )
 from agentbench.workflow.events import WorkflowEvent, WorkflowEventSource, WorkflowRunState
 from agentbench.workflow.message import MessageType, WorkflowMessage
+from tests.ids import steady
 from tests.serialization.samples import Color, Note, Order, Point, Word
 
 THEIRS = Path(__file__).resolve().parents[1] / "checkpoints" / "data" / "agent_framework.json"
@@ -238,7 +239,7 @@ def _nothing_runs() -> Iterator[None]:
         Planted(bytearray, 10**12),
         Planted(int, Decimal("1e999999999")),
     ],
-    ids=lambda planted: f"{planted.reduced[0].__name__} {planted.reduced[1]}",
+    ids=lambda planted: f"{planted.reduced[0].__name__} {steady(planted.reduced[1])}",
 )
 @pytest.mark.parametrize("protocol", range(5))
 def test_a_planted_call_is_refused(planted: Planted, protocol: int) -> None:

@@ -17,6 +17,7 @@ from agentbench.serialization.json_text import from_json, to_json
 from agentbench.serialization.search import explain_unstorable, find_unstorable
 from agentbench.workflow.events import WorkflowEvent
 from agentbench.workflow.message import WorkflowMessage
+from tests.ids import steady
 from tests.serialization.samples import Note, Order, Pair
 
 
@@ -73,9 +74,9 @@ LOCK = threading.Lock()
         ([WorkflowEvent.request_info("r", "e", 1, local_class())], "[0].response_type", local_class()),
         ([Numbers([1])], "[0]", Numbers),
         ([local_class()()], "[0]", local_class()),
-        ([{Plain: 1}, {1, frozenset({Plain()})}], "[1] member", Plain),
+        pytest.param([{Plain: 1}, {1, frozenset({Plain()})}], "[1] member", Plain, id="a member of a set"),
     ],
-    ids=str,
+    ids=steady,
 )
 def test_the_error_names_the_part_its_class_and_its_path(value: Any, path: str, cls: type) -> None:
     with pytest.raises(UnstorableValueError) as caught:
@@ -99,7 +100,7 @@ def test_the_error_names_the_part_its_class_and_its_path(value: Any, path: str, 
         (ValueError("a"), "WorkflowErrorDetails.from_exception"),
         (local_pair(), "top level of a module"),
     ],
-    ids=str,
+    ids=steady,
 )
 def test_the_error_says_what_to_do(value: Any, words: str) -> None:
     with pytest.raises(UnstorableValueError, match=words):
