@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
 from agentbench.agents.middleware.contexts import AgentContext, ChatContext, FunctionInvocationContext
+from agentbench.exceptions import MiddlewareException
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -66,7 +67,15 @@ def function_middleware(func: _F) -> _F:
 
 
 def _marked(func: _F, kind: MiddlewareType) -> _F:
-    setattr(func, MARK, kind)
+    before = getattr(func, MARK, kind)
+    if before is not kind:
+        message = f"{func!r} is {before.value} middleware already. Expected one decorator: leave out the others."
+        raise MiddlewareException(message)
+    try:
+        setattr(func, MARK, kind)
+    except AttributeError as error:
+        message = f"{func!r} cannot be marked as {kind.value} middleware. Expected a function."
+        raise MiddlewareException(message) from error
     return func
 
 

@@ -1,0 +1,80 @@
+"""What a middleware is handed."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentbench.agents.middleware.contexts import AgentContext, ChatContext, FunctionInvocationContext
+
+AGENT_NONE = ["session", "tools", "compaction_strategy", "tokenizer", "result"]
+HOOKS = ["stream_transform_hooks", "stream_result_hooks", "stream_cleanup_hooks"]
+
+
+def test_what_an_agent_context_is_not_given_is_none_or_fresh_and_empty() -> None:
+    context, other = AgentContext(agent="a"), AgentContext(agent="a")
+    assert [getattr(context, name) for name in AGENT_NONE] == [None] * len(AGENT_NONE)
+    assert context.stream is False
+    assert context.messages == []
+    for name in ["options", "metadata", "kwargs", "client_kwargs", "function_invocation_kwargs"]:
+        assert getattr(context, name) == {}
+        assert getattr(context, name) is not getattr(other, name)
+    for name in HOOKS:
+        assert getattr(context, name) == []
+        assert getattr(context, name) is not getattr(other, name)
+
+
+def test_what_a_chat_context_is_not_given_is_none_or_fresh_and_empty() -> None:
+    context, other = ChatContext("client", [], None), ChatContext("client", [], None)
+    assert context.result is None
+    assert context.stream is False
+    for name in ["options", "metadata", "kwargs", "function_invocation_kwargs"]:
+        assert getattr(context, name) == {}
+        assert getattr(context, name) is not getattr(other, name)
+    for name in HOOKS:
+        assert getattr(context, name) == []
+
+
+def test_a_function_context_takes_its_parts_by_position() -> None:
+    context = FunctionInvocationContext("function", {"a": 1}, "session", {"m": 1}, "result", {"k": 1})
+    assert (context.function, context.arguments, context.session) == ("function", {"a": 1}, "session")
+    assert (context.metadata, context.result, context.kwargs) == ({"m": 1}, "result", {"k": 1})
+
+
+def test_a_chat_context_takes_its_first_four_parts_by_position() -> None:
+    context = ChatContext("client", ["m"], {"model": "x"}, True)
+    assert (context.client, context.messages, context.options, context.stream) == (
+        "client",
+        ["m"],
+        {"model": "x"},
+        True,
+    )
+
+
+def test_what_is_given_is_kept_as_the_same_object() -> None:
+    messages, options, metadata = ["m"], {"o": 1}, {"k": 1}
+    context = AgentContext(agent="a", messages=messages, options=options, metadata=metadata)
+    assert context.messages is messages
+    assert context.options is options
+    assert context.metadata is metadata
+
+
+@pytest.mark.parametrize(
+    "context", [AgentContext(agent=1), ChatContext(1), FunctionInvocationContext(1, {})], ids=lambda c: type(c).__name__
+)
+def test_a_mistyped_name_is_an_error_and_not_a_change_that_nobody_sees(context: object) -> None:
+    with pytest.raises(AttributeError):
+        context.reslut = 1  # type: ignore[attr-defined]
+
+
+def test_a_context_shows_what_is_called_and_no_values() -> None:
+    class Tool:
+        name = "send_mail"
+
+    context = FunctionInvocationContext(Tool(), {"to": "secret@example.com"}, kwargs={"token": "hidden"})
+    assert repr(context) == "FunctionInvocationContext(send_mail(to), no result yet)"
+    context.result = []
+    assert repr(context) == "FunctionInvocationContext(send_mail(to), result=list)"
+    assert repr(ChatContext(Tool(), [1])) == "ChatContext(client=Tool, messages=1, stream=False, no result yet)"
+    assert repr(AgentContext(agent=Tool(), stream=True)) == (
+        "AgentContext(agent='send_mail', messages=0, stream=True, no result yet)"
+    )
