@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agentbench._copying import isolate
+from agentbench._copying import isolate_or_same
 from agentbench.agents.tools.collection import normalize_tools
 
 _UNITED_ELSEWHERE = frozenset({"instructions", "tools", "additional_function_arguments"})
@@ -118,7 +118,7 @@ def _recognised(tools: Any, known: Sequence[Any]) -> Any:
 
 
 def _own(value: Any) -> Any:
-    return value if type(value) in _IMMUTABLE else isolate(value)
+    return value if type(value) in _IMMUTABLE else isolate_or_same(value)
 
 
 def _clash(name: str | None, one: object, other: object) -> ValueError:
