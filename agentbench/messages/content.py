@@ -12,7 +12,7 @@ from agentbench._copying import register_frozen
 from agentbench.exceptions import ContentError
 from agentbench.messages.content_addition import add_contents
 from agentbench.messages.content_factories import ContentFactories
-from agentbench.messages.content_record import FIELDS, ContentRecord
+from agentbench.messages.content_record import FIELDS, STORED
 from agentbench.messages.media import detect_media_type_from_base64
 from agentbench.messages.pydantic_form import core_schema
 from agentbench.messages.wording import shortened, size_of_data_uri
@@ -69,15 +69,16 @@ class Content(ContentFactories):
             exclude_none: Leave out what is not set.
             exclude: Names of fields to leave out.
         """
-        fields = self.set_fields()
-        if not exclude_none:
-            fields = {name: fields.get(name) for name in FIELDS}
         found: dict[str, Any] = {"type": self.type}
-        for name, value in fields.items():
+        if not exclude_none:
+            found.update(dict.fromkeys(FIELDS))
+        if self.text is not None:
+            found["text"] = self.text
+        for name, value in (self._rare or {}).items():
             found[name] = value if type(value) is str else to_plain(value)
         if self.annotations is not None or not exclude_none:
             found["annotations"] = self.plain_annotations()
-        found["additional_properties"] = to_plain(self.additional_properties)
+        found["additional_properties"] = to_plain(self.additional_properties) if self.additional_properties else {}
         return {name: value for name, value in found.items() if name not in exclude} if exclude else found
 
     @classmethod
@@ -150,7 +151,7 @@ class Content(ContentFactories):
         return self is other or (
             self.type == other.type
             and self.text == other.text
-            and self.set_fields() == other.set_fields()
+            and (self._rare or None) == (other._rare or None)
             and self.additional_properties == other.additional_properties
             and self.plain_annotations() == other.plain_annotations()
         )
@@ -201,7 +202,7 @@ class Content(ContentFactories):
         cls = type(self)
         duplicate = cls.__new__(cls)
         memo[id(self)] = duplicate
-        for name in ContentRecord.__slots__:
+        for name in STORED:
             value = getattr(self, name)
             setattr(duplicate, name, value if name == "raw_representation" else copy.deepcopy(value, memo))
         return duplicate

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from agentbench.messages.content import Content
 
+_new = object.__new__
+
 
 class ContentFactories(ContentRecord):
     """One class method per kind. What any content may have, each of them takes too, as keywords."""
@@ -29,10 +31,9 @@ class ContentFactories(ContentRecord):
         if common:
             return cls("text", text=text, **common)
         # A streamed answer makes one of these per token, so this one goes without the constructor.
-        content = cls.__new__(cls)
+        content = _new(cls)
         content.type = "text"
         content.text = text
-        content.call_id = content.name = content.arguments = content.result = content.items = None
         content.annotations = content.raw_representation = content._rare = None  # noqa: SLF001 - the instance is new
         content.additional_properties = {}
         return content

@@ -1,4 +1,4 @@
-"""How a piece of content is stored: few slots for what most kinds need, one dictionary for everything else."""
+"""How a piece of content is stored: slots for texts, which are most of a stream, and a dictionary for all else."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 
 class ContentFields(TypedDict, total=False):
-    """What a piece of content may hold, in the order in which it is written."""
+    """What a piece of content may hold besides text."""
 
-    text: str | None
     protected_data: str | None
     uri: str | None
     media_type: str | None
@@ -55,6 +54,10 @@ class ContentFields(TypedDict, total=False):
     consent_link: str | None
 
 
+#: The attributes that hold everything.
+STORED: Final = ("_rare", "additional_properties", "annotations", "raw_representation", "text", "type")
+
+
 class CommonFields(TypedDict, total=False):
     """What any piece of content may have."""
 
@@ -63,16 +66,16 @@ class CommonFields(TypedDict, total=False):
     raw_representation: Any
 
 
-FIELDS: Final = tuple(ContentFields.__annotations__)
-_KNOWN: Final = frozenset(FIELDS)
-#: Those of texts, calls and results, which are most of a conversation.
-_SLOTTED: Final = ("text", "call_id", "name", "arguments", "result", "items")
+_KNOWN: Final = frozenset(ContentFields.__annotations__)
+#: The names of all fields, without what any content may have.
+FIELDS: Final = ("text", *ContentFields.__annotations__)
 
 
 class ContentRecord(Displayable):
     """The fields of a piece of content; those that its kind does not have are `None`."""
 
-    __slots__ = ("_rare", "additional_properties", "annotations", "raw_representation", "type", *_SLOTTED)
+    if not TYPE_CHECKING:  # type checkers would miss slots for the properties that are added below
+        __slots__ = STORED
 
     type: str
     text: str | None
@@ -113,35 +116,35 @@ class ContentRecord(Displayable):
     annotations: list[Annotation] | None
     additional_properties: dict[str, Any]
     raw_representation: Any
+    #: The fields that are set, but for the text; never with a `None` in it.
     _rare: dict[str, Any] | None
 
     def __init__(
         self,
         type: str,  # noqa: A002 - the name of the field
         *,
+        text: str | None = None,
         annotations: Sequence[Annotation] | None = None,
         additional_properties: Mapping[str, Any] | None = None,
         raw_representation: Any = None,
         **fields: Unpack[ContentFields],
     ) -> None:
         self.type = type
-        self.text = self.call_id = self.name = self.arguments = self.result = self.items = self._rare = None
+        self.text = text
         self.annotations = None if annotations is None else list(annotations)
         self.additional_properties = {} if additional_properties is None else dict(additional_properties)
         self.raw_representation = raw_representation
-        for name, value in fields.items():
-            if name not in _KNOWN:
-                problem = f"Content has no field {name!r}. Its fields are {', '.join(FIELDS)}."
-                raise TypeError(problem)
-            if value is not None:
-                setattr(self, name, value)
+        if not _KNOWN.issuperset(fields):
+            unknown = ", ".join(repr(name) for name in fields if name not in _KNOWN)
+            problem = f"Content has no field {unknown}. Its fields are {', '.join(FIELDS)}."
+            raise TypeError(problem)
+        self._rare = {name: value for name, value in fields.items() if value is not None} if fields else None
 
     def set_fields(self) -> dict[str, Any]:
-        """The fields that are not `None`, as they are, in the order of `FIELDS`; without what any content may have."""
-        found = {name: value for name in _SLOTTED if (value := getattr(self, name)) is not None}
+        """The fields that are not `None`, as they are; without what any content may have."""
+        found: dict[str, Any] = {} if self.text is None else {"text": self.text}
         if self._rare:
-            rare = {name: value for name, value in self._rare.items() if value is not None}
-            found = {name: (found | rare)[name] for name in FIELDS if name in found or name in rare}
+            found.update(self._rare)
         return found
 
 
@@ -152,14 +155,16 @@ def _rare_field(name: str) -> property:
 
     def write(content: ContentRecord, value: Any) -> None:
         rare = content._rare  # noqa: SLF001
-        if rare is not None:
-            rare[name] = value
-        elif value is not None:
+        if value is None:
+            if rare is not None:
+                rare.pop(name, None)
+        elif rare is None:
             content._rare = {name: value}  # noqa: SLF001
+        else:
+            rare[name] = value
 
     return property(read, write)
 
 
-for _name in FIELDS:
-    if _name not in _SLOTTED:
-        setattr(ContentRecord, _name, _rare_field(_name))
+for _name in _KNOWN:
+    setattr(ContentRecord, _name, _rare_field(_name))

@@ -8,52 +8,58 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentbench.messages.content import Content
-from agentbench.messages.content_addition import joined_arguments
 from agentbench.messages.message import Message
 from agentbench.messages.usage import UsageDetails, add_usage_details
 
 if TYPE_CHECKING:
     from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
 
+    _Update = ChatResponseUpdate | AgentResponseUpdate
+
 #: Under this name a client says to which of several calls a piece belongs, where the service numbers them.
 TOOL_CALL_INDEX: Final = "tool_call_index"
 
 
-def fold_updates(updates: Iterable[ChatResponseUpdate | AgentResponseUpdate], latest: Sequence[str]) -> dict[str, Any]:
+def fold_updates(updates: Iterable[_Update], latest: Iterable[str]) -> dict[str, Any]:
     """Return the fields of the response that the updates make.
 
     Args:
         updates: In their order. They are not changed.
         latest: Names of fields of which the last value that is not empty holds.
     """
-    messages: list[_OpenMessage] = []
-    fields: dict[str, Any] = {}
-    usage: UsageDetails | None = None
+    given = updates if isinstance(updates, list) else list(updates)
+    messages, usage = _fold_contents(given)
     properties: dict[str, Any] = {}
-    raw: list[Any] = []
-    token: Any = None
-    for update in updates:
-        if not messages or messages[-1].ends_before(update):
-            messages.append(_OpenMessage())
-        found = messages[-1].take(update)
-        if found is not None:
-            usage = add_usage_details(usage, found)
-        for name in latest:
-            value = getattr(update, name)
-            if value:
-                fields[name] = value
-        if update.additional_properties:
-            properties.update(update.additional_properties)
-        raw.append(update.raw_representation)
-        token = update.continuation_token
+    for more in filter(None, map(attrgetter("additional_properties"), given)):
+        properties.update(more)
     return {
-        **fields,
+        **{name: next(filter(None, map(attrgetter(name), reversed(given))), None) for name in latest},
         "messages": [message.close() for message in messages],
         "usage_details": usage,
         "additional_properties": properties,
-        "continuation_token": token,
-        "raw_representation": raw,
+        "continuation_token": given[-1].continuation_token if given else None,
+        "raw_representation": list(map(attrgetter("raw_representation"), given)),
     }
+
+
+def _fold_contents(updates: Iterable[_Update]) -> tuple[list[_OpenMessage], UsageDetails | None]:
+    messages: list[_OpenMessage] = []
+    usage: UsageDetails | None = None
+    message: _OpenMessage | None = None
+    for update in updates:
+        if message is None or message.ends_before(update):
+            message = _OpenMessage()
+            messages.append(message)
+        message.name_by(update)
+        for content in update.contents:
+            kind = content.type
+            if kind == "function_call":
+                message.take_call(content)
+            elif kind == "usage":
+                usage = add_usage_details(usage, content.usage_details)
+            else:
+                message.entries.append(content)
+    return messages, usage
 
 
 class _OpenMessage:
@@ -69,53 +75,44 @@ class _OpenMessage:
         self.by_id: dict[str, _OpenCall] = {}
         self.by_index: dict[Any, _OpenCall] = {}
 
-    def ends_before(self, update: Any) -> bool:
+    def ends_before(self, update: _Update) -> bool:
         """Tell whether an update belongs to a further message."""
-        if update.role and update.role != self.role:
-            return True
-        return bool(self.message_id and update.message_id and update.message_id != self.message_id)
+        role, id_ = update.role, update.message_id
+        return bool((role and role != self.role) or (id_ and id_ != self.message_id and self.message_id))
 
-    def take(self, update: Any) -> UsageDetails | None:
-        """Take the contents of an update, and return the usage among them."""
+    def name_by(self, update: _Update) -> None:
+        """Take from an update whose message this is."""
         if update.role is not None:
             self.role = update.role
         if update.author_name is not None:
             self.author_name = update.author_name
         if update.message_id:
             self.message_id = update.message_id
-        usage: UsageDetails | None = None
-        for content in update.contents:
-            kind = content.type
-            if kind == "function_call":
-                self._take_call(content)
-            elif kind == "usage":
-                usage = add_usage_details(usage, content.usage_details)
-            else:
-                self.entries.append(content)
-        return usage
 
-    def _take_call(self, piece: Content) -> None:
-        index = piece.additional_properties.get(TOOL_CALL_INDEX)
-        call = self._call_of(piece, index)
-        if call is None or not call.take(piece):
-            call = _OpenCall(piece)
+    def take_call(self, piece: Content) -> None:
+        """Take a call, or a piece of one."""
+        call_id = piece.call_id
+        index = piece.additional_properties.get(TOOL_CALL_INDEX) if piece.additional_properties else None
+        call = self._call_of(call_id, index)
+        if call is None or not call.take(piece, call_id, is_numbered=index is not None):
+            call = _OpenCall(piece, call_id)
             self.entries.append(call)
-        if call.call_id:
-            self.by_id.setdefault(call.call_id, call)
+        if call_id:
+            self.by_id.setdefault(call_id, call)
         if index is not None:
             self.by_index[index] = call
 
-    def _call_of(self, piece: Content, index: Any) -> _OpenCall | None:
-        if piece.call_id:
-            known = self.by_id.get(piece.call_id)
-            if known is not None:
-                return known
+    def _call_of(self, call_id: str | None, index: Any) -> _OpenCall | None:
+        known = self.by_id.get(call_id) if call_id else None
+        if known is not None:
+            return known
         if index is not None:
             return self.by_index.get(index)
         last = self.entries[-1] if self.entries else None
         return last if isinstance(last, _OpenCall) else None
 
     def close(self) -> Message:
+        """Return the message."""
         entries = [entry.close() if isinstance(entry, _OpenCall) else entry for entry in self.entries]
         contents = list(_coalesced_reasoning(_coalesced_texts(entries)))
         return Message(self.role, contents, author_name=self.author_name, message_id=self.message_id)
@@ -124,24 +121,24 @@ class _OpenMessage:
 class _OpenCall:
     """A call whose arguments are still coming."""
 
-    __slots__ = ("call_id", "is_text", "pieces")
+    __slots__ = ("arguments", "call_id", "pieces")
 
-    def __init__(self, first: Content) -> None:
+    def __init__(self, first: Content, call_id: str | None) -> None:
         self.pieces = [first]
-        self.call_id = first.call_id
-        self.is_text = isinstance(first.arguments, str) if first.arguments else None
+        self.call_id = call_id
+        #: All that is not empty: texts, or mappings.
+        self.arguments = [first.arguments] if first.arguments else []
 
-    def take(self, piece: Content) -> bool:
+    def take(self, piece: Content, call_id: str | None, *, is_numbered: bool) -> bool:
         """Add a piece, unless it is of another call."""
-        numbered = TOOL_CALL_INDEX in piece.additional_properties
-        if piece.call_id and piece.call_id != self.call_id and (self.call_id or not numbered):
+        if call_id and call_id != self.call_id and (self.call_id or not is_numbered):
             return False
-        if piece.arguments:
-            is_text = isinstance(piece.arguments, str)
-            if self.is_text is not None and self.is_text != is_text:
+        arguments = piece.arguments
+        if arguments:
+            if self.arguments and isinstance(arguments, str) != isinstance(self.arguments[0], str):
                 return False
-            self.is_text = is_text
-        self.call_id = self.call_id or piece.call_id
+            self.arguments.append(arguments)
+        self.call_id = self.call_id or call_id
         self.pieces.append(piece)
         return True
 
@@ -160,26 +157,30 @@ class _OpenCall:
         return call
 
     def _arguments(self) -> Any:
-        if self.is_text:
-            return "".join([piece.arguments for piece in self.pieces if isinstance(piece.arguments, str)])
-        arguments = self.pieces[0].arguments
-        for piece in self.pieces[1:]:
-            arguments = joined_arguments(arguments, piece.arguments)
-        return arguments
+        found: list[Any] = self.arguments
+        if not found:
+            return next((piece.arguments for piece in self.pieces if piece.arguments is not None), None)
+        if len(found) == 1:
+            return found[0]
+        if isinstance(found[0], str):
+            return "".join(found)
+        merged: dict[str, Any] = {}
+        for arguments in found:
+            merged.update(arguments)
+        return merged
 
 
 def joined(pieces: Sequence[Content]) -> Content:
     """Return a new content with what any content may have, of several of one kind."""
-    annotations = [annotation for piece in pieces for annotation in piece.annotations or ()]
+    annotations = [piece.annotations for piece in pieces if piece.annotations is not None]
     properties: dict[str, Any] = {}
-    for piece in reversed(pieces):
-        if piece.additional_properties:
-            properties = {**properties, **piece.additional_properties}
+    for more in filter(None, map(attrgetter("additional_properties"), reversed(pieces))):
+        properties.update(more)  # the first piece has the last word
     raw = [piece.raw_representation for piece in pieces if piece.raw_representation is not None]
     flat = [item for each in raw for item in (each if isinstance(each, list) else [each])]
     return Content(
         pieces[0].type,
-        annotations=annotations if any(piece.annotations is not None for piece in pieces) else None,
+        annotations=[annotation for some in annotations for annotation in some] if annotations else None,
         additional_properties=properties,
         raw_representation=flat if len(raw) > 1 else (raw or [None])[0],
     )

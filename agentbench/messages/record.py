@@ -29,6 +29,23 @@ class Record(SerializationMixin, Displayable):
     #: The fields that are written, in that order.
     FIELDS: ClassVar[tuple[str, ...]]
 
+    #: The attributes that hold everything, and are copied.
+    _STORED: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._STORED = tuple(dict.fromkeys([*cls._STORED, *vars(cls).get("__slots__", ())]))
+
+    def __copy__(self) -> Self:
+        """Copy the fields, not what they hold."""
+        cls = type(self)
+        duplicate = cls.__new__(cls)
+        for name in cls._STORED:
+            setattr(duplicate, name, getattr(self, name))
+        if hasattr(self, "__dict__"):  # of a subclass
+            duplicate.__dict__.update(self.__dict__)
+        return duplicate
+
     def set_fields(self) -> dict[str, Any]:
         """The fields that are not `None`, as they are."""
         return {name: value for name in self.FIELDS if (value := getattr(self, name)) is not None}
@@ -79,7 +96,13 @@ def as_contents(given: Any) -> list[Content]:
     """
     if given is None:
         return []
-    if isinstance(given, (str, Content, Mapping)):
+    if type(given) is list:
+        for item in given:
+            if type(item) is not Content:
+                break
+        else:
+            return given.copy()
+    elif isinstance(given, (str, Content, Mapping)):
         given = (given,)
     contents: list[Content] = []
     for item in given:

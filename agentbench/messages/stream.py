@@ -120,7 +120,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
                 raise StopAsyncIteration
             pull = await self._open()
         try:
-            update = await (self._pull_in_contexts(pull) if self._contexts else pull())
+            update = await (self._pull_in_context(pull) if self._contexts else pull())
         except StopAsyncIteration:
             await self._end()
             raise
@@ -261,7 +261,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
     async def _open(self) -> Callable[[], Awaitable[Any]]:
         try:
             if not hasattr(self._source, "__aiter__"):
-                self._source = await (self._in_contexts(self._source) if self._contexts else self._source)
+                self._source = await (self._in_context(self._source) if self._contexts else self._source)
             self._iterator = _iterator_of(self._source)
         except BaseException as error:
             await self._fail(error)
@@ -270,16 +270,20 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         self._pull = self._iterator.__anext__
         return self._pull
 
-    async def _in_contexts(self, awaitable: Awaitable[Any]) -> Any:
+    def _context(self) -> AbstractContextManager[Any]:
+        if len(self._contexts) == 1:
+            return self._contexts[0]()
         with ExitStack() as stack:
             for factory in self._contexts:
                 stack.enter_context(factory())
+            return stack.pop_all()
+
+    async def _in_context(self, awaitable: Awaitable[Any]) -> Any:
+        with self._context():
             return await awaitable
 
-    async def _pull_in_contexts(self, pull: Callable[[], Awaitable[Any]]) -> Any:
-        with ExitStack() as stack:
-            for factory in self._contexts:
-                stack.enter_context(factory())
+    async def _pull_in_context(self, pull: Callable[[], Awaitable[Any]]) -> Any:
+        with self._context():
             try:
                 return await pull()
             except StopAsyncIteration:

@@ -16,6 +16,9 @@ FinishReasonLiteral = Literal["stop", "length", "tool_calls", "content_filter"]
 _Contents = Sequence[Content | str | Mapping[str, Any] | None] | Content | Mapping[str, Any] | str | None
 
 
+_new = object.__new__
+
+
 class ContinuationToken(TypedDict, total=False):
     """What a service wants back when an answer is to be continued. Callers only hand it on."""
 
@@ -192,19 +195,20 @@ def map_chat_to_agent_update(
         agent_name: Stands for the author where the update names none.
         agent_id: Which agent answers.
     """
-    return AgentResponseUpdate(
-        contents=update.contents,
-        role=update.role,
-        author_name=update.author_name or agent_name,
-        agent_id=agent_id,
-        response_id=update.response_id,
-        message_id=update.message_id,
-        created_at=update.created_at,
-        finish_reason=update.finish_reason,
-        continuation_token=update.continuation_token,
-        additional_properties=update.additional_properties,
-        raw_representation=update,
-    )
+    # One of these per token: without the constructor, whose checks the contents have passed already.
+    mapped = _new(AgentResponseUpdate)
+    mapped.contents = update.contents.copy()
+    mapped.role = update.role
+    mapped.author_name = update.author_name or agent_name
+    mapped.agent_id = agent_id
+    mapped.response_id = update.response_id
+    mapped.message_id = update.message_id
+    mapped.created_at = update.created_at
+    mapped.finish_reason = update.finish_reason
+    mapped.continuation_token = update.continuation_token
+    mapped.additional_properties = update.additional_properties
+    mapped.raw_representation = update
+    return mapped
 
 
 register_frozen(ChatResponseUpdate)
