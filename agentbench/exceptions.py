@@ -312,6 +312,7 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         package: The package that is missing.
         purpose: What it is needed for, as a verb phrase: "tabulate a run".
         problem: What is wrong, where that is not simply that the package is not installed.
+        command: How to install it, where no extra does.
 
     Attributes:
         extra: As given.
@@ -320,8 +321,16 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         command: The command that installs it.
     """
 
-    def __init__(self, extra: str, package: str, *, purpose: str | None = None, problem: str | None = None) -> None:
-        self.extra, self.package, self.purpose = extra, package, purpose
+    def __init__(
+        self,
+        extra: str,
+        package: str,
+        *,
+        purpose: str | None = None,
+        problem: str | None = None,
+        command: str | None = None,
+    ) -> None:
+        self.extra, self.package, self.purpose, self._command = extra, package, purpose, command
         if problem is None:
             problem = f"{package} is not installed" + (f"; it is needed to {purpose}" if purpose else "")
         super().__init__(f"{problem}. Install it with: {self.command}", name=package)
@@ -329,7 +338,7 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
     @property
     def command(self) -> str:
         """The command that installs the package."""
-        return f'pip install "agentbench[{self.extra}]"'
+        return self._command or f'pip install "agentbench[{self.extra}]"'
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What ImportError keeps stands outside __dict__.
@@ -765,13 +774,10 @@ class RendererUnavailable(NotebookError, MissingExtraError):
     """
 
     def __init__(self, renderer: str, package: str, *, extra: str = "notebook", command: str | None = None) -> None:
-        self.renderer, self._command = renderer, command
-        MissingExtraError.__init__(self, extra, package, purpose=f"draw with the renderer {renderer!r}")
-
-    @property
-    def command(self) -> str:
-        """The command that installs it."""
-        return self._command or super().command
+        self.renderer = renderer
+        MissingExtraError.__init__(
+            self, extra, package, purpose=f"draw with the renderer {renderer!r}", command=command
+        )
 
 
 class WidgetsUnavailable(NotebookError, MissingExtraError):

@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ForwardRef, NamedTuple, TypeVar, cast, get_args
 
@@ -71,7 +70,7 @@ class SecretString(str):
         return str(self)
 
     def _repr_html_(self) -> str:
-        return f"<code>{escape(repr(self))}</code>"
+        return f"<code>{self!r}</code>"
 
     def __rich_repr__(self) -> Iterator[str]:
         yield _MASKED

@@ -1,44 +1,19 @@
-"""OpenTelemetry behind one boolean: free while it is off or no SDK is installed."""
+"""The switches of telemetry, and the one boolean that stands in front of everything."""
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Any, cast
 
-from agentbench._extras import require
-
-if TYPE_CHECKING:
-    from opentelemetry.metrics import Meter
-    from opentelemetry.trace import Tracer
-
-__all__ = [
-    "OBSERVABILITY_SETTINGS",
-    "ObservabilitySettings",
-    "disable_instrumentation",
-    "enable_instrumentation",
-    "enable_sensitive_telemetry",
-    "get_meter",
-    "get_tracer",
-    "is_tracing",
-]
+from agentbench.settings import read_flag
 
 logger = logging.getLogger("agentbench")
-
-_SCOPE = "agentbench"
-
-TOKEN_BUCKETS = tuple(4**power for power in range(14))
-"""Bounds of the histograms of tokens: 1, 4, 16 … 67108864."""
-DURATION_BUCKETS = tuple(round(0.01 * 2**power, 2) for power in range(14))
-"""Bounds of the histograms of seconds: 0.01, 0.02, 0.04 … 81.92."""
-_TRUE = frozenset({"1", "true", "yes", "on"})
 
 
 def _flag(name: str, *, default: bool) -> bool:
     text = os.environ.get(name)
-    return default if text is None else text.strip().lower() in _TRUE
+    return default if text is None else bool(read_flag(text))
 
 
 class ObservabilitySettings:
@@ -61,7 +36,7 @@ class ObservabilitySettings:
 
     @property
     def is_setup(self) -> bool:
-        """An SDK tracer provider is installed."""
+        """An SDK provider is installed."""
         return _provider_installed()
 
     def __repr__(self) -> str:
@@ -122,58 +97,3 @@ def disable_instrumentation() -> None:
     """Switch telemetry off for good: later enables are ignored unless forced."""
     OBSERVABILITY_SETTINGS.ENABLED = False
     OBSERVABILITY_SETTINGS.is_user_disabled = True
-
-
-def get_tracer() -> Tracer:
-    """The library's tracer.
-
-    Raises:
-        MissingExtraError: the OpenTelemetry API is not installed.
-    """
-    api: Any = require("opentelemetry.trace", extra="otel", purpose="trace runs")
-    return cast("Tracer", _made_by(api.get_tracer_provider(), "get_tracer"))
-
-
-def get_meter() -> Meter:
-    """The library's meter.
-
-    Raises:
-        MissingExtraError: the OpenTelemetry API is not installed.
-    """
-    api: Any = require("opentelemetry.metrics", extra="otel", purpose="measure runs")
-    return cast("Meter", _made_by(api.get_meter_provider(), "get_meter"))
-
-
-_made: dict[str, tuple[Any, Any]] = {}
-
-
-def _made_by(provider: Any, getter: str) -> Any:
-    """The provider's tracer or meter, made once: making one costs more than a span."""
-    kept = _made.get(getter)
-    if kept is None or kept[0] is not provider:
-        kept = _made[getter] = provider, getattr(provider, getter)(_SCOPE, _version())
-    return kept[1]
-
-
-def _version() -> str:
-    return str(sys.modules[_SCOPE].__version__)
-
-
-_MIXINS = frozenset({"AgentTelemetryLayer", "ChatTelemetryLayer", "EmbeddingTelemetryLayer"})
-
-
-def user_agent() -> str | None:
-    """How clients of ours name themselves to services: `agentbench-python/<version>`.
-
-    Returns:
-        The text; None where `AGENTBENCH_USER_AGENT_DISABLED` is `true` or `1`.
-    """
-    return None if _flag("AGENTBENCH_USER_AGENT_DISABLED", default=False) else f"{_SCOPE}-python/{_version()}"
-
-
-def __getattr__(name: str) -> Any:
-    # They belong to the layer of agents, which stands above this module.
-    if name in _MIXINS:
-        return getattr(importlib.import_module("agentbench.agents.telemetry.layers"), name)
-    problem = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(problem)

@@ -1,0 +1,74 @@
+"""OpenTelemetry behind one boolean: free while it is off or no SDK is installed.
+
+```python
+from agentbench.observability import configure_otel_providers
+
+configure_otel_providers(enable_console_exporters=True)
+```
+
+Whoever has set up OpenTelemetry already needs nothing of this: spans and metrics go where the installed providers take
+them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from agentbench.observability.instruments import DURATION_BUCKETS, TOKEN_BUCKETS, get_meter, get_tracer, user_agent
+from agentbench.observability.switches import (
+    OBSERVABILITY_SETTINGS,
+    ObservabilitySettings,
+    disable_instrumentation,
+    enable_instrumentation,
+    enable_sensitive_telemetry,
+    is_measuring,
+    is_tracing,
+)
+
+if TYPE_CHECKING:
+    from agentbench.observability.providers import configure_otel_providers
+    from agentbench.observability.resource import create_metric_views, create_resource
+
+__all__ = [
+    "DURATION_BUCKETS",
+    "OBSERVABILITY_SETTINGS",
+    "TOKEN_BUCKETS",
+    "AgentTelemetryLayer",
+    "ChatTelemetryLayer",
+    "EmbeddingTelemetryLayer",
+    "ObservabilitySettings",
+    "configure_otel_providers",
+    "create_metric_views",
+    "create_resource",
+    "disable_instrumentation",
+    "enable_instrumentation",
+    "enable_sensitive_telemetry",
+    "get_meter",
+    "get_tracer",
+    "is_measuring",
+    "is_tracing",
+    "user_agent",
+]
+
+# Found when they are touched: setting up is rare, and the mixins belong to the layer of agents, which stands above.
+_FOUND_IN = {
+    "AgentTelemetryLayer": "agentbench.agents.telemetry.layers",
+    "ChatTelemetryLayer": "agentbench.agents.telemetry.layers",
+    "EmbeddingTelemetryLayer": "agentbench.agents.telemetry.layers",
+    "configure_otel_providers": "agentbench.observability.providers",
+    "create_metric_views": "agentbench.observability.resource",
+    "create_resource": "agentbench.observability.resource",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FOUND_IN:
+        problem = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(problem)
+    found = globals()[name] = getattr(importlib.import_module(_FOUND_IN[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,186 @@
+"""Where spans, metrics and log records are sent: the OTLP variables, and the exporters that they ask for."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, NamedTuple, TypedDict
+from urllib.parse import unquote
+
+from agentbench._extras import require
+from agentbench.exceptions import MissingExtraError
+from agentbench.settings import SecretString, load_settings
+
+Signal = Literal["traces", "metrics", "logs"]
+
+SIGNALS: Final[tuple[Signal, ...]] = ("traces", "metrics", "logs")
+_GRPC: Final = "grpc"
+_HTTP: Final = "http/protobuf"
+_PACKAGES: Final = {_GRPC: "opentelemetry-exporter-otlp-proto-grpc", _HTTP: "opentelemetry-exporter-otlp-proto-http"}
+_MODULES: Final = {
+    _GRPC: "opentelemetry.exporter.otlp.proto.grpc",
+    _HTTP: "opentelemetry.exporter.otlp.proto.http",
+}
+_EXPORTERS: Final[dict[Signal, tuple[str, str]]] = {
+    "traces": ("trace_exporter", "OTLPSpanExporter"),
+    "metrics": ("metric_exporter", "OTLPMetricExporter"),
+    "logs": ("_log_exporter", "OTLPLogExporter"),
+}
+
+
+class OtlpSettings(TypedDict, total=False):
+    """The variables `OTEL_EXPORTER_OTLP_...`."""
+
+    endpoint: str | None
+    traces_endpoint: str | None
+    metrics_endpoint: str | None
+    logs_endpoint: str | None
+    protocol: str | None
+    traces_protocol: str | None
+    metrics_protocol: str | None
+    logs_protocol: str | None
+    headers: SecretString | None
+    traces_headers: SecretString | None
+    metrics_headers: SecretString | None
+    logs_headers: SecretString | None
+
+
+class OtlpTarget(NamedTuple):
+    """One place to send one kind of telemetry to.
+
+    Attributes:
+        signal: What is sent.
+        protocol: `grpc` or `http/protobuf`.
+        endpoint: The address.
+        headers: Sent along; may hold credentials, which is why they do not show themselves.
+    """
+
+    signal: Signal
+    protocol: str
+    endpoint: str
+    headers: Mapping[str, SecretString]
+
+
+def read_otlp_targets(
+    *, env_file_path: str | os.PathLike[str] | None = None, env_file_encoding: str | None = None
+) -> list[OtlpTarget]:
+    """What the variables `OTEL_EXPORTER_OTLP_...` ask for.
+
+    Args:
+        env_file_path: A file with these variables; see `load_settings`.
+        env_file_encoding: Of that file.
+
+    Raises:
+        ValueError: A protocol or a header is not known or not readable.
+    """
+    settings = load_settings(
+        OtlpSettings,
+        env_prefix="OTEL_EXPORTER_OTLP_",
+        env_file_path=env_file_path,
+        env_file_encoding=env_file_encoding,
+    )
+    return otlp_targets(settings)
+
+
+def otlp_targets(settings: Mapping[str, Any]) -> list[OtlpTarget]:
+    """One target for each kind of telemetry that has an endpoint; what is said of one kind beats what is said of all.
+
+    Raises:
+        ValueError: A protocol or a header is not known or not readable.
+    """
+    targets = []
+    for signal in SIGNALS:
+        own, shared = settings.get(f"{signal}_endpoint"), settings.get("endpoint")
+        if not own and not shared:
+            continue
+        protocol = settings.get(f"{signal}_protocol") or settings.get("protocol") or _GRPC
+        if protocol not in _PACKAGES:
+            problem = f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol!r}. Expected {' or '.join(map(repr, _PACKAGES))}."
+            raise ValueError(problem)
+        endpoint = own or (f"{shared.rstrip('/')}/v1/{signal}" if shared and protocol == _HTTP else shared)
+        headers = {**_headers(settings.get("headers")), **_headers(settings.get(f"{signal}_headers"))}
+        targets.append(OtlpTarget(signal, protocol, str(endpoint), headers))
+    return targets
+
+
+def local_targets(port: int) -> list[OtlpTarget]:
+    """A target for all kinds on this machine, as an editor's extension listens there."""
+    return [OtlpTarget(signal, _GRPC, f"http://localhost:{port}", {}) for signal in SIGNALS]
+
+
+def _headers(text: str | None) -> dict[str, SecretString]:
+    """`name=value,other=value`, both percent-encoded."""
+    headers = {}
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip():
+            problem = "OTEL_EXPORTER_OTLP_HEADERS cannot be read. Expected `name=value`, several of them with commas."
+            raise ValueError(problem)
+        headers[unquote(name.strip()).lower()] = SecretString(unquote(value.strip()))
+    return headers
+
+
+def make_otlp_exporter(target: OtlpTarget) -> Any:
+    """The exporter to a target.
+
+    Raises:
+        MissingExtraError: The package of the exporter is not installed.
+    """
+    module, name = _EXPORTERS[target.signal]
+    package = _PACKAGES[target.protocol]
+    try:
+        exporter = getattr(importlib.import_module(f"{_MODULES[target.protocol]}.{module}"), name)
+    except ModuleNotFoundError as error:
+        if not f"{_MODULES[target.protocol]}.{module}.".startswith(f"{error.name}."):
+            raise
+        raise MissingExtraError(
+            "otel", package, purpose=f"send {target.signal} to an OTLP endpoint", command=f"pip install {package}"
+        ) from None
+    headers = {header: str(value) for header, value in target.headers.items()}
+    secured = {"insecure": not target.endpoint.startswith("https")} if target.protocol == _GRPC else {}
+    return exporter(endpoint=target.endpoint, headers=headers or None, **secured)
+
+
+def console_exporters() -> list[Any]:
+    """Exporters that print.
+
+    Raises:
+        MissingExtraError: The OpenTelemetry SDK is not installed.
+    """
+    traces, metrics, logs = (_sdk(f"opentelemetry.sdk.{part}.export") for part in ("trace", "metrics", "_logs"))
+    printing_logs = getattr(logs, "ConsoleLogRecordExporter", None) or logs.ConsoleLogExporter
+    return [traces.ConsoleSpanExporter(), metrics.ConsoleMetricExporter(), printing_logs()]
+
+
+def sort_exporters(exporters: Iterable[Any]) -> dict[Signal, list[Any]]:
+    """Exporters by what they take.
+
+    Raises:
+        TypeError: One takes nothing of the kind.
+    """
+    traces, metrics, logs = (_sdk(f"opentelemetry.sdk.{part}.export") for part in ("trace", "metrics", "_logs"))
+    kinds: list[tuple[Signal, type]] = [
+        ("traces", traces.SpanExporter),
+        ("metrics", metrics.MetricExporter),
+        ("logs", getattr(logs, "LogRecordExporter", None) or logs.LogExporter),
+    ]
+    found: dict[Signal, list[Any]] = {signal: [] for signal in SIGNALS}
+    for exporter in exporters:
+        for signal, kind in kinds:
+            if isinstance(exporter, kind):
+                found[signal].append(exporter)
+                break
+        else:
+            problem = (
+                f"{type(exporter).__name__} exports neither spans, metrics nor log records. "
+                "Expected a SpanExporter, a MetricExporter or a LogRecordExporter of the OpenTelemetry SDK."
+            )
+            raise TypeError(problem)
+    return found
+
+
+def _sdk(module: str) -> Any:
+    return require(module, extra="otel", purpose="export telemetry")

@@ -1,0 +1,138 @@
+"""Set OpenTelemetry up: one call for those who have not done it yet."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+from agentbench._extras import require
+from agentbench.observability.exporters import (
+    console_exporters,
+    local_targets,
+    make_otlp_exporter,
+    read_otlp_targets,
+    sort_exporters,
+)
+from agentbench.observability.instruments import SCOPE
+from agentbench.observability.resource import create_resource
+from agentbench.observability.switches import OBSERVABILITY_SETTINGS, enable_instrumentation
+from agentbench.settings import load_settings
+
+logger = logging.getLogger("agentbench")
+
+
+class _SetUpSettings(TypedDict, total=False):
+    enable_sensitive_data: bool | None
+    enable_console_exporters: bool | None
+    vs_code_extension_port: int | None
+
+
+_configured: list[Any] = []
+"""The providers that were set up here; a cell that is run twice must not export everything twice."""
+
+
+def configure_otel_providers(
+    *,
+    enable_sensitive_data: bool | None = None,
+    enable_console_exporters: bool | None = None,
+    exporters: Sequence[Any] | None = None,
+    views: Sequence[Any] | None = None,
+    vs_code_extension_port: int | None = None,
+    env_file_path: str | os.PathLike[str] | None = None,
+    env_file_encoding: str | None = None,
+) -> None:
+    """Install providers for spans, metrics and log records, and switch telemetry on.
+
+    Exported is to the exporters given here, to the endpoints in the variables `OTEL_EXPORTER_OTLP_...`, to an editor's
+    extension and to the console, all that are asked for. Providers that are installed already are kept: spans are
+    exported by them too, and metrics and log records are theirs alone.
+
+    Args:
+        enable_sensitive_data: Contents of messages may appear in spans; by default as `ENABLE_SENSITIVE_DATA` says.
+        enable_console_exporters: Print everything; by default as `ENABLE_CONSOLE_EXPORTERS` says.
+        exporters: Exporters of the SDK, for spans, metrics or log records.
+        views: Of metrics; see `create_metric_views`.
+        vs_code_extension_port: Where an editor's extension listens on this machine; by default
+            `VS_CODE_EXTENSION_PORT`.
+        env_file_path: A file with these variables; see `load_settings`.
+        env_file_encoding: Of that file.
+
+    Raises:
+        MissingExtraError: The OpenTelemetry SDK, or the package of an exporter that is asked for, is not installed.
+        TypeError: An exporter takes neither spans, metrics nor log records.
+        ValueError: A variable cannot be read.
+    """
+    file = {"env_file_path": env_file_path, "env_file_encoding": env_file_encoding}
+    settings = load_settings(
+        _SetUpSettings,
+        **file,  # type: ignore[arg-type]
+        enable_sensitive_data=enable_sensitive_data,
+        enable_console_exporters=enable_console_exporters,
+        vs_code_extension_port=vs_code_extension_port,
+    )
+    enable_instrumentation(enable_sensitive_data=bool(settings["enable_sensitive_data"]))
+    if OBSERVABILITY_SETTINGS.is_user_disabled:
+        return
+    if _configured:
+        logger.info("configure_otel_providers() was called before; providers and exporters stay as they are.")
+        return
+    port = settings["vs_code_extension_port"]
+    targets = [*read_otlp_targets(**file), *(local_targets(port) if isinstance(port, int) else ())]  # type: ignore[arg-type]
+    wanted = sort_exporters(
+        [
+            *(exporters or ()),
+            *map(make_otlp_exporter, targets),
+            *(console_exporters() if settings["enable_console_exporters"] else ()),
+        ]
+    )
+    resource = create_resource(**file)  # type: ignore[arg-type]
+    _configured.append(_install_traces(resource, wanted["traces"]))
+    _configured.append(_install_metrics(resource, wanted["metrics"], views or ()))
+    _configured.append(_install_logs(resource, wanted["logs"]))
+
+
+def _install_traces(resource: Any, exporters: Sequence[Any]) -> Any:
+    api, sdk = _part("opentelemetry.trace"), _part("opentelemetry.sdk.trace")
+    export = _part("opentelemetry.sdk.trace.export")
+    provider = api.get_tracer_provider()
+    if not hasattr(provider, "add_span_processor"):
+        provider = sdk.TracerProvider(resource=resource)
+        api.set_tracer_provider(provider)
+    for exporter in exporters:
+        provider.add_span_processor(export.BatchSpanProcessor(exporter))
+    return provider
+
+
+def _install_metrics(resource: Any, exporters: Sequence[Any], views: Sequence[Any]) -> Any:
+    api, sdk = _part("opentelemetry.metrics"), _part("opentelemetry.sdk.metrics")
+    export = _part("opentelemetry.sdk.metrics.export")
+    provider = api.get_meter_provider()
+    if isinstance(provider, sdk.MeterProvider):
+        if exporters:
+            logger.warning("A meter provider is installed already and takes no further exporters; they get nothing.")
+        return provider
+    readers = [export.PeriodicExportingMetricReader(exporter) for exporter in exporters]
+    provider = sdk.MeterProvider(metric_readers=readers, resource=resource, views=views)
+    api.set_meter_provider(provider)
+    return provider
+
+
+def _install_logs(resource: Any, exporters: Sequence[Any]) -> Any:
+    if not exporters:
+        return None
+    sdk, export = _part("opentelemetry.sdk._logs"), _part("opentelemetry.sdk._logs.export")
+    provider = sdk.LoggerProvider(resource=resource)
+    for exporter in exporters:
+        provider.add_log_record_processor(export.BatchLogRecordProcessor(exporter))
+    with warnings.catch_warnings():
+        # Newer SDKs point to a package of its own for this handler, which the older ones of `otel` do not know.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        logging.getLogger(SCOPE).addHandler(sdk.LoggingHandler(logger_provider=provider))
+    return provider
+
+
+def _part(module: str) -> Any:
+    return require(module, extra="otel", purpose="set up telemetry")
