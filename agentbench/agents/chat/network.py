@@ -1,0 +1,47 @@
+"""The switch that keeps clients off the network: the environment variable `AGENTBENCH_OFFLINE`."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from agentbench.exceptions import ChatClientException
+from agentbench.settings import read_flag
+
+OFFLINE_VARIABLE: Final = "AGENTBENCH_OFFLINE"
+
+
+def is_offline() -> bool:
+    """Whether the environment asks to stay off the network; read anew each time."""
+    return bool(read_flag(os.environ.get(OFFLINE_VARIABLE, "")))
+
+
+def needs_network(client: Any) -> bool:
+    """Whether a client would leave this machine: its class says that it needs the network, and its host is not here."""
+    return bool(getattr(client, "NEEDS_NETWORK", False)) and not _is_here(client.service_url())
+
+
+def require_network(client: Any) -> None:
+    """Let a client through that may talk to its service now.
+
+    Raises:
+        ChatClientException: It would leave this machine while the environment asks to stay off the network.
+    """
+    if getattr(client, "NEEDS_NETWORK", False) and is_offline() and needs_network(client):
+        message = (
+            f"{type(client).__name__} would go to the network, but {OFFLINE_VARIABLE} is set to "
+            f"{os.environ.get(OFFLINE_VARIABLE)!r}. Unset {OFFLINE_VARIABLE}, or use a client that works offline: "
+            "OfflineChatClient, ScriptedChatClient, or CassetteChatClient with recorded answers."
+        )
+        raise ChatClientException(message)
+
+
+def _is_here(url: str) -> bool:
+    """Whether an address is on this machine's loopback."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or host.endswith(".localhost") or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

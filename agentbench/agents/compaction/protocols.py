@@ -1,0 +1,63 @@
+"""What a tokenizer and a compaction strategy have to offer, and the names of the marks that they share.
+
+All marks are plain JSON values in `Message.additional_properties`, so they survive `to_dict` and `from_dict`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from agentbench.messages.message import Message
+
+GROUP_ANNOTATION_KEY = "_group"
+"""Holds a dict with the keys below; a group is what has to be kept or left out as one."""
+
+GROUP_ID_KEY = "id"
+GROUP_KIND_KEY = "kind"
+GROUP_INDEX_KEY = "index"
+GROUP_HAS_REASONING_KEY = "has_reasoning"
+GROUP_TOKEN_COUNT_KEY = "token_count"
+SUMMARY_OF_MESSAGE_IDS_KEY = "_summary_of_message_ids"
+SUMMARY_OF_GROUP_IDS_KEY = "_summary_of_group_ids"
+SUMMARIZED_BY_SUMMARY_ID_KEY = "_summarized_by_summary_id"
+
+EXCLUDED_KEY = "_excluded"
+"""True on a message that the model does not get; beside the group, not in it."""
+
+EXCLUDE_REASON_KEY = "_exclude_reason"
+COMPACTION_STATE_KEY = "_compaction_messages"
+
+
+@runtime_checkable
+class TokenizerProtocol(Protocol):
+    """Counts what a text costs a model."""
+
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of a text."""
+        ...
+
+
+@runtime_checkable
+class CompactionStrategy(Protocol):
+    """Decides what of a conversation a model still gets.
+
+    Marks messages in place (`_excluded`) and may insert summaries; it never edits what a message says.
+    """
+
+    async def __call__(self, messages: list[Message]) -> bool:
+        """Mark messages of the list and return whether anything changed."""
+        ...
+
+
+class CharacterEstimatorTokenizer:
+    """An estimate without a vocabulary: four characters are a token, and no text is free."""
+
+    __slots__ = ()
+
+    def count_tokens(self, text: str) -> int:
+        """Return a quarter of the characters, at least 1."""
+        return max(1, len(text) // 4)
+
+    def __repr__(self) -> str:
+        return "CharacterEstimatorTokenizer()"

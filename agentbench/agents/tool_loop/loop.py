@@ -1,0 +1,372 @@
+"""What happens between a model and its tools in one request: the decisions, the same whether it is streamed or not.
+
+`ToolLoop` decides and runs tools; who asks the model is `answer` here and `streaming.updates_of` there. Both hand every
+answer to `absorb`, and use what it adds.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from agentbench.agents.tool_loop.approvals import Approvals, find_approvals
+from agentbench.agents.tool_loop.batch import open_calls, plan_batch, run_batch
+from agentbench.agents.tool_loop.call import Calling, Outcome, ToolCall
+from agentbench.agents.tool_loop.configuration import FunctionInvocationConfiguration
+from agentbench.agents.tool_loop.limits import Limits
+from agentbench.agents.tool_loop.toolbox import Toolbox, without
+from agentbench.messages.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.usage import UsageDetails, add_usage_details
+
+if TYPE_CHECKING:
+    from agentbench.messages.stream import ResponseStream
+    from agentbench.messages.update import ChatResponseUpdate
+
+logger = logging.getLogger("agentbench")
+
+
+class Model(Protocol):
+    """What the loop asks, once per round."""
+
+    async def respond(self, messages: list[Message], options: dict[str, Any]) -> ChatResponse[Any]:
+        """Ask for an answer."""
+        ...
+
+    async def open(
+        self, messages: list[Message], options: dict[str, Any]
+    ) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        """Ask for a streamed answer."""
+        ...
+
+
+class Addition(NamedTuple):
+    """What the loop puts into the answer besides what the model said.
+
+    Attributes:
+        role: `tool` for results, `assistant` for questions to a person.
+        contents: Those.
+    """
+
+    role: str
+    contents: list[Content]
+
+
+class Request(NamedTuple):
+    """What the loop is started with.
+
+    Attributes:
+        messages: The input; never changed.
+        options: Of the caller; never changed. Tools are as `normalize_tools` gives them.
+        configuration: Of the loop.
+        middleware: Function middleware, outermost first.
+        session: Of the run, if any.
+        arguments: What the run hands to its tools.
+        own_messages: Whether the working list is made of copies, since somebody marks messages in it.
+    """
+
+    messages: list[Message]
+    options: Mapping[str, Any]
+    configuration: FunctionInvocationConfiguration
+    middleware: Sequence[Callable[..., Any]] = ()
+    session: Any = None
+    arguments: Mapping[str, Any] | None = None
+    own_messages: bool = False
+
+
+class ToolLoop:
+    """One request.
+
+    Attributes:
+        messages: The working list: what the next call of the model gets.
+        options: Of the next call.
+        done: Whether the model is not asked again.
+    """
+
+    __slots__ = (
+        "_calling",
+        "_is_internal",
+        "_last_call",
+        "_limits",
+        "_own",
+        "_request",
+        "_resolved",
+        "_responses",
+        "_said",
+        "_toolbox",
+        "done",
+        "messages",
+        "options",
+    )
+
+    def __init__(self, request: Request) -> None:
+        config = request.configuration
+        self._request = request
+        self.options: dict[str, Any] = dict(request.options)
+        tools = self.options.get("tools")
+        self._toolbox = Toolbox(tools, config["additional_tools"]) if tools else None
+        self._limits = Limits(config)
+        self._calling: Calling | None = None
+        self.messages: list[Message] = []
+        self.done = False
+        self._said: list[Message] | None = None
+        self._responses: list[ChatResponse[Any]] = []
+        self._resolved: list[tuple[Message, Message]] | None = None
+        self._last_call = mode_of(self.options.get("tool_choice")) == "none"
+        self._is_internal = False
+
+    # ------------------------------------------------------------------------------------------------ before the model
+
+    async def begin(self) -> list[Addition]:
+        """Take in what a person answered to earlier questions, and set up the working list.
+
+        Returns:
+            What there is to say although the model was not asked; the loop is done then.
+        """
+        messages = self._request.messages
+        approvals = find_approvals(messages)
+        additions: list[Addition] = []
+        if approvals is None:
+            messages = list(messages)
+        else:
+            messages, additions = await self._take_in(approvals)
+        self.messages = [own_copy(message) for message in messages] if self._request.own_messages else messages
+        return additions
+
+    async def _take_in(self, approvals: Approvals) -> tuple[list[Message], list[Addition]]:
+        outcomes: list[Outcome] = []
+        if approvals.allowed:
+            outcomes = await self._run(approvals.allowed)
+            for call, outcome in zip(approvals.allowed, outcomes, strict=True):
+                if outcome.result is not None:
+                    approvals.results[call.content.call_id or call.approval.id or ""] = outcome.result  # type: ignore[union-attr]
+        results = list(approvals.results.values())
+        has_service = bool(self.options.get("conversation_id"))
+        messages, resolved = approvals.resolve(self._request.messages, has_service=has_service)
+        questions = _questions(outcomes)
+        additions = _additions(questions, [])
+        if any(outcome.ended for outcome in outcomes):
+            # The results are the answer, so they are not told as part of the question too.
+            additions = _additions(questions, results)
+        else:
+            self._resolved = resolved or None
+        if additions:
+            self.done = True
+            self._said = with_additions([], additions)
+        elif outcomes:
+            self._limit()
+        return messages, additions
+
+    # ------------------------------------------------------------------------------------------------- after the model
+
+    async def absorb(self, response: ChatResponse[Any]) -> list[Addition]:
+        """Take in an answer of the model, and run the tools that it calls.
+
+        Returns:
+            What follows its messages: questions to a person, results.
+
+        Raises:
+            KeyError: It called a tool that is not there, and the configuration makes that an error.
+        """
+        self._responses.append(response)
+        self._note_conversation(response)
+        calls = open_calls(response.messages) if self._toolbox is not None and not self._last_call else []
+        if not calls or self._toolbox is None:
+            self._keep(response.messages)
+            self.done = True
+            return []
+        config = self._request.configuration
+        batch = plan_batch(
+            calls,
+            self._toolbox,
+            terminate_on_unknown=config["terminate_on_unknown_calls"],
+            ask_alone=config.get("approval_scope") == "call",
+        )
+        self._limits.count_round()
+        outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
+        questions = [*batch.questions, *_questions(outcomes)]
+        additions = _additions(questions, [outcome.result for outcome in outcomes if outcome.result is not None])
+        said = with_additions(response.messages, additions)
+        self._keep(said)
+        if questions or any(outcome.ended for outcome in outcomes):
+            self.done = True
+        else:
+            self._go_on(said, additions)
+        return additions
+
+    def _keep(self, said: list[Message]) -> None:
+        """Keep what the answer as a whole will hold."""
+        self._said = said if self._said is None else [*self._said, *said]
+
+    def _note_conversation(self, response: ChatResponse[Any]) -> None:
+        """Remember under which id the service keeps the conversation, or that somebody here does."""
+        if response.has_internal_conversation_id():
+            self._is_internal = True
+        elif response.conversation_id:
+            self.options["conversation_id"] = response.conversation_id
+            if self._request.session is not None:
+                self._request.session.service_session_id = response.conversation_id
+
+    def _go_on(self, said: list[Message], additions: list[Addition]) -> None:
+        """Prepare the next call of the model."""
+        if self._is_internal or any(response.conversation_id for response in self._responses):
+            self.messages = [Message(addition.role, addition.contents) for addition in additions]
+        else:
+            self.messages.extend([own_copy(message) for message in said] if self._request.own_messages else said)
+        if mode_of(self.options.get("tool_choice")) == "required":
+            del self.options["tool_choice"]
+        self._limit()
+
+    def _limit(self) -> None:
+        """Take away the tools that were used up or failed too often, or all of them once a limit is reached."""
+        limits, toolbox = self._limits, self._toolbox
+        if limits.failed_too_often and toolbox is not None:
+            for name in limits.failed_too_often:
+                toolbox.taken_away[name] = "This tool failed too often and cannot be called again in this request."
+            limits.failed_too_often.clear()
+            self.options["tools"] = without(self.options["tools"], toolbox.taken_away)
+        reason = limits.reached() or (None if self.options.get("tools") else "no tool is left")
+        if reason is not None:
+            logger.info("The model is asked once more, without tools: %s.", reason)
+            self._last_call = True
+            self.options["tool_choice"] = "none"
+
+    # ------------------------------------------------------------------------------------------------------------ tools
+
+    async def _run(self, calls: Sequence[ToolCall]) -> list[Outcome]:
+        request, limits = self._request, self._limits
+        if self._calling is None:
+            self._calling = Calling(request.configuration, request.middleware, request.session, request.arguments or {})
+        room = limits.room()
+        outcomes = await run_batch(calls, self._toolbox or Toolbox(()), self._calling, room=room)
+        limits.count(outcomes, len(calls) if room is None else min(len(calls), room))
+        return outcomes
+
+    # ------------------------------------------------------------------------------------------------------ the answer
+
+    @property
+    def last_response(self) -> ChatResponse[Any] | None:
+        """The model's last answer."""
+        return self._responses[-1] if self._responses else None
+
+    def response(self) -> ChatResponse[Any]:
+        """The answer as a whole: all messages of all rounds, the usage of all calls, everything else from the last."""
+        said = self._said or []
+        if len(self._responses) == 1 and said is self._responses[0].messages:
+            return self.signed(self._responses[0])
+        return self.signed(merged(self._responses, said))
+
+    def signed(self, response: ChatResponse[Any]) -> ChatResponse[Any]:
+        """Return an answer with what only the loop knows; an answer that a client may keep stays as it is."""
+        response_format = self.options.get("response_format")
+        is_unformed = response_format is not None and response.response_format is None
+        if not (is_unformed or self._resolved or self._is_internal):
+            return response
+        signed = copy.copy(response)
+        if is_unformed:
+            signed.response_format = response_format
+        if self._is_internal:
+            signed.conversation_id = None
+            signed.additional_properties = dict(response.additional_properties)
+            signed.clear_internal_conversation_id()
+        signed._resolved_inputs = self._resolved  # noqa: SLF001 - a slot that is there for this
+        return signed
+
+
+async def answer(loop: ToolLoop, model: Model) -> ChatResponse[Any]:
+    """Ask the model until it has no more calls, and return everything that was said."""
+    await loop.begin()
+    while not loop.done:
+        await loop.absorb(await model.respond(loop.messages, loop.options))
+    return loop.response()
+
+
+def with_additions(messages: Sequence[Message], additions: Iterable[Addition]) -> list[Message]:
+    """Return messages with additions behind them, in the way in which folding their updates would put them.
+
+    A call that is handed back replaces the one that it is a copy of.
+    """
+    said = list(messages)
+    for role, contents in additions:
+        left = contents
+        if role == "assistant":
+            left = _replace_calls(said, contents)
+        if not left:
+            continue
+        if said and said[-1].role == role:
+            said[-1] = _with_contents(said[-1], [*said[-1].contents, *left])
+        else:
+            said.append(Message(role, left))
+    return said
+
+
+def _replace_calls(said: list[Message], contents: list[Content]) -> list[Content]:
+    """Put handed-back calls in the place of their originals; return the contents that are none."""
+    back = {one.call_id: one for one in contents if one.type == "function_call" and one.call_id}
+    if not back:
+        return contents
+    used: set[str | None] = set()
+    for index, message in enumerate(said):
+        ids = {one.call_id for one in message.contents if one.type == "function_call"} & back.keys()
+        if ids:
+            used |= ids
+            said[index] = _with_contents(
+                message,
+                [
+                    back[one.call_id or ""] if one.type == "function_call" and one.call_id in ids else one
+                    for one in message.contents
+                ],
+            )
+    return [one for one in contents if one.type != "function_call" or one.call_id not in used]
+
+
+def _with_contents(message: Message, contents: list[Content]) -> Message:
+    copied = copy.copy(message)
+    copied.contents = contents
+    return copied
+
+
+def merged(responses: Sequence[ChatResponse[Any]], said: list[Message]) -> ChatResponse[Any]:
+    """Return the last of several answers, with other messages, the usage of all, and what only earlier ones told."""
+    if not responses:
+        return ChatResponse(messages=said)
+    whole = copy.copy(responses[-1])
+    whole.messages = said
+    whole.additional_properties = {}
+    usage: UsageDetails | None = None
+    for response in responses:
+        if response.usage_details is not None:
+            usage = add_usage_details(usage, response.usage_details)
+        whole.additional_properties.update(response.additional_properties)
+    whole.usage_details = usage
+    for name in _LATEST:
+        if not getattr(whole, name):
+            setattr(whole, name, next((told for r in reversed(responses) if (told := getattr(r, name))), None))
+    return whole
+
+
+_LATEST: Final = ("response_id", "conversation_id", "model", "created_at", "finish_reason")
+
+
+def own_copy(message: Message) -> Message:
+    """Return a copy of a message that can be marked: its additional properties are its own."""
+    copied = copy.copy(message)
+    copied.additional_properties = dict(message.additional_properties)
+    return copied
+
+
+def mode_of(tool_choice: Any) -> Any:
+    """The mode of a tool choice, however it is written."""
+    return tool_choice.get("mode") if isinstance(tool_choice, Mapping) else tool_choice
+
+
+def _questions(outcomes: Iterable[Outcome]) -> list[Content]:
+    return [request for outcome in outcomes for request in outcome.requests]
+
+
+def _additions(questions: list[Content], results: list[Content]) -> list[Addition]:
+    additions = [Addition("assistant", questions)] if questions else []
+    return [*additions, Addition("tool", results)] if results else additions

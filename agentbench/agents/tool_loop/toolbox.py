@@ -1,0 +1,78 @@
+"""The tools of one request: which are run here, which are only declared, which were taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+RUN: Final = "run"
+ASK: Final = "ask"
+HAND_BACK: Final = "hand back"
+UNKNOWN: Final = "unknown"
+
+
+class Toolbox:
+    """Tools by the name that the model calls them by.
+
+    Args:
+        tools: Of the options of the request, as `normalize_tools` gives them.
+        additional: Known, but never run here.
+
+    Attributes:
+        taken_away: Names of tools that failed too often, with the reason.
+
+    Raises:
+        ValueError: Two different tools have one name.
+    """
+
+    __slots__ = ("_additional", "_tools", "taken_away")
+
+    def __init__(self, tools: Sequence[Any], additional: Sequence[Any] = ()) -> None:
+        self._tools: dict[str, Any] = {}
+        for tool in tools:
+            name = name_of(tool)
+            if name is None:
+                continue
+            if self._tools.setdefault(name, tool) is not tool:
+                message = (
+                    f"Two tools of this request are called {name!r}. A model tells tools apart by their names: give "
+                    "one of them another name, or pass the same object twice."
+                )
+                raise ValueError(message)
+        self._additional = {name_of(tool) for tool in additional} if additional else frozenset[str]()
+        self.taken_away: dict[str, str] = {}
+
+    def find(self, name: str | None) -> Any:
+        """Return the tool of this name, or `None`."""
+        return self._tools.get(name or "")
+
+    def kind_of(self, name: str | None) -> str:
+        """What is done with a call of this name: `RUN`, `ASK` a person first, `HAND_BACK`; or it is `UNKNOWN`."""
+        if name in self._additional:
+            return HAND_BACK
+        tool = self._tools.get(name or "")
+        if tool is None:
+            return UNKNOWN
+        if getattr(tool, "approval_mode", None) == "always_require":
+            return ASK
+        if getattr(tool, "declaration_only", False) or not hasattr(tool, "invoke"):
+            return HAND_BACK
+        return RUN
+
+
+def name_of(tool: Any) -> str | None:
+    """The name that a model calls a tool by; `None` for one that it does not call, such as a hosted search."""
+    if isinstance(tool, Mapping):
+        function = tool.get("function")
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if name is None and tool.get("type") == "function":
+            name = tool.get("name")
+    else:
+        name = getattr(tool, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+def without(tools: Iterable[Any], names: Iterable[str]) -> list[Any]:
+    """Return the tools that are called none of these names."""
+    left_out = set(names)
+    return [tool for tool in tools if name_of(tool) not in left_out]
