@@ -44,6 +44,12 @@ _NAMES_OF = {
         "SupportsMCPTool",
         "SupportsWebSearchTool",
     ),
+    "agentbench.agents.clients.openai.chat_options": ("OpenAIChatOptions",),
+    "agentbench.agents.clients.openai.client": (
+        "OpenAIChatClient",
+        "OpenAIChatCompletionClient",
+        "OpenAIResponsesClient",
+    ),
     "agentbench.agents.compaction.grouping": ("annotate_message_groups",),
     "agentbench.agents.compaction.projection": ("apply_compaction", "included_messages", "included_token_count"),
     "agentbench.agents.compaction.protocols": (
@@ -252,7 +258,7 @@ _NAMES_OF = {
 _ALIASES = {"StreamingRun": "WorkflowRun"}
 
 # Parts with a door of their own: `agentbench.notebook.draw`.
-_SUBMODULES = ("exceptions", "notebook", "testing")
+_SUBMODULES = ("exceptions", "notebook", "openai", "testing")
 
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from agentbench import exceptions as exceptions
 from agentbench import notebook as notebook
+from agentbench import openai as openai
 from agentbench import testing as testing
 from agentbench._bridge import run_sync as run_sync
 from agentbench._clock import Clock as Clock
@@ -30,6 +31,10 @@ from agentbench.agents.chat.protocol import SupportsFileSearchTool as SupportsFi
 from agentbench.agents.chat.protocol import SupportsImageGenerationTool as SupportsImageGenerationTool
 from agentbench.agents.chat.protocol import SupportsMCPTool as SupportsMCPTool
 from agentbench.agents.chat.protocol import SupportsWebSearchTool as SupportsWebSearchTool
+from agentbench.agents.clients.openai.chat_options import OpenAIChatOptions as OpenAIChatOptions
+from agentbench.agents.clients.openai.client import OpenAIChatClient as OpenAIChatClient
+from agentbench.agents.clients.openai.client import OpenAIChatCompletionClient as OpenAIChatCompletionClient
+from agentbench.agents.clients.openai.client import OpenAIResponsesClient as OpenAIResponsesClient
 from agentbench.agents.compaction.grouping import annotate_message_groups as annotate_message_groups
 from agentbench.agents.compaction.projection import apply_compaction as apply_compaction
 from agentbench.agents.compaction.projection import included_messages as included_messages

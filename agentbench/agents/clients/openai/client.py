@@ -1,0 +1,244 @@
+"""Chat clients of OpenAI-compatible services."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from agentbench.agents.chat.client import BaseChatClient
+from agentbench.agents.clients.openai.api import Api
+from agentbench.agents.clients.openai.chat_completions import ChatCompletions
+from agentbench.agents.clients.openai.chat_options import OpenAIChatOptions
+from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connection
+from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_UPDATES, reported, unusable
+from agentbench.agents.clients.openai.hosted_tools import HostedTools, WebSearchTool
+from agentbench.agents.clients.openai.responses import Responses
+from agentbench.agents.clients.openai.settings import ApiKey, find_target
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.update import ChatResponseUpdate
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from typing_extensions import Self
+
+    from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
+    from agentbench.agents.middleware.bases import MiddlewareInput
+    from agentbench.agents.tool_loop.configuration import FunctionInvocationConfiguration
+
+ApiName = Literal["chat_completions", "responses"]
+
+_APIS: dict[str, Api] = {"chat_completions": ChatCompletions(), "responses": Responses()}
+
+
+class OpenAIClient(BaseChatClient[OpenAIChatOptions]):
+    """What the three clients have in common.
+
+    Settings that are not given are looked up in a `.env` file, if one is named, then in the environment:
+    `OPENAI_API_KEY`, `OPENAI_ORG_ID`, `OPENAI_BASE_URL`, and the variables of the model.
+
+    Args:
+        model: The model, or the deployment.
+        api: Which API is spoken, for clients that speak both.
+        api_key: The key, or a function that gives it before each request. Servers on this machine or in a private
+            network need none.
+        org_id: The organisation that pays.
+        base_url: The address of the API; by default that of OpenAI.
+        default_headers: Sent with every request.
+        async_client: A client of the SDK to be used as it is; key, address and limits are then its own.
+        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
+        env_file_path: A file of settings.
+        env_file_encoding: Of that file.
+        middleware: Around each call of the model or of a tool.
+        function_invocation_configuration: How tools are called.
+        compaction_strategy: What long conversations are shortened by.
+        tokenizer: What counts tokens.
+        additional_properties: Whatever else belongs to the client.
+        otel_provider_name: The name of the service in spans; by default `openai`.
+        timeout: For a request, in seconds; by default the SDK's.
+        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
+
+    Raises:
+        SettingNotFoundError: There is no model, or no key.
+        MissingExtraError: The `openai` package is not installed.
+        ValueError: The address is none, or the client does not speak that API.
+    """
+
+    OTEL_PROVIDER_NAME: ClassVar[str] = "openai"
+    NEEDS_NETWORK: ClassVar[bool] = True
+    DEFAULT_EXCLUDE: ClassVar[Collection[str]] = {*BaseChatClient.DEFAULT_EXCLUDE, "STORES_BY_DEFAULT"}
+    INJECTABLE: ClassVar[Collection[str]] = {"async_client"}
+    APIS: ClassVar[tuple[ApiName, ...]] = ("chat_completions",)
+    MODEL_SETTINGS: ClassVar[tuple[str, ...]] = ("chat_model", "model")
+
+    def __init__(  # noqa: PLR0913 - one argument per setting
+        self,
+        model: str | None = None,
+        *,
+        api: ApiName | None = None,
+        api_key: ApiKey | None = None,
+        org_id: str | None = None,
+        base_url: str | None = None,
+        default_headers: Mapping[str, str] | None = None,
+        async_client: AsyncOpenAI | None = None,
+        instruction_role: str | None = None,
+        env_file_path: str | os.PathLike[str] | None = None,
+        env_file_encoding: str | None = None,
+        middleware: MiddlewareInput = None,
+        function_invocation_configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None = None,
+        compaction_strategy: CompactionStrategy | None = None,
+        tokenizer: TokenizerProtocol | None = None,
+        additional_properties: Mapping[str, Any] | None = None,
+        otel_provider_name: str | None = None,
+        timeout: float | None = None,
+        max_retries: int | None = None,
+    ) -> None:
+        super().__init__(
+            middleware=middleware,
+            function_invocation_configuration=function_invocation_configuration,
+            compaction_strategy=compaction_strategy,
+            tokenizer=tokenizer,
+            additional_properties=additional_properties,
+            otel_provider_name=otel_provider_name,
+        )
+        self.api: ApiName = self._checked_api(api)
+        if _APIS[self.api].stores:
+            self.STORES_BY_DEFAULT = True  # type: ignore[misc]  # of this client, whatever its class does
+        target = find_target(
+            model,
+            self.MODEL_SETTINGS,
+            api_key=api_key,
+            org_id=org_id,
+            base_url=base_url,
+            env_file_path=env_file_path,
+            env_file_encoding=env_file_encoding,
+            connected=async_client is not None,
+        )
+        self.model = target.model
+        self.org_id = target.org_id
+        self.base_url = target.base_url
+        self.instruction_role = instruction_role
+        self._connection = Connection(
+            target, given=async_client, default_headers=default_headers, timeout=timeout, max_retries=max_retries
+        )
+
+    @classmethod
+    def _checked_api(cls, api: str | None) -> ApiName:
+        for known in cls.APIS:
+            if api in (None, known):
+                return known
+        message = f"{cls.__name__} has no api {api!r}. Expected {' or '.join(map(repr, cls.APIS))}."
+        raise ValueError(message)
+
+    def service_url(self) -> str:
+        """The address of the API, without credentials."""
+        return self._connection.url
+
+    async def close(self) -> None:
+        """Close connections that the client has opened; one that it was given stays open."""
+        await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(model={self.model!r}, url={self.service_url()!r})"
+
+    # ------------------------------------------------------------------------------------------------------------ calls
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Any:
+        if stream:
+            updates = self._updates(messages, options, kwargs)
+            return self._build_response_stream(updates, response_format=options.get("response_format"))
+        return self._answer(messages, options, kwargs)
+
+    async def _answer(
+        self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
+    ) -> ChatResponse[Any]:
+        api = _APIS[self.api]
+        checked, transport = await self._sorted_options(options, kwargs)
+        request = api.request(messages, checked, model=self.model, instruction_role=self.instruction_role)
+        method = getattr(self._connection.resource(api.path, api.since), request.method)
+        answer = await self._connection.call(method, request.body, **transport)
+        failure = api.failure(answer)
+        if failure is not None:
+            raise reported(failure, url=self.service_url(), secrets=self._connection.secrets())
+        response = api.response(answer, checked)
+        if response is None:
+            raise unusable(NO_ANSWER, url=self.service_url())
+        return response
+
+    async def _updates(
+        self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
+    ) -> AsyncIterator[ChatResponseUpdate]:
+        api = _APIS[self.api]
+        checked, transport = await self._sorted_options(options, kwargs)
+        request = api.request(messages, checked, model=self.model, instruction_role=self.instruction_role)
+        method = getattr(self._connection.resource(api.path, api.since), request.method)
+        opened = await self._connection.call(method, api.stream_body(request), **transport)
+        reader = api.reader(checked)
+        came = False
+        async with aclosing(self._connection.updates(opened)) as events:
+            async for event in events:
+                update = reader.read(event)
+                if reader.failure is not None:
+                    raise reported(reader.failure, url=self.service_url(), secrets=self._connection.secrets())
+                if update is not None:
+                    came = True
+                    yield update
+        if not came:
+            raise unusable(NO_UPDATES, url=self.service_url())
+
+    async def _sorted_options(
+        self, options: Mapping[str, Any], kwargs: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Check the options; return them, and apart from them those that say how a request is sent."""
+        checked = dict(await self._validate_options(options))
+        transport = {}
+        for name in TRANSPORT_ARGUMENTS:
+            found = kwargs.get(name, checked.pop(name, None))
+            if found is not None:
+                transport[name] = found
+        return checked, transport
+
+
+class OpenAIChatClient(OpenAIClient, HostedTools):
+    """Asks models of OpenAI, and of every service that is compatible with it.
+
+    Speaks Chat Completions, or with `api="responses"` the Responses API, where the service keeps the conversation. The
+    model is taken from `OPENAI_CHAT_MODEL`, else from `OPENAI_MODEL`. Everything else: see `OpenAIClient`.
+
+    Example:
+        ```python
+        client = OpenAIChatClient("gpt-4o-mini")  # the key from OPENAI_API_KEY
+        local = OpenAIChatClient("llama3.2", base_url="http://localhost:11434/v1")
+        agent = client.as_agent(instructions="Be brief.")
+        print(await agent.run("Why is the sky blue?"))
+        ```
+    """
+
+    APIS: ClassVar[tuple[ApiName, ...]] = ("chat_completions", "responses")
+
+
+class OpenAIChatCompletionClient(OpenAIClient, WebSearchTool):
+    """Speaks Chat Completions. The model is taken from `OPENAI_CHAT_COMPLETION_MODEL`, else from `OPENAI_MODEL`."""
+
+    MODEL_SETTINGS: ClassVar[tuple[str, ...]] = ("chat_completion_model", "model")
+
+
+class OpenAIResponsesClient(OpenAIClient, HostedTools):
+    """Speaks the Responses API, where the service keeps the conversation unless `store=False`.
+
+    The model is taken from `OPENAI_RESPONSES_MODEL`, else from `OPENAI_CHAT_MODEL`, else from `OPENAI_MODEL`.
+    """
+
+    APIS: ClassVar[tuple[ApiName, ...]] = ("responses",)
+    MODEL_SETTINGS: ClassVar[tuple[str, ...]] = ("responses_model", "chat_model", "model")
+    STORES_BY_DEFAULT: ClassVar[bool] = True

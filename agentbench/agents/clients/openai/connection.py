@@ -1,0 +1,223 @@
+"""The SDK's own client: made when it is first needed, one for each event loop, closed when nobody needs it any more."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import weakref
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from agentbench._extras import require
+from agentbench.agents.clients.openai.errors import sdk_errors, translated
+from agentbench.agents.clients.openai.settings import Target, checked_key, without_credentials
+from agentbench.agents.clients.user_agent import user_agent
+from agentbench.exceptions import ChatClientInvalidAuthException, MissingExtraError
+from agentbench.settings import SecretString
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+DEFAULT_URL = "https://api.openai.com/v1"
+
+# Stands where the SDK insists on a key: for servers that need none, and where each request gets a key of its own.
+_NO_KEY = "not-needed"
+
+_SECRET_HEADERS = frozenset({"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key"})
+
+# Arguments of the SDK's methods that are not part of the request.
+TRANSPORT_ARGUMENTS = ("extra_headers", "extra_query", "extra_body", "timeout")
+
+
+class Connection:
+    """Sends requests to one service.
+
+    Args:
+        target: Model, address and credentials.
+        given: A client of the SDK that somebody else has made, and will close.
+        default_headers: Sent with every request.
+        timeout: For a request, in seconds; `None`: the SDK's default.
+        max_retries: How often the SDK repeats a request that may succeed later; `None`: the SDK's default.
+
+    Raises:
+        MissingExtraError: The SDK is not installed.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        given: AsyncOpenAI | None = None,
+        default_headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        max_retries: int | None = None,
+    ) -> None:
+        if given is None:
+            require("openai", extra="openai", purpose="call models of OpenAI-compatible services")
+        self._target = target
+        self._given = given
+        self._headers = {**_user_agent_header(default_headers), **(default_headers or {})}
+        self._limits = {"timeout": timeout, "max_retries": max_retries}
+        # Open connections belong to the loop in which they were opened: a script that calls asyncio.run() twice
+        # needs two clients.
+        self._of_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = weakref.WeakKeyDictionary()
+        self._tokens: list[SecretString] = []  # the last few keys that came from a function
+        self._parameters: dict[str, frozenset[str] | None] = {}
+
+    @property
+    def url(self) -> str:
+        """The address of the service, without credentials."""
+        if self._given is not None:
+            return without_credentials(str(getattr(self._given, "base_url", DEFAULT_URL)))
+        return self._target.base_url or DEFAULT_URL
+
+    def sdk(self) -> AsyncOpenAI:
+        """The SDK's client for the running loop."""
+        if self._given is not None:
+            return self._given
+        loop = asyncio.get_running_loop()
+        if loop not in self._of_loop:
+            self._of_loop[loop] = self._new_sdk()
+        return self._of_loop[loop]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
+        """A copied client goes on with the same connections."""
+        return self
+
+    async def close(self) -> None:
+        """Close what was opened in the running loop. A later request opens it anew."""
+        opened = self._of_loop.pop(asyncio.get_running_loop(), None)
+        if opened is not None:
+            await opened.close()
+
+    def resource(self, path: str, since: str) -> Any:
+        """A part of the SDK, such as `chat.completions`.
+
+        Raises:
+            MissingExtraError: The version of the SDK that is installed has no such part.
+        """
+        found: Any = self.sdk()
+        try:
+            for name in path.split("."):
+                found = getattr(found, name)
+        except AttributeError:
+            problem = f"The installed openai package has no {path!r}; version {since} or newer has"
+            raise MissingExtraError("openai", f"openai>={since}", problem=problem) from None
+        return found
+
+    async def call(self, method: Callable[..., Any], body: Mapping[str, Any], **transport: Any) -> Any:
+        """Send one request.
+
+        Args:
+            method: Of the SDK, such as `sdk.chat.completions.create`.
+            body: What is sent. Fields that the SDK does not know are sent all the same.
+            **transport: How it is sent: `extra_headers`, `extra_query`, `extra_body`, `timeout`.
+
+        Raises:
+            ChatClientException: It went wrong; see its subclasses.
+        """
+        arguments = self._as_arguments(method, body, transport)
+        key = await self._fresh_key()
+        if key is not None:
+            arguments["extra_headers"] = {"Authorization": f"Bearer {key}", **(arguments.get("extra_headers") or {})}
+        with self.errors_translated():
+            answer = method(**arguments)
+            return await answer if inspect.isawaitable(answer) else answer
+
+    async def updates(self, stream: Any) -> AsyncGenerator[Any, None]:
+        """What a stream of the SDK brings. When this ends, in whatever way, the connection is released."""
+        try:
+            with self.errors_translated():
+                async for update in stream:
+                    yield update
+        finally:
+            close = getattr(stream, "close", None) or getattr(stream, "aclose", None)
+            if close is not None:
+                closing = close()
+                if inspect.isawaitable(closing):
+                    await closing
+
+    @contextmanager
+    def errors_translated(self) -> Iterator[None]:
+        """Raise errors of the SDK as errors of ours. Cancellation and everything else passes."""
+        try:
+            yield
+        except sdk_errors() as error:
+            raise translated(error, url=self.url, secrets=self.secrets()) from error
+
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown."""
+        target = self._target
+        known = [] if target.api_key is None or callable(target.api_key) else [str(target.api_key)]
+        if target.basic is not None:
+            known += [str(target.basic), target.basic.partition(" ")[2]]
+        known += [str(value) for name, value in self._headers.items() if name.lower() in _SECRET_HEADERS]
+        return tuple(str(secret) for secret in (*known, *self._tokens) if secret)
+
+    def _new_sdk(self) -> AsyncOpenAI:
+        target = self._target
+        headers = dict(self._headers)
+        if target.basic is not None:
+            headers["Authorization"] = str(target.basic)
+        key = _NO_KEY if target.api_key is None or callable(target.api_key) else target.api_key
+        optional = {"organization": target.org_id, "base_url": target.base_url, **self._limits}
+        sdk = require("openai", extra="openai", purpose="call models of OpenAI-compatible services")
+        made: AsyncOpenAI = sdk.AsyncOpenAI(
+            api_key=key,
+            default_headers=headers,
+            **{name: value for name, value in optional.items() if value is not None},
+        )
+        return made
+
+    async def _fresh_key(self) -> str | None:
+        """The key from the function that was given, if one was."""
+        if not callable(self._target.api_key):
+            return None
+        given = self._target.api_key()
+        key: object = await given if inspect.isawaitable(given) else given
+        try:
+            token = str(checked_key(key)) if isinstance(key, str) else ""
+        except ValueError as error:
+            raise ChatClientInvalidAuthException(str(error)) from None
+        if not token:
+            message = (
+                f"The function given as api_key returned {type(key).__name__}, or nothing. Expected a key as text."
+            )
+            raise ChatClientInvalidAuthException(message)
+        if token not in self._tokens:
+            self._tokens = [*self._tokens[-7:], SecretString(token)]
+        return token
+
+    def _as_arguments(
+        self, method: Callable[..., Any], body: Mapping[str, Any], transport: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Sort the fields of a request into those that a method of the SDK has a parameter for, and others."""
+        name = getattr(method, "__qualname__", repr(method))
+        if name not in self._parameters:
+            self._parameters[name] = _parameter_names(method)
+        known = self._parameters[name]
+        arguments = dict(transport)
+        others = {}
+        for key, value in body.items():
+            if known is None or key in known:
+                arguments[key] = value
+            else:
+                others[key] = value
+        if others:
+            arguments["extra_body"] = {**others, **(arguments.get("extra_body") or {})}
+        return arguments
+
+
+def _parameter_names(method: Callable[..., Any]) -> frozenset[str] | None:
+    """The parameters of a method; `None` if it takes any."""
+    parameters = inspect.signature(method).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return frozenset(parameter.name for parameter in parameters)
+
+
+def _user_agent_header(default_headers: Mapping[str, str] | None) -> dict[str, str]:
+    named = any(name.lower() == "user-agent" for name in default_headers or ())
+    agent = None if named else user_agent()
+    return {} if agent is None else {"User-Agent": agent}

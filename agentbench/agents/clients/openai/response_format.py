@@ -1,0 +1,105 @@
+"""Structured output: the form of an answer, as a JSON schema that services accept. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+# Forms that are sent as they are.
+_READY = ("json_schema", "json_object", "text")
+
+# Keywords that strict schemas must not have.
+_NOT_STRICT = ("default",)
+
+
+class OutputSchema(NamedTuple):
+    """A schema for an answer, its name, and whether the service is to hold the model to it strictly."""
+
+    name: str
+    schema: dict[str, Any]
+    strict: bool
+
+
+def output_schema(response_format: Any) -> OutputSchema | None:
+    """The schema of a pydantic model class or a bare JSON schema; `None` for a form that is sent as it is.
+
+    Raises:
+        TypeError: This is neither a mapping nor a pydantic model class.
+    """
+    if isinstance(response_format, Mapping):
+        if response_format.get("type") in _READY:
+            return None
+        schema = {**response_format}
+        schema.setdefault("additionalProperties", False)
+        return OutputSchema(_schema_name(schema.get("title"), "response"), schema, is_strict(schema))
+    make_schema = getattr(response_format, "model_json_schema", None)
+    if not isinstance(response_format, type) or not callable(make_schema):
+        message = f"response_format is {response_format!r}. Expected a pydantic model class or a JSON schema."
+        raise TypeError(message)
+    strict = strict_schema(make_schema())
+    return OutputSchema(_schema_name(response_format.__name__, "response"), strict, is_strict(strict))
+
+
+def chat_response_format(response_format: Any) -> dict[str, Any]:
+    """The field `response_format` of Chat Completions."""
+    found = output_schema(response_format)
+    if found is None:
+        return dict(response_format)
+    body: dict[str, Any] = {"name": found.name, "schema": found.schema}
+    if found.strict:
+        body["strict"] = True
+    return {"type": "json_schema", "json_schema": body}
+
+
+def responses_text_format(response_format: Any) -> dict[str, Any]:
+    """The field `text.format` of the Responses API, which also takes the forms of Chat Completions."""
+    found = output_schema(response_format)
+    if found is not None:
+        return {"type": "json_schema", "name": found.name, "schema": found.schema, "strict": found.strict}
+    nested = response_format.get("json_schema")
+    return {"type": "json_schema", **nested} if isinstance(nested, Mapping) else dict(response_format)
+
+
+def strict_schema(schema: Any) -> Any:
+    """Rewrite a schema so that services accept it as strict: nothing optional, nothing additional, no defaults."""
+    if isinstance(schema, list):
+        return [strict_schema(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: _strict_part(key, value) for key, value in schema.items() if key not in _NOT_STRICT}
+    if "properties" in made:
+        made.setdefault("additionalProperties", False)
+        made["required"] = list(made["properties"])
+    if "$ref" in made and len(made) > 1:
+        # Beside a reference nothing may stand.
+        made = {"$ref": made["$ref"]}
+    return made
+
+
+def _strict_part(key: str, value: Any) -> Any:
+    if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
+        return {name: strict_schema(part) for name, part in value.items()}
+    return value if key in ("const", "enum", "examples") else strict_schema(value)
+
+
+def is_strict(schema: Any) -> bool:
+    """Whether a service would accept a schema as strict: objects list all of their properties, and have no others."""
+    if isinstance(schema, list):
+        return all(map(is_strict, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    if schema.get("type") == "object" or "properties" in schema:
+        properties = schema.get("properties", {})
+        if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties):
+            return False
+    parts = [value for key, value in schema.items() if key not in ("const", "enum", "examples", "required")]
+    named = [schema.get(key, {}) for key in ("properties", "$defs", "definitions")]
+    return all(is_strict(part) for part in parts if part not in named) and all(
+        is_strict(part) for group in named for part in group.values()
+    )
+
+
+def _schema_name(title: Any, default: str) -> str:
+    name = re.sub(r"[^a-zA-Z0-9_-]+", "_", title).strip("_")[:64] if isinstance(title, str) else ""
+    return name or default

@@ -1,0 +1,74 @@
+"""Reads what a service has sent, whether it comes as objects of the SDK or as plain JSON.
+
+Compatible servers leave fields out, send `null`, or add fields of their own. A reader here gives the field if it is of
+the kind asked for, else nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+
+def field(source: Any, name: str) -> Any:
+    """The field, whatever it is; `None` if there is none."""
+    return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+
+
+def text(source: Any, name: str) -> str | None:
+    """The field if it is text."""
+    value = field(source, name)
+    return value if isinstance(value, str) else None
+
+
+def number(source: Any, name: str) -> int | None:
+    """The field if it is a whole number."""
+    value = field(source, name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def items(source: Any, name: str) -> Sequence[Any]:
+    """The entries of the field if it is a list."""
+    value = field(source, name)
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def json_text(value: Any) -> str:
+    """Arguments as the JSON text that they should have been sent as."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
+def plain(value: Any) -> Any:
+    """JSON of an object of the SDK; plain values as they are."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json", exclude_none=True)
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def moment(seconds: Any) -> str | None:
+    """A POSIX time as ISO 8601 text, UTC."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        return None
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat()
+
+
+def counts(source: Any, names: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Token counts.
+
+    Args:
+        source: What holds them.
+        names: Pairs of our name and theirs; `details.cached_tokens` is a field of the field `details`.
+    """
+    found = {}
+    for ours, theirs in names:
+        *path, last = theirs.split(".")
+        holder = source
+        for step in path:
+            holder = field(holder, step)
+        count = number(holder, last)
+        if count is not None:
+            found[ours] = count
+    return found

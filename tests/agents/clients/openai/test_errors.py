@@ -1,0 +1,213 @@
+"""Errors of the SDK as errors of ours, told apart by the names of their classes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentbench._clock import TickingClock, set_runtime_defaults
+from agentbench.agents.clients.openai.errors import reported, translated, unusable
+from agentbench.exceptions import (
+    ChatClientContentFilterException,
+    ChatClientException,
+    ChatClientInvalidAuthException,
+    ChatClientInvalidRequestException,
+    ChatClientInvalidResponseException,
+    OpenAIContentFilterException,
+)
+
+URL = "http://host.example/v1"
+
+
+class OpenAIError(Exception):
+    """Stands for the root of the SDK's errors; the classes below for those with the same names."""
+
+
+def sdk_error(
+    name: str, *, status: int | None = None, body: Any = None, headers: dict[str, str] | None = None, text: str = "boom"
+) -> OpenAIError:
+    parents: dict[str, str] = {"APITimeoutError": "APIConnectionError", "OAuthError": "AuthenticationError"}
+    base: type = type(parents[name], (OpenAIError,), {}) if name in parents else OpenAIError
+    error: Any = type(name, (base,), {})(text)
+    error.body = body
+    if status is not None:
+        error.status_code = status
+        error.response = type("Response", (), {"headers": headers or {}})()
+    assert isinstance(error, OpenAIError)
+    return error
+
+
+AUTH, REQUEST, RESPONSE = (
+    ChatClientInvalidAuthException,
+    ChatClientInvalidRequestException,
+    ChatClientInvalidResponseException,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "expected", "retryable"),
+    [
+        ("AuthenticationError", 401, AUTH, False),
+        ("OAuthError", 401, AUTH, False),
+        ("PermissionDeniedError", 403, AUTH, False),
+        ("BadRequestError", 400, REQUEST, False),
+        ("NotFoundError", 404, REQUEST, False),
+        ("ConflictError", 409, REQUEST, False),
+        ("UnprocessableEntityError", 422, REQUEST, False),
+        ("APIResponseValidationError", 200, RESPONSE, False),
+        ("LengthFinishReasonError", None, RESPONSE, False),
+        ("JSONDecodeError", None, RESPONSE, False),
+        ("ContentFilterFinishReasonError", None, OpenAIContentFilterException, False),
+        ("RateLimitError", 429, ChatClientException, True),
+        ("InternalServerError", 500, ChatClientException, True),
+        ("InternalServerError", 503, ChatClientException, True),
+        ("APITimeoutError", None, ChatClientException, True),
+        ("APIConnectionError", None, ChatClientException, True),
+        ("APIStatusError", 408, ChatClientException, True),
+        ("APIStatusError", 418, ChatClientException, False),
+        ("SomethingNewError", None, ChatClientException, False),
+    ],
+)
+def test_each_error_has_its_class(
+    name: str, status: int | None, expected: type[ChatClientException], retryable: bool
+) -> None:
+    inner = sdk_error(name, status=status)
+    found = translated(inner, url=URL)
+    assert type(found) is expected
+    assert (found.status_code, found.is_retryable) == (status, retryable)
+    assert found.inner_exception is inner
+    assert found.args == (str(found), inner)
+    assert "http://host.example/v1" in str(found)
+    assert "boom" in str(found)
+
+
+def test_a_real_error_of_json_is_an_invalid_response() -> None:
+    with pytest.raises(json.JSONDecodeError) as caught:
+        json.loads("{nope")
+    assert type(translated(caught.value, url=URL)) is RESPONSE
+
+
+def test_data_that_cannot_be_unpacked_are_an_invalid_response() -> None:
+    error = sdk_error("APIConnectionError")
+    error.__cause__ = type("DecodingError", (Exception,), {})()
+    assert type(translated(error, url=URL)) is RESPONSE
+
+
+def test_the_message_is_the_services_own_words() -> None:
+    error = sdk_error("NotFoundError", status=404, body={"message": "The model `x` does not exist."}, text="Error code")
+    assert str(translated(error, url=URL)) == (
+        "The service at http://host.example/v1 cannot do what it was asked (HTTP 404): The model `x` does not exist. "
+        "Check model, messages and options."
+    )
+
+
+def test_a_page_instead_of_a_message_is_cut() -> None:
+    error = sdk_error("InternalServerError", status=502, body="<html>" + "x\n" * 9000)
+    assert len(str(translated(error, url=URL))) < 700
+    assert "\n" not in str(translated(error, url=URL))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"code": "content_filter", "message": "Filtered."},
+        {"code": "content_policy_violation", "message": "Filtered."},
+    ],
+)
+def test_a_bad_request_can_be_a_matter_of_the_content_filter(body: dict[str, Any]) -> None:
+    found = translated(sdk_error("BadRequestError", status=400, body=body), url=URL)
+    assert isinstance(found, ChatClientContentFilterException)
+    assert isinstance(found, OpenAIContentFilterException)
+    assert (found.status_code, found.content_filter_code) == (400, body["code"])
+    assert found.content_filter_result is None
+
+
+def test_what_the_content_filter_found_is_kept() -> None:
+    result = {"violence": {"filtered": True, "severity": "high"}}
+    body = {
+        "code": "content_filter",
+        "message": "Filtered.",
+        "param": "prompt",
+        "innererror": {"code": "ResponsibleAIPolicyViolation", "content_filter_result": result},
+    }
+    found = translated(sdk_error("BadRequestError", status=400, body=body), url=URL)
+    assert isinstance(found, OpenAIContentFilterException)
+    assert found.param == "prompt"
+    assert found.content_filter_code == "ResponsibleAIPolicyViolation"
+    assert found.content_filter_result == result
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, None),
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "3"}, 0.25),
+        ({"retry-after": "Mon, 01 Jan 2024 00:00:30 GMT"}, 30.0),
+        ({"retry-after": "Sun, 31 Dec 2023 23:00:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+    ],
+)
+def test_how_long_to_wait_is_told_in_seconds(headers: dict[str, str], expected: float | None) -> None:
+    set_runtime_defaults(clock=TickingClock("2024-01-01T00:00:00Z"))
+    assert translated(sdk_error("RateLimitError", status=429, headers=headers), url=URL).retry_after == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected", "retryable"),
+    [
+        ("server_error", ChatClientException, True),
+        ("rate_limit_exceeded", ChatClientException, True),
+        ("invalid_prompt", REQUEST, False),
+        ("invalid_api_key", AUTH, False),
+        ("content_filter", OpenAIContentFilterException, False),
+        ("never_heard_of", ChatClientException, False),
+    ],
+)
+def test_failures_within_an_answer_are_told_apart_by_their_code(
+    code: str, expected: type[ChatClientException], retryable: bool
+) -> None:
+    body = {"code": code, "message": "It broke"}
+    for found in (reported(body, url=URL), translated(sdk_error("APIError", body=body), url=URL)):
+        assert type(found) is expected
+        assert found.is_retryable is retryable
+        assert "It broke" in str(found)
+
+
+def test_the_type_of_a_failure_is_used_where_there_is_no_code() -> None:
+    body = {"code": None, "type": "invalid_request_error", "message": "m"}
+    assert type(translated(sdk_error("APIError", body=body), url=URL)) is REQUEST
+
+
+def test_a_secret_that_the_service_repeats_is_blotted_out_everywhere() -> None:
+    secret = "sk-very-secret-1234"
+    body = {"message": f"Incorrect API key: {secret}", "details": [{"key": secret}]}
+    error = sdk_error("AuthenticationError", status=401, body=body, text=f"401 {secret}")
+    error.__cause__ = ValueError(f"header {secret}")
+    error.__context__ = RuntimeError({"key": [secret]})
+    found = translated(error, url=URL, secrets=(secret,))
+    shown = [str(found), repr(found), repr(error), repr(error.__cause__), repr(error.__context__), repr(vars(error))]
+    assert [text for text in shown if secret in text] == []
+    assert "Incorrect API key: [secret]" in str(found)
+
+
+def test_a_failure_within_an_answer_is_blotted_out_too() -> None:
+    assert "sk-1" not in str(reported({"message": "key sk-1"}, url=URL, secrets=("sk-1",)))
+
+
+def test_errors_that_are_behind_each_other_in_a_circle_are_read_once() -> None:
+    error, other = sdk_error("APIConnectionError"), ValueError("sk-1")
+    error.__context__ = other
+    other.__context__ = error
+    translated(error, url=URL, secrets=("sk-1",))
+    assert other.args == ("[secret]",)
+
+
+def test_an_answer_that_is_none_is_an_invalid_response() -> None:
+    found = unusable("it is empty", url=URL)
+    assert isinstance(found, RESPONSE)
+    assert "it is empty" in str(found)

@@ -1,0 +1,164 @@
+"""Model, address and key: where they are found, what is refused, what is never shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentbench.agents.clients.openai.settings import (
+    Target,
+    checked_key,
+    find_target,
+    is_private,
+    split_credentials,
+    without_credentials,
+)
+from agentbench.exceptions import SettingNotFoundError
+
+VARIABLES = (
+    *("API_KEY", "ORG_ID", "BASE_URL", "MODEL", "CHAT_MODEL"),
+    *("CHAT_COMPLETION_MODEL", "RESPONSES_MODEL", "EMBEDDING_MODEL"),
+)
+SECRET = "sk-very-secret-1234"
+
+
+@pytest.fixture(autouse=True)
+def empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(f"OPENAI_{name}", raising=False)
+
+
+def test_arguments_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.setenv(f"OPENAI_{name}", "http://other.example/v1")
+    found = find_target("m", ("model",), api_key=SECRET, org_id="org", base_url="http://host.example/v1")
+    assert found == Target("m", checked_key(SECRET), "org", "http://host.example/v1")
+
+
+def test_what_is_not_given_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://host.example/v1")
+    monkeypatch.setenv("OPENAI_MODEL", "m")
+    assert find_target(None, ("model",)) == Target("m", checked_key(SECRET), "org", "https://host.example/v1")
+
+
+def test_the_variables_of_the_model_are_asked_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = ("chat_completion_model", "model")
+    monkeypatch.setenv("OPENAI_MODEL", "second")
+    assert find_target(None, fields, api_key=SECRET).model == "second"
+    monkeypatch.setenv("OPENAI_CHAT_COMPLETION_MODEL", "first")
+    assert find_target(None, fields, api_key=SECRET).model == "first"
+    monkeypatch.setenv("OPENAI_CHAT_COMPLETION_MODEL", "")
+    assert find_target(None, fields, api_key=SECRET).model == "second"
+
+
+def test_a_file_of_settings_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("dotenv")
+    monkeypatch.setenv("OPENAI_MODEL", "from-environment")
+    file = tmp_path / "settings.env"
+    file.write_text(f"OPENAI_MODEL=from-file\nOPENAI_API_KEY={SECRET}\n", encoding="utf-8")
+    found = find_target(None, ("model",), env_file_path=file)
+    assert (found.model, found.api_key) == ("from-file", SECRET)
+
+
+def test_without_a_model_the_error_lists_the_variables() -> None:
+    with pytest.raises(SettingNotFoundError, match=r"model=.*OPENAI_CHAT_MODEL or OPENAI_MODEL"):
+        find_target(None, ("chat_model", "model"), api_key=SECRET)
+
+
+@pytest.mark.parametrize("key", [None, "", "  \n"])
+def test_without_a_key_the_error_names_argument_and_variable(key: str | None) -> None:
+    with pytest.raises(SettingNotFoundError, match=r"api_key=.*OPENAI_API_KEY"):
+        find_target("m", ("model",), api_key=key)
+
+
+@pytest.mark.parametrize(
+    ("url", "private"),
+    [
+        ("http://localhost:8000/v1", True),
+        ("http://LOCALHOST/v1", True),
+        ("http://models.localhost/v1", True),
+        ("http://127.0.0.1:1234/v1", True),
+        ("http://127.8.9.10/v1", True),
+        ("http://[::1]:8080/v1", True),
+        ("http://0.0.0.0:8000", True),
+        ("http://10.1.2.3/v1", True),
+        ("http://172.16.0.9/v1", True),
+        ("http://192.168.178.20:11434/v1", True),
+        ("http://169.254.1.1/v1", True),
+        ("http://[fd00::1]/v1", True),
+        ("http://[fe80::1%25eth0]/v1", True),
+        ("http://ollama:11434/v1", True),
+        ("http://host.docker.internal:11434/v1", True),
+        ("http://box.local/v1", True),
+        ("https://api.openai.com/v1", False),
+        ("https://8.8.8.8/v1", False),
+        ("http://172.32.0.1/v1", False),
+        ("http://localhost.example.com/v1", False),
+        ("http://127.0.0.1.example.com/v1", False),
+        ("https://example.com/?host=localhost", False),
+        ("https://localhost@example.com/v1", False),
+    ],
+)
+def test_only_servers_near_by_need_no_key(url: str, private: bool) -> None:
+    assert is_private(url) is private
+    if private:
+        assert find_target("m", ("model",), base_url=url).api_key is None
+    elif "@" not in url:
+        with pytest.raises(SettingNotFoundError):
+            find_target("m", ("model",), base_url=url)
+
+
+def test_a_client_of_the_sdk_brings_key_and_address_itself() -> None:
+    assert find_target("m", ("model",), connected=True) == Target("m")
+
+
+def test_functions_that_give_keys_are_kept_as_they_are() -> None:
+    def key() -> str:
+        return SECRET
+
+    assert find_target("m", ("model",), api_key=key).api_key is key
+
+
+def test_blanks_around_a_key_are_cut_off() -> None:
+    assert find_target("m", ("model",), api_key=f" {SECRET}\n").api_key == SECRET
+
+
+@pytest.mark.parametrize("key", ["sk-a\nb-1234", "sk-ä-1234", "sk a-1234", "sk-\x7f-1234"])
+def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(ValueError, match="position") as caught:
+        checked_key(key)
+    assert "1234" not in str(caught.value)
+
+
+def test_credentials_in_an_address_become_a_header() -> None:
+    url, basic = split_credentials("https://me:pa%2Fss@host.example:8443/v1?x=1")
+    assert url == "https://host.example:8443/v1?x=1"
+    assert basic == "Basic bWU6cGEvc3M="
+    assert "bWU6" not in repr(basic)
+
+
+def test_an_address_with_credentials_needs_no_key() -> None:
+    found = find_target("m", ("model",), base_url="https://me:pass@host.example/v1")
+    assert found.api_key is None
+    assert found.base_url == "https://host.example/v1"
+
+
+@pytest.mark.parametrize("url", ["localhost:8000/v1", "ftp://host/v1", "http://", "http://[::1", "me:pa$$word@host/v1"])
+def test_what_is_no_address_is_refused_without_showing_a_password(url: str) -> None:
+    with pytest.raises(ValueError, match="base_url") as caught:
+        split_credentials(url)
+    assert "pa$$word" not in str(caught.value)
+
+
+def test_addresses_are_shown_without_credentials() -> None:
+    assert without_credentials("http://me:secret@host/a@b") == "http://host/a@b"
+    assert without_credentials("http://host/a@b") == "http://host/a@b"
+
+
+def test_a_target_does_not_show_its_secrets() -> None:
+    found = find_target("m", ("model",), api_key=SECRET, base_url="http://me:hidden@host/v1")
+    assert SECRET not in repr(found)
+    assert "hidden" not in repr(found)
