@@ -163,11 +163,23 @@ class _OpenCall:
         if len(found) == 1:
             return found[0]
         if isinstance(found[0], str):
-            return "".join(found)
+            return _told_once(found)
         merged: dict[str, Any] = {}
         for arguments in found:
             merged.update(arguments)
         return merged
+
+
+def _told_once(texts: Sequence[str]) -> str:
+    """Join the pieces of an object's JSON; a whole object that is told once more is no piece of it."""
+    kept: list[str] = []
+    length = 0
+    for text in texts:
+        if len(text) == length and text.endswith("}") and text == "".join(kept):
+            continue
+        kept.append(text)
+        length += len(text)
+    return "".join(kept)
 
 
 def joined(pieces: Sequence[Content]) -> Content:
