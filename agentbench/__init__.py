@@ -44,12 +44,17 @@ _NAMES_OF = {
         "SupportsMCPTool",
         "SupportsWebSearchTool",
     ),
+    "agentbench.agents.clients.cassette.client": ("CassetteChatClient",),
+    "agentbench.agents.clients.echo": ("EchoChatClient",),
+    "agentbench.agents.clients.offline": ("OfflineChatClient", "default_chat_client"),
     "agentbench.agents.clients.openai.chat_options": ("OpenAIChatOptions",),
     "agentbench.agents.clients.openai.client": (
         "OpenAIChatClient",
         "OpenAIChatCompletionClient",
         "OpenAIResponsesClient",
     ),
+    "agentbench.agents.clients.script": ("Call",),
+    "agentbench.agents.clients.scripted": ("ScriptedChatClient",),
     "agentbench.agents.compaction.grouping": ("annotate_message_groups",),
     "agentbench.agents.compaction.projection": ("apply_compaction", "included_messages", "included_token_count"),
     "agentbench.agents.compaction.protocols": (

@@ -31,10 +31,16 @@ from agentbench.agents.chat.protocol import SupportsFileSearchTool as SupportsFi
 from agentbench.agents.chat.protocol import SupportsImageGenerationTool as SupportsImageGenerationTool
 from agentbench.agents.chat.protocol import SupportsMCPTool as SupportsMCPTool
 from agentbench.agents.chat.protocol import SupportsWebSearchTool as SupportsWebSearchTool
+from agentbench.agents.clients.cassette.client import CassetteChatClient as CassetteChatClient
+from agentbench.agents.clients.echo import EchoChatClient as EchoChatClient
+from agentbench.agents.clients.offline import OfflineChatClient as OfflineChatClient
+from agentbench.agents.clients.offline import default_chat_client as default_chat_client
 from agentbench.agents.clients.openai.chat_options import OpenAIChatOptions as OpenAIChatOptions
 from agentbench.agents.clients.openai.client import OpenAIChatClient as OpenAIChatClient
 from agentbench.agents.clients.openai.client import OpenAIChatCompletionClient as OpenAIChatCompletionClient
 from agentbench.agents.clients.openai.client import OpenAIResponsesClient as OpenAIResponsesClient
+from agentbench.agents.clients.script import Call as Call
+from agentbench.agents.clients.scripted import ScriptedChatClient as ScriptedChatClient
 from agentbench.agents.compaction.grouping import annotate_message_groups as annotate_message_groups
 from agentbench.agents.compaction.projection import apply_compaction as apply_compaction
 from agentbench.agents.compaction.projection import included_messages as included_messages

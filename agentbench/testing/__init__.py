@@ -1,24 +1,50 @@
-"""For the tests of people who build on agentbench: suites that their own parts must pass. Loads no test framework.
+"""For the tests of people who build on agentbench: suites that their own parts must pass, models that play a script.
 
-Every name is found when it is first touched.
+Loads no test framework. Every name is found when it is first touched.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agentbench.agents.clients.cassette.client import CassetteChatClient as CassetteChatClient
+    from agentbench.agents.clients.echo import EchoChatClient as EchoChatClient
+    from agentbench.agents.clients.offline import OfflineChatClient as OfflineChatClient
+    from agentbench.agents.clients.offline import default_chat_client as default_chat_client
+    from agentbench.agents.clients.script import Call as Call
+    from agentbench.agents.clients.scripted import ScriptedChatClient as ScriptedChatClient
     from agentbench.testing import storage_suite as storage_suite
     from agentbench.testing.storage_suite import StorageCheck as StorageCheck
 
-__all__ = ["StorageCheck", "storage_suite"]
+_MODULE_OF = {
+    "Call": "agentbench.agents.clients.script",
+    "CassetteChatClient": "agentbench.agents.clients.cassette.client",
+    "EchoChatClient": "agentbench.agents.clients.echo",
+    "OfflineChatClient": "agentbench.agents.clients.offline",
+    "ScriptedChatClient": "agentbench.agents.clients.scripted",
+    "StorageCheck": "agentbench.testing.storage_suite",
+    "default_chat_client": "agentbench.agents.clients.offline",
+}
+
+__all__ = [
+    "Call",
+    "CassetteChatClient",
+    "EchoChatClient",
+    "OfflineChatClient",
+    "ScriptedChatClient",
+    "StorageCheck",
+    "default_chat_client",
+    "storage_suite",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name == "storage_suite":
+        return import_module(f"{__name__}.{name}")
+    if name not in _MODULE_OF:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    suite = import_module(f"{__name__}.storage_suite")
-    return suite if name == "storage_suite" else getattr(suite, name)
+    return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:

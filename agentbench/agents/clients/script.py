@@ -15,7 +15,21 @@ from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
 from agentbench.messages.usage import UsageDetails
 
-__all__ = ["Call", "Chunk", "Ids", "Reply", "ScriptEntry", "calls_tools", "read_entry", "tool_names", "tools_disabled"]
+__all__ = [
+    "TOOLS_DISABLED",
+    "Call",
+    "Chunk",
+    "Ids",
+    "Reply",
+    "ScriptEntry",
+    "called_tools",
+    "calls_tools",
+    "read_entry",
+    "tool_names",
+    "tools_disabled",
+]
+
+TOOLS_DISABLED = "(tools disabled)"
 
 Chunk = Literal["word", "char", "whole"]
 
@@ -80,6 +94,13 @@ def calls_tools(entry: ScriptEntry) -> bool:
     if isinstance(entry, Mapping):
         return entry.get("type") == "function_call" or calls_tools(entry.get("contents"))
     return isinstance(entry, (list, tuple)) and any(calls_tools(item) for item in entry)
+
+
+def called_tools(reply: Reply) -> list[str]:
+    """The names of the tools that a reply calls, in order."""
+    parts = reply if isinstance(reply, list) else reply.messages
+    calls = [content for part in parts for content in part.contents if content.type == "function_call"]
+    return [call.name for call in calls if call.name]
 
 
 def tools_disabled(options: Mapping[str, Any]) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
+
+from agentbench.messages.content import KINDS
 
 __all__ = ["REDACTED", "Redaction", "find_secret", "held_secrets", "mask_secrets", "without_secret_keys"]
 
@@ -22,6 +25,13 @@ _DEEPEST = 6
 _MOST_OBJECTS = 20_000
 _QUOTINGS = 3
 """How often a text may be quoted: in the line, in the arguments of a call before that, in a text within those."""
+
+
+_WORDS: dict[str, Collection[object]] = {
+    "type": [*KINDS, "message", "chat_response", "chat_response_update", "citation", "text_span"],
+    "role": ["system", "developer", "user", "assistant", "tool"],
+    "finish_reason": ["stop", "length", "tool_calls", "content_filter"],
+}
 
 
 def is_secret_key(name: object) -> bool:
@@ -47,15 +57,15 @@ def held_secrets(*holders: object) -> frozenset[str]:
     """
     found: set[str] = set()
     seen: set[int] = set()
-    waiting: list[tuple[object, str, int]] = [(holder, "", 0) for holder in holders]
+    waiting: deque[tuple[object, str, int]] = deque((holder, "", 0) for holder in holders)  # what is near comes first
     while waiting and len(seen) < _MOST_OBJECTS:
-        value, name, depth = waiting.pop()
+        value, name, depth = waiting.popleft()
         text = _secret_text(value, name)
         if text is not None:
             found.add(text)
         elif depth < _DEEPEST and not _is_leaf(value) and id(value) not in seen:
             seen.add(id(value))
-            waiting += [(part, part_name or name, depth + 1) for part_name, part in _parts(value)]
+            waiting.extend((part, part_name or name, depth + 1) for part_name, part in _parts(value))
     return frozenset(found - {""})
 
 
@@ -132,19 +142,21 @@ class Redaction:
         return bool(self._patterns)
 
     def text(self, text: str) -> str:
-        """Return a text with everything replaced that a pattern finds."""
+        """Return a text with everything replaced that a pattern finds; what was replaced before stays as it is."""
         for pattern in self._patterns:
-            text = pattern.sub(REDACTED, text)
+            text = REDACTED.join(pattern.sub(REDACTED, piece) for piece in text.split(REDACTED))
         return text
 
     def value(self, value: Any) -> Any:
-        """Return a plain value with the texts in it replaced; keys stay."""
+        """Return a plain value with the texts in it replaced. Keys stay, and the words that say what something is."""
         if not self._patterns:
             return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {key: self.value(item) for key, item in value.items()}
+            return {
+                key: item if key in _WORDS and item in _WORDS[key] else self.value(item) for key, item in value.items()
+            }
         if isinstance(value, list):
             return [self.value(item) for item in value]
         return value

@@ -137,8 +137,8 @@ def test_every_other_option_is_compared(left: dict[str, Any], right: dict[str, A
 
 
 def test_the_model_of_the_client_counts_where_the_options_name_none() -> None:
-    def key_with(model: str | None, **options: Any) -> str:
-        return key_of(canonical_request(request_as_sent(ASKED, options, model=model)))
+    def key_with(of_client: str | None, /, **options: Any) -> str:
+        return key_of(canonical_request(request_as_sent(ASKED, options, model=of_client)))
 
     assert key_with("big") == key_with(None, model="big") == key_with("small", model="big")
     assert key_with("small") != key_with("big")
@@ -154,7 +154,7 @@ def test_match_rewrites_a_copy_and_must_return_it() -> None:
     assert canonical_request(sent, without_the_day)["messages"][0]["contents"][0]["text"] == "Hello"
     assert sent["messages"][0]["contents"][0]["text"] == "Today is Monday. Hello"
     with pytest.raises(TypeError, match="match returned NoneType; expected the request"):
-        canonical_request(sent, lambda request: request.clear())  # type: ignore[return-value]
+        canonical_request(sent, lambda request: request.clear())  # type: ignore[arg-type]
 
 
 def test_a_hosted_tool_is_compared_and_written_without_its_secrets() -> None:

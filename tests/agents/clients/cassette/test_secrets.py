@@ -113,8 +113,25 @@ def test_redaction_replaces_text_and_patterns_in_values_not_in_keys() -> None:
     assert redaction.value(value) == {"Ann": ["[redacted] was born in [redacted]", {"x": "no", "n": 1984}]}
 
 
+def test_words_that_say_what_something_is_stay() -> None:
+    redaction = Redaction(["text", "user", "stop"])
+    message = {"role": "user", "contents": [{"type": "text", "text": "user text"}], "finish_reason": "stop"}
+    assert redaction.value(message) == {
+        "role": "user",
+        "contents": [{"type": "text", "text": "[redacted] [redacted]"}],
+        "finish_reason": "stop",
+    }
+    assert redaction.value({"type": "my text"}) == {"type": "my [redacted]"}
+
+
 def test_a_text_is_no_pattern() -> None:
     assert Redaction("a.c").text("abc a.c") == "abc [redacted]"
+
+
+@given(st.text(alphabet="ab[redacted] "))
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    redaction = Redaction([re.compile(r"[a-d]+"), "e"])
+    assert redaction.text(redaction.text(text)) == redaction.text(text)
 
 
 @pytest.mark.parametrize("patterns", [[3], [None], [re.compile(b"x")]])
