@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any
 
+from agentbench.agents.middleware.bases import chat_middleware, function_middleware
 from agentbench.agents.middleware.contexts import AgentContext
 from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks
 from agentbench.agents.middleware.sorting import sort_middleware
@@ -155,15 +156,26 @@ def _stream_of(result: Any) -> ResponseStream[Any, Any]:
 
 
 def _split(middleware: Sequence[Any]) -> tuple[list[Callable[..., Any]], list[Any]]:
-    """The agent middleware, ready to be called, and the rest as it was given: the client sorts it again."""
+    """The agent middleware, ready to be called, and the rest for the client, which sorts it itself."""
     chain: list[Callable[..., Any]] = []
     for_client: list[Any] = []
     for one in middleware:
         kinds = sort_middleware(one)
         chain.extend(kinds.agent)
-        if kinds.chat or kinds.function:
+        if not kinds.agent:
             for_client.append(one)
+            continue
+        # Of several kinds at once: the client takes no agent middleware.
+        for_client += [_alone(call, chat_middleware) for call in kinds.chat]
+        for_client += [_alone(call, function_middleware) for call in kinds.function]
     return chain, for_client
+
+
+def _alone(call: Callable[..., Any], kind: Callable[[Any], Any]) -> Any:
+    async def process(context: Any, call_next: Any) -> None:
+        await call(context, call_next)
+
+    return kind(process)
 
 
 def _flat(given: Any) -> list[Any]:

@@ -137,6 +137,8 @@ class AgentRun:
         await self._add_tools(chat_options, more_tools, options.get("tools"))
         if session is not None:
             client_kwargs["session"] = session
+        if agent.function_invocation_configuration is not None:
+            client_kwargs.setdefault("function_invocation_configuration", agent.function_invocation_configuration)
         if middleware:
             client_kwargs["middleware"] = middleware
         self._arguments = self._given_to_client(chat_options, client_kwargs)

@@ -132,7 +132,7 @@ def _signed(message: Message, author: str) -> Message:
 def _give_id(content: Content) -> None:
     """Whoever answers a request names it by its id. The content itself gets one: updates and response share it."""
     if not content.id:
-        content.id = runtime_defaults().ids.new_id("call")  # type: ignore[misc]  # a slot of its base
+        content.id = runtime_defaults().ids.new_id("call")
 
 
 def _unusable(agent: Any, answer: object) -> AgentInvalidResponseException:

@@ -1,4 +1,4 @@
-"""An agent as what it is made of: its model, instructions, tools, providers, middleware and options. Nothing is called."""
+"""An agent as what it is made of: its model, instructions, tools, providers, middleware, options. Nothing is called."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
-from agentbench import BaseChatClient, ChatResponse, ChatResponseUpdate, Content, Message
+from agentbench import ChatResponse, ChatResponseUpdate, Content, Message
+from agentbench.agents.chat.client import BaseChatClient
 
 
 class Asked(NamedTuple):
@@ -43,7 +44,7 @@ def as_response(answer: Any) -> ChatResponse[Any]:
 class Model(BaseChatClient[Any]):
     """Gives its answers one after the other, then numbered texts, and notes what it was asked.
 
-    Streams a text word by word, anything else in one update a message.
+    Streams a text word by word, and contents in one update a message; a response is given whole.
     """
 
     def __init__(self, *answers: Any, model: str | None = None, **keywords: Any) -> None:
@@ -61,7 +62,7 @@ class Model(BaseChatClient[Any]):
             answer = answer(messages)
         if isinstance(answer, BaseException):
             raise answer
-        return self._updates(answer) if stream else as_response(answer)
+        return self._updates(answer) if stream and not isinstance(answer, ChatResponse) else as_response(answer)
 
     async def _updates(self, answer: Any) -> AsyncIterator[ChatResponseUpdate]:
         try:

@@ -58,7 +58,7 @@ def test_an_error_of_a_provider_keeps_its_class_its_name_and_its_facts() -> None
     assert isinstance(both, Filtered)
     assert isinstance(both, errors.AgentContentFilterException)
     assert type(both).__name__ == "Filtered"
-    assert both.param == "prompt"
+    assert vars(both)["param"] == "prompt"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_copies_are_of_both_families_and_are_not_logged(again, caplog: pytest.Lo
         twin = again(both)
 
     assert type(twin) is type(both)
-    assert (twin.args, twin.param) == (both.args, "prompt")
+    assert (twin.args, vars(twin)["param"]) == (both.args, "prompt")
     assert caplog.records == []
 
 

@@ -89,7 +89,7 @@ def test_long_instructions_are_cut_and_counted() -> None:
 def test_tools_say_what_they_do_and_what_is_special() -> None:
     hosted = {"type": "web_search"}
     declared = {"type": "function", "function": {"name": "shop", "description": "Buys."}}
-    for said in both(Agent(Client(), tools=[send, Server(), hosted, declared])):  # type: ignore[list-item]
+    for said in both(Agent(Client(), tools=[send, Server(), hosted, declared])):
         for word in ("send", "Send a mail.", "asks for approval", "files", "server, not connected yet"):
             assert word in said
         for word in ("web_search", "run by the service", "shop", "Buys."):

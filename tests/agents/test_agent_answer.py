@@ -1,0 +1,163 @@
+"""What an agent answers, and how its runs fail."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    Agent,
+    AgentInvalidResponseException,
+    AgentResponse,
+    ChatResponse,
+    Content,
+    ContextProvider,
+    Message,
+)
+from tests.agents.agent_runs import BOTH, Notes, answer, numbered
+from tests.agents.fake_clients import Model, call
+
+# ------------------------------------------------------------------------------------------------------ what comes back
+
+
+@BOTH
+async def test_the_response_has_everything_of_the_answer_and_the_agents_id(stream: bool) -> None:
+    given: Any = ChatResponse(text="hi", response_id="r", finish_reason="stop", usage_details={"input_token_count": 3})
+    response = await answer(Agent(Model(given), name="a", id="a1"), stream=stream)
+
+    assert (response.text, response.response_id, response.agent_id) == ("hi", "r", "a1")
+    assert (response.finish_reason, response.usage_details) == ("stop", {"input_token_count": 3})
+    assert isinstance(response.raw_representation, ChatResponse)
+
+
+async def test_updates_are_signed_and_carry_the_agents_id() -> None:
+    agent = Agent(Model("one two"), id="a1")
+    updates = [update async for update in agent.run("q", stream=True)]
+
+    assert [update.text for update in updates] == ["one ", "two"]
+    assert {(update.author_name, update.agent_id) for update in updates} == {("UnnamedAgent", "a1")}
+
+
+async def test_an_author_that_is_there_stays_and_the_clients_answer_is_not_changed() -> None:
+    given: Any = ChatResponse(messages=[Message("assistant", "a", author_name="x"), Message("assistant", "b")])
+    response = await Agent(Model(given), name="me").run("q")
+
+    assert [message.author_name for message in response.messages] == ["x", "me"]
+    assert [message.author_name for message in given.messages] == ["x", None]
+    assert response.messages is not given.messages
+
+
+@BOTH
+@pytest.mark.parametrize("where", ["agent", "run", "client"])
+async def test_the_value_is_read_in_the_form_that_was_asked_for(where: str, stream: bool) -> None:
+    schema = {"type": "object"}
+    given: Any = ChatResponse(text='{"a": 1}', response_format=schema if where == "client" else None)
+    defaults = {"response_format": schema} if where == "agent" else {}
+    options = {"response_format": schema} if where == "run" else {}
+    response = await answer(Agent(Model(given), default_options=defaults), stream=stream, options=options)
+
+    assert response.value == {"a": 1}
+
+
+@BOTH
+async def test_a_run_does_not_fail_for_a_text_that_is_not_in_the_form(stream: bool) -> None:
+    options = {"response_format": {"type": "object"}}
+    response = await answer(Agent(Model("nope")), stream=stream, options=options)
+
+    with pytest.raises(ValueError, match="Expecting"):
+        _ = response.value
+
+
+async def test_a_value_that_the_client_gave_stays() -> None:
+    assert (await Agent(Model(ChatResponse(text="x", value=[1]))).run("q")).value == [1]
+
+
+async def test_streaming_ends_in_the_same_response() -> None:
+    script = [[Content.from_text_reasoning(text="hm"), call("n")], "it is 7 then"]
+    responses = [
+        await answer(Agent(Model(*script), name="a", id="a", tools=[numbered(7)]), stream=stream)
+        for stream in (False, True)
+    ]
+
+    assert responses[0].messages == responses[1].messages
+    assert responses[0].to_dict() == responses[1].to_dict()
+
+
+class Broken:
+    def __init__(self, gives: Any) -> None:
+        self.gives = gives
+
+    def get_response(self, messages: Any, **given: Any) -> Any:
+        return asyncio.sleep(0, self.gives)
+
+
+@pytest.mark.parametrize("gives", [None, "text", AgentResponse(text="x")])
+async def test_a_client_that_answers_with_nothing_usable_is_told_of(gives: Any) -> None:
+    with pytest.raises(AgentInvalidResponseException, match="Broken"):
+        await Agent(Broken(gives)).run("q")
+
+
+# -------------------------------------------------------------------------------------------------------------- failing
+
+
+@BOTH
+async def test_when_the_client_fails_providers_are_told_in_reverse_instead_of_called_after(stream: bool) -> None:
+    log: list[str] = []
+    agent = Agent(Model(ValueError("no")), context_providers=[Notes("p1", log), Notes("p2", log)])
+
+    with pytest.raises(ValueError, match="no"):
+        await answer(agent, stream=stream)
+    assert log == ["before p1", "before p2", "error p2: no", "error p1: no"]
+
+
+@BOTH
+async def test_a_provider_that_fails_before_the_run_is_not_told_itself(stream: bool) -> None:
+    log: list[str] = []
+    client = Model()
+    agent = Agent(client, context_providers=[Notes("p1", log), Notes("p2", log, fails=True), Notes("p3", log)])
+
+    with pytest.raises(ValueError, match="before"):
+        await answer(agent, stream=stream)
+    assert log == ["before p1", "before p2", "error p1: before"]
+    assert client.asked == []
+
+
+async def test_a_failing_on_error_is_logged_and_the_runs_error_is_raised(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Bad(ContextProvider):
+        async def on_error(self, **given: Any) -> None:
+            raise KeyError("secret")
+
+    log: list[str] = []
+    agent = Agent(Model(ValueError("no")), context_providers=[Notes("p1", log), Bad("bad")])
+
+    with pytest.raises(ValueError, match="no"):
+        await agent.run("q")
+    assert log == ["before p1", "error p1: no"]
+    [record] = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert "KeyError" in record.getMessage()
+    assert "secret" not in record.getMessage()
+
+
+async def test_a_cancelled_run_is_an_error_to_its_providers() -> None:
+    began, log = asyncio.Event(), list[str]()
+
+    class Slow(Model):
+        async def _inner_get_response(self, **given: Any) -> Any:
+            began.set()
+            await asyncio.Event().wait()
+
+    running = asyncio.create_task(_awaited(Agent(Slow(), context_providers=[Notes("p", log)]).run("q")))
+    await began.wait()
+    running.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert log == ["before p", "error p: "]
+
+
+async def _awaited(pending: Any) -> Any:
+    return await pending

@@ -1,0 +1,222 @@
+"""What an agent remembers, where, and what it keeps of runs that did not come to their end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    Agent,
+    AgentInvalidRequestException,
+    AgentSession,
+    ChatResponse,
+    Content,
+    ContextProvider,
+    HistoryProvider,
+    InMemoryHistoryProvider,
+    Message,
+)
+from tests.agents.agent_runs import BOTH, Notes, answer, numbered
+from tests.agents.fake_clients import Model, call
+
+
+class Stored(HistoryProvider):
+    """A history that only stores."""
+
+    def __init__(self) -> None:
+        super().__init__("audit", load_messages=False)
+        self.stored: list[str] = []
+
+    async def get_messages(self, session_id: Any, *, state: Any = None, **kwargs: Any) -> list[Message]:
+        raise AssertionError("it does not load")
+
+    async def save_messages(self, session_id: Any, messages: Any, *, state: Any = None, **kwargs: Any) -> None:
+        self.stored += [message.text for message in messages]
+
+
+# -------------------------------------------------------------------------------------------------------- memory
+
+
+@BOTH
+async def test_a_session_makes_the_agent_remember_and_leaves_nothing_behind(stream: bool) -> None:
+    client = Model()
+    agent, session = Agent(client), AgentSession()
+    await answer(agent, "one", stream=stream, session=session)
+    await answer(agent, "two", stream=stream, session=session)
+    await answer(agent, "three", stream=stream)
+
+    assert client.asked[1].texts == ["one", "answer 1", "two"]
+    assert client.asked[2].texts == ["three"]
+    assert agent.context_providers == []
+
+
+@pytest.mark.parametrize("provider", [ContextProvider("todo"), InMemoryHistoryProvider(load_messages=False), Stored()])
+async def test_a_provider_that_does_not_load_costs_no_memory(provider: Any) -> None:
+    client, session = Model(), AgentSession()
+    agent = Agent(client, context_providers=[provider])
+    await agent.run("one", session=session)
+    await agent.run("two", session=session)
+    await agent.run("three", session=session)
+
+    assert client.asked[2].texts == ["one", "answer 1", "two", "answer 2", "three"]
+    assert agent.context_providers == [provider]
+
+
+async def test_a_history_of_the_agents_own_is_the_only_one() -> None:
+    client, session = Model(), AgentSession()
+    agent = Agent(client, context_providers=[InMemoryHistoryProvider("mine")])
+    await agent.run("one", session=session)
+    await agent.run("two", session=session)
+
+    assert client.asked[1].texts == ["one", "answer 1", "two"]
+    assert list(session.state) == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("session", "options"),
+    [
+        (AgentSession(service_session_id="svc"), {}),
+        (AgentSession(), {"conversation_id": "svc"}),
+        (AgentSession(), {"store": True}),
+    ],
+)
+async def test_what_the_service_keeps_is_not_kept_here(session: AgentSession, options: dict[str, Any]) -> None:
+    client = Model()
+    await Agent(client).run("one", session=session, options=options)
+
+    assert session.state == {}
+    assert client.asked[0].options.get("conversation_id") == (None if options == {"store": True} else "svc")
+
+
+@pytest.mark.parametrize(("store", "kept"), [(None, False), (False, True)])
+async def test_a_service_that_stores_by_default_can_be_told_not_to(store: bool | None, kept: bool) -> None:
+    class Storing(Model):
+        STORES_BY_DEFAULT = True
+
+    session = AgentSession()
+    await Agent(Storing(), default_options={"store": store}).run("one", session=session)
+
+    assert bool(session.state) == kept
+
+
+@BOTH
+async def test_a_conversation_that_the_service_begins_is_not_sent_twice(stream: bool) -> None:
+    client = Model(ChatResponse(text="hi", conversation_id="c-9"), "again")
+    agent, session = Agent(client), AgentSession()
+    await answer(agent, "one", stream=stream, session=session)
+    await answer(agent, "two", stream=stream, session=session)
+
+    assert session.service_session_id == "c-9"
+    assert (client.asked[1].texts, client.asked[1].options["conversation_id"]) == (["two"], "c-9")
+
+
+async def test_without_a_session_providers_get_one_for_the_run() -> None:
+    seen: list[AgentSession] = []
+
+    class Peek(ContextProvider):
+        async def before_run(self, *, session: AgentSession, **more: Any) -> None:
+            seen.append(session)
+
+    agent = Agent(Model(), context_providers=[Peek("peek")])
+    await agent.run("q")
+    await agent.run("q")
+
+    assert seen[0] is not seen[1]
+
+
+async def test_two_turns_of_a_session_at_once_are_both_kept_whole() -> None:
+    client, session = Model(), AgentSession()
+    agent = Agent(client)
+    await asyncio.gather(*(agent.run(f"q{number}", session=session) for number in range(5)))
+
+    roles = [message.role for message in session.state["in_memory"]["messages"]]
+    assert roles == ["user", "assistant"] * 5
+
+
+@BOTH
+async def test_history_may_be_kept_around_every_call_of_the_model(stream: bool) -> None:
+    client, session = (
+        Model(ChatResponse(messages=[Message("assistant", [call("n")])], response_id="r"), "done"),
+        AgentSession(),
+    )
+    agent = Agent(client, tools=[numbered(7)], require_per_service_call_history_persistence=True)
+    response = await answer(agent, "one", stream=stream, session=session)
+    await answer(agent, "two", stream=stream, session=session)
+
+    stored = session.state["in_memory"]["messages"]
+    assert [message.role for message in stored[:4]] == ["user", "assistant", "tool", "assistant"]
+    assert client.asked[1].roles == ["user", "assistant", "tool"]
+    assert client.asked[2].texts[-1] == "two"
+    assert len(client.asked[2].messages) == 5
+    assert (response.response_id, session.service_session_id) == (None, None)
+    assert all("conversation_id" not in asked.options for asked in client.asked)
+
+
+@pytest.mark.parametrize(
+    "given", [{"session": AgentSession(service_session_id="s")}, {"options": {"conversation_id": "s"}}]
+)
+async def test_two_places_for_one_history_are_refused(given: dict[str, Any]) -> None:
+    agent = Agent(Model(), require_per_service_call_history_persistence=True)
+
+    with pytest.raises(AgentInvalidRequestException, match="'s'"):
+        await agent.run("q", **given)
+    options = {**given.get("options", {}), "store": True}
+    assert (await agent.run("q", **{**given, "options": options})).text == "answer 1"
+
+
+# ------------------------------------------------------------------------------------------------------------ abandoned
+
+
+async def test_a_stream_that_is_given_up_keeps_the_turn_and_marks_it_as_partial() -> None:
+    client, session = Model("one two three"), AgentSession()
+    stream = Agent(client, name="a").run("q", stream=True, session=session)
+    assert (await stream.__anext__()).text == "one "
+    await stream.aclose()
+
+    asked, partial = session.state["in_memory"]["messages"]
+    assert (asked.text, partial.text, partial.author_name) == ("q", "one ", "a")
+    assert partial.additional_properties["partial"] is True
+    assert client.closed == 1
+
+
+async def test_calls_without_results_are_not_kept_of_a_stream_that_is_given_up() -> None:
+    session = AgentSession()
+    stream = Agent(Model([Content.from_text("let me see"), call("n")]), tools=[numbered(7)]).run(
+        "q", stream=True, session=session
+    )
+    await stream.__anext__()
+    await stream.aclose()
+
+    kept = session.state["in_memory"]["messages"]
+    assert [content.type for message in kept for content in message.contents] == ["text", "text"]
+
+
+async def test_an_agent_may_forget_what_was_given_up() -> None:
+    session = AgentSession()
+    stream = Agent(Model("one two"), save_abandoned=False).run("q", stream=True, session=session)
+    await stream.__anext__()
+    await stream.aclose()
+
+    assert session.state["in_memory"] == {}
+
+
+async def test_a_stream_that_nobody_reads_does_nothing() -> None:
+    log: list[str] = []
+    client = Model()
+    stream = Agent(client, context_providers=[Notes("p", log)]).run("q", stream=True)
+    await asyncio.sleep(0)
+    await stream.aclose()
+
+    assert (client.asked, log) == ([], [])
+
+
+async def test_a_stream_can_be_left_and_read_to_its_end_later() -> None:
+    session = AgentSession()
+    stream = Agent(Model("one two three")).run("q", stream=True, session=session)
+    async for _ in stream:
+        break
+
+    assert (await stream.get_final_response()).text == "one two three"
+    assert [each.text for each in session.state["in_memory"]["messages"]] == ["q", "one two three"]

@@ -1,0 +1,215 @@
+"""What a run asks of the model: messages, instructions, options and tools, and who takes part in which order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    Agent,
+    AgentSession,
+    Content,
+    ContextProvider,
+    FunctionInvocationContext,
+    Message,
+    RawAgent,
+)
+from tests.agents.agent_runs import BOTH, Notes, answer, numbered
+from tests.agents.fake_clients import Model, call
+
+# ------------------------------------------------------------------------------------------------------ what is asked
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("messages", "texts"),
+    [
+        (None, []),
+        ("hi", ["hi"]),
+        (Content.from_text("hi"), ["hi"]),
+        (Message("user", "hi"), ["hi"]),
+        (["a", Message("user", "b"), Content.from_text("c")], ["a", "b", "c"]),
+    ],
+)
+async def test_a_run_takes_messages_in_any_form(messages: Any, texts: list[str], stream: bool) -> None:
+    client = Model()
+    response = await answer(Agent(client), messages, stream=stream)
+
+    assert client.asked[0].texts == texts
+    assert response.text == "answer 1"
+
+
+async def test_instructions_travel_in_the_options() -> None:
+    client = Model()
+    notes = [Notes("p1", [], instructions="i1"), Notes("p2", [], instructions=["i2", "i3"])]
+    agent = Agent(client, "base", context_providers=notes)
+    await agent.run("q")
+    await agent.run("q", options={"instructions": "now"})
+
+    assert [asked.options["instructions"] for asked in client.asked] == ["base\ni1\ni2\ni3", "base\ni1\ni2\ni3\nnow"]
+    assert client.asked[0].roles == ["user"]
+
+
+@BOTH
+async def test_providers_run_in_order_and_in_reverse_and_see_what_came_before(stream: bool) -> None:
+    log: list[str] = []
+    first, second = Notes("p1", log, messages=["m1"]), Notes("p2", log, messages=["m2"])
+    client = Model()
+    await answer(Agent(client, context_providers=[first, second]), stream=stream)
+
+    assert log == ["before p1", "before p2", "after p2: answer 1", "after p1: answer 1"]
+    assert second.seen == ["m1"]
+    assert client.asked[0].texts == ["m1", "m2", "q"]
+
+
+async def test_hooks_may_be_plain_functions_that_take_less() -> None:
+    class Small(ContextProvider):
+        def before_run(self, *, context: Any, **kwargs: Any) -> None:  # type: ignore[override]
+            context.extend_instructions(self, "small")
+
+        async def after_run(self, *, state: Any) -> None:  # type: ignore[override]
+            state["ran"] = True
+
+    client, session = Model(), AgentSession()
+    await Agent(client, context_providers=[Small("small")]).run("q", session=session)
+
+    assert client.asked[0].options["instructions"] == "small"
+    assert session.state["small"] == {"ran": True}
+
+
+async def test_options_of_the_run_go_over_the_agents_and_none_of_both_is_changed() -> None:
+    client = Model()
+    defaults, given = (
+        {"temperature": 0.1, "metadata": {"a": 1}},
+        {"temperature": 0.9, "metadata": {"b": 2}, "seed": None},
+    )
+    agent = Agent(client, default_options=defaults)
+    await agent.run("q", options=given)
+
+    assert client.asked[0].options == {"tool_choice": "auto", "temperature": 0.9, "metadata": {"a": 1, "b": 2}}
+    assert agent.default_options == {"tool_choice": "auto", "temperature": 0.1, "metadata": {"a": 1}, "tools": []}
+    assert given == {"temperature": 0.9, "metadata": {"b": 2}, "seed": None}
+
+
+async def test_the_clients_model_is_the_default_and_an_option_beats_it() -> None:
+    client = Model(model="small")
+
+    assert Agent(client).default_options["model"] == "small"
+    assert Agent(client, default_options={"model": "big"}).default_options["model"] == "big"
+    assert "model" not in Agent(Model()).default_options
+
+
+async def test_only_arguments_that_have_a_value_reach_the_hook() -> None:
+    client = Model()
+    await Agent(client).run("q", client_kwargs={"extra": 1})
+
+    assert client.asked[0].more == {"extra": 1}
+
+
+# ------------------------------------------------------------------------------------------------------------ tools
+
+
+async def test_tools_come_from_agent_providers_and_run() -> None:
+    client = Model()
+    agent = Agent(client, tools=[numbered(1, "a")], context_providers=[Notes("p", [], tools=[numbered(2, "b")])])
+    await agent.run("q", tools=numbered(3, "c"), options={"tools": [numbered(4, "d")]})
+
+    assert [each.name for each in client.asked[0].options["tools"]] == ["a", "b", "c", "d"]
+
+
+async def test_two_tools_of_one_name_are_refused_and_one_object_twice_is_one() -> None:
+    client, one = Model(), numbered(1)
+    agent = Agent(client, tools=[one])
+
+    with pytest.raises(ValueError, match="'n'"):
+        await agent.run("q", tools=[numbered(2)])
+    await agent.run("q", tools=[one])
+    assert client.asked[0].options["tools"] == [one]
+    with pytest.raises(ValueError, match="'n'"):
+        Agent(client, tools=[one, numbered(2)])
+
+
+@BOTH
+async def test_a_run_calls_tools_and_answers_with_all_messages_signed(stream: bool) -> None:
+    client = Model(call("n"), "it is 7")
+    response = await answer(Agent(client, name="counter", tools=[numbered(7)]), stream=stream)
+
+    assert [message.role for message in response.messages] == ["assistant", "tool", "assistant"]
+    assert [message.author_name for message in response.messages] == ["counter"] * 3
+    assert client.asked[1].roles == ["user", "assistant", "tool"]
+    assert response.text == "it is 7"
+
+
+async def test_runtime_arguments_reach_the_tools_and_those_in_the_options_win() -> None:
+    seen: dict[str, Any] = {}
+
+    def peek(context: FunctionInvocationContext) -> str:
+        seen.update(context.kwargs)
+        return "ok"
+
+    client = Model(call("peek"), "done")
+    await Agent(client, tools=[peek]).run(
+        "q",
+        function_invocation_kwargs={"a": 1, "b": 1},
+        options={"additional_function_arguments": {"b": 2}},
+        session=(session := AgentSession()),
+    )
+
+    assert seen == {"a": 1, "b": 2, "session": session}
+
+
+async def test_the_agents_own_loop_configuration_counts() -> None:
+    client = Model(call("n", "1"), call("n", "2"), call("n", "3"))
+    agent = Agent(client, tools=[numbered(1)], function_invocation_configuration={"max_iterations": 1})
+    await agent.run("q")
+
+    assert len(client.asked) == 2
+    assert client.asked[1].options["tool_choice"] == "none"
+
+
+class Server:
+    """A tool that stands for a server."""
+
+    name, description = "files", "Reads files."
+
+    def __init__(self) -> None:
+        self.is_connected, self.log = False, ["made"]
+        self.functions = [numbered(1, "read"), numbered(2, "write")]
+
+    async def connect(self) -> None:
+        self.is_connected = True
+        self.log.append("connect")
+
+    async def close(self) -> None:
+        self.is_connected = False
+        self.log.append("close")
+
+
+async def test_a_server_of_tools_is_connected_at_first_use_and_closed_with_the_agent() -> None:
+    client, server, late = Model(), Server(), Server()
+    late.functions = [numbered(3, "late")]
+    agent = Agent(client, tools=[server, numbered(0, "own")])
+
+    assert (agent.mcp_tools, server.log) == ([server], ["made"])
+    assert [each.name for each in agent.default_options["tools"]] == ["own"]
+    await agent.run("q", tools=[late])
+    await agent.run("q")
+    assert [each.name for each in client.asked[0].options["tools"]] == ["own", "read", "write", "late"]
+    assert server.log == ["made", "connect"]
+
+    await agent.close()
+    assert (server.log[-1], late.log[-1]) == ("close", "close")
+    await agent.run("q")
+    assert server.log[-1] == "connect"
+
+
+# -------------------------------------------------------------------------------------------------------- raw agents
+
+
+async def test_a_raw_agent_applies_no_middleware_of_its_own_and_takes_none() -> None:
+    agent = RawAgent(Model(), middleware=[object()])
+
+    assert (await agent.run("q")).text == "answer 1"
+    with pytest.raises(TypeError, match="middleware"):
+        agent.run("q", middleware=[])  # type: ignore[call-overload]
