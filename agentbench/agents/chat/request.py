@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from agentbench.agents.middleware.sorting import sort_middleware
 from agentbench.agents.tool_loop.configuration import (
@@ -16,6 +16,7 @@ from agentbench.exceptions import MiddlewareException
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
 
 _NOTHING: Mapping[str, Any] = {}
+_COMPLETE = normalize_function_invocation_configuration().keys()
 _USED_HERE = ("session", "middleware", "function_invocation_configuration")
 
 
@@ -123,11 +124,14 @@ def loop_request(
     Raises:
         ValueError: The configuration is not valid.
     """
-    if given.configuration:
-        configuration = {**(configuration or {}), **given.configuration}
-    checked = normalize_function_invocation_configuration(configuration)
+    if given.configuration or configuration is None or not configuration.keys() >= _COMPLETE:
+        # What a client keeps was checked when it was made; this is new, or was put there since.
+        configuration = normalize_function_invocation_configuration(
+            {**(configuration or {}), **(given.configuration or {})}
+        )
+    checked = cast("FunctionInvocationConfiguration", configuration)
     if not enabled:
-        checked["enabled"] = False
+        checked = {**checked, "enabled": False}
     return Request(
         normalize_messages(messages),
         given.options,

@@ -17,6 +17,7 @@ from agentbench.agents.tool_loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.tool_loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.tool_loop.limits import Limits
 from agentbench.agents.tool_loop.toolbox import Toolbox, without
+from agentbench.agents.tools.collection import is_mcp_tool, validate_tools
 from agentbench.messages.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -88,7 +89,9 @@ class ToolLoop:
 
     __slots__ = (
         "_calling",
+        "_has_additions",
         "_is_internal",
+        "_is_kept_by_service",
         "_last_call",
         "_limits",
         "_own",
@@ -106,17 +109,17 @@ class ToolLoop:
         config = request.configuration
         self._request = request
         self.options: dict[str, Any] = dict(request.options)
-        tools = self.options.get("tools")
-        self._toolbox = Toolbox(tools, config["additional_tools"]) if tools else None
+        self._toolbox: Toolbox | None = None
         self._limits = Limits(config)
         self._calling: Calling | None = None
         self.messages: list[Message] = []
         self.done = False
-        self._said: list[Message] | None = None
+        self._said: list[Message] = []
+        self._has_additions = False
         self._responses: list[ChatResponse[Any]] = []
         self._resolved: list[tuple[Message, Message]] | None = None
         self._last_call = mode_of(self.options.get("tool_choice")) == "none"
-        self._is_internal = False
+        self._is_internal = self._is_kept_by_service = False
 
     # ------------------------------------------------------------------------------------------------ before the model
 
@@ -127,14 +130,25 @@ class ToolLoop:
             What there is to say although the model was not asked; the loop is done then.
         """
         messages = self._request.messages
-        approvals = find_approvals(messages)
         additions: list[Addition] = []
+        approvals = None
+        if self._request.configuration["enabled"]:
+            await self._fill_toolbox()
+            approvals = find_approvals(messages)
         if approvals is None:
             messages = list(messages)
         else:
             messages, additions = await self._take_in(approvals)
         self.messages = [own_copy(message) for message in messages] if self._request.own_messages else messages
         return additions
+
+    async def _fill_toolbox(self) -> None:
+        tools = self.options.get("tools")
+        if not tools:
+            return
+        if any(map(is_mcp_tool, tools)):
+            self.options["tools"] = tools = await validate_tools(tools)
+        self._toolbox = Toolbox(tools, self._request.configuration["additional_tools"])
 
     async def _take_in(self, approvals: Approvals) -> tuple[list[Message], list[Addition]]:
         outcomes: list[Outcome] = []
@@ -155,7 +169,8 @@ class ToolLoop:
             self._resolved = resolved or None
         if additions:
             self.done = True
-            self._said = with_additions([], additions)
+            self._said = with_additions((), additions)
+            self._has_additions = True
         elif outcomes:
             self._limit()
         return messages, additions
@@ -175,7 +190,7 @@ class ToolLoop:
         self._note_conversation(response)
         calls = open_calls(response.messages) if self._toolbox is not None and not self._last_call else []
         if not calls or self._toolbox is None:
-            self._keep(response.messages)
+            self._said.extend(response.messages)
             self.done = True
             return []
         config = self._request.configuration
@@ -190,29 +205,27 @@ class ToolLoop:
         questions = [*batch.questions, *_questions(outcomes)]
         additions = _additions(questions, [outcome.result for outcome in outcomes if outcome.result is not None])
         said = with_additions(response.messages, additions)
-        self._keep(said)
+        self._said.extend(said)
+        self._has_additions = True
         if questions or any(outcome.ended for outcome in outcomes):
             self.done = True
         else:
             self._go_on(said, additions)
         return additions
 
-    def _keep(self, said: list[Message]) -> None:
-        """Keep what the answer as a whole will hold."""
-        self._said = said if self._said is None else [*self._said, *said]
-
     def _note_conversation(self, response: ChatResponse[Any]) -> None:
         """Remember under which id the service keeps the conversation, or that somebody here does."""
         if response.has_internal_conversation_id():
             self._is_internal = True
         elif response.conversation_id:
+            self._is_kept_by_service = True
             self.options["conversation_id"] = response.conversation_id
             if self._request.session is not None:
                 self._request.session.service_session_id = response.conversation_id
 
     def _go_on(self, said: list[Message], additions: list[Addition]) -> None:
         """Prepare the next call of the model."""
-        if self._is_internal or any(response.conversation_id for response in self._responses):
+        if self._is_internal or self._is_kept_by_service:
             self.messages = [Message(addition.role, addition.contents) for addition in additions]
         else:
             self.messages.extend([own_copy(message) for message in said] if self._request.own_messages else said)
@@ -254,10 +267,9 @@ class ToolLoop:
 
     def response(self) -> ChatResponse[Any]:
         """The answer as a whole: all messages of all rounds, the usage of all calls, everything else from the last."""
-        said = self._said or []
-        if len(self._responses) == 1 and said is self._responses[0].messages:
+        if len(self._responses) == 1 and not self._has_additions:
             return self.signed(self._responses[0])
-        return self.signed(merged(self._responses, said))
+        return self.signed(merged(self._responses, self._said))
 
     def signed(self, response: ChatResponse[Any]) -> ChatResponse[Any]:
         """Return an answer with what only the loop knows; an answer that a client may keep stays as it is."""
