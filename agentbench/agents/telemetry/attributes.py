@@ -225,7 +225,7 @@ def _server(client: Any) -> tuple[str | None, int | None]:
     address = getattr(client, "service_url", None)
     url = str(address()) if callable(address) else None
     if not url or "://" not in url:
-        return url, None
+        return url or None, None
     try:
         parts = urlsplit(url)
         port = parts.port

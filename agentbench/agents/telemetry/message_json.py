@@ -70,7 +70,7 @@ def _result_text(result: object) -> str:
         found = getattr(result, name, None)
         if isinstance(found, str):
             return found
-    return as_json(_plain(result))
+    return as_json(result)
 
 
 def as_json(value: object) -> str:
