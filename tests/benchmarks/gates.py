@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tests.benchmarks import checkpoint_workloads, engine_workloads, fresh
+from tests.benchmarks import agent_workloads, checkpoint_workloads, engine_workloads, fresh
 from tests.benchmarks.workload import Workload, measure
 
 ROUNDS = 9
@@ -70,7 +70,12 @@ TARGETS = {
     "W4 SQLite growth": Target(6, 5.2, is_ratio=False),
     "W4 SQLite list": Target(10, 2, is_ratio=False),
     "W4 SQLite resume": Target(10, 3, is_ratio=False),
+    "W5 turn": Target(0.12, 0.05, is_ratio=False),
+    "W5 growth": Target(1.5, 1.2, is_ratio=False),
+    "W5 tool call": Target(50, 25, is_ratio=False),
     "W6 engine": Target(4, 2),
+    "W6 agent": Target(4, 2),
+    "W6 agent first": Target(5, 1, is_ratio=False),
     "W7 build": Target(100, 40, is_ratio=False),
     "W7 first use": Target(80, 30, is_ratio=False),
     "W9 bytes": Target(300, 150, is_ratio=False),
@@ -191,6 +196,16 @@ def _memory(_: int) -> Row:
     return Row("W10 memory", "a process after W10", "MiB", float("nan") if mib is None else mib)
 
 
+def _growth_of_turns(rounds: int) -> Row:
+    found = statistics.median(agent_workloads.growth() for _ in range(rounds))
+    return Row("W5 growth", "the last tenth of 100 turns of a session to the first", "x", found)
+
+
+def _first_update(rounds: int) -> Row:
+    found = statistics.median(agent_workloads.first_update_ms() for _ in range(rounds))
+    return Row("W6 agent first", "from run() to the first update of an agent", "ms", found)
+
+
 def _first_use(rounds: int) -> Row:
     what = "importing and one small run, added to plain asyncio (bare: the whole process)"
     return _first("W7 first use", what, fresh.ONE_RUN, fresh.ASYNCIO, rounds)
@@ -260,8 +275,10 @@ Measure = Callable[[int], Row]
 
 def measures() -> dict[str, Measure]:
     """What can be measured here, by name: rounds in, a row out. Notebook workloads need the notebook extra."""
-    workloads = [*engine_workloads.WORKLOADS, *checkpoint_workloads.WORKLOADS]
+    workloads = [*engine_workloads.WORKLOADS, *checkpoint_workloads.WORKLOADS, *agent_workloads.WORKLOADS]
     more: dict[str, Measure] = {
+        "W5 growth": _growth_of_turns,
+        "W6 agent first": _first_update,
         "W7 first use": _first_use,
         "W9 bytes": _kept_bytes,
         "W9 drift": _drift,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.benchmarks import gates
+from tests.benchmarks.agent_workloads import WORKLOADS as AGENTS
 from tests.benchmarks.checkpoint_workloads import WORKLOADS as CHECKPOINTS
 from tests.benchmarks.engine_workloads import WORKLOADS as ENGINE
 from tests.benchmarks.fresh import ASYNCIO, ONE_RUN, bytes_per_superstep, run_script
@@ -25,7 +26,7 @@ def row(name: str, figure: float, *ratios: float) -> Row:
     return Row(name, "a made-up unit", "us", figure, 1.0 if ratios else None, ratios)
 
 
-@pytest.mark.parametrize("workload", [pytest.param(w, id=w.name) for w in ENGINE + CHECKPOINTS + NOTEBOOK])
+@pytest.mark.parametrize("workload", [pytest.param(w, id=w.name) for w in ENGINE + AGENTS + CHECKPOINTS + NOTEBOOK])
 def test_both_halves_of_a_workload_do_its_work(workload: Workload) -> None:
     figures = measure(workload, rounds=0)
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks import fresh
+from tests.benchmarks.agent_workloads import WORKLOADS as AGENTS
 from tests.benchmarks.checkpoint_workloads import WORKLOADS as CHECKPOINTS
 from tests.benchmarks.engine_workloads import WORKLOADS as ENGINE
 from tests.benchmarks.notebook_workloads import WORKLOADS as NOTEBOOK
@@ -22,7 +23,7 @@ ROUNDS = 5
 
 HALVES = [
     pytest.param(workload, half, id=f"{workload.name}-{half}")
-    for workload in ENGINE + CHECKPOINTS + NOTEBOOK
+    for workload in ENGINE + AGENTS + CHECKPOINTS + NOTEBOOK
     for half in workload.halves
 ]
 

@@ -1,0 +1,179 @@
+"""Workloads of one agent. Their bare halves do the same with lists, dicts and plain asyncio."""
+
+import asyncio
+import statistics
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from agentbench import (
+    Agent,
+    AgentSession,
+    BaseChatClient,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    Message,
+    ResponseStream,
+    tool,
+)
+from tests.benchmarks.workload import Workload, awaited
+
+TURNS = 100
+TOOL_CALLS = 200
+UPDATES = 10_000
+
+_TEXT = "y" * 50
+
+
+class Offline(BaseChatClient[Any]):
+    """Echoes; or asks for tool calls one after the other; or streams, pausing before each piece as a network does."""
+
+    def __init__(self, calls: int = 0, updates: int = 0) -> None:
+        super().__init__(function_invocation_configuration={"max_iterations": calls + 5})
+        self.calls, self.updates, self.done = calls, updates, 0
+
+    def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **_: Any) -> Any:
+        if stream:
+            return ResponseStream(self._stream(), finalizer=ChatResponse.from_updates)
+        return self._once(messages)
+
+    async def _once(self, messages: Any) -> ChatResponse[Any]:
+        if self.done < self.calls:
+            self.done += 1
+            call = Content.from_function_call(f"c{self.done}", "add", arguments={"a": self.done, "b": 1})
+            return ChatResponse(messages=[Message("assistant", [call])])
+        return ChatResponse(messages=[Message("assistant", [Content.from_text("echo: " + messages[-1].text)])])
+
+    async def _stream(self) -> AsyncIterator[ChatResponseUpdate]:
+        for _ in range(self.updates):
+            await asyncio.sleep(0)
+            yield ChatResponseUpdate(
+                contents=[Content.from_text("tok ")], role="assistant", response_id="r", message_id="m"
+            )
+
+
+def _turns() -> Callable[[], Awaitable[object]]:
+    agent = Agent(Offline(), "echo", name="solo")
+
+    async def once() -> None:
+        session = AgentSession()
+        for turn in range(TURNS):
+            response = await agent.run(f"turn {turn} {_TEXT}", session=session)
+            assert response.text.startswith("echo: turn")
+        assert len(session.state["in_memory"]["messages"]) == 2 * TURNS
+
+    return once
+
+
+async def _bare_turns() -> None:
+    history: list[dict[str, str]] = []
+
+    async def model(messages: list[dict[str, str]]) -> dict[str, str]:
+        return {"role": "assistant", "text": "echo: " + messages[-1]["text"]}
+
+    for turn in range(TURNS):
+        asked = {"role": "user", "text": f"turn {turn} {_TEXT}"}
+        answer = await model([*history, asked])
+        history += [asked, answer]
+    assert len(history) == 2 * TURNS
+
+
+def growth() -> float:
+    """Processor time of the last tenth of 100 turns of a session to that of the first tenth."""
+
+    async def run() -> list[float]:
+        agent, session, seconds = Agent(Offline(), "echo", name="solo"), AgentSession(), []
+        await agent.run("warm", session=AgentSession())
+        for turn in range(TURNS):
+            began = time.process_time()
+            await agent.run(f"turn {turn} {_TEXT}", session=session)
+            seconds.append(time.process_time() - began)
+        return seconds
+
+    seconds = asyncio.run(run())
+    tenth = TURNS // 10
+    return statistics.median(seconds[-tenth:]) / statistics.median(seconds[:tenth])
+
+
+@tool(name="add", description="adds", approval_mode="never_require")
+def _add(a: int, b: int) -> int:
+    return a + b
+
+
+def _tool_calls() -> Callable[[], Awaitable[object]]:
+    async def once() -> None:
+        response = await Agent(Offline(calls=TOOL_CALLS), name="tooler", tools=[_add]).run("go")
+        assert len(response.messages) == 2 * TOOL_CALLS + 1, len(response.messages)
+
+    return once
+
+
+def _stream() -> Callable[[], Awaitable[object]]:
+    agent = Agent(Offline(updates=UPDATES), name="streamer")
+
+    async def once() -> None:
+        found = 0
+        async for _ in agent.run("go", stream=True):
+            found += 1
+        assert found == UPDATES, found
+
+    return once
+
+
+async def _bare_stream() -> None:
+    queue: asyncio.Queue[str | None] = asyncio.Queue()
+
+    async def pump() -> None:
+        for _ in range(UPDATES):
+            await asyncio.sleep(0)
+            queue.put_nowait("tok ")
+        queue.put_nowait(None)
+
+    task, found = asyncio.create_task(pump()), 0
+    while await queue.get() is not None:
+        found += 1
+    await task
+    assert found == UPDATES, found
+
+
+def first_update_ms() -> float:
+    """Milliseconds from the call of `run` to the first of many updates."""
+
+    async def run() -> float:
+        agent = Agent(Offline(updates=UPDATES), name="streamer")
+        async for _ in Agent(Offline(updates=3)).run("warm", stream=True):
+            pass
+        began = time.perf_counter()
+        async with agent.run("go", stream=True) as stream:
+            await stream.__anext__()
+            return 1e3 * (time.perf_counter() - began)
+
+    return asyncio.run(run())
+
+
+WORKLOADS = (
+    Workload(
+        name="W5 turn",
+        what="a turn of one agent in a session of 100 turns",
+        unit="ms",
+        per_call=TURNS,
+        agentbench=awaited(_turns),
+        bare=awaited(lambda: _bare_turns),
+    ),
+    Workload(
+        name="W5 tool call",
+        what="a tool call in a run of 200, one after the other",
+        unit="us",
+        per_call=TOOL_CALLS,
+        agentbench=awaited(_tool_calls),
+    ),
+    Workload(
+        name="W6 agent",
+        what="an update of an agent that streams 10,000",
+        unit="us",
+        per_call=UPDATES,
+        agentbench=awaited(_stream),
+        bare=awaited(lambda: _bare_stream),
+    ),
+)
