@@ -274,6 +274,12 @@ class FunctionTool(SerializationMixin, Displayable):
             Exception: Whatever the function raises.
         """
         func = self._callable()
+        if self._owner is not None:
+            message = (
+                f"Tool {self.name!r} is a method without its object: its first parameter is {self._owner!r}. "
+                "Take it from an instance of the class, not from the class."
+            )
+            raise TypeError(message)
         if kwargs:
             self._check_names(kwargs)
         if arguments is None:
@@ -299,12 +305,6 @@ class FunctionTool(SerializationMixin, Displayable):
                 "with a message of role 'tool'; or make the tool of a function: FunctionTool(func)."
             )
             raise ToolException(message)
-        if self._owner is not None and inspect.isfunction(self.func):
-            message = (
-                f"Tool {self.name!r} is a method without its object: its first parameter is {self._owner!r}. "
-                "Take it from an instance of the class, not from the class."
-            )
-            raise TypeError(message)
         return self.func
 
     def _check_names(self, named: Mapping[str, Any]) -> None:

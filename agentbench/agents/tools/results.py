@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
 from agentbench.messages.content import Content
@@ -26,9 +26,6 @@ SKIP_PARSING: Final = SkipParsing()
 """As `result_parser` of a tool: hand on what the function returned, as it is."""
 
 
-_encode = json.JSONEncoder(default=str).encode
-
-
 def parse_result(result: object) -> list[Content]:
     """Turn what a function returned into contents.
 
@@ -46,29 +43,41 @@ def parse_result(result: object) -> list[Content]:
 def _as_text(value: object) -> str:
     if value is None:
         return ""
-    plain = _plain(value)
-    if isinstance(plain, str):
-        return str.__str__(plain)  # of an enum, its value
-    if type(plain) is int:
-        return str(plain)  # the usual number, without the cost of an encoder
+    if isinstance(value, str):
+        return str.__str__(value)  # of an enum, its value
+    if type(value) is int:
+        return str(value)  # the usual number, without the cost of an encoder
+    own_text = None if _dump_of(value) else _text_of(value)
+    if own_text is not None:
+        return own_text
     try:
-        return _encode(plain)
+        return _encode(value)
     except (TypeError, ValueError):  # keys that JSON does not know, or a list within itself
         return str(value)
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with everything that can tell its own plain form in that form."""
-    if value is None or isinstance(value, (str, int, float)):
-        return value
+    """Return what JSON does not know in its own plain form, or as text."""
+    dump = _dump_of(value)
+    if dump is not None:
+        return dump()
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return dict(value)
+    text = _text_of(value)
+    return str(value) if text is None else text
+
+
+def _dump_of(value: Any) -> Callable[[], Any] | None:
+    """Return the method that gives the plain form of an instance, if it has one."""
     if isinstance(value, type):
-        return value
-    for method in ("model_dump", "to_dict"):
-        if callable(dump := getattr(value, method, None)):
-            return dump()
-    text = getattr(value, "text", None)
-    return text if isinstance(text, str) else value
+        return None
+    dump = getattr(value, "model_dump", None) or getattr(value, "to_dict", None)
+    return dump if callable(dump) else None
+
+
+def _text_of(value: Any) -> str | None:
+    text = None if isinstance(value, type) else getattr(value, "text", None)
+    return text if isinstance(text, str) else None
+
+
+_encode = json.JSONEncoder(default=_plain).encode

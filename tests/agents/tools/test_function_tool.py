@@ -1,0 +1,516 @@
+"""What a tool is, tells and does when it is called."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import copy
+import functools
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field, ValidationError
+
+from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.agents.tools.results import SKIP_PARSING
+from agentbench.exceptions import ToolException
+from agentbench.messages.content import Content
+
+
+def get_weather(city: Annotated[str, "where"], days: int = 1) -> str:
+    """Tell the weather.
+
+    For some days.
+    """
+    return f"Fog in {city} for {days} days."
+
+
+def add(a: Annotated[int, "first"], b: Annotated[int, Field(ge=0)] = 2) -> int:
+    return a + b
+
+
+async def text_of(tool: FunctionTool, **arguments: Any) -> str:
+    [content] = await tool.invoke(arguments=arguments)
+    assert content.type == "text"
+    return str(content.text)
+
+
+# -------------------------------------------------------------------------------------------------------- making one
+
+
+def test_a_function_alone_is_enough() -> None:
+    tool = FunctionTool(get_weather)
+    assert tool.name == "get_weather"
+    assert tool.description == "Tell the weather.\n\nFor some days."
+    assert (tool.type, tool.approval_mode, tool.kind) == ("function_tool", "never_require", None)
+    assert (tool.max_invocations, tool.max_invocation_exceptions, tool.max_invocations_per_run) == (None, None, None)
+    assert (tool.additional_properties, tool.result_parser) == (None, None)
+    assert not tool.declaration_only
+
+
+def test_the_keyword_form_works_too() -> None:
+    tool = FunctionTool(name="weather", description="Ask the sky.", func=get_weather)
+    assert (tool.name, tool.description, tool.func) == ("weather", "Ask the sky.", get_weather)
+
+
+def test_a_name_alone_declares_a_tool() -> None:
+    tool = FunctionTool(name="f")
+    assert tool.declaration_only
+    assert tool.func is None
+    assert tool.parameters() == {"properties": {}, "title": "f_input", "type": "object"}
+
+
+def test_neither_function_nor_name_is_an_error() -> None:
+    with pytest.raises(TypeError, match="needs a function or a name"):
+        FunctionTool()
+
+
+def test_further_keywords_become_attributes() -> None:
+    assert FunctionTool(get_weather, cost=3).cost == 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("mode", ["always_require", "never_require"])
+def test_the_approval_mode_is_kept(mode: Any) -> None:
+    assert FunctionTool(get_weather, approval_mode=mode).approval_mode == mode
+
+
+def test_an_unknown_approval_mode_is_refused() -> None:
+    with pytest.raises(ValueError, match="'sometimes' is unknown. Expected 'always_require', 'never_require' or None"):
+        FunctionTool(get_weather, approval_mode="sometimes")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limit", ["max_invocations", "max_invocation_exceptions", "max_invocations_per_run"])
+def test_a_limit_below_one_is_refused(limit: str) -> None:
+    with pytest.raises(ValueError, match=f"{limit}=0 would allow nothing"):
+        FunctionTool(get_weather, **{limit: 0})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [5, "text", ["a"], int], ids=repr)
+def test_an_input_model_of_another_kind_is_refused(given: Any) -> None:
+    with pytest.raises(TypeError, match="describes no arguments. Expected a pydantic model class, a JSON schema"):
+        FunctionTool(get_weather, input_model=given)
+
+
+def test_a_tool_is_not_made_of_a_tool() -> None:
+    with pytest.raises(TypeError, match="is a tool already"):
+        FunctionTool(FunctionTool(get_weather))
+
+
+@pytest.mark.parametrize("junk", ["get_weather", 5], ids=repr)
+def test_what_cannot_be_called_is_refused(junk: Any) -> None:
+    with pytest.raises(TypeError, match="is not a function"):
+        FunctionTool(junk)
+
+
+def test_a_class_is_refused_with_a_hint() -> None:
+    class Report: ...
+
+    with pytest.raises(TypeError, match="Report is a class, which cannot be a tool. Expected a function"):
+        FunctionTool(Report)
+
+
+def test_a_lambda_gets_a_name_that_services_accept() -> None:
+    assert FunctionTool(lambda x: x).name == "lambda"
+
+
+def test_a_partial_hides_what_it_binds() -> None:
+    tool = FunctionTool(functools.partial(get_weather, days=3))
+    assert (tool.name, tool.description) == ("get_weather", "Tell the weather.\n\nFor some days.")
+    assert list(tool.parameters()["properties"]) == ["city"]
+
+
+async def test_a_partial_is_called_with_what_it_binds() -> None:
+    assert await text_of(FunctionTool(functools.partial(get_weather, days=3)), city="Oslo") == "Fog in Oslo for 3 days."
+    assert await text_of(FunctionTool(functools.partial(get_weather, "Rome")), days=2) == "Fog in Rome for 2 days."
+
+
+class Greeter:
+    """Greets people."""
+
+    def __call__(self, name: str) -> str:
+        return f"Hello {name}"
+
+
+async def test_a_callable_object_is_named_after_its_class() -> None:
+    tool = FunctionTool(Greeter())
+    assert (tool.name, tool.description) == ("Greeter", "Greets people.")
+    assert list(tool.parameters()["properties"]) == ["name"]
+    assert await text_of(tool, name="Ann") == "Hello Ann"
+
+
+async def test_a_wrapped_function_shows_the_parameters_of_what_it_wraps() -> None:
+    @functools.wraps(get_weather)
+    def louder(*args: Any, **kwargs: Any) -> str:
+        return get_weather(*args, **kwargs).upper()
+
+    tool = FunctionTool(louder)
+    assert tool.name == "get_weather"
+    assert list(tool.parameters()["properties"]) == ["city", "days"]
+    assert await text_of(tool, city="Oslo") == "FOG IN OSLO FOR 1 DAYS."
+
+
+# ------------------------------------------------------------------------------------------------------ what it tells
+
+
+def test_str_has_the_description_when_there_is_one() -> None:
+    assert str(FunctionTool(add, description="Adds.")) == "FunctionTool(name=add, description=Adds.)"
+    assert str(FunctionTool(add)) == "FunctionTool(name=add)"
+
+
+def test_repr_fits_one_line_and_tells_parameters_approval_and_calls() -> None:
+    tool = FunctionTool(get_weather, approval_mode="always_require")
+    assert repr(tool) == "FunctionTool(get_weather(city, days=), approval_mode='always_require')"
+    tool("Oslo")
+    assert repr(tool).endswith("approval_mode='always_require', invocation_count=1)")
+    assert repr(FunctionTool(name="f")) == "FunctionTool(f(), declaration_only=True)"
+
+
+def test_repr_of_a_described_tool_tells_what_the_description_says() -> None:
+    class Place(BaseModel):
+        city: str
+        days: int = 1
+
+    schema = {"type": "object", "properties": {"city": {}, "days": {}}, "required": ["city"]}
+    assert repr(FunctionTool(name="f", input_model=Place)) == "FunctionTool(f(city, days=), declaration_only=True)"
+    assert repr(FunctionTool(name="f", input_model=schema)) == "FunctionTool(f(city, days=), declaration_only=True)"
+
+
+def test_the_schema_is_made_once_and_handed_out_as_copies() -> None:
+    tool = FunctionTool(add)
+    tool.parameters()["properties"]["a"]["description"] = "changed"
+    tool.parameters().clear()
+    assert tool.parameters()["properties"]["a"] == {"description": "first", "title": "A", "type": "integer"}
+    assert tool.input_model is tool.input_model
+
+
+def test_the_spec_is_what_chat_services_take() -> None:
+    tool = FunctionTool(add, description="Adds.")
+    assert tool.to_json_schema_spec() == {
+        "type": "function",
+        "function": {"name": "add", "description": "Adds.", "parameters": tool.parameters()},
+    }
+
+
+def test_the_input_model_is_a_pydantic_model_or_none_for_a_json_schema() -> None:
+    assert FunctionTool(add).input_model.__name__ == "add_input"
+    assert FunctionTool(add, input_model={"type": "object"}).input_model is None
+
+
+# -------------------------------------------------------------------------------------------------------- direct calls
+
+
+def test_a_direct_call_checks_nothing_and_returns_the_raw_value() -> None:
+    tool = FunctionTool(lambda x: {"x": x})
+    assert tool("anything") == {"x": "anything"}
+    assert tool.invocation_count == 1
+
+
+async def test_a_direct_call_of_an_async_function_gives_something_to_await() -> None:
+    async def slow(a: int) -> int:
+        return a
+
+    tool = FunctionTool(slow)
+    pending = tool(3)
+    assert asyncio.iscoroutine(pending)
+    assert await pending == 3
+
+
+# --------------------------------------------------------------------------------------------------------------- invoke
+
+
+async def test_arguments_are_converted_and_checked() -> None:
+    tool = FunctionTool(add)
+    assert await text_of(tool, a="1") == "3"
+    assert await text_of(tool, a=1, b=5) == "6"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"a": 1, "b": -1}, "Invalid arguments for tool 'add': b: Input should be greater than or equal to 0, not -1."),
+        ({}, "Invalid arguments for tool 'add': a: Field required."),
+        ({"a": "x" * 100}, "not 'xxxxxx"),
+        (5, "The arguments for tool 'add' are a int. Expected a mapping"),
+        ([("a", 1)], "are a list. Expected a mapping"),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_a_type_error(arguments: Any, said: str) -> None:
+    tool = FunctionTool(add)
+    with pytest.raises(TypeError) as caught:
+        await tool.invoke(arguments=arguments)
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 300
+    assert tool.invocation_count == 0
+
+
+async def test_the_validation_error_is_the_cause() -> None:
+    with pytest.raises(TypeError) as caught:
+        await FunctionTool(add).invoke(arguments={})
+    assert isinstance(caught.value.__cause__, ValidationError)
+
+
+async def test_arguments_may_be_given_by_keyword() -> None:
+    [content] = await FunctionTool(add).invoke(a=1, b=1)
+    assert content.text == "2"
+
+
+async def test_an_unknown_keyword_is_an_error_and_an_unknown_key_is_ignored() -> None:
+    tool = FunctionTool(add)
+    with pytest.raises(TypeError, match="Tool 'add' has no argument 'zzz'. Expected some of: a, b."):
+        await tool.invoke(a=1, zzz=1)
+    with pytest.raises(TypeError, match="no argument 'zzz'"):
+        await tool.invoke(arguments={"a": 1}, zzz=1)
+    assert await text_of(tool, a=1, zzz=2) == "3"
+
+
+async def test_keywords_count_only_without_arguments() -> None:
+    [content] = await FunctionTool(add).invoke(arguments={"a": 1}, b=9)
+    assert content.text == "3"
+
+
+async def test_without_arguments_those_of_the_context_are_taken() -> None:
+    tool = FunctionTool(add)
+    [content] = await tool.invoke(context=FunctionInvocationContext(tool, {"a": 5}))
+    assert content.text == "7"
+
+
+async def test_a_function_without_parameters_needs_no_arguments() -> None:
+    [content] = await FunctionTool(lambda: "now").invoke()
+    assert content.text == "now"
+
+
+async def test_an_instance_of_a_model_may_be_the_arguments() -> None:
+    tool = FunctionTool(add)
+    [content] = await tool.invoke(arguments=tool.input_model(a=4))
+    assert content.text == "6"
+
+
+async def test_async_functions_are_awaited() -> None:
+    async def slow(a: int) -> int:
+        await asyncio.sleep(0)
+        return a
+
+    assert await text_of(FunctionTool(slow), a=3) == "3"
+
+
+async def test_whatever_can_be_awaited_is_awaited() -> None:
+    def hands_on(a: int) -> asyncio.Future[int]:
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        future.set_result(a)
+        return future
+
+    assert await text_of(FunctionTool(hands_on), a=3) == "3"
+
+
+async def test_generators_give_the_list_of_what_they_yield() -> None:
+    def counts(to: int) -> Iterator[int]:
+        yield from range(to)
+
+    async def counts_slowly(to: int) -> AsyncIterator[int]:
+        for number in range(to):
+            yield number
+
+    assert await text_of(FunctionTool(counts), to=3) == "[0, 1, 2]"
+    assert await text_of(FunctionTool(counts_slowly), to=3) == "[0, 1, 2]"
+
+
+async def test_positional_only_parameters_are_filled() -> None:
+    def power(base: int, exponent: int = 2, /, *, plus: int = 0) -> int:
+        return base**exponent + plus
+
+    tool = FunctionTool(power)
+    assert list(tool.parameters()["properties"]) == ["base", "exponent", "plus"]
+    assert await text_of(tool, base=3) == "9"
+    assert await text_of(tool, base=3, exponent=3, plus=1) == "28"
+
+
+async def test_a_declared_tool_cannot_be_called() -> None:
+    tool = FunctionTool(name="f")
+    with pytest.raises(ToolException, match="Tool 'f' is only declared"):
+        tool()
+    with pytest.raises(ToolException, match="Tool 'f' is only declared"):
+        await tool.invoke()
+
+
+async def test_in_a_thread_a_plain_function_runs_beside_the_loop_with_the_context_variables() -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable")
+    variable.set("seen")
+    where: list[int] = []
+
+    def looks() -> list[str]:
+        where.append(threading.get_ident())
+        return [variable.get()]
+
+    def yields() -> Iterator[str]:
+        where.append(threading.get_ident())
+        yield variable.get()
+
+    for func in (looks, yields):
+        [content] = await FunctionTool(func).invoke(in_thread=True)
+        assert content.text == '["seen"]'
+    assert threading.get_ident() not in where
+
+
+async def test_in_a_thread_an_async_function_still_runs_on_the_loop() -> None:
+    async def looks() -> bool:
+        return threading.current_thread() is threading.main_thread()
+
+    [content] = await FunctionTool(looks).invoke(in_thread=True)
+    assert content.text == "true"
+
+
+# ---------------------------------------------------------------------------------------------------- validated before
+
+
+async def test_validated_arguments_are_not_validated_again() -> None:
+    seen: list[int] = []
+
+    def double(a: Annotated[int, Field(), Doubling(seen)]) -> int:
+        return a
+
+    tool = FunctionTool(double)
+    valid = tool.validate_arguments({"a": "2"})
+    assert valid == {"a": 4}
+    [content] = await tool.invoke(arguments=valid)
+    assert (content.text, seen) == ("4", [2])
+    assert tool.validate_arguments(valid) is valid
+
+
+class Doubling:
+    """Doubles a number in validation, and notes it."""
+
+    def __init__(self, seen: list[int]) -> None:
+        self.seen = seen
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        from pydantic_core import core_schema
+
+        def double(value: int) -> int:
+            self.seen.append(value)
+            return value * 2
+
+        return core_schema.no_info_after_validator_function(double, handler(source))
+
+
+async def test_validated_arguments_that_were_changed_are_validated_again() -> None:
+    tool = FunctionTool(add)
+    valid = tool.validate_arguments({"a": 1})
+    valid["a"] = "40"
+    [content] = await tool.invoke(arguments=valid)
+    assert content.text == "42"
+    valid["a"] = "no number"
+    with pytest.raises(TypeError, match="Invalid arguments"):
+        await tool.invoke(arguments=valid)
+
+
+async def test_arguments_that_another_tool_validated_are_validated_again() -> None:
+    valid = FunctionTool(lambda a: a).validate_arguments({"a": "7"})
+    assert valid == {"a": "7"}
+    [content] = await FunctionTool(add).invoke(arguments=valid)
+    assert content.text == "9"
+
+
+# ---------------------------------------------------------------------------------------------------- context parameter
+
+
+async def test_the_context_is_handed_in() -> None:
+    def looks(a: int, ctx: FunctionInvocationContext) -> list[Any]:
+        return [a, ctx.kwargs["user"], ctx.metadata["call_id"]]
+
+    tool = FunctionTool(looks)
+    assert list(tool.parameters()["properties"]) == ["a"]
+    context = FunctionInvocationContext(tool, {"a": 1}, metadata={"call_id": "c1"}, kwargs={"user": "ann"})
+    [content] = await tool.invoke(arguments={"a": 1}, context=context)
+    assert content.text == '[1, "ann", "c1"]'
+
+
+async def test_a_context_is_made_where_none_is_given() -> None:
+    found: list[FunctionInvocationContext] = []
+
+    def looks(a: int, ctx: FunctionInvocationContext | None) -> None:
+        assert ctx is not None
+        found.append(ctx)
+
+    tool = FunctionTool(looks)
+    await tool.invoke(arguments={"a": "1"}, tool_call_id="c7")
+    assert found[0].function is tool
+    assert found[0].arguments == {"a": 1}
+    assert found[0].metadata == {"call_id": "c7"}
+
+
+async def test_a_model_cannot_fill_the_context_parameter() -> None:
+    def looks(ctx: FunctionInvocationContext) -> str:
+        return type(ctx).__name__
+
+    assert await text_of(FunctionTool(looks), ctx="forged") == "FunctionInvocationContext"
+
+
+async def test_the_context_may_be_positional_only() -> None:
+    def looks(ctx: FunctionInvocationContext, a: int, /) -> list[Any]:
+        return [type(ctx).__name__, a]
+
+    assert await text_of(FunctionTool(looks), a=1) == '["FunctionInvocationContext", 1]'
+
+
+# -------------------------------------------------------------------------------------------------------------- results
+
+
+async def test_skip_parsing_gives_the_raw_value() -> None:
+    def report() -> dict[str, Any]:
+        return {"a": object}
+
+    assert await FunctionTool(report, result_parser=SKIP_PARSING).invoke() == {"a": object}
+    assert await FunctionTool(report).invoke(skip_parsing=True) == {"a": object}
+
+
+async def test_a_parser_makes_text_or_contents() -> None:
+    def report() -> int:
+        return 3
+
+    shouts = FunctionTool(report, result_parser=lambda value: f"{value}!")
+    shows = FunctionTool(report, result_parser=lambda value: [Content.from_text("a"), Content.from_text("b")])
+    assert [content.text for content in await shouts.invoke()] == ["3!"]
+    assert [content.text for content in await shows.invoke()] == ["a", "b"]
+
+
+async def test_a_parser_that_fails_is_logged_and_the_plain_text_is_used(caplog: pytest.LogCaptureFixture) -> None:
+    def parse(value: Any) -> str:
+        raise KeyError(value)
+
+    tool = FunctionTool(lambda: {"a": 1}, name="report", result_parser=parse)
+    with caplog.at_level(logging.WARNING, logger="agentbench"):
+        [content] = await tool.invoke()
+    assert content.text == "{'a': 1}"
+    assert "The result parser of tool 'report' raised KeyError." in caplog.text
+    assert tool.invocation_exception_count == 0
+
+
+# --------------------------------------------------------------------------------------------------------------- copies
+
+
+async def test_a_copy_shares_function_schema_and_counters() -> None:
+    tool = FunctionTool(add, max_invocations=1, additional_properties={"k": 1})
+    duplicate = copy.copy(tool)
+    duplicate.additional_properties = {"k": 2}
+    await duplicate.invoke(a=1)
+    assert tool.additional_properties == {"k": 1}
+    assert tool.input_model is duplicate.input_model
+    with pytest.raises(ToolException):
+        await tool.invoke(a=1)
+
+
+async def test_a_deep_copy_has_properties_and_counters_of_its_own_and_the_same_function() -> None:
+    greeter = Greeter()
+    tool = FunctionTool(greeter, additional_properties={"k": [1]})
+    tool("Ann")
+    duplicate = copy.deepcopy({"tool": tool, "again": tool})
+    assert duplicate["tool"] is duplicate["again"]
+    assert duplicate["tool"].func is greeter
+    assert duplicate["tool"].additional_properties == {"k": [1]}
+    assert duplicate["tool"].additional_properties is not tool.additional_properties
+    duplicate["tool"]("Bob")
+    assert (tool.invocation_count, duplicate["tool"].invocation_count) == (1, 2)

@@ -1,0 +1,105 @@
+"""What a function returned, as contents."""
+
+from __future__ import annotations
+
+import copy
+import enum
+import pickle
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.agents.tools.results import SKIP_PARSING, parse_result
+from agentbench.messages.content import Content
+from agentbench.settings import SecretString
+
+
+class Reading(BaseModel):
+    x: int = 1
+    y: float | None = None
+
+
+class WithDict:
+    def to_dict(self) -> dict[str, int]:
+        return {"q": 1}
+
+
+class WithText:
+    text = "hello"
+
+
+class Colour(str, enum.Enum):
+    RED = "red"
+
+
+class Deep:
+    def __str__(self) -> str:
+        return "deep"
+
+
+ITSELF: list[Any] = []
+ITSELF.append(ITSELF)
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (None, ""),
+        ("s", "s"),
+        ("", ""),
+        (3, "3"),
+        (1.5, "1.5"),
+        (True, "true"),
+        ((1, 2), "[1, 2]"),
+        ([], "[]"),
+        (b"x", "\"b'x'\""),
+        ({"a": 1}, '{"a": 1}'),
+        ({1}, '"{1}"'),
+        (Reading(), '{"x": 1, "y": null}'),
+        ([Reading(), 1], '[{"x": 1, "y": null}, 1]'),
+        ({"a": [Reading()]}, '{"a": [{"x": 1, "y": null}]}'),
+        (WithDict(), '{"q": 1}'),
+        ([WithDict()], '[{"q": 1}]'),
+        (WithText(), "hello"),
+        ([WithText()], '["hello"]'),
+        (Colour.RED, "red"),
+        (Deep(), '"deep"'),
+        ({"a": Deep()}, '{"a": "deep"}'),
+        ({(1, 2): 3}, "{(1, 2): 3}"),
+        (SecretString("plain"), "plain"),
+        (Reading, f'"{Reading}"'),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_plain_results_become_one_text(result: object, text: str) -> None:
+    contents = parse_result(result)
+    assert [(content.type, content.text) for content in contents] == [("text", text)]
+    assert type(contents[0].text) is str
+
+
+def test_a_list_within_itself_becomes_its_plain_text() -> None:
+    assert parse_result(ITSELF)[0].text == "[[...]]"
+
+
+def test_a_content_stays_itself() -> None:
+    image = Content.from_data(b"x", "image/png")
+    assert parse_result(image)[0] is image
+
+
+def test_of_a_list_that_holds_contents_the_other_items_become_text() -> None:
+    image = Content.from_data(b"x", "image/png")
+    contents = parse_result(["see", image, 3, Reading(), None])
+    assert contents[1] is image
+    assert [contents[i].text for i in (0, 2, 3, 4)] == ["see", "3", '{"x": 1, "y": null}', ""]
+
+
+def test_it_is_also_a_method_of_the_tool() -> None:
+    assert FunctionTool.parse_result(True)[0].text == "true"
+
+
+def test_skip_parsing_is_one_object_with_a_name() -> None:
+    assert repr(SKIP_PARSING) == "SKIP_PARSING"
+    assert copy.deepcopy(SKIP_PARSING) is SKIP_PARSING
+    assert pickle.loads(pickle.dumps(SKIP_PARSING)) is SKIP_PARSING

@@ -1,0 +1,270 @@
+"""The schema that a signature gives."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+
+import pytest
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
+
+from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.tools.function_tool import FunctionTool
+
+if TYPE_CHECKING:
+    from somewhere import Unheard  # type: ignore[import-not-found]
+
+    import agentbench as ab
+
+
+class Place(BaseModel):
+    city: str
+    country: str = "NO"
+
+
+@dataclasses.dataclass
+class Span:
+    start: int
+    end: int = 9
+
+
+class Point(TypedDict):
+    x: int
+
+
+class Unit(enum.Enum):
+    METRE = "m"
+    MILE = "mi"
+
+
+def properties_of(func: Any, **options: Any) -> dict[str, Any]:
+    found: dict[str, Any] = FunctionTool(func, **options).parameters()["properties"]
+    return found
+
+
+def test_descriptions_constraints_defaults_and_required_are_in_the_schema() -> None:
+    def add(a: Annotated[int, "first"], b: Annotated[int, Field(ge=0)] = 2) -> int:
+        return a + b
+
+    assert FunctionTool(add).parameters() == {
+        "properties": {
+            "a": {"description": "first", "title": "A", "type": "integer"},
+            "b": {"default": 2, "minimum": 0, "title": "B", "type": "integer"},
+        },
+        "required": ["a"],
+        "title": "add_input",
+        "type": "object",
+    }
+
+
+def test_the_title_is_the_name_of_the_tool() -> None:
+    assert FunctionTool(lambda x: x, name="look_up").parameters()["title"] == "look_up_input"
+
+
+def test_types_are_as_pydantic_sees_them() -> None:
+    def f(  # noqa: PLR0917
+        literal: Literal["a", "b"],
+        optional: Optional[int],  # noqa: UP045
+        union: int | str,
+        place: Place,
+        places: list[Place],
+        span: Span,
+        point: Point,
+        unit: Unit,
+        mapping: dict[str, float],
+        anything: Any,
+    ) -> None: ...
+
+    schema = FunctionTool(f).parameters()
+    found = schema["properties"]
+    assert found["literal"]["enum"] == ["a", "b"]
+    assert found["optional"]["anyOf"] == [{"type": "integer"}, {"type": "null"}]
+    assert found["union"]["anyOf"] == [{"type": "integer"}, {"type": "string"}]
+    assert found["place"] == {"$ref": "#/$defs/Place"}
+    assert found["places"]["items"] == {"$ref": "#/$defs/Place"}
+    assert found["mapping"]["additionalProperties"] == {"type": "number"}
+    assert "type" not in found["anything"]
+    assert set(schema["$defs"]) == {"Place", "Span", "Point", "Unit"}
+    assert len(schema["required"]) == 10
+
+
+def test_without_annotation_the_default_tells_the_type_and_otherwise_it_is_text() -> None:
+    def f(plain, number=3, flag=True, share=0.5, words=(), names=[], table={}, unit=Unit.MILE, nothing=None) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001, B006, PLR0913
+
+    found = properties_of(f)
+    types = {name: schema.get("type") for name, schema in found.items()}
+    assert types == {
+        "plain": "string",
+        "number": "integer",
+        "flag": "boolean",
+        "share": "number",
+        "words": "array",
+        "names": "array",
+        "table": "object",
+        "unit": None,
+        "nothing": None,
+    }
+    assert found["unit"]["$ref"] == "#/$defs/Unit"
+    assert found["nothing"]["anyOf"] == [{"type": "string"}, {"type": "null"}]
+
+
+def test_self_cls_star_arguments_and_the_context_are_left_out() -> None:
+    def f(self, cls, a: int, *args: Any, ctx: FunctionInvocationContext, b: int = 1, **kwargs: Any) -> None: ...  # type: ignore[no-untyped-def]
+
+    assert list(properties_of(f)) == ["a", "b"]
+
+
+def test_text_and_field_together_keep_the_description_of_the_field() -> None:
+    def f(a: Annotated[int, "text", Field(description="field", le=3)], b: Annotated[int, Field(le=3), "text"]) -> None: ...
+
+    found = properties_of(f)
+    assert found["a"] == {"description": "field", "maximum": 3, "title": "A", "type": "integer"}
+    assert found["b"] == {"description": "text", "maximum": 3, "title": "B", "type": "integer"}
+
+
+def test_a_field_as_default_is_understood() -> None:
+    def f(a: int = Field(description="first"), b: int = Field(default=2, ge=0)) -> None: ...
+
+    schema = FunctionTool(f).parameters()
+    assert schema["required"] == ["a"]
+    assert schema["properties"]["b"] == {"default": 2, "minimum": 0, "title": "B", "type": "integer"}
+
+
+async def test_a_field_as_default_is_filled_in() -> None:
+    def f(a: int = Field(default=2, ge=0)) -> int:
+        return a
+
+    assert (await FunctionTool(f).invoke())[0].text == "2"
+
+
+async def test_a_default_that_json_cannot_say_is_not_in_the_schema_and_still_used() -> None:
+    marker = object()
+
+    def f(a: Any = marker) -> bool:
+        return a is marker
+
+    tool = FunctionTool(f)
+    assert tool.parameters() == {"properties": {"a": {"title": "A"}}, "title": "f_input", "type": "object"}
+    assert (await tool.invoke())[0].text == "true"
+
+
+@pytest.mark.parametrize("name", ["schema", "copy", "json", "validate", "model_config", "model_fields", "_private"])
+async def test_names_that_pydantic_keeps_for_itself_are_allowed(name: str) -> None:
+    names: dict[str, Any] = {}
+    exec(f"def f({name}: int, model_size: int = 1): return {name} + model_size", names)
+    tool = FunctionTool(names["f"])
+    schema = tool.parameters()
+    assert list(schema["properties"]) == [name, "model_size"]
+    assert schema["required"] == [name]
+    assert schema["properties"][name]["type"] == "integer"
+    assert (await tool.invoke(arguments={name: "2"}))[0].text == "3"
+    with pytest.raises(TypeError, match=f"{name}: Field required"):
+        await tool.invoke(arguments={})
+
+
+# ---------------------------------------------------------------------------------------------------- annotations as text
+
+
+def test_classes_of_the_function_around_are_found() -> None:
+    class Local(BaseModel):
+        x: int
+
+    def f(a: Local, b: list[Local] | None = None) -> None: ...
+
+    tool = FunctionTool(f)
+    assert tool.parameters()["$defs"]["Local"]["title"] == "Local"
+
+
+def tool_of_a_class_that_is_defined_later() -> FunctionTool:
+    def f(a: DefinedLater) -> int:
+        return a.x
+
+    return FunctionTool(f)
+
+
+async def test_a_class_that_is_defined_after_the_tool_is_found_at_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(globals(), "DefinedLater")
+    tool = tool_of_a_class_that_is_defined_later()
+    with pytest.raises(TypeError, match="is annotated with 'DefinedLater', but the name 'DefinedLater' in it is not known"):
+        tool.parameters()
+    monkeypatch.undo()
+    assert (await tool.invoke(arguments={"a": {"x": 4}}))[0].text == "4"
+
+
+class DefinedLater(BaseModel):
+    x: int
+
+
+def test_a_name_that_only_a_type_checker_knows_is_told() -> None:
+    def f(a: Unheard) -> None: ...
+
+    tool = FunctionTool(f)
+    with pytest.raises(TypeError, match="Parameter 'a' of .*f' is annotated with 'Unheard'.* Define or import it"):
+        tool.parameters()
+
+
+def test_an_annotation_that_is_no_type_is_told() -> None:
+    def f(a: "1 +") -> None: ...  # type: ignore[valid-type]  # noqa: F722, UP037
+
+    with pytest.raises(TypeError, match="Parameter 'a'"):
+        FunctionTool(f).parameters()
+
+
+# ---------------------------------------------------------------------------------------------------- context parameter
+
+
+def test_the_context_is_known_in_every_spelling() -> None:
+    def plain(a: int, c: FunctionInvocationContext) -> None: ...
+    def in_union(a: int, c: FunctionInvocationContext | None = None) -> None: ...
+    def optional(a: int, c: Optional[FunctionInvocationContext] = None) -> None: ...  # noqa: UP045
+    def annotated(a: int, c: Annotated[FunctionInvocationContext, "injected"]) -> None: ...
+    def dotted(a: int, c: ab.FunctionInvocationContext) -> None: ...
+    def dotted_union(a: int, c: ab.FunctionInvocationContext | None) -> None: ...
+
+    for func in (plain, in_union, optional, annotated, dotted, dotted_union):
+        assert list(properties_of(func)) == ["a"], func.__name__
+
+
+def test_two_context_parameters_are_refused() -> None:
+    def f(one: FunctionInvocationContext, two: FunctionInvocationContext) -> None: ...
+
+    with pytest.raises(ValueError, match="has 2 context parameters: one, two. Expected at most one"):
+        FunctionTool(f)
+
+
+async def test_an_unannotated_ctx_is_the_context_when_the_arguments_are_described() -> None:
+    def f(a, ctx) -> list[Any]:  # type: ignore[no-untyped-def]  # noqa: ANN001
+        return [a, type(ctx).__name__]
+
+    class Arguments(BaseModel):
+        a: int
+
+    tool = FunctionTool(f, input_model=Arguments)
+    assert (await tool.invoke(arguments={"a": 1}))[0].text == '[1, "FunctionInvocationContext"]'
+    assert list(properties_of(f)) == ["a", "ctx"]
+
+
+# -------------------------------------------------------------------------------------------------------------- no schema
+
+
+def test_a_type_without_schema_is_told_with_the_ways_out() -> None:
+    class Connection: ...
+
+    def f(query: str, connection: Connection) -> None: ...
+
+    tool = FunctionTool(f)
+    with pytest.raises(TypeError) as caught:
+        tool.parameters()
+    assert "Parameter 'connection' of tool 'f' has the type" in str(caught.value)
+    assert "functools.partial" in str(caught.value)
+    assert caught.value.__cause__ is not None
+    bound = FunctionTool(functools.partial(f, connection=Connection()))
+    assert list(bound.parameters()["properties"]) == ["query"]
+
+
+def test_a_builtin_that_does_not_tell_its_parameters_is_told() -> None:
+    with pytest.raises(ValueError, match="does not tell its parameters"):
+        FunctionTool(max)
