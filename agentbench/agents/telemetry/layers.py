@@ -1,6 +1,6 @@
 """Mixins that put spans around clients and agents of any make.
 
-Over a class that makes its own spans (it says so with `MAKES_OWN_SPANS`), a mixin takes its keywords and nothing else.
+Over a client that makes its own spans (it says so with `MAKES_OWN_SPANS`), a mixin takes its keywords and does nothing.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class ChatTelemetryLayer:
         return traced_chat(self, messages, options, lambda: _awaited(ask()))
 
 
-class AgentTelemetryLayer:
-    """Spans around `run` of the class that comes next: `class Traced(AgentTelemetryLayer, RawAgent)`.
+class AgentSpans:
+    """Spans around `run` of the class that comes next: `Agent` is made with it.
 
     Args:
         *args: For the next class.
@@ -104,7 +104,7 @@ class AgentTelemetryLayer:
         def run() -> Any:
             return inner(messages, *args, **kwargs)
 
-        if _is_traced_below(AgentTelemetryLayer, self) or not is_tracing():
+        if not is_tracing():
             return run()
         from agentbench.agents.telemetry.spans import (  # noqa: PLC0415 - OpenTelemetry
             traced_agent_run,
@@ -117,6 +117,14 @@ class AgentTelemetryLayer:
                 self, messages, options, session, lambda: _as_stream(run(), AgentResponse.from_updates)
             )
         return traced_agent_run(self, messages, options, session, lambda: _awaited(run()))
+
+
+class AgentTelemetryLayer(AgentSpans):
+    """Spans around `run` of the class that comes next: `class Traced(AgentTelemetryLayer, RawAgent)`.
+
+    A class of its own, so that it may also stand before `Agent`, where it adds its keywords and no second span. The
+    arguments are those of `AgentSpans`.
+    """
 
 
 class EmbeddingTelemetryLayer:

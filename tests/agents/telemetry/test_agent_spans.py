@@ -1,0 +1,545 @@
+"""What a run of an agent leaves in spans and metrics, streamed or not."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import subprocess
+import sys
+import textwrap
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opentelemetry.sdk.trace", reason="the OpenTelemetry SDK is not installed")
+
+from opentelemetry import trace
+from opentelemetry.trace import StatusCode
+
+from agentbench.agents.agent import Agent
+from agentbench.agents.raw_agent import RawAgent
+from agentbench.agents.tools.decorator import tool
+from agentbench.exceptions import ChatClientException, UserInputRequiredException
+from agentbench.messages.content import Content
+from agentbench.messages.message import Message
+from agentbench.observability import (
+    OBSERVABILITY_SETTINGS,
+    AgentTelemetryLayer,
+    disable_instrumentation,
+    enable_instrumentation,
+)
+from tests.agents.telemetry.conftest import Points, Spans
+from tests.agents.telemetry.models import (
+    ANSWERED,
+    ARGUMENT,
+    INSTRUCTED,
+    RESULT,
+    SAID,
+    Model,
+    called,
+    said,
+)
+
+Run = Callable[..., Awaitable[Any]]
+
+
+@tool
+def look(a: str) -> str:
+    """Looks."""
+    return RESULT
+
+
+@tool
+def broken(a: str = "") -> str:
+    """Breaks."""
+    raise LookupError(RESULT)
+
+
+async def at_once(agent: Any, *arguments: Any, **keywords: Any) -> Any:
+    return await agent.run(*arguments, **keywords)
+
+
+async def iterated(agent: Any, *arguments: Any, **keywords: Any) -> Any:
+    around = trace.get_current_span()
+    stream = agent.run(*arguments, stream=True, **keywords)
+    async for _ in stream:
+        assert trace.get_current_span() is around
+    return await stream.get_final_response()
+
+
+async def finalized(agent: Any, *arguments: Any, **keywords: Any) -> Any:
+    return await agent.run(*arguments, stream=True, **keywords).get_final_response()
+
+
+@pytest.fixture(params=[at_once, iterated, finalized])
+def run(request: pytest.FixtureRequest) -> Run:
+    way: Run = request.param
+    return way
+
+
+def agent_with(*answers: Any, **keywords: Any) -> Agent:
+    keywords = {"name": "nm", "description": "dd", "tools": [look, broken], **keywords}
+    return Agent(Model(*answers), INSTRUCTED, **keywords)
+
+
+# --------------------------------------------------------------------------------------------------------------- spans
+
+
+async def test_one_round_of_a_tool_makes_two_chats_and_one_tool_below_the_agent(spans: Spans, run: Run) -> None:
+    assert (await run(agent_with(called("look", a=ARGUMENT), said()), SAID)).text == ANSWERED
+    assert spans.tree() == [
+        ("invoke_agent nm", None),
+        ("chat unknown", "invoke_agent nm"),
+        ("execute_tool look", "invoke_agent nm"),
+        ("chat unknown", "invoke_agent nm"),
+    ]
+    assert {span.status.status_code for span in spans.all()} == {StatusCode.UNSET}
+
+
+async def test_the_agents_span_says_who_ran_and_what_it_took(spans: Spans, run: Run) -> None:
+    agent = agent_with(called("look", a=ARGUMENT), said(), default_options={"temperature": 0.1, "stop": ["x"]})
+    session = agent.create_session(session_id="s1")
+    await run(agent, SAID, session=session, options={"max_tokens": 7, "model": "asked"})
+    found = dict(spans.one("invoke_agent").attributes)
+    definitions = json.loads(found.pop("gen_ai.tool.definitions"))
+    assert [definition["function"]["name"] for definition in definitions] == ["look", "broken"]
+    assert found == {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.provider.name": "agentbench",
+        "gen_ai.agent.id": agent.id,
+        "gen_ai.agent.name": "nm",
+        "gen_ai.agent.description": "dd",
+        "gen_ai.conversation.id": "s1",
+        "gen_ai.request.model": "asked",
+        "gen_ai.request.temperature": 0.1,
+        "gen_ai.request.max_tokens": 7,
+        "gen_ai.request.stop_sequences": ("x",),
+        "gen_ai.request.choice.count": 1,
+        "gen_ai.response.finish_reasons": '["stop"]',
+        "gen_ai.usage.input_tokens": 15,
+        "gen_ai.usage.output_tokens": 22,
+    }
+
+
+async def test_the_chats_spans_say_what_was_asked_and_answered(spans: Spans, run: Run) -> None:
+    await run(agent_with(called("look", a=ARGUMENT), said()), SAID, options={"model": "asked"})
+    first, second = (dict(span.attributes) for span in spans.all() if span.name == "chat asked")
+    assert first == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "cc",
+        "server.address": "https://models.example.com:8443/v1",
+        "server.port": 8443,
+        "gen_ai.request.model": "asked",
+        "gen_ai.request.choice.count": 1,
+        "gen_ai.response.id": "r-c1",
+        "gen_ai.response.model": "mm",
+        "gen_ai.response.finish_reasons": '["tool_calls"]',
+        "gen_ai.usage.input_tokens": 5,
+        "gen_ai.usage.output_tokens": 2,
+    }
+    assert second["gen_ai.response.id"] == "r-end"
+    assert (second["gen_ai.usage.input_tokens"], second["gen_ai.usage.output_tokens"]) == (10, 20)
+
+
+async def test_the_tools_span_says_which_call_it_was(spans: Spans, run: Run) -> None:
+    await run(agent_with(called("look", a=ARGUMENT), said()), SAID)
+    found = dict(spans.one("execute_tool").attributes)
+    assert found.pop("agentbench.function.invocation.duration") > 0
+    assert found == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "look",
+        "gen_ai.tool.call.id": "c1",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.description": "Looks.",
+    }
+
+
+async def test_a_client_that_makes_no_spans_leaves_its_answers_id_to_the_agents_span(spans: Spans) -> None:
+    class Foreign:
+        def __init__(self) -> None:
+            self.additional_properties: dict[str, Any] = {}
+
+        async def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **_: Any) -> Any:
+            return said()
+
+    await Agent(Foreign(), name="nm").run("q")
+    assert spans.names() == ["invoke_agent nm"]
+    found = dict(spans.one("invoke_agent").attributes)
+    assert found["gen_ai.response.id"] == "r-end"
+    assert found["gen_ai.usage.input_tokens"] == 10
+
+
+async def test_an_agent_as_a_tool_has_its_span_below_the_tools(spans: Spans, run: Run) -> None:
+    inner = Agent(Model(said(RESULT)), name="inner")
+    outer = Agent(Model(called("inner", task="t"), said()), name="outer", tools=[inner.as_tool()])
+    await run(outer, SAID)
+    assert spans.tree() == [
+        ("invoke_agent outer", None),
+        ("chat unknown", "invoke_agent outer"),
+        ("execute_tool inner", "invoke_agent outer"),
+        ("invoke_agent inner", "execute_tool inner"),
+        ("chat unknown", "invoke_agent inner"),
+        ("chat unknown", "invoke_agent outer"),
+    ]
+    assert spans.one("invoke_agent outer").attributes["gen_ai.usage.input_tokens"] == 15
+
+
+async def test_a_raw_agent_has_no_span_until_the_layer_is_mixed_over_it(spans: Spans, run: Run) -> None:
+    class Traced(AgentTelemetryLayer, RawAgent):  # type: ignore[misc]
+        pass
+
+    await run(RawAgent(Model(said()), name="raw"), SAID)
+    assert spans.names() == ["chat unknown"]
+    keywords: dict[str, Any] = {"name": "traced", "otel_agent_provider_name": "mine"}
+    await run(Traced(Model(said()), **keywords), SAID)
+    assert spans.names()[1:] == ["invoke_agent traced", "chat unknown"]
+    assert spans.one("invoke_agent").attributes["gen_ai.provider.name"] == "mine"
+
+
+async def test_the_layer_over_an_agent_adds_no_second_span(spans: Spans, run: Run) -> None:
+    class Twice(AgentTelemetryLayer, Agent):  # type: ignore[misc]
+        pass
+
+    await run(Twice(Model(said()), name="nm", otel_provider_name="mine"), SAID)
+    assert spans.names() == ["invoke_agent nm", "chat unknown"]
+    assert spans.one("invoke_agent").attributes["gen_ai.provider.name"] == "mine"
+
+
+# -------------------------------------------------------------------------------------------------------------- errors
+
+
+async def test_a_failing_client_fails_both_spans(spans: Spans, run: Run) -> None:
+    with pytest.raises(ChatClientException, match=ANSWERED):
+        await run(agent_with(ChatClientException(ANSWERED)), SAID)
+    for start in ("invoke_agent", "chat"):
+        span = spans.one(start)
+        assert span.status.status_code is StatusCode.ERROR
+        assert span.attributes["error.type"] == "ChatClientException"
+        (event,) = span.events
+        assert (event.name, event.attributes["exception.type"]) == (
+            "exception",
+            "agentbench.exceptions.ChatClientException",
+        )
+    assert ANSWERED not in spans.text()
+
+
+async def test_a_failing_tool_fails_its_own_span_and_no_other(spans: Spans, run: Run) -> None:
+    await run(agent_with(called("broken"), said()), SAID)
+    failed = spans.one("execute_tool")
+    assert failed.status.status_code is StatusCode.ERROR
+    assert failed.attributes["error.type"] == "LookupError"
+    others = [span for span in spans.all() if span is not failed and span.name != failed.name]
+    assert {span.status.status_code for span in others} == {StatusCode.UNSET}
+    assert RESULT not in spans.text()
+
+
+async def test_with_contents_allowed_an_error_tells_its_text(spans: Spans, run: Run, sensitive: None) -> None:
+    await run(agent_with(called("broken"), said()), SAID)
+    failed = spans.one("execute_tool")
+    assert failed.status.description == RESULT
+    assert failed.events[0].attributes["exception.message"] == RESULT
+
+
+async def test_a_question_of_a_tool_is_no_failure(spans: Spans, run: Run) -> None:
+    @tool
+    def ask() -> str:
+        """Asks."""
+        raise UserInputRequiredException([Content.from_text("which one?")])
+
+    await run(agent_with(called("ask"), tools=[ask]), SAID)
+    assert {span.status.status_code for span in spans.all()} == {StatusCode.UNSET}
+
+
+async def test_a_cancelled_run_ends_its_spans(spans: Spans) -> None:
+    started = asyncio.Event()
+
+    class Slow(Model):
+        async def _inner_get_response(self, **_: Any) -> Any:
+            started.set()
+            await asyncio.sleep(3600)
+
+    task = asyncio.create_task(at_once(Agent(Slow(), name="nm"), "q"))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sorted(spans.names()) == ["chat unknown", "invoke_agent nm"]
+    assert {span.attributes["error.type"] for span in spans.all()} == {"CancelledError"}
+
+
+# --------------------------------------------------------------------------------------------------------------- tasks
+
+
+@pytest.mark.parametrize("way", [at_once, iterated, finalized])
+async def test_runs_may_be_gathered_made_tasks_of_and_waited_for(
+    spans: Spans, caplog: pytest.LogCaptureFixture, way: Run
+) -> None:
+    agent = agent_with(*(said() for _ in range(4)))
+    await asyncio.gather(way(agent, "1"), way(agent, "2"))
+    await asyncio.ensure_future(way(agent, "3"))
+    await asyncio.wait_for(way(agent, "4"), 60)
+    assert sorted(spans.names()) == ["chat unknown"] * 4 + ["invoke_agent nm"] * 4
+    parents = [parent for name, parent in spans.tree() if name == "chat unknown"]
+    assert parents == ["invoke_agent nm"] * 4
+    assert len({span.context.trace_id for span in spans.all()}) == 4
+    assert not trace.get_current_span().is_recording()
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+async def test_an_awaitable_made_here_may_be_awaited_in_another_task(
+    spans: Spans, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = agent_with(said(), said())
+    pending = agent.run("1")
+    stream = agent.run("2", stream=True)
+
+    async def elsewhere() -> None:
+        await pending
+        await stream.get_final_response()
+
+    await asyncio.create_task(elsewhere())
+    assert len(spans.names()) == 4
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+async def test_pulls_of_one_stream_may_come_from_several_tasks(spans: Spans, caplog: pytest.LogCaptureFixture) -> None:
+    stream = agent_with(said("abc")).run("q", stream=True)
+    for _ in range(2):
+        await asyncio.create_task(stream.__anext__())
+    await asyncio.wait_for(stream.get_final_response(), 60)
+    assert spans.tree() == [("invoke_agent nm", None), ("chat unknown", "invoke_agent nm")]
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+async def test_a_run_stands_below_the_span_that_is_current_where_it_is_awaited(spans: Spans, run: Run) -> None:
+    with trace.get_tracer("mine").start_as_current_span("mine"):
+        await run(agent_with(said()), SAID)
+        assert trace.get_current_span().name == "mine"  # type: ignore[attr-defined]
+    assert spans.tree() == [("mine", None), ("invoke_agent nm", "mine"), ("chat unknown", "invoke_agent nm")]
+
+
+# ------------------------------------------------------------------------------------------------------------- streams
+
+
+async def test_a_stream_that_is_never_pulled_has_no_span(spans: Spans) -> None:
+    agent = agent_with(said())
+    stream = agent.run("q", stream=True)
+    del stream
+    gc.collect()
+    closed = agent.run("q", stream=True)
+    await closed.aclose()
+    assert spans.names() == []
+
+
+async def test_a_stream_that_is_closed_ends_its_spans_without_an_error(spans: Spans) -> None:
+    agent = agent_with(said("abc"))
+    async with agent.run("q", stream=True) as stream:
+        async for _ in stream:
+            break
+        assert spans.names() == []
+    assert spans.names() == ["invoke_agent nm", "chat unknown"]
+    assert {span.status.status_code for span in spans.all()} == {StatusCode.UNSET}
+
+
+async def test_a_stream_that_is_forgotten_ends_its_spans(spans: Spans) -> None:
+    agent = agent_with(said("abc"))
+    stream = agent.run("q", stream=True)
+    await stream.__anext__()
+    assert spans.names() == []
+    del stream
+    for _ in range(3):
+        gc.collect()
+        await asyncio.sleep(0)
+    assert spans.names() == ["invoke_agent nm", "chat unknown"]
+
+
+async def test_a_stream_that_was_left_and_then_asked_for_its_end_reports_all_of_it(spans: Spans) -> None:
+    stream = agent_with(said("abc")).run("q", stream=True)
+    async for _ in stream:
+        break
+    await stream.get_final_response()
+    await stream.get_final_response()
+    assert spans.names() == ["invoke_agent nm", "chat unknown"]
+    assert spans.one("invoke_agent").attributes["gen_ai.usage.output_tokens"] == 20
+
+
+async def test_a_task_that_is_cancelled_while_it_pulls_ends_the_spans(
+    spans: Spans, caplog: pytest.LogCaptureFixture
+) -> None:
+    waiting = asyncio.Event()
+
+    class Slow(Model):
+        async def _streamed(self, answer: Any) -> Any:
+            yield (await anext_of(super()._streamed(answer)))
+            waiting.set()
+            await asyncio.sleep(3600)
+
+    async def anext_of(source: Any) -> Any:
+        return await source.__anext__()
+
+    stream = Agent(Slow(said()), name="nm").run("q", stream=True)
+    task = asyncio.create_task(stream.get_final_response())
+    await waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sorted(spans.names()) == ["chat unknown", "invoke_agent nm"]
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+# ------------------------------------------------------------------------------------------------------------ contents
+
+
+async def test_without_leave_no_content_leaves_the_run(
+    spans: Spans, points: Points, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        await run(agent_with(called("look", a=ARGUMENT), called("broken", "c2", a=ARGUMENT), said()), SAID)
+        with pytest.raises(ChatClientException):
+            await run(agent_with(ChatClientException(ANSWERED)), SAID)
+    loud = "\n".join(record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG)
+    for text in (SAID, ANSWERED, INSTRUCTED, ARGUMENT, RESULT):
+        assert text not in spans.text()
+        assert text not in points.text()
+        assert text not in loud
+    keys = {key for span in spans.all() for key in span.attributes}
+    assert {key for key in keys if "messages" in key or "instructions" in key or "arguments" in key} == set()
+
+
+async def test_with_leave_messages_instructions_arguments_and_results_are_shown(
+    spans: Spans, points: Points, run: Run, sensitive: None
+) -> None:
+    await run(agent_with(called("look", a=ARGUMENT), said()), SAID)
+    question = {"role": "user", "parts": [{"type": "text", "content": SAID}]}
+    call = {"type": "tool_call", "id": "c1", "name": "look", "arguments": {"a": ARGUMENT}}
+    result = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": RESULT}]}
+    answer = {"role": "assistant", "parts": [{"type": "text", "content": ANSWERED}]}
+    instructions = [{"type": "text", "content": INSTRUCTED}]
+
+    whole = contents_of(spans.one("invoke_agent"))
+    assert whole["gen_ai.input.messages"] == [question]
+    assert whole["gen_ai.output.messages"] == [{"role": "assistant", "parts": [call]}, result, answer]
+    assert whole["gen_ai.system_instructions"] == instructions
+
+    first, second = (contents_of(span) for span in spans.all() if span.name.startswith("chat"))
+    assert first["gen_ai.input.messages"] == [question]
+    assert first["gen_ai.output.messages"] == [{"role": "assistant", "parts": [call], "finish_reason": "tool_call"}]
+    assert first["gen_ai.system_instructions"] == instructions
+    assert second["gen_ai.input.messages"] == [question, {"role": "assistant", "parts": [call]}, result]
+    assert second["gen_ai.output.messages"] == [{**answer, "finish_reason": "stop"}]
+
+    used = spans.one("execute_tool").attributes
+    assert json.loads(used["gen_ai.tool.call.arguments"]) == {"a": ARGUMENT}
+    assert used["gen_ai.tool.call.result"] == RESULT
+    assert ARGUMENT not in points.text()
+
+
+def contents_of(span: Any) -> dict[str, Any]:
+    kinds = ("messages", "instructions")
+    return {key: json.loads(value) for key, value in span.attributes.items() if key.endswith(kinds)}
+
+
+@pytest.mark.parametrize("given", ["a", ["a", Content.from_text("b")], Message("user", ["a"]), None])
+async def test_whatever_an_agent_is_given_is_shown_as_messages(given: Any, spans: Spans, sensitive: None) -> None:
+    await agent_with(said()).run(given)
+    shown = json.loads(spans.one("invoke_agent").attributes["gen_ai.input.messages"])
+    assert [message["role"] for message in shown] == ["user"] * (
+        0 if given is None else 2 if type(given) is list else 1
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- metrics
+
+
+async def test_tokens_and_seconds_are_counted_with_few_attributes(spans: Spans, points: Points, run: Run) -> None:
+    await run(agent_with(called("look", a=ARGUMENT), said()), SAID, options={"model": "asked"})
+    model = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "cc",
+        "gen_ai.request.model": "asked",
+        "gen_ai.response.model": "mm",
+        "server.address": "https://models.example.com:8443/v1",
+        "server.port": 8443,
+    }
+    assert points.units() == {
+        "gen_ai.client.token.usage": "tokens",
+        "gen_ai.client.operation.duration": "s",
+        "agentbench.function.invocation.duration": "s",
+    }
+    tokens = {point.attributes["gen_ai.token.type"]: point for point in points.of("gen_ai.client.token.usage")}
+    assert {kind: (point.sum, point.count) for kind, point in tokens.items()} == {"input": (15, 2), "output": (22, 2)}
+    assert dict(tokens["input"].attributes) == {**model, "gen_ai.token.type": "input"}
+    assert tokens["input"].explicit_bounds == tuple(4**power for power in range(14))
+    assert tokens["input"].explicit_bounds[-1] == 67108864
+    (seconds,) = points.of("gen_ai.client.operation.duration")
+    assert dict(seconds.attributes) == model
+    assert seconds.count == 2
+    assert seconds.explicit_bounds == tuple(round(0.01 * 2**power, 2) for power in range(14))
+    assert seconds.explicit_bounds[-1] == 81.92
+    (used,) = points.of("agentbench.function.invocation.duration")
+    assert dict(used.attributes) == {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look"}
+    assert used.explicit_bounds == seconds.explicit_bounds
+
+
+async def test_failures_are_counted_by_their_class(spans: Spans, points: Points, run: Run) -> None:
+    await run(agent_with(called("broken"), said()), SAID)
+    with pytest.raises(ChatClientException):
+        await run(agent_with(ChatClientException("m")), SAID)
+    (used,) = points.of("agentbench.function.invocation.duration")
+    assert used.attributes["error.type"] == "LookupError"
+    errors = [point.attributes.get("error.type") for point in points.of("gen_ai.client.operation.duration")]
+    assert sorted(errors, key=str) == ["ChatClientException", None]
+
+
+async def test_metrics_need_no_tracer_and_spans_no_meter(points: Points, run: Run) -> None:
+    await run(agent_with(called("look", a=ARGUMENT), said()), SAID)
+    assert points.names() == [
+        "agentbench.function.invocation.duration",
+        "gen_ai.client.operation.duration",
+        "gen_ai.client.token.usage",
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------ switched
+
+
+async def test_what_is_disabled_makes_nothing_until_it_is_forced(spans: Spans, points: Points, run: Run) -> None:
+    disable_instrumentation()
+    enable_instrumentation()
+    await run(agent_with(called("look", a=ARGUMENT), said()), SAID)
+    assert (spans.names(), points.names()) == ([], [])
+    enable_instrumentation(force=True)
+    await run(agent_with(said()), SAID)
+    assert spans.names() == ["invoke_agent nm", "chat unknown"]
+    assert not OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED
+
+
+@pytest.mark.parametrize("blocked", [False, True], ids=["installed", "absent"])
+def test_without_a_provider_a_run_does_not_touch_opentelemetry(blocked: bool) -> None:
+    program = textwrap.dedent(f"""
+        import asyncio, sys
+        if {blocked}:
+            sys.modules["opentelemetry"] = None
+        from agentbench import Agent, tool
+        from agentbench.observability import AgentTelemetryLayer, ChatTelemetryLayer, EmbeddingTelemetryLayer
+        from tests.agents.telemetry.models import Model, called, said
+
+        @tool
+        def look(a: str) -> str:
+            return a
+
+        async def main():
+            agent = Agent(Model(called("look", a="x"), said(), called("look", a="x"), said()), tools=[look])
+            await agent.run("q")
+            await agent.run("q", stream=True).get_final_response()
+
+        asyncio.run(main())
+        loaded = [name for name, module in sys.modules.items() if module and name.startswith("opentelemetry")]
+        print(loaded, [name for name in sys.modules if name.startswith("agentbench.agents.telemetry")
+                       and not name.endswith((".telemetry", ".layers", ".attributes"))])
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[] []\n", "")
