@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from agentbench._copying import isolate
 from agentbench.agents.tools.arguments import InputSchema, ModelSchema
 from agentbench.agents.tools.json_arguments import JsonSchema
 from agentbench.agents.tools.schema import is_model_class
@@ -31,7 +32,8 @@ class LazySchema:
                 "Expected a pydantic model class, a JSON schema as a dict, or None to go by the function's signature."
             )
             raise TypeError(message)
-        self._tool_name, self.given, self.signature = tool_name, given, signature
+        self._tool_name, self.signature = tool_name, signature
+        self.given = isolate(dict(given)) if isinstance(given, Mapping) else given
         self._made: InputSchema | None = None
 
     def get(self) -> InputSchema:

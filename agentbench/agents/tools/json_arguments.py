@@ -28,7 +28,7 @@ class JsonSchema:
     model = None
 
     def __init__(self, schema: Mapping[str, Any], signature: ToolSignature | None = None) -> None:
-        self._json = isolate(dict(schema))
+        self._json = dict(schema)
         properties = schema.get("properties")
         self._properties: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
         self._required = tuple(schema.get("required") or ())

@@ -1,0 +1,177 @@
+"""What a function is called with, after its arguments were checked by a pydantic model."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
+
+from agentbench.agents.tools.function_tool import FunctionTool
+
+
+class Place(BaseModel):
+    city: str
+    days: int = 1
+
+
+def seen_by(func: Any = None, **options: Any) -> tuple[FunctionTool, list[dict[str, Any]]]:
+    """A tool whose function writes down what it is called with."""
+    calls: list[dict[str, Any]] = []
+
+    def note(**named: Any) -> None:
+        calls.append(named)
+
+    return FunctionTool(func or note, name="note", **options), calls
+
+
+async def called_with(func: Any, arguments: dict[str, Any]) -> Any:
+    return await FunctionTool(func).invoke(arguments=arguments, skip_parsing=True)
+
+
+# ----------------------------------------------------------------------------------------------------------- conversion
+
+
+async def test_nested_models_arrive_as_models() -> None:
+    def f(place: Place, others: list[Place], by_name: dict[str, Place], maybe: Place | None = None) -> tuple[Any, ...]:
+        return place, others, by_name, maybe
+
+    raw = {"city": "Oslo", "days": "3"}
+    place = Place(city="Oslo", days=3)
+    given_ = {"place": raw, "others": [raw], "by_name": {"a": raw}, "maybe": raw}
+    assert await called_with(f, given_) == (place, [place], {"a": place}, place)
+
+
+async def test_values_arrive_in_the_types_that_were_annotated() -> None:
+    def f(day: datetime.date, numbers: set[int]) -> tuple[Any, ...]:
+        return day, numbers
+
+    result = await called_with(f, {"day": "2026-11-22", "numbers": ["1", 2, 2]})
+    assert result == (datetime.date(2026, 11, 22), {1, 2})
+
+
+async def test_the_function_gets_its_own_default_and_not_a_copy() -> None:
+    box: list[int] = []
+
+    def f(items: list[int] = box) -> bool:
+        return items is box
+
+    assert await called_with(f, {}) is True
+
+
+# -------------------------------------------------------------------------------------------------------- explicit null
+
+
+async def test_a_null_for_an_optional_parameter_means_its_default() -> None:
+    def f(a: int | None = 5, b: int = 6) -> tuple[Any, ...]:
+        return a, b
+
+    assert await called_with(f, {"a": None}) == (5, 6)
+    assert await called_with(f, {"a": None, "b": None}) == (5, 6)
+
+
+async def test_a_null_is_kept_when_the_parameter_has_no_default() -> None:
+    def f(a: int | None) -> tuple[Any, ...]:
+        return ("got", a)
+
+    assert await called_with(f, {"a": None}) == ("got", None)
+
+
+async def test_a_null_that_a_required_parameter_does_not_allow_is_an_error() -> None:
+    def f(a: int, b: int = 1) -> None: ...
+
+    with pytest.raises(TypeError, match="a: Input should be a valid integer, not None"):
+        await FunctionTool(f).invoke(arguments={"a": None, "b": None})
+
+
+async def test_without_the_nulls_the_other_arguments_still_have_to_fit() -> None:
+    def f(a: int, b: int = 1) -> None: ...
+
+    with pytest.raises(TypeError, match=r"a: Input should be a valid integer.*not 'x'"):
+        await FunctionTool(f).invoke(arguments={"a": "x", "b": None})
+
+
+# -------------------------------------------------------------------------------------------------------- a given model
+
+
+async def test_a_given_model_describes_checks_and_fills_in() -> None:
+    tool, calls = seen_by(input_model=Place)
+    assert tool.parameters() == Place.model_json_schema()
+    assert tool.input_model is Place
+    await tool.invoke(arguments={"city": "Oslo", "zzz": 1})
+    await tool.invoke(arguments=Place(city="Rome", days=2))
+    assert calls == [{"city": "Oslo", "days": 1}, {"city": "Rome", "days": 2}]
+
+
+async def test_nulls_of_a_given_model_are_kept_only_for_parameters_without_default() -> None:
+    class Arguments(BaseModel):
+        a: int | None = None
+        b: int | None = None
+
+    def f(a: int | None, b: int | None = 7) -> tuple[Any, ...]:
+        return a, b
+
+    result = await FunctionTool(f, input_model=Arguments).invoke(arguments={}, skip_parsing=True)
+    assert result == (None, 7)
+
+
+async def test_a_model_that_allows_more_hands_it_on() -> None:
+    class Open(BaseModel):
+        model_config = ConfigDict(extra="allow")
+        a: int
+
+    tool, calls = seen_by(input_model=Open)
+    await tool.invoke(arguments={"a": "1", "b": "2"})
+    assert calls == [{"a": 1, "b": "2"}]
+
+
+async def test_a_model_that_forbids_more_refuses_it() -> None:
+    class Closed(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        a: int
+
+    tool, _ = seen_by(input_model=Closed)
+    with pytest.raises(TypeError, match="b: Extra inputs are not permitted, not 2"):
+        await tool.invoke(arguments={"a": 1, "b": 2})
+
+
+# --------------------------------------------------------------------------------------------------------------- errors
+
+
+async def test_an_error_tells_every_place() -> None:
+    def f(place: Place, n: int) -> None: ...
+
+    with pytest.raises(TypeError) as caught:
+        await FunctionTool(f).invoke(arguments={"place": {"city": 1}, "n": "x"})
+    assert str(caught.value) == (
+        "Invalid arguments for tool 'f': place.city: Input should be a valid string, not 1; "
+        "n: Input should be a valid integer, unable to parse string as an integer, not 'x'."
+    )
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["a", "b", "c", "d"]),
+        st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.integers()),
+    )
+)
+def test_whatever_a_model_writes_fits_or_is_a_type_error(arguments: dict[str, Any]) -> None:
+    def f(a: int, b: str = "x", c: list[int] | None = None) -> None: ...
+
+    fits: dict[str, Any] = {"a": int, "b": str, "c": list}
+    try:
+        valid = FunctionTool(f).validate_arguments(arguments)
+    except TypeError:
+        return
+    assert "a" in valid
+    assert all(type(value) is fits[name] for name, value in valid.items())
+
+
+@given(st.integers(), st.integers())
+def test_what_was_validated_stays_the_same_when_it_is_validated_again(a: int, b: int) -> None:
+    tool = FunctionTool(lambda a, b=1: None)
+    once = tool.validate_arguments({"a": str(a), "b": b})
+    assert tool.validate_arguments(dict(once)) == once

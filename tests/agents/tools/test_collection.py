@@ -1,0 +1,135 @@
+"""Tools as they are given."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agentbench.agents.tools.collection import is_mcp_tool, normalize_tools, validate_tools
+from agentbench.agents.tools.function_tool import FunctionTool
+
+
+def look(city: str) -> str:
+    return city
+
+
+def listen(what: str) -> str:
+    return what
+
+
+class Server:
+    """Tools on a server, as far as an agent knows them."""
+
+    def __init__(self, *functions: Callable[..., Any]) -> None:
+        self.is_connected = False
+        self._functions = [FunctionTool(function) for function in functions]
+
+    async def connect(self) -> None:
+        assert not self.is_connected, "connected twice"
+        self.is_connected = True
+
+    @property
+    def functions(self) -> list[FunctionTool]:
+        assert self.is_connected, "asked before it was connected"
+        return self._functions
+
+
+class Toolbox:
+    def __init__(self, *tools: Any) -> None:
+        self.tools = tools
+
+
+TOOL = FunctionTool(listen)
+DECLARATION = {"type": "web_search"}
+
+
+@pytest.mark.parametrize("nothing", [None, [], (), [[], [None]]], ids=repr)
+def test_nothing_gives_nothing(nothing: Any) -> None:
+    assert normalize_tools(nothing) == []
+    assert normalize_tools() == []
+
+
+def test_one_tool_gives_a_list_of_it() -> None:
+    assert normalize_tools(TOOL) == [TOOL]
+    assert normalize_tools(DECLARATION) == [DECLARATION]
+    server = Server(look)
+    assert normalize_tools(server) == [server]
+
+
+def test_functions_become_tools() -> None:
+    [made] = normalize_tools(look)
+    assert isinstance(made, FunctionTool)
+    assert made.func is look
+
+
+def test_nested_iterables_and_boxes_of_tools_are_taken_apart_in_order() -> None:
+    server = Server()
+    given = [look, [TOOL, (DECLARATION,)], Toolbox([listen]), iter([server])]
+    found = normalize_tools(given)
+    assert [getattr(item, "name", item) for item in found] == ["look", "listen", DECLARATION, "listen", server]
+
+
+@pytest.mark.parametrize("unknown", [5, "text", b"x", object()], ids=repr)
+def test_what_is_unknown_is_kept(unknown: Any) -> None:
+    assert normalize_tools(unknown) == [unknown]
+    assert normalize_tools([[unknown]]) == [unknown]
+
+
+def test_a_class_is_refused_with_a_hint() -> None:
+    with pytest.raises(TypeError, match="Toolbox is a class, which cannot be a tool"):
+        normalize_tools([Toolbox])
+
+
+def test_what_is_given_is_not_changed() -> None:
+    given: list[Any] = [look, [TOOL]]
+    normalize_tools(given)
+    assert given == [look, [TOOL]]
+
+
+class Service:
+    def run(self, x: int) -> int:
+        return x
+
+    def stop(self) -> None: ...
+
+
+def test_a_function_that_is_given_twice_is_one_tool() -> None:
+    first = normalize_tools(look)
+    assert normalize_tools([look, look]) == [first[0], first[0]]
+    service, other = Service(), Service()
+    made = normalize_tools([service.run, service.run, service.stop, other.run])
+    assert made[0] is made[1]
+    assert len({id(item) for item in made}) == 3
+
+
+def test_a_tool_that_nobody_holds_is_forgotten() -> None:
+    def passing() -> None: ...
+
+    normalize_tools(passing)[0].invocation_count = 9
+    gc.collect()
+    assert normalize_tools(passing)[0].invocation_count == 0
+
+
+# ----------------------------------------------------------------------------------------------------- tools on servers
+
+
+def test_a_server_is_known_by_what_it_has_without_connecting_it() -> None:
+    assert is_mcp_tool(Server())
+    assert not is_mcp_tool(TOOL)
+    assert not is_mcp_tool(Toolbox())
+    assert not is_mcp_tool(None)
+
+
+async def test_servers_are_connected_once_and_replaced_by_their_functions() -> None:
+    server = Server(look, listen)
+    found = await validate_tools([TOOL, server, DECLARATION])
+    assert [getattr(item, "name", item) for item in found] == ["listen", "look", "listen", DECLARATION]
+    assert await validate_tools(server) == found[1:3]
+
+
+async def test_without_servers_tools_are_only_normalised() -> None:
+    assert await validate_tools(None) == []
+    assert [item.name for item in await validate_tools([look])] == ["look"]

@@ -1,0 +1,130 @@
+"""Arguments checked by a JSON schema that was given as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentbench.agents.tools.function_tool import FunctionTool
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "count": {"type": "integer"},
+        "share": {"type": "number"},
+        "flag": {"type": "boolean"},
+        "items": {"type": "array"},
+        "table": {"type": "object"},
+        "maybe": {"type": ["integer", "null"]},
+        "size": {"enum": ["s", "m", 1]},
+        "open": {},
+        "strange": {"type": "no such type"},
+        "odd": True,
+    },
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+
+def note(**named: Any) -> dict[str, Any]:
+    return named
+
+
+TOOL = FunctionTool(note, input_model=SCHEMA)
+
+
+async def called_with(**arguments: Any) -> Any:
+    return await TOOL.invoke(arguments={"text": "t", **arguments}, skip_parsing=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("count", 1),
+        ("count", 2.0),
+        ("share", 1),
+        ("share", 0.5),
+        ("flag", True),
+        ("items", [1]),
+        ("table", {"a": {"b": 1}}),
+        ("maybe", None),
+        ("maybe", 3),
+        ("size", "m"),
+        ("size", 1),
+        ("open", object),
+        ("strange", 1),
+        ("odd", 1),
+    ],
+)
+async def test_what_fits_is_handed_on_as_it_is(name: str, value: Any) -> None:
+    found = await called_with(**{name: value})
+    assert found == {"text": "t", name: value}
+    assert found[name] is value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("text", 1, "text: expected string, not 1"),
+        ("count", "1", "count: expected integer, not '1'"),
+        ("count", True, "count: expected integer, not True"),
+        ("count", 1.5, "count: expected integer, not 1.5"),
+        ("share", "1", "share: expected number, not '1'"),
+        ("share", False, "share: expected number, not False"),
+        ("flag", 1, "flag: expected boolean, not 1"),
+        ("items", "abc", "items: expected array, not 'abc'"),
+        ("table", [1], "table: expected object, not [1]"),
+        ("maybe", "x", "maybe: expected integer or null, not 'x'"),
+        ("text", None, "text: expected string, not None"),
+        ("size", "xl", "size: expected one of 's', 'm', 1, not 'xl'"),
+        ("size", True, "size: expected one of 's', 'm', 1, not True"),
+        ("zzz", 1, "zzz: no such argument; there are text, count, share"),
+    ],
+)
+async def test_what_does_not_fit_is_a_type_error_and_nothing_is_converted(name: str, value: Any, said: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        await called_with(**{name: value})
+    assert f"Invalid arguments for tool 'note': {said}" in str(caught.value)
+
+
+async def test_everything_that_is_wrong_is_told_at_once() -> None:
+    with pytest.raises(TypeError, match="text: required, but not given; count: expected integer, not 'x'"):
+        await TOOL.invoke(arguments={"count": "x"})
+
+
+def test_the_schema_is_handed_out_as_it_was_given() -> None:
+    assert TOOL.parameters() == SCHEMA
+    assert TOOL.parameters() is not SCHEMA
+
+
+def test_the_schema_is_kept_as_it_was_when_it_was_given() -> None:
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    tool = FunctionTool(note, input_model=schema)
+    schema["properties"] = {}
+    tool.parameters()["properties"].clear()
+    assert tool.parameters() == {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+
+async def test_more_arguments_than_described_reach_only_a_function_that_takes_them() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+    def narrow(a: int) -> int:
+        return a
+
+    assert await FunctionTool(narrow, input_model=schema).invoke(arguments={"a": 1, "b": 2}, skip_parsing=True) == 1
+    wide = await FunctionTool(note, input_model=schema).invoke(arguments={"a": 1, "b": 2}, skip_parsing=True)
+    assert wide == {"a": 1, "b": 2}
+
+
+async def test_nested_values_stay_dictionaries() -> None:
+    def takes(place: Any) -> Any:
+        return place
+
+    tool = FunctionTool(takes, input_model={"type": "object", "properties": {"place": {"type": "object"}}})
+    assert await tool.invoke(arguments={"place": {"city": "Oslo"}}, skip_parsing=True) == {"city": "Oslo"}
+
+
+async def test_an_empty_schema_checks_nothing() -> None:
+    assert await FunctionTool(note, input_model={}).invoke(arguments={"a": 1}, skip_parsing=True) == {"a": 1}

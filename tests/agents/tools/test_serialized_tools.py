@@ -1,0 +1,107 @@
+"""Tools as data."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+from typing import Any
+
+import pytest
+
+from agentbench.agents.tools.function_tool import FunctionTool
+
+
+def add(a: int, b: int = 2) -> int:
+    """Add numbers."""
+    return a + b
+
+
+def other(a: str) -> str:
+    return a
+
+
+def test_a_tool_tells_everything_but_its_function_and_private_state() -> None:
+    tool = FunctionTool(add, kind="maths", max_invocations=3, additional_properties={"k": 1}, result_parser=str)
+    tool(1)
+    assert tool.to_dict() == {
+        "type": "function_tool",
+        "name": "add",
+        "description": "Add numbers.",
+        "approval_mode": "never_require",
+        "kind": "maths",
+        "max_invocations": 3,
+        "additional_properties": {"k": 1},
+        "invocation_count": 1,
+        "invocation_exception_count": 0,
+        "input_model": tool.parameters(),
+    }
+
+
+def test_names_may_be_left_out() -> None:
+    assert "input_model" not in FunctionTool(add).to_dict(exclude={"input_model", "name"})
+    assert "name" not in FunctionTool(add).to_dict(exclude={"input_model", "name"})
+    assert FunctionTool(add).to_dict(exclude_none=False)["kind"] is None
+
+
+async def test_with_its_function_it_works_as_before() -> None:
+    tool = FunctionTool(add, max_invocations=3)
+    tool(1)
+    made = FunctionTool.from_dict(tool.to_dict(), dependencies={"function_tool": {"func": add}})
+    assert made.to_dict() == tool.to_dict()
+    assert (await made.invoke(arguments={"a": "1"}))[0].text == "3"  # it still converts
+    assert made.invocation_count == 2
+
+
+def test_without_function_it_is_declared() -> None:
+    made = FunctionTool.from_dict(FunctionTool(add).to_dict())
+    assert made.declaration_only
+    assert made.parameters() == FunctionTool(add).parameters()
+
+
+async def test_with_another_function_the_stored_schema_counts() -> None:
+    made = FunctionTool.from_dict(FunctionTool(add).to_dict(), dependencies={"function_tool": {"func": other}})
+    assert made.parameters() == FunctionTool(add).parameters()
+    with pytest.raises(TypeError, match="a: expected integer, not 'x'"):
+        await made.invoke(arguments={"a": "x"})
+
+
+async def test_a_function_that_has_no_schema_goes_by_the_stored_one() -> None:
+    def opaque(a: Opaque) -> str:
+        return str(a)
+
+    class Opaque: ...
+
+    made = FunctionTool.from_dict(FunctionTool(add).to_dict(), dependencies={"function_tool": {"func": opaque}})
+    assert (await made.invoke(arguments={"a": 1}))[0].text == "1"
+
+
+def test_dependencies_may_be_for_one_tool_only() -> None:
+    data = [FunctionTool(func).to_dict() for func in (add, other)]
+    dependencies: Any = {"function_tool": {"name:add": {"func": add}}}
+    made = [FunctionTool.from_dict(one, dependencies=dependencies) for one in data]
+    assert [one.declaration_only for one in made] == [False, True]
+
+
+def test_a_tool_goes_through_json() -> None:
+    tool = FunctionTool(add, additional_properties={"k": [1]})
+    assert FunctionTool.from_json(tool.to_json()).to_dict() == json.loads(tool.to_json())
+
+
+def test_another_type_is_refused() -> None:
+    with pytest.raises(ValueError, match="of type 'agent'"):
+        FunctionTool.from_dict({"type": "agent", "name": "x"})
+
+
+async def test_a_tool_of_a_module_function_can_be_pickled() -> None:
+    tool = FunctionTool(add, max_invocations=2)
+    await tool.invoke(a=1)
+    again = pickle.loads(pickle.dumps(tool))
+    assert (again.invocation_count, again.parameters()) == (1, tool.parameters())
+    assert (await again.invoke(a="5"))[0].text == "7"
+
+
+def test_writing_it_logs_nothing_that_could_be_private(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="agentbench"):
+        FunctionTool(add, token=object()).to_dict()
+    assert [record.getMessage() for record in caplog.records] == ["FunctionTool.token is a object and is not written."]
