@@ -33,7 +33,6 @@ KINDS: Final = frozenset(
     }
 )
 _KNOWN_KEYS: Final = frozenset({*FIELDS, "annotations", "raw_representation"})
-_LISTS: Final = ("inputs", "outputs", "items")
 
 
 class Content(ContentFactories):
@@ -121,25 +120,24 @@ class Content(ContentFactories):
         call = values.get("function_call")
         if isinstance(call, Mapping):
             values["function_call"] = cls.from_dict(call)
-        for name in _LISTS:
+        for name in ("inputs", "items"):
             if isinstance(values.get(name), (list, tuple)):
-                values[name] = [cls._revived_item(item) for item in values[name]]
-        for name in ("outputs", "output", "result"):
-            values = {**values, name: cls._revived_output(values[name])} if name in values else values
+                values[name] = [cls.from_dict(item) if isinstance(item, Mapping) else item for item in values[name]]
+        if "outputs" in values:
+            values["outputs"] = cls._revived_output(values["outputs"], KINDS)
+        for name in ("output", "result"):
+            if name in values:
+                values[name] = cls._revived_output(values[name], ())
         return values
 
     @classmethod
-    def _revived_item(cls, item: Any) -> Any:
-        # What a service put into a list may have a type of its own, and is no content then.
-        if isinstance(item, Mapping) and (item.get("type") in KINDS or _is_written_content(item)):
-            return cls.from_dict(item)
-        return item
-
-    @classmethod
-    def _revived_output(cls, value: Any) -> Any:
-        if isinstance(value, list):
-            return [cls._revived_output(item) for item in value]
-        return cls.from_dict(value) if isinstance(value, Mapping) and _is_written_content(value) else value
+    def _revived_output(cls, value: Any, kinds: Collection[str]) -> Any:
+        # What a service gave out may have a type of its own, and is no content then.
+        if isinstance(value, (list, tuple)):
+            return [cls._revived_output(item, kinds) for item in value]
+        kind = value.get("type") if isinstance(value, Mapping) else None
+        is_content = isinstance(kind, str) and (kind in kinds or "additional_properties" in value)
+        return cls.from_dict(value) if is_content else value
 
     def plain_annotations(self) -> list[dict[str, Any]] | None:
         """The annotations without what services sent."""
@@ -191,7 +189,7 @@ class Content(ContentFactories):
             else:
                 yield f"{name}={shortened(value)}"
         if self.annotations:
-            yield f"{len(self.annotations)} annotations"
+            yield f"annotations={len(self.annotations)}"
         if self.additional_properties:
             yield f"additional_properties={shortened(self.additional_properties)}"
 
@@ -252,10 +250,6 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [to_plain(item) for item in value]
     return value
-
-
-def _is_written_content(item: Mapping[str, Any]) -> bool:
-    return isinstance(item.get("type"), str) and "additional_properties" in item
 
 
 def _plain_annotation(annotation: Mapping[str, Any]) -> dict[str, Any]:

@@ -95,7 +95,8 @@ def read_uri(uri: str, media_type: str | None) -> tuple[str, str | None]:
         message = f"{uri!r} is no URI: it has no scheme. Expected something like https://... or data:...;base64,..."
         raise ContentError(message)
     if scheme.lower() == "data":
-        return "data", media_type or _media_type_of_data_uri(rest)
+        own = _media_type_of_data_uri(rest)
+        return "data", media_type or own
     if scheme.lower() not in _KNOWN_SCHEMES:
         _log.info("The URI scheme %r is not one of those that services usually know.", scheme)
     if not media_type:

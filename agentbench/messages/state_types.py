@@ -22,7 +22,7 @@ def _content_to_state(content: Content) -> dict[str, Any]:
     return found
 
 
-def _record_to_state(record: Record) -> dict[str, Any]:
+def _record_to_state(record: Message | Response[Any]) -> dict[str, Any]:
     found = record.set_fields()
     if not record.additional_properties:
         found.pop("additional_properties", None)
@@ -43,7 +43,8 @@ def _maker(cls: Any) -> Callable[[dict[str, Any]], Any]:
 
 
 register_type(Content, "content", _content_to_state, _maker(Content), frozen=True)
-for _record in (Message, ChatResponseUpdate, AgentResponseUpdate):
-    register_type(_record, _record.TYPE, _record_to_state, _maker(_record), frozen=True)
+register_type(Message, Message.TYPE, _record_to_state, _maker(Message), frozen=True)
 for _response in (ChatResponse, AgentResponse):
     register_type(_response, _response.TYPE, _response_to_state, _maker(_response), frozen=True)
+for _update in (ChatResponseUpdate, AgentResponseUpdate):
+    register_type(_update, _update.TYPE, Record.set_fields, _maker(_update), frozen=True)

@@ -21,6 +21,8 @@ FinalT = TypeVar("FinalT")
 OuterUpdateT = TypeVar("OuterUpdateT")
 OuterFinalT = TypeVar("OuterFinalT")
 
+StreamState = Literal["unopened", "open", "ended", "failed", "closed"]
+
 _UNSET: Final[Any] = object()
 
 
@@ -56,6 +58,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         "_final_is_inner",
         "_finalizer",
         "_iterator",
+        "_loop",
         "_map",
         "_pull",
         "_results",
@@ -75,7 +78,8 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         cleanup_hooks: Iterable[Callable[[], Any]] | None = None,
         result_hooks: Iterable[Callable[[FinalT], Any]] | None = None,
     ) -> None:
-        self._source: Any = stream
+        self._state: StreamState = "unopened"
+        self._source: Any = _checked(stream)
         self._iterator: AsyncIterator[Any] | None = None
         self._pull: Callable[[], Awaitable[Any]] | None = None
         self._map: Callable[[Any], Any] | None = None
@@ -87,7 +91,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         self._results: list[Callable[[FinalT], Any]] = list(result_hooks or ())
         self._results_done = 0
         self._contexts: list[Callable[[], AbstractContextManager[Any]]] = []
-        self._state: Literal["unopened", "open", "ended", "failed", "closed"] = "unopened"
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._error: BaseException | None = None
         self._final: Any = _UNSET
 
@@ -106,8 +110,11 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         return self._updates
 
     @property
-    def state(self) -> Literal["unopened", "open", "ended", "failed", "closed"]:
-        """How far it is. `closed` is one that was given up before its end: by `aclose()`, or with its task."""
+    def state(self) -> StreamState:
+        """How far it is. A `closed` one was given up before its end: by `aclose()`, its last reader, or its task.
+
+        Cleanup hooks see the state that led to them.
+        """
         return self._state
 
     def __aiter__(self) -> Self:
@@ -132,6 +139,10 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             return update  # type: ignore[no-any-return]
         try:
             return await self._changed(update)
+        except StopAsyncIteration as error:
+            failure = RuntimeError("A hook of a stream raised StopAsyncIteration, which would pass for its end.")
+            await self._fail(failure)
+            raise failure from error
         except BaseException as error:
             await self._fail(error)
             raise
@@ -262,7 +273,8 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         try:
             if not hasattr(self._source, "__aiter__"):
                 self._source = await (self._in_context(self._source) if self._contexts else self._source)
-            self._iterator = _iterator_of(self._source)
+            self._iterator = _checked(self._source, "__aiter__").__aiter__()
+            self._loop = asyncio.get_running_loop()
         except BaseException as error:
             await self._fail(error)
             raise
@@ -381,15 +393,31 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             except Exception:  # noqa: BLE001, PERF203 - all of them are tried, and nobody could catch it here
                 _log.exception("Cleaning up an abandoned stream failed.")
 
+    def __del__(self) -> None:
+        # Readers break out of a loop and forget the stream, and no one else would end its span or save its turn.
+        if getattr(self, "_state", None) != "open":
+            return
+        if self._loop is None or self._loop.is_closed():
+            self._state = "closed"
+            self._let_go()
+        else:
+            self._loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self._aclose_forgotten()))
+
+    async def _aclose_forgotten(self) -> None:
+        try:
+            await self.aclose()
+        except Exception:  # noqa: BLE001 - nobody could catch it here
+            _log.exception("Closing a forgotten stream failed.")
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._state}, {len(self._updates)} updates)"
 
 
-def _iterator_of(source: Any) -> AsyncIterator[Any]:
-    if not hasattr(source, "__aiter__"):
+def _checked(source: Any, *methods: str) -> Any:
+    if not any(hasattr(source, method) for method in methods or ("__aiter__", "__await__")):
         message = f"A stream was given a {type(source).__name__}. Expected an async iterable, or an awaitable of one."
         raise TypeError(message)
-    return cast("AsyncIterator[Any]", source.__aiter__())
+    return source
 
 
 def _drive(awaitable: Awaitable[Any]) -> None:

@@ -1,0 +1,525 @@
+"""Kinds of content: how each is made, shown, compared, copied and read."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import threading
+from typing import Any
+
+import pytest
+
+from agentbench.exceptions import ContentError
+from agentbench.messages.content import Content
+from agentbench.messages.content_record import FIELDS
+
+CALL = Content.from_function_call("call-1", "get_weather", arguments='{"city": "Oslo"}')
+TEXT = Content.from_text("hi")
+
+
+# ------------------------------------------------------------------------------------------------------- factories
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "fields"),
+    [
+        (Content.from_text("a"), "text", {"text": "a"}),
+        (
+            Content.from_text_reasoning(id="r", text="hm", protected_data="x"),
+            "text_reasoning",
+            {"id": "r", "text": "hm", "protected_data": "x"},
+        ),
+        (
+            Content.from_data(b"abc", "image/png"),
+            "data",
+            {"uri": "data:image/png;base64,YWJj", "media_type": "image/png"},
+        ),
+        (
+            Content.from_uri("https://example.org/a", media_type="image/png"),
+            "uri",
+            {"uri": "https://example.org/a", "media_type": "image/png"},
+        ),
+        (
+            Content.from_error(message="m", error_code="c", error_details="d"),
+            "error",
+            {"message": "m", "error_code": "c", "error_details": "d"},
+        ),
+        (
+            Content.from_function_call("c", "f", arguments={"a": 1}, exception="e"),
+            "function_call",
+            {"call_id": "c", "name": "f", "arguments": {"a": 1}, "exception": "e"},
+        ),
+        (
+            Content.from_function_result("c", result="r", exception="e"),
+            "function_result",
+            {"call_id": "c", "result": "r", "items": [Content.from_text("r")], "exception": "e"},
+        ),
+        (Content.from_usage({"input_token_count": 1}), "usage", {"usage_details": {"input_token_count": 1}}),
+        (
+            Content.from_hosted_file("f", media_type="text/plain", name="n"),
+            "hosted_file",
+            {"file_id": "f", "media_type": "text/plain", "name": "n"},
+        ),
+        (Content.from_hosted_vector_store("v"), "hosted_vector_store", {"vector_store_id": "v"}),
+        (
+            Content.from_code_interpreter_tool_call(call_id="c", inputs=(TEXT,)),
+            "code_interpreter_tool_call",
+            {"call_id": "c", "inputs": [TEXT]},
+        ),
+        (
+            Content.from_code_interpreter_tool_result(call_id="c", outputs=(TEXT,)),
+            "code_interpreter_tool_result",
+            {"call_id": "c", "outputs": [TEXT]},
+        ),
+        (Content.from_image_generation_tool_call(image_id="i"), "image_generation_tool_call", {"image_id": "i"}),
+        (
+            Content.from_image_generation_tool_result(image_id="i", outputs=TEXT),
+            "image_generation_tool_result",
+            {"image_id": "i", "outputs": TEXT},
+        ),
+        (
+            Content.from_mcp_server_tool_call("c", "t", server_name="s", arguments="{}"),
+            "mcp_server_tool_call",
+            {"call_id": "c", "tool_name": "t", "server_name": "s", "arguments": "{}"},
+        ),
+        (
+            Content.from_mcp_server_tool_result("c", output=[1]),
+            "mcp_server_tool_result",
+            {"call_id": "c", "output": [1]},
+        ),
+        (
+            Content.from_search_tool_call("c", tool_name="t", arguments="{}", status="done"),
+            "search_tool_call",
+            {"call_id": "c", "tool_name": "t", "arguments": "{}", "status": "done"},
+        ),
+        (
+            Content.from_search_tool_result("c", tool_name="t", result=1, items=(TEXT,), status="done"),
+            "search_tool_result",
+            {"call_id": "c", "tool_name": "t", "result": 1, "items": [TEXT], "status": "done"},
+        ),
+        (
+            Content.from_shell_tool_call(call_id="c", commands=["ls"], timeout_ms=1, max_output_length=2, status="s"),
+            "shell_tool_call",
+            {"call_id": "c", "commands": ["ls"], "timeout_ms": 1, "max_output_length": 2, "status": "s"},
+        ),
+        (
+            Content.from_shell_tool_result(call_id="c", outputs=(TEXT,), max_output_length=2),
+            "shell_tool_result",
+            {"call_id": "c", "outputs": [TEXT], "max_output_length": 2},
+        ),
+        (
+            Content.from_shell_command_output(stdout="o", stderr="e", exit_code=0, timed_out=False),
+            "shell_command_output",
+            {"stdout": "o", "stderr": "e", "exit_code": 0, "timed_out": False},
+        ),
+        (
+            Content.from_function_approval_request("i", CALL),
+            "function_approval_request",
+            {"id": "i", "function_call": CALL, "user_input_request": True},
+        ),
+        (
+            Content.from_function_approval_response(False, "i", CALL),
+            "function_approval_response",
+            {"approved": False, "id": "i", "function_call": CALL},
+        ),
+        (
+            Content.from_oauth_consent_request("https://example.org"),
+            "oauth_consent_request",
+            {"consent_link": "https://example.org", "user_input_request": True},
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_factory_sets_the_fields_of_its_kind_and_no_others(
+    content: Content, kind: str, fields: dict[str, Any]
+) -> None:
+    assert content.type == kind
+    assert {name: getattr(content, name) for name in FIELDS} == dict.fromkeys(FIELDS) | fields
+    assert content.annotations is None
+    assert content.raw_representation is None
+    assert content.additional_properties == {}
+
+
+def test_every_factory_but_one_takes_what_any_content_may_have() -> None:
+    properties = {"a": 1}
+    content = Content.from_text(
+        "a", annotations=({"title": "t"},), additional_properties=properties, raw_representation=5
+    )
+    assert content.annotations == [{"title": "t"}]
+    assert content.additional_properties == properties
+    assert content.additional_properties is not properties
+    assert content.raw_representation == 5
+    with pytest.raises(TypeError, match="annotations"):
+        Content.from_shell_command_output(annotations=[])  # type: ignore[call-arg]
+
+
+def test_additional_properties_are_a_dictionary_of_their_own() -> None:
+    one, other = Content.from_text("a"), Content.from_text("a")
+    one.additional_properties["x"] = 1
+    assert other.additional_properties == {}
+
+
+def test_any_kind_can_be_made_by_the_constructor_and_an_unknown_field_is_told() -> None:
+    assert Content("text", text="a") == Content.from_text("a")
+    with pytest.raises(TypeError, match=r"no field 'txt'\. Its fields are text, .*consent_link"):
+        Content("text", txt="a")  # type: ignore[call-arg]
+
+
+def test_there_are_no_other_attributes() -> None:
+    with pytest.raises(AttributeError):
+        TEXT.colour = "red"  # type: ignore[attr-defined]
+    assert not hasattr(TEXT, "__dict__")
+
+
+def test_fields_can_be_set_and_taken_back() -> None:
+    content = Content.from_function_call("c", "f")
+    content.user_input_request = True
+    content.id = "c"
+    assert content != Content.from_function_call("c", "f")
+    content.user_input_request = content.id = None
+    assert content == Content.from_function_call("c", "f")
+    bare = Content.from_text("a")
+    bare.id = None
+    assert bare == Content.from_text("a")
+
+
+@pytest.mark.parametrize("data", ["abc", None, 5, ["a"]])
+def test_data_that_are_no_bytes_are_refused(data: Any) -> None:
+    with pytest.raises(TypeError, match="Expected bytes"):
+        Content.from_data(data, "image/png")
+
+
+# --------------------------------------------------------------------------------------------------- function results
+
+
+class Odd:
+    def __str__(self) -> str:
+        return "odd"
+
+
+IMAGE = Content.from_data(b"x", "image/png")
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "items"),
+    [
+        (None, "", [Content.from_text("")]),
+        ("", "", [Content.from_text("")]),
+        ("plain", "plain", [Content.from_text("plain")]),
+        (
+            [Content.from_text("a"), IMAGE, Content.from_text("b")],
+            "a\nb",
+            [Content.from_text("a"), IMAGE, Content.from_text("b")],
+        ),
+        ([Content.from_text(""), Content.from_text("b")], "b", [Content.from_text(""), Content.from_text("b")]),
+        ([IMAGE], "", [IMAGE]),
+        ([], "", []),
+        ([1, 2], "[1, 2]", [Content.from_text("[1, 2]")]),
+        ([Content.from_text("a"), 1], "[Content('text', text='a'), 1]", None),
+        ({"a": 1}, '{"a": 1}', [Content.from_text('{"a": 1}')]),
+        (1.5, "1.5", [Content.from_text("1.5")]),
+        (True, "true", [Content.from_text("true")]),
+        ((1, 2), "[1, 2]", [Content.from_text("[1, 2]")]),
+        (Odd(), '"odd"', [Content.from_text('"odd"')]),
+        ({(1, 2): 3}, "{(1, 2): 3}", [Content.from_text("{(1, 2): 3}")]),
+        ({"loop": LOOP}, "{'loop': [[...]]}", [Content.from_text("{'loop': [[...]]}")]),
+    ],
+)
+def test_a_result_has_always_a_text_and_items(given: Any, text: str, items: list[Content] | None) -> None:
+    content = Content.from_function_result("c", result=given)
+    assert content.items == (items if items is not None else [Content.from_text(content.result)])
+    if items is None:
+        text = str(given)
+    assert content.result == text
+
+
+def test_the_list_of_a_result_is_copied() -> None:
+    items = [Content.from_text("a")]
+    content = Content.from_function_result("c", result=items)
+    items.append(IMAGE)
+    assert content.items == [Content.from_text("a")]
+
+
+# ------------------------------------------------------------------------------------------------------------- URIs
+
+
+@pytest.mark.parametrize(
+    ("uri", "problem"),
+    [
+        ("", "no scheme"),
+        ("abc", "no scheme"),
+        ("data:image/png;base64", "no comma"),
+        ("data:image/png;hex,AA", "encoded as 'hex'"),
+    ],
+)
+def test_what_is_no_uri_is_refused(uri: str, problem: str) -> None:
+    with pytest.raises(ContentError, match=problem):
+        Content.from_uri(uri)
+    with pytest.raises(ContentError, match=problem):
+        Content.from_uri(uri, media_type="image/png")
+
+
+@pytest.mark.parametrize(
+    ("uri", "media_type"),
+    [
+        ("data:image/png;base64,AAAA", "image/png"),
+        ("DATA:image/png;BASE64,AAAA", "image/png"),
+        ("data:text/plain;charset=utf-8;base64,AAAA", "text/plain"),
+        ("data:text/plain;charset=utf-8,hello", "text/plain"),
+        ("data:text/plain,hello", "text/plain"),
+        ("data:,hello", None),
+        ("data:;base64,AAAA", None),
+    ],
+)
+def test_a_data_uri_becomes_data_of_the_media_type_in_it(uri: str, media_type: str | None) -> None:
+    content = Content.from_uri(uri)
+    assert (content.type, content.uri, content.media_type) == ("data", uri, media_type)
+    assert Content.from_uri(uri, media_type="a/b").media_type == "a/b"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "ftp", "ftps", "file", "s3", "gs", "azure", "blob", "HTTPS"])
+def test_an_address_with_a_media_type_is_taken_without_a_word(scheme: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "agentbench")
+    content = Content.from_uri(f"{scheme}://x/y", media_type="image/png")
+    assert (content.type, content.media_type) == ("uri", "image/png")
+    assert caplog.records == []
+
+
+def test_a_strange_scheme_is_noted_and_a_missing_media_type_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "agentbench")
+    assert Content.from_uri("gopher://x").type == "uri"
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
+
+
+# ------------------------------------------------------------------------------------------------- dictionaries
+
+
+def test_a_dictionary_has_the_type_what_is_set_and_always_the_properties() -> None:
+    assert TEXT.to_dict() == {"type": "text", "text": "hi", "additional_properties": {}}
+    assert CALL.to_dict(exclude={"arguments", "additional_properties"}) == {
+        "type": "function_call",
+        "call_id": "call-1",
+        "name": "get_weather",
+    }
+    full = TEXT.to_dict(exclude_none=False)
+    assert set(full) == {"type", "annotations", "additional_properties", *FIELDS}
+    assert full["annotations"] is None
+
+
+def test_what_the_service_sent_is_never_written() -> None:
+    content = Content.from_text(
+        "a", raw_representation=object(), annotations=[{"title": "t", "raw_representation": object()}]
+    )
+    assert content.to_dict() == {
+        "type": "text",
+        "text": "a",
+        "annotations": [{"title": "t"}],
+        "additional_properties": {},
+    }
+
+
+def test_contents_within_are_written_and_read_as_contents() -> None:
+    request = Content.from_function_approval_request("i", CALL)
+    answer = Content.from_dict(request.to_function_approval_response(True).to_dict())
+    assert isinstance(answer.function_call, Content)
+    assert answer.function_call == CALL
+    shell = Content.from_shell_tool_result(outputs=[Content.from_shell_command_output(stdout="o")])
+    assert isinstance(Content.from_dict(shell.to_dict()).outputs[0], Content)
+    image = Content.from_image_generation_tool_result(outputs={"type": "image/strange", "bits": [1]})
+    assert Content.from_dict(image.to_dict()).outputs == {"type": "image/strange", "bits": [1]}
+    blocks = [{"type": "text", "text": "as the server wrote it"}]
+    mcp = Content.from_mcp_server_tool_result("c", output=blocks)
+    assert Content.from_dict(mcp.to_dict()).output == blocks
+
+
+def test_a_type_that_is_no_text_within_outputs_is_left_alone() -> None:
+    assert Content.from_dict({"type": "shell_tool_result", "outputs": [{"type": ["x"]}]}).outputs == [{"type": ["x"]}]
+
+
+@pytest.mark.parametrize("data", [{}, {"text": "a"}, {"type": None}, {"type": ""}, {"type": 5}])
+def test_a_dictionary_without_a_type_is_refused(data: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="has no type"):
+        Content.from_dict(data)
+
+
+def test_an_unknown_type_is_kept_and_an_unknown_field_becomes_a_property(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "agentbench")
+    content = Content.from_dict({"type": "hologram", "text": "a", "depth": 3, "additional_properties": {"x": 1}})
+    assert content.type == "hologram"
+    assert content.text == "a"
+    assert content.additional_properties == {"x": 1, "depth": 3}
+    assert "hologram" in caplog.text
+    assert Content.from_dict(content.to_dict()) == content
+
+
+def test_bytes_in_a_dictionary_become_a_data_uri() -> None:
+    read = Content.from_dict({"type": "data", "data": b"abc", "media_type": "image/png", "name": "n"})
+    assert read == Content("data", uri="data:image/png;base64,YWJj", media_type="image/png", name="n")
+    png = Content.from_dict({"type": "data", "data": b"\x89PNG\r\n\x1a\n...."})
+    assert png.media_type == "image/png"
+    with pytest.raises(ContentError, match="no media type"):
+        Content.from_dict({"type": "data", "data": b"???"})
+
+
+def test_the_given_dictionary_is_not_changed() -> None:
+    data = {"type": "text", "text": "a", "depth": 3, "additional_properties": {"x": 1}}
+    before = copy.deepcopy(data)
+    Content.from_dict(data)
+    assert data == before
+
+
+# ------------------------------------------------------------------------------------------------------ as a value
+
+
+def test_a_content_has_no_hash() -> None:
+    with pytest.raises(TypeError):
+        hash(TEXT)
+
+
+def test_a_content_equals_no_text() -> None:
+    assert TEXT != "hi"
+    assert Content.from_text("a", raw_representation=1) == Content.from_text("a", raw_representation=2)
+    assert Content.from_text("a") != Content.from_text("a", additional_properties={"x": 1})
+    assert Content.from_text("a") != Content.from_text("a", annotations=[{"title": "t"}])
+    assert Content.from_text("a", annotations=[{"raw_representation": 1}]) == Content.from_text("a", annotations=[{}])
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (Content.from_text("hi"), "hi"),
+        (Content("text"), ""),
+        (Content.from_error(message="m", error_code="7"), "Error 7: m"),
+        (Content.from_error(message="m"), "m"),
+        (Content.from_error(error_code="7"), "Error 7: Unknown error"),
+        (Content.from_error(), "Unknown error"),
+        (CALL, "Content(type=function_call)"),
+    ],
+)
+def test_as_text(content: Content, text: str) -> None:
+    assert str(content) == text
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (Content.from_text("hi"), "Content('text', text='hi')"),
+        (Content.from_text("a\n<b>"), r"Content('text', text='a\n<b>')"),
+        (Content.from_text("x" * 99), f"Content('text', text='{'x' * 60}'… (99 characters))"),
+        (Content.from_data(b"12345", "image/png"), "Content('data', size_bytes=5, media_type='image/png')"),
+        (Content.from_uri("data:,hello"), "Content('data', size_bytes=5)"),
+        (Content.from_function_result("c", result="ok"), "Content('function_result', call_id='c', result='ok')"),
+        (
+            Content.from_text_reasoning(text="hm", protected_data="secret"),
+            "Content('text_reasoning', text='hm', protected_data='…')",
+        ),
+        (
+            Content.from_text("a", annotations=[{}], additional_properties={"x": 1}),
+            "Content('text', text='a', annotations=1, additional_properties={'x': 1})",
+        ),
+    ],
+)
+def test_a_repr_tells_what_it_is_and_cuts_what_is_long(content: Content, shown: str) -> None:
+    assert repr(content) == shown
+
+
+def test_a_result_with_an_image_shows_its_items_without_the_bytes() -> None:
+    shown = repr(Content.from_function_result("c", result=[Content.from_text("see"), IMAGE]))
+    assert "size_bytes=1, media_type='image/png'" in shown
+    assert "base64" not in shown
+
+
+def test_objects_without_a_repr_of_their_own_show_no_address() -> None:
+    assert " at 0x" not in repr(Content.from_text("a", additional_properties={"lock": object()}))
+
+
+def test_a_million_characters_are_not_written_to_show_a_few() -> None:
+    assert len(repr(Content.from_text("é" * 1_000_000))) < 200
+    assert len(repr(Content.from_function_call("c", "f", arguments={"a": "x" * 1_000_000}))) < 400
+
+
+def test_a_deep_copy_shares_what_the_service_sent_and_nothing_else() -> None:
+    lock = threading.Lock()
+    content = Content.from_function_call("c", "f", arguments={"a": [1]}, raw_representation=lock)
+    twin = copy.deepcopy(content)
+    assert twin == content
+    assert twin.raw_representation is lock
+    assert isinstance(twin.arguments, dict)
+    twin.arguments["a"].append(2)
+    assert content.arguments == {"a": [1]}
+
+
+def test_a_deep_copy_keeps_aliases() -> None:
+    twins = copy.deepcopy([TEXT, TEXT])
+    assert twins[0] is twins[1]
+    assert twins[0] is not TEXT
+
+
+# ------------------------------------------------------------------------------------------------------ arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parsed"),
+    [
+        (None, None),
+        ("", {}),
+        ('{"a": 1}', {"a": 1}),
+        ("[1]", {"raw": [1]}),
+        ("null", {"raw": None}),
+        ("5", {"raw": 5}),
+        ("{broken", {"raw": "{broken"}),
+        ({"a": 1}, {"a": 1}),
+    ],
+)
+def test_arguments_are_parsed(arguments: Any, parsed: Any) -> None:
+    assert Content.from_function_call("c", "f", arguments=arguments).parse_arguments() == parsed
+
+
+def test_a_mapping_of_arguments_is_returned_itself() -> None:
+    arguments = {"a": 1}
+    assert Content.from_function_call("c", "f", arguments=arguments).parse_arguments() is arguments
+
+
+@pytest.mark.parametrize(
+    ("media_type", "kind", "has"),
+    [
+        ("image/png", "image", True),
+        ("IMAGE/PNG", "image", True),
+        ("image/png", "Image", True),
+        ("image/png", "text", False),
+        ("imagery/png", "image", False),
+        ("text", "text", True),
+    ],
+)
+def test_the_top_level_media_type_is_what_stands_before_the_slash(media_type: str, kind: str, has: bool) -> None:
+    assert Content.from_uri("https://x", media_type=media_type).has_top_level_media_type(kind) is has
+
+
+def test_without_a_media_type_there_is_nothing_to_compare() -> None:
+    with pytest.raises(ContentError, match="no media type"):
+        TEXT.has_top_level_media_type("text")
+
+
+# ------------------------------------------------------------------------------------------------------- approvals
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_an_approval_request_is_answered_with_all_that_it_has(approved: bool) -> None:
+    request = Content.from_function_approval_request(
+        "i", CALL, annotations=[{"title": "t"}], additional_properties={"x": 1}, raw_representation=5
+    )
+    answer = request.to_function_approval_response(approved)
+    assert (answer.type, answer.approved, answer.id) == ("function_approval_response", approved, "i")
+    assert answer.function_call is CALL
+    assert answer.user_input_request is None
+    assert answer.annotations == [{"title": "t"}]
+    assert answer.additional_properties == {"x": 1}
+    assert answer.additional_properties is not request.additional_properties
+
+
+@pytest.mark.parametrize("content", [TEXT, CALL, Content("function_approval_request", id="i")])
+def test_only_a_whole_approval_request_can_be_answered(content: Content) -> None:
+    with pytest.raises(ContentError, match="Only an approval request"):
+        content.to_function_approval_response(True)
