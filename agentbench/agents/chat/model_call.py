@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentbench.agents.chat.network import require_network
@@ -108,38 +109,47 @@ class ModelCalls:
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
         settings = self._settings
-
-        async def call() -> ChatResponse[Any]:
-            seen = await self._compacted(messages, options)
-            require_network(settings.client)
-            reply = settings.hook(messages=seen, stream=False, options=options, **kwargs)
-            return await response_of(reply, self._builder(options))
-
         if not settings.is_traced or not is_tracing():
-            return await call()
+            return await self._asked(messages, options, kwargs)
         from agentbench.agents.telemetry.spans import traced_chat  # noqa: PLC0415 - loads OpenTelemetry
 
-        return await traced_chat(settings.client, messages, options, call)
+        return await traced_chat(settings.client, messages, options, lambda: self._asked(messages, options, kwargs))
 
     async def _open(self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]) -> ChatStream:
         settings = self._settings
-
-        async def call() -> ChatStream:
-            seen = await self._compacted(messages, options)
-            require_network(settings.client)
-            reply = settings.hook(messages=seen, stream=True, options=options, **kwargs)
-            return await stream_of(reply, self._builder(options))
-
         if not settings.is_traced or not is_tracing():
-            return await call()
+            return await self._opened(messages, options, kwargs)
         from agentbench.agents.telemetry.spans import traced_chat_stream  # noqa: PLC0415 - loads OpenTelemetry
 
-        return traced_chat_stream(settings.client, messages, options, lambda: ResponseStream.from_awaitable(call()))
+        return traced_chat_stream(
+            settings.client,
+            messages,
+            options,
+            lambda: ResponseStream.from_awaitable(self._opened(messages, options, kwargs)),
+        )
+
+    async def _asked(
+        self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
+    ) -> ChatResponse[Any]:
+        settings = self._settings
+        seen = await self._compacted(messages, options) if settings.compacts else list(messages)
+        require_network(settings.client)
+        reply = settings.hook(messages=seen, stream=False, options=options, **kwargs)
+        if iscoroutine(reply):
+            reply = await reply
+        return reply if isinstance(reply, ChatResponse) else await response_of(reply, self._builder(options))
+
+    async def _opened(self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]) -> ChatStream:
+        settings = self._settings
+        seen = await self._compacted(messages, options) if settings.compacts else list(messages)
+        require_network(settings.client)
+        reply = settings.hook(messages=seen, stream=True, options=options, **kwargs)
+        return await stream_of(reply, self._builder(options))
 
     async def _compacted(self, messages: list[Message], options: Mapping[str, Any]) -> list[Message]:
         """Return what the model gets, as a list of its own; a service that keeps the conversation gets everything."""
         settings = self._settings
-        if settings.compacts and not options.get("conversation_id"):
+        if not options.get("conversation_id"):
             strategy, tokenizer = settings.compaction_strategy, settings.tokenizer
             messages = await apply_compaction(messages, strategy=strategy, tokenizer=tokenizer)
         return list(messages)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -28,10 +27,6 @@ async def response_of(reply: Any, build_stream: BuildStream) -> ChatResponse[Any
     Raises:
         ChatClientInvalidResponseException: It is nothing of that.
     """
-    if inspect.iscoroutine(reply):
-        reply = await reply
-    if isinstance(reply, ChatResponse):
-        return reply
     stream = await _settled(reply)
     if isinstance(stream, ChatResponse):
         return stream

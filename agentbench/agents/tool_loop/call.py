@@ -106,29 +106,28 @@ class Calling:
         return metadata
 
     async def _invoke(self, tool: Any, content: Content, context: FunctionInvocationContext) -> bool:
+        """Call the tool, with what stands around it, and return whether a middleware ended the loop."""
+        if not self._middleware:
+            context.result = await self._call(tool, content, context)
+            return False
+
         async def innermost() -> None:
-            context.result = await self._traced(tool, content, context)
+            context.result = await self._call(tool, content, context)
 
-        if self._middleware:
-            return await run_pipeline(self._middleware, context, innermost)
-        await innermost()
-        return False
+        return await run_pipeline(self._middleware, context, innermost)
 
-    async def _traced(self, tool: Any, content: Content, context: FunctionInvocationContext) -> Any:
-        # Tools of another make may not know the last one.
-        more = {"in_thread": True} if self._threads else {}
+    def _call(self, tool: Any, content: Content, context: FunctionInvocationContext) -> Awaitable[Any]:
+        if is_tracing():
+            from agentbench.agents.telemetry.spans import traced_tool  # noqa: PLC0415 - loads OpenTelemetry
 
-        def call() -> Awaitable[Any]:
-            invoked: Awaitable[Any] = tool.invoke(
-                arguments=context.arguments, context=context, tool_call_id=content.call_id, **more
-            )
-            return invoked
+            return traced_tool(tool, content.call_id, context.arguments, lambda: self._invoked(tool, content, context))
+        return self._invoked(tool, content, context)
 
-        if not is_tracing():
-            return await call()
-        from agentbench.agents.telemetry.spans import traced_tool  # noqa: PLC0415 - loads OpenTelemetry
-
-        return await traced_tool(tool, content.call_id, context.arguments, call)
+    def _invoked(self, tool: Any, content: Content, context: FunctionInvocationContext) -> Awaitable[Any]:
+        arguments, call_id = context.arguments, content.call_id
+        if self._threads:  # tools of another make may not know about that
+            return tool.invoke(arguments=arguments, context=context, tool_call_id=call_id, in_thread=True)  # type: ignore[no-any-return]
+        return tool.invoke(arguments=arguments, context=context, tool_call_id=call_id)  # type: ignore[no-any-return]
 
     def failure(self, content: Content, text: str, error: Exception, *, exception: str | None = None) -> Outcome:
         """The result of a call that failed.
@@ -170,10 +169,10 @@ def _read_arguments(content: Content) -> Mapping[str, Any]:
         TypeError: They are no JSON object.
     """
     arguments = content.arguments
-    if isinstance(arguments, Mapping):
-        return arguments
     if not arguments:
         return {}
+    if not isinstance(arguments, str):
+        return arguments
     try:
         read = json.loads(arguments)
     except ValueError as error:
@@ -186,8 +185,10 @@ def _read_arguments(content: Content) -> Mapping[str, Any]:
 
 
 def _done(content: Content, result: Any, *, ended: bool) -> Outcome:
-    items = result if isinstance(result, list) else [result]
-    requests = tuple(item for item in items if isinstance(item, Content) and item.user_input_request)
+    if isinstance(result, list):
+        requests = [item for item in result if isinstance(item, Content) and item.user_input_request]
+    else:
+        requests = [result] if isinstance(result, Content) and result.user_input_request else []
     if requests:
         return Outcome(content.name or "", None, tuple(_addressed(item, content) for item in requests), ended=ended)
     if isinstance(result, Content):

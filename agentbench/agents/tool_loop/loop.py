@@ -160,9 +160,9 @@ class ToolLoop:
         results = list(approvals.results.values())
         has_service = bool(self.options.get("conversation_id"))
         messages, resolved = approvals.resolve(self._request.messages, has_service=has_service)
-        questions = _questions(outcomes)
+        questions, _, has_ended = _sorted_out((), outcomes)
         additions = _additions(questions, [])
-        if any(outcome.ended for outcome in outcomes):
+        if has_ended:
             # The results are the answer, so they are not told as part of the question too.
             additions = _additions(questions, results)
         else:
@@ -202,12 +202,12 @@ class ToolLoop:
         )
         self._limits.count_round()
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
-        questions = [*batch.questions, *_questions(outcomes)]
-        additions = _additions(questions, [outcome.result for outcome in outcomes if outcome.result is not None])
+        questions, results, has_ended = _sorted_out(batch.questions, outcomes)
+        additions = _additions(questions, results)
         said = with_additions(response.messages, additions)
         self._said.extend(said)
         self._has_additions = True
-        if questions or any(outcome.ended for outcome in outcomes):
+        if questions or has_ended:
             self.done = True
         else:
             self._go_on(said, additions)
@@ -372,11 +372,18 @@ def own_copy(message: Message) -> Message:
 
 def mode_of(tool_choice: Any) -> Any:
     """The mode of a tool choice, however it is written."""
-    return tool_choice.get("mode") if isinstance(tool_choice, Mapping) else tool_choice
+    return tool_choice if tool_choice is None or isinstance(tool_choice, str) else tool_choice.get("mode")
 
 
-def _questions(outcomes: Iterable[Outcome]) -> list[Content]:
-    return [request for outcome in outcomes for request in outcome.requests]
+def _sorted_out(questions: Iterable[Content], outcomes: Iterable[Outcome]) -> tuple[list[Content], list[Content], bool]:
+    """Return all questions, those of the outcomes last; the results; and whether a middleware ended the loop."""
+    asked, results, has_ended = list(questions), [], False
+    for outcome in outcomes:
+        asked.extend(outcome.requests)
+        if outcome.result is not None:
+            results.append(outcome.result)
+        has_ended = has_ended or outcome.ended
+    return asked, results, has_ended
 
 
 def _additions(questions: list[Content], results: list[Content]) -> list[Addition]:
