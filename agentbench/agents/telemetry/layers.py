@@ -40,28 +40,29 @@ class ChatTelemetryLayer:
         if otel_provider_name is not None:
             self.otel_provider_name: str | None = otel_provider_name
 
-    def get_response(self, messages: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
         """Ask the next class, within a span.
 
         Args:
             messages: What the model gets.
-            *args: For the next class.
-            **kwargs: For the next class.
+            stream: Whether updates are wanted.
+            options: Of the call.
+            **more: For the next class, as `stream` and `options` are where they are given.
 
         Returns:
-            What the next class gives: an awaitable, or a stream if `stream=True`.
+            What the next class gives: an awaitable, or a stream.
         """
         inner = cast("_Client", super()).get_response
+        given = {**({"stream": True} if stream else {}), **({} if options is None else {"options": options}), **more}
 
         def ask() -> Any:
-            return inner(messages, *args, **kwargs)
+            return inner(messages, **given)
 
-        if _is_traced_below(ChatTelemetryLayer, self) or not is_tracing():
+        if getattr(super(), "MAKES_OWN_SPANS", False) or not is_tracing():
             return ask()
         from agentbench.agents.telemetry.spans import traced_chat, traced_chat_stream  # noqa: PLC0415 - OpenTelemetry
 
-        options = kwargs.get("options")
-        if kwargs.get("stream"):
+        if stream:
             return traced_chat_stream(self, messages, options, lambda: _as_stream(ask(), ChatResponse.from_updates))
         return traced_chat(self, messages, options, lambda: _awaited(ask()))
 
@@ -127,8 +128,8 @@ class AgentTelemetryLayer(AgentSpans):
     """
 
 
-class EmbeddingTelemetryLayer:
-    """Spans around `get_embeddings` of the class that comes next.
+class EmbeddingSpans:
+    """Spans around `get_embeddings` of the class that comes next: embedding clients of ours are made with it.
 
     Args:
         *args: For the next class.
@@ -154,16 +155,19 @@ class EmbeddingTelemetryLayer:
         def ask() -> Awaitable[Any]:
             return inner(values, *args, **kwargs)
 
-        if _is_traced_below(EmbeddingTelemetryLayer, self) or not is_tracing():
+        if not is_tracing() or not len(values):
             return await ask()
         from agentbench.agents.telemetry.spans import traced_embeddings  # noqa: PLC0415 - OpenTelemetry
 
         return await traced_embeddings(self, kwargs.get("options"), ask)
 
 
-def _is_traced_below(layer: type, instance: object) -> bool:
-    """Whether the class that comes after the mixin makes its own spans."""
-    return bool(getattr(super(layer, instance), "MAKES_OWN_SPANS", False))
+class EmbeddingTelemetryLayer(EmbeddingSpans):
+    """Spans around `get_embeddings` of the class that comes next: `class Traced(EmbeddingTelemetryLayer, MyClient)`.
+
+    A class of its own, so that it may also stand before an embedding client of ours, where it adds its keywords and no
+    second span. The arguments are those of `EmbeddingSpans`.
+    """
 
 
 def _with_tools(options: Any, tools: Any) -> Any:
