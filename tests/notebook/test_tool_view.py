@@ -1,0 +1,126 @@
+"""A tool shows what a model may fill in, whether a person is asked, and how often it was called."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.notebook.tool_view import tool
+from tests.notebook.attacks import ATTACKS
+from tests.notebook.test_hostile_text import check_bundle
+
+
+class Place(BaseModel):
+    city: str = Field(description="as on a map")
+    near: list[Place] | None = None
+
+
+def book(
+    place: Annotated[Place, "where to"],
+    days: Annotated[int, Field(ge=1, le=30)] = 3,
+    travel: Literal["train", "boat"] = "train",
+    api_key: str = "sk-123",
+) -> str:
+    """Book a trip.
+
+    Asks back when a place is not known.
+    """
+    return f"{place.city} {days} {travel} {api_key}"
+
+
+def lines(shown: Any) -> list[str]:
+    return tool(shown)["text/plain"].splitlines()
+
+
+def test_everything_that_a_model_may_fill_in_is_listed() -> None:
+    assert lines(FunctionTool(book)) == [
+        "book: no approval needed, not called yet",
+        "  Book a trip.",
+        "  Asks back when a place is not known.",
+        "arguments",
+        "  place       Place                   required  where to",
+        "  place.city  string                  required  as on a map",
+        "  place.near  array of Place or null  null",
+        "  days        integer ≥ 1, ≤ 30       3",
+        '  travel      "train" or "boat"       "train"',
+        "  api_key     string                  •••",
+    ]
+
+
+def test_html_says_the_same() -> None:
+    html = tool(FunctionTool(book))["text/html"]
+    for word in ("no approval needed", "not called yet", "Asks back when", "place.city", "as on a map", "•••"):
+        assert word in html
+    assert "sk-123" not in html
+
+
+def test_the_badge_tells_whether_a_person_is_asked() -> None:
+    assert lines(FunctionTool(book, approval_mode="always_require"))[0] == "book: asks for approval, not called yet"
+    assert "ab_is_waiting" in tool(FunctionTool(book, approval_mode="always_require"))["text/html"]
+    assert lines(FunctionTool(name="ask", kind="handoff")) == ["ask: declared only, handoff, not called yet"]
+
+
+def test_calls_failures_and_limits_are_told() -> None:
+    made = FunctionTool(
+        book, max_invocations=5, max_invocation_exceptions=2, max_invocations_per_run=1, name="b", description="x"
+    )
+    made.invocation_count, made.invocation_exception_count = 3, 1
+    assert lines(made)[0] == ("b: no approval needed, 3 calls, at most 5, 1 failed, at most 2, at most 1 call per run")
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ({}, "anything"),
+        ({"type": ["integer", "null"]}, "integer or null"),
+        ({"type": "array", "items": {"type": "number"}}, "array of number"),
+        ({"type": "array", "items": {}}, "array"),
+        ({"anyOf": [{"type": "string"}, {"type": "integer", "exclusiveMinimum": 0}]}, "string or integer > 0"),
+        ({"enum": ["a", 1]}, '"a" or 1'),
+        ({"const": "a"}, '"a"'),
+        ({"type": "string", "maxLength": 9, "format": "date"}, "string at most 9 characters, date"),
+        ({"$ref": "#/$defs/Gone"}, "anything"),
+    ],
+    ids=str,
+)
+def test_types_are_told_in_words(part: dict[str, Any], words: str) -> None:
+    made = FunctionTool(name="f", input_model={"type": "object", "properties": {"a": part}})
+    assert lines(made)[-1].split("  ")[1:] == ["a", words, "optional"]
+
+
+def test_objects_in_lists_are_listed_too() -> None:
+    def f(places: list[Place]) -> None: ...
+
+    assert [line.split()[0] for line in lines(FunctionTool(f))[2:]] == ["places", "places[].city", "places[].near"]
+
+
+def test_a_schema_that_is_none_of_a_kind_that_we_know_is_no_reason_to_fail() -> None:
+    made = FunctionTool(name="f", input_model={"properties": {"a": True, "b": {"items": True, "default": object}}})
+    assert lines(made)[-1].startswith("  b  anything  ")
+
+
+def test_a_tool_without_schema_tells_why() -> None:
+    class Connection: ...
+
+    def f(connection: Connection) -> None: ...
+
+    shown = lines(FunctionTool(f))
+    assert shown[0] == "f: no schema, not called yet"
+    assert shown[1].startswith("  Parameter 'connection' of tool 'f' has the type ")
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
+def test_what_others_wrote_is_inert(attack: str) -> None:
+    schema = {"properties": {attack: {"type": attack, "description": attack, "default": attack}}, "required": []}
+    made = FunctionTool(name=attack, description=attack, kind=attack, input_model=schema)
+    check_bundle(tool(made))
+
+
+def test_a_tool_shows_itself_and_looking_changes_nothing() -> None:
+    made = FunctionTool(book)
+    bundle = made._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html"}
+    assert made.invocation_count == 0
