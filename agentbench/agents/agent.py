@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from agentbench.agents.families import in_both_families
@@ -11,6 +12,7 @@ from agentbench.agents.raw_agent import AgentStream, RawAgent, RunArguments
 from agentbench.agents.telemetry.layers import AgentSpans
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.response import AgentResponse
+from agentbench.observability import is_tracing
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -142,11 +144,14 @@ class Agent(AgentMiddlewareLayer, AgentSpans, RawAgent):
             MiddlewareException: If something given is no middleware, or its kind cannot be told.
             Exception: As in `RawAgent.run`, and whatever the client, a middleware or a provider raises.
         """
-        pending: Any = super().run(
+        if self.middleware or middleware or is_tracing():
+            below: Any = partial(super().run, middleware=middleware)
+        else:  # the layers have nothing to do
+            below = super(AgentSpans, self).run
+        pending = below(
             messages,
             stream=stream,
             session=session,
-            middleware=middleware,
             tools=tools,
             options=options,
             compaction_strategy=compaction_strategy,
