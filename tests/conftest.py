@@ -52,6 +52,19 @@ def pytest_report_header() -> list[str]:
     return [f"left out: tests/{folder} ({package} is not installed)" for folder, package in sorted(LEFT_OUT.items())]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Where processes share a run (`pytest -n 2`), one takes a whole file, and one takes all that drives a browser."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "tests/browser" if file.startswith("tests/browser/") else file
+
+    return ByFile(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run `async def` tests on a loop of their own."""
