@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("agentbench")
 
-_HOOK_ARGUMENTS = frozenset({"agent", "session", "context", "state", "error"})
-
-#: Which arguments a hook is called with, by its function; `None` for all.
+#: Which of the arguments a hook takes, by its function; `None` for all.
 _TAKEN: WeakKeyDictionary[Any, frozenset[str] | None] = WeakKeyDictionary()
 
 
@@ -97,9 +95,9 @@ async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
     try:
         taken = _TAKEN[function]
     except (KeyError, TypeError):  # not seen before, or not hashable
-        taken = _taken_by(provider, hook, method)
+        taken = _taken_by(provider, hook, method, frozenset(arguments))
         _note(function, taken)
-    if taken is not None:
+    if taken is not None and len(taken) < len(arguments):
         arguments = {name: value for name, value in arguments.items() if name in taken}
     result = method(**arguments)
     if inspect.isawaitable(result):
@@ -116,7 +114,7 @@ def _note(function: Any, taken: frozenset[str] | None) -> None:
         return
 
 
-def _taken_by(provider: Any, hook: str, method: Callable[..., Any]) -> frozenset[str] | None:
+def _taken_by(provider: Any, hook: str, method: Callable[..., Any], given: frozenset[str]) -> frozenset[str] | None:
     try:
         parameters = inspect.signature(method).parameters.values()
     except ValueError:  # written in C
@@ -126,17 +124,17 @@ def _taken_by(provider: Any, hook: str, method: Callable[..., Any]) -> frozenset
         each.name
         for each in parameters
         if each.default is each.empty
-        and (each.kind is each.POSITIONAL_ONLY or (each in by_name and each.name not in _HOOK_ARGUMENTS))
+        and (each.kind is each.POSITIONAL_ONLY or (each in by_name and each.name not in given))
     ]
     if required:
         message = (
-            f"{type(provider).__name__}.{hook} needs {', '.join(map(repr, required))}, which no run has. Expected "
-            "keyword arguments among agent, session, context and state (and error in on_error)."
+            f"{type(provider).__name__}.{hook} needs {', '.join(map(repr, required))}, which it is not called with. "
+            f"Expected keyword arguments among {', '.join(sorted(given))}."
         )
         raise TypeError(message)
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return None
-    return frozenset(each.name for each in by_name) & _HOOK_ARGUMENTS
+    return frozenset(each.name for each in by_name) & given
 
 
 def state_of(session: AgentSession, provider: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from inspect import signature
 from typing import Any, Final, Literal
 
 from agentbench.agents.sessions.unwritable import UnwritableError, place
+from agentbench.exceptions import UnstorableValueError
 from agentbench.messages.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
@@ -161,8 +162,8 @@ def _write_object(value: Any, cls: type, where: _Place) -> Any:
 def _tagged(value: Any) -> Any:
     try:
         return json.loads(to_json(value))
-    except TypeError as error:
-        raise UnwritableError.of(value) from error
+    except UnstorableValueError as error:
+        raise UnwritableError.of(error.value_type, error.path) from error
 
 
 def _write_own_form(value: Any, cls: Any, where: _Place) -> Any:
@@ -200,13 +201,13 @@ def _typed(content: Any, cls: type, identifier: str, where: _Place) -> dict[str,
 def _plain_leaf(value: Any, cls: type) -> Any:
     """What pydantic makes of a value; reading the model makes the value of it again."""
     if callable(getattr(cls, "get_secret_value", None)):
-        raise UnwritableError.of(value)
+        raise UnwritableError.of(cls)
     from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - there is a model
 
     try:
         return to_jsonable_python(value)
     except PydanticSerializationError as error:
-        raise UnwritableError.of(value) from error
+        raise UnwritableError.of(cls) from error
 
 
 # ------------------------------------------------------------------------------------------------------------- reading

@@ -13,12 +13,12 @@ from collections import deque
 from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 if TYPE_CHECKING:
     from agentbench.agents.sessions.session import AgentSession
 
-#: Attribute of a session that holds its queues by event loop; a loop that is gone takes its queue along.
+#: Attribute of a session that holds its queues, each with its event loop.
 QUEUES: Final = "_turn_queues"
 
 
@@ -31,11 +31,13 @@ class TurnQueue:
         self._is_taken = False
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def take(self) -> None:
-        """Wait for the turn."""
-        if not self._is_taken:
-            self._is_taken = True
-            return
+    def take_if_free(self) -> bool:
+        """Take the turn if nobody has it, and tell whether it was taken."""
+        was_taken, self._is_taken = self._is_taken, True
+        return not was_taken
+
+    async def wait(self) -> None:
+        """Wait for the turn, which somebody has."""
         called = asyncio.get_running_loop().create_future()
         self._waiting.append(called)
         try:
@@ -62,22 +64,48 @@ class Turn:
     Attributes:
         outer: The turn that the context was in before, on whatever session.
         root: The queue of the session.
+        parent: The turn on the same session that this one is in.
         queue: The queue that this turn stands in.
         within: The queue of the turns that are taken in this one.
         is_open: Whether turns may be taken in this one.
         members: This one while it is held, and the turns in it that are held or waited for.
     """
 
-    __slots__ = ("is_open", "members", "outer", "parent", "queue", "root", "within")
+    __slots__ = ("is_open", "members", "outer", "parent", "queue", "root", "session", "within")
 
-    def __init__(self, root: TurnQueue, outer: Turn | None) -> None:
-        self.outer = outer
-        self.root = root
-        self.parent = _enclosing(root, outer)
-        self.within: TurnQueue | None = None
-        self.queue = root if self.parent is None else self.parent.enter()
-        self.is_open = True
-        self.members = 1
+    is_open: bool
+    outer: Turn | None
+    parent: Turn | None
+    within: TurnQueue | None
+
+    def __init__(self, session: AgentSession) -> None:
+        self.session = session
+
+    async def __aenter__(self) -> None:
+        outer = self.outer = _innermost.get()
+        root = self.root = _queue_of(self.session)
+        while outer is not None and not (outer.root is root and outer.is_open):
+            outer = outer.outer
+        self.parent = outer
+        self.queue = root if outer is None else outer.enter()
+        self.within = None
+        if not self.queue.take_if_free():
+            try:
+                await self.queue.wait()
+            except BaseException:
+                if outer is not None:
+                    outer.leave()
+                raise
+        self.is_open, self.members = True, 1
+        _innermost.set(self)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Not reset by token: an async generator may be closed in another context than it was begun in.
+        _innermost.set(self.outer)
+        self.is_open = False
+        self.leave()
 
     def enter(self) -> TurnQueue:
         """Count one more turn in this one, and return the queue in which it stands."""
@@ -91,26 +119,15 @@ class Turn:
         self.members -= 1
         if self.members == 0:
             self.queue.pass_on()
-            self.give_up()
-
-    def give_up(self) -> None:
-        """No longer be in another turn."""
-        if self.parent is not None:
-            self.parent.leave()
-
-
-def _enclosing(root: TurnQueue, outer: Turn | None) -> Turn | None:
-    """The innermost open turn on the same session."""
-    while outer is not None and not (outer.root is root and outer.is_open):
-        outer = outer.outer
-    return outer
+            if self.parent is not None:
+                self.parent.leave()
 
 
 _innermost: ContextVar[Turn | None] = ContextVar("agentbench_session_turn", default=None)
 
 
-class session_turn:  # noqa: N801 - reads as the function that it is used as
-    """Hold a session while it is read or written: `async with session_turn(session): ...`.
+def session_turn(session: AgentSession) -> Turn:
+    """Hold a session while it is read or written, as an async context manager.
 
     Taken twice per run, around what comes before the model and around what comes after it, never across the call of the
     model. See the module for who may take it again.
@@ -118,37 +135,20 @@ class session_turn:  # noqa: N801 - reads as the function that it is used as
     Args:
         session: The session. Runs that share it on other event loops, in other threads, are not kept out.
     """
-
-    __slots__ = ("_session", "_turn")
-
-    def __init__(self, session: AgentSession) -> None:
-        self._session = session
-
-    async def __aenter__(self) -> None:
-        turn = self._turn = Turn(_queue_of(self._session), _innermost.get())
-        try:
-            await turn.queue.take()
-        except BaseException:
-            turn.give_up()
-            raise
-        _innermost.set(turn)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        # Not reset by token: an async generator may be closed in another context than it was begun in.
-        _innermost.set(self._turn.outer)
-        self._turn.is_open = False
-        self._turn.leave()
+    return Turn(session)
 
 
 def _queue_of(session: AgentSession) -> TurnQueue:
-    attributes = vars(session)
-    queues: WeakKeyDictionary[asyncio.AbstractEventLoop, TurnQueue] | None = attributes.get(QUEUES)
-    if queues is None:
-        queues = attributes.setdefault(QUEUES, WeakKeyDictionary())
-    loop = asyncio.get_running_loop()
-    queue = queues.get(loop)
-    if queue is None:
-        queue = queues[loop] = TurnQueue()
+    attributes, loop = vars(session), asyncio.get_running_loop()
+    queues: list[_OfLoop] = attributes.get(QUEUES, _NO_QUEUES)
+    for owner, queue in queues:
+        if owner() is loop:
+            return queue
+    queue = TurnQueue()
+    # A new list: other threads may be looking through the old one.
+    attributes[QUEUES] = [(ref(loop), queue), *(each for each in queues if each[0]() is not None)]
     return queue
+
+
+_OfLoop = tuple["ref[asyncio.AbstractEventLoop]", TurnQueue]
+_NO_QUEUES: Final[list[_OfLoop]] = []

@@ -20,15 +20,20 @@ class UnwritableError(Exception):
         self.steps: list[Any] = []
 
     @classmethod
-    def of(cls, value: object) -> UnwritableError:
-        """Of a value whose class has no form to be stored in."""
-        kind = type(value)
+    def of(cls, kind: type, part: str = "") -> UnwritableError:
+        """Of a value whose class has no form to be stored in.
+
+        Args:
+            kind: The class.
+            part: Which part of the value it is; by default the value itself.
+        """
+        it = f"Its part {part}" if part else "It"
         if callable(getattr(kind, "get_secret_value", None)):
-            return cls(f"It is a secret ({kind.__qualname__}). Keep secrets in the environment, not in a session.")
+            return cls(f"{it} is a secret ({kind.__qualname__}). Keep secrets in the environment, not in a session.")
         return cls(
-            f"It is of type {kind.__module__}.{kind.__qualname__}, which has no stored form. Keep plain values there, "
-            "make it a dataclass or a pydantic model at the top level of a module, give it to_dict() and from_dict(), "
-            "or give its class to register_state_type()."
+            f"{it} is of type {kind.__module__}.{kind.__qualname__}, which has no stored form. Keep plain values "
+            "there, make it a dataclass or a pydantic model at the top level of a module, give it to_dict() and "
+            "from_dict(), or give its class to register_state_type()."
         )
 
 

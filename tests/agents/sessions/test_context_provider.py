@@ -1,0 +1,169 @@
+"""How hooks of context providers are called."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agentbench import AgentSession, ContextProvider, SessionContext
+from agentbench.agents.sessions import context_provider
+from agentbench.agents.sessions.context_provider import call_hook, state_of, warn_of_shared_sources
+
+GIVEN: dict[str, Any] = {
+    "agent": "the agent",
+    "session": AgentSession(),
+    "context": SessionContext(input_messages=[]),
+    "state": {},
+}
+
+
+async def seen_by(hook: Any) -> Any:
+    """What a hook of these parameters is called with."""
+    seen: dict[str, Any] = {}
+    provider = type("Own", (ContextProvider,), {"before_run": hook, "seen": seen})("own")
+    await call_hook(provider, "before_run", **GIVEN)
+    return seen
+
+
+async def all_four(self: Any, *, agent: Any, session: Any, context: Any, state: Any) -> None:
+    self.seen.update(agent=agent, session=session, context=context, state=state)
+
+
+async def by_position(self: Any, agent: Any, session: Any, context: Any, state: Any) -> None:
+    self.seen.update(agent=agent, session=session, context=context, state=state)
+
+
+async def the_rest(self: Any, *, context: Any, **kwargs: Any) -> None:
+    self.seen.update(kwargs, context=context)
+
+
+def plain(self: Any, **kwargs: Any) -> None:
+    self.seen.update(kwargs)
+
+
+@pytest.mark.parametrize("hook", [all_four, by_position, the_rest, plain])
+async def test_a_hook_gets_all_that_a_run_has(hook: Any) -> None:
+    assert await seen_by(hook) == GIVEN
+
+
+async def test_a_hook_may_take_less() -> None:
+    async def only_context(self: Any, *, context: Any) -> None:
+        self.seen.update(context=context)
+
+    def nothing(self: Any) -> None:
+        self.seen.update(called=True)
+
+    async def with_default(self: Any, *, state: Any, more: int = 3) -> None:
+        self.seen.update(state=state, more=more)
+
+    assert await seen_by(only_context) == {"context": GIVEN["context"]}
+    assert await seen_by(nothing) == {"called": True}
+    assert await seen_by(with_default) == {"state": {}, "more": 3}
+
+
+async def test_a_hook_that_needs_something_else_is_refused_by_name() -> None:
+    async def wrong(self: Any, *, context: Any, config: Any) -> None:
+        self.seen.update(config=config)
+
+    async def positional(self: Any, context: Any, /) -> None:
+        self.seen.update(context=context)
+
+    with pytest.raises(
+        TypeError, match=r"Own\.before_run needs 'config', which it is not called with\. Expected keyword"
+    ):
+        await seen_by(wrong)
+    with pytest.raises(TypeError, match=r"Own\.before_run needs 'context'"):
+        await seen_by(positional)
+
+
+async def test_an_awaitable_of_a_plain_function_is_awaited_and_errors_come_through() -> None:
+    async def later(self: Any) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await seen_by(lambda self, **kwargs: later(self))
+
+
+async def test_parameters_are_looked_up_once_per_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[Any] = []
+    signature = inspect.signature
+
+    def counted(method: Any) -> Any:
+        looked_at.append(method)
+        return signature(method)
+
+    monkeypatch.setattr(inspect, "signature", counted)
+
+    class Own(ContextProvider):
+        async def before_run(self, *, context: Any) -> None:  # type: ignore[override]
+            pass
+
+    for provider in (Own("a"), Own("b"), Own("a")):
+        await call_hook(provider, "before_run", **GIVEN)
+    assert len(looked_at) == 1
+    Own.before_run = lambda self, **kwargs: None  # type: ignore[assignment, method-assign]
+    await call_hook(Own("a"), "before_run", **GIVEN)
+    assert len(looked_at) == 2
+
+
+async def test_functions_of_cells_that_are_run_again_are_not_kept() -> None:
+    gc.collect()
+    before = len(context_provider._TAKEN)
+
+    async def play() -> None:
+        async def before_run(*, context: Any) -> None:
+            pass
+
+        await call_hook(SimpleNamespace(before_run=before_run), "before_run", **GIVEN)
+
+    await play()
+    gc.collect()
+    assert len(context_provider._TAKEN) == before
+
+
+async def test_providers_of_others_need_not_have_every_hook() -> None:
+    await call_hook(SimpleNamespace(source_id="x"), "before_run", **GIVEN)
+    await call_hook(SimpleNamespace(source_id="x", on_error=None), "on_error", **GIVEN, error=ValueError())
+    await call_hook(ContextProvider("x"), "on_error", **GIVEN, error=ValueError())
+
+
+async def test_a_hook_for_errors_gets_the_error() -> None:
+    seen: list[Any] = []
+
+    class Own(ContextProvider):
+        def on_error(self, *, error: Exception, state: Any) -> None:
+            seen.extend([error, state])
+
+    error = ValueError("x")
+    await call_hook(Own("x"), "on_error", **GIVEN, error=error)
+    assert seen == [error, {}]
+
+
+async def test_the_hooks_of_the_base_do_nothing() -> None:
+    provider = ContextProvider("x")
+    await provider.before_run(**GIVEN)
+    await provider.after_run(**GIVEN)
+    await call_hook(provider, "before_run", **GIVEN)
+    assert repr(provider) == "ContextProvider(source_id='x')"
+
+
+def test_the_state_of_a_provider_is_begun_in_the_session_and_kept_there() -> None:
+    session = AgentSession()
+    state = state_of(session, ContextProvider("x"))
+    state["a"] = 1
+    assert session.state == {"x": {"a": 1}}
+    assert state_of(session, ContextProvider("x")) is state
+
+
+def test_two_providers_of_one_source_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    one = ContextProvider("x")
+    with caplog.at_level(logging.WARNING, "agentbench"):
+        warn_of_shared_sources([one, ContextProvider("y"), one])
+        assert not caplog.records
+        warn_of_shared_sources([one, ContextProvider("y"), ContextProvider("x")])
+    assert "both have the source_id 'x'" in caplog.text

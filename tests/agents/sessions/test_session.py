@@ -1,0 +1,197 @@
+"""Sessions: ids, equality, copies, and the examples of the documentation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+from copy import copy, deepcopy
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from agentbench import AgentSession, CountingIds, Message, set_runtime_defaults
+from agentbench._clock import runtime_defaults
+
+
+@pytest.mark.parametrize("given", [None, ""])
+def test_a_session_without_an_id_gets_one(given: str | None) -> None:
+    assert UUID(AgentSession(session_id=given).session_id).version == 4
+    assert AgentSession().session_id != AgentSession().session_id
+
+
+def test_ids_come_from_the_source_of_ids() -> None:
+    before = runtime_defaults()
+    set_runtime_defaults(ids=CountingIds())
+    try:
+        assert [AgentSession().session_id, AgentSession().session_id] == ["session-1", "session-2"]
+    finally:
+        set_runtime_defaults(ids=before.ids)
+
+
+def test_the_id_does_not_change_and_the_id_of_the_service_may() -> None:
+    session = AgentSession(session_id="s", service_session_id="svc")
+    with pytest.raises(AttributeError):
+        session.session_id = "t"  # type: ignore[misc]
+    session.service_session_id = "other"
+    assert (session.session_id, session.service_session_id, session.state) == ("s", "other", {})
+
+
+def test_an_id_that_is_no_text_is_refused() -> None:
+    wrong: Any = UUID(int=1)
+    with pytest.raises(TypeError, match=r"session_id is UUID.*Expected text"):
+        AgentSession(session_id=wrong)
+
+
+def test_a_session_is_written_in_four_fields() -> None:
+    session = AgentSession(session_id="s", service_session_id="svc")
+    session.state["a"] = {"b": [1]}
+    data = session.to_dict()
+    assert data == {"type": "session", "session_id": "s", "service_session_id": "svc", "state": {"a": {"b": [1]}}}
+    assert AgentSession.from_dict(data) == session
+
+
+def test_only_the_id_is_needed_to_read_one() -> None:
+    assert AgentSession.from_dict({"session_id": "s"}) == AgentSession(session_id="s")
+    assert AgentSession.from_dict({"session_id": "s", "state": None}).state == {}
+    with pytest.raises(KeyError, match="session_id"):
+        AgentSession.from_dict({})
+
+
+def test_subclasses_are_read_as_themselves() -> None:
+    class Own(AgentSession):
+        pass
+
+    assert type(Own.from_dict({"session_id": "s"})) is Own
+
+
+def test_sessions_are_equal_by_value_and_hashed_by_their_id() -> None:
+    one, other = AgentSession(session_id="s"), AgentSession(session_id="s")
+    assert one == other
+    assert len({one, other}) == 1
+    one.state["a"] = 1
+    assert one != other
+    assert hash(one) == hash(other)
+    assert AgentSession(session_id="s", service_session_id="x") != other
+    assert other != "s"
+
+
+@pytest.mark.parametrize("twin_of", [copy, deepcopy, lambda session: pickle.loads(pickle.dumps(session))])
+def test_copies_are_equal(twin_of: Any) -> None:
+    session = AgentSession(session_id="s")
+    session.state["m"] = [Message("user", ["hi"])]
+    assert twin_of(session) == session
+    assert (twin_of(session).state is session.state) == (twin_of is copy)
+
+
+def test_its_repr_names_ids_and_what_it_holds_and_no_content() -> None:
+    session = AgentSession(session_id="s")
+    assert repr(session) == "AgentSession(session_id='s', no state)"
+    session.service_session_id = "svc"
+    session.state.update(in_memory={"messages": []}, api_key="s3cr3t")
+    assert repr(session) == "AgentSession(session_id='s', service_session_id='svc', state of 'in_memory', 'api_key')"
+
+
+# ---- examples of the documentation, as written but for their imports ----------------------------------------
+
+
+def test_the_example_of_restoring_a_session() -> None:
+    session = AgentSession()
+    session_dict = session.to_dict()
+    restored_session = AgentSession.from_dict(session_dict)
+    assert restored_session.session_id == session.session_id
+
+
+def test_the_example_of_registered_preferences() -> None:
+    pytest.importorskip("pydantic")
+    from pydantic import BaseModel
+
+    from agentbench import register_state_type
+
+    class UserPreferences(BaseModel):
+        language: str = "en"
+        timezone: str = "UTC"
+        notifications_enabled: bool = True
+
+    register_state_type(UserPreferences)  # call once at module level
+
+    session = AgentSession()
+    session.state["p"] = UserPreferences(language="de")
+    assert session.to_dict()["state"]["p"]["type"] == "userpreferences"
+    assert AgentSession.from_dict(json.loads(json.dumps(session.to_dict()))).state["p"] == UserPreferences(
+        language="de"
+    )
+
+
+def test_the_example_of_an_identifier_of_ones_own() -> None:
+    pytest.importorskip("pydantic")
+    from pydantic import BaseModel
+
+    from agentbench import register_state_type
+
+    class UserPreferences(BaseModel):
+        language: str = "en"
+
+        @classmethod
+        def _get_type_identifier(cls) -> str:
+            return "prefs"  # stored as "type": "prefs" in the dict
+
+    register_state_type(UserPreferences)
+
+    session = AgentSession()
+    session.state["p"] = UserPreferences()
+    assert session.to_dict()["state"]["p"]["type"] == "prefs"
+    assert type(AgentSession.from_dict(session.to_dict()).state["p"]) is UserPreferences
+
+
+def test_the_example_of_a_typed_object() -> None:
+    pytest.importorskip("pydantic")
+    from pydantic import BaseModel
+
+    from agentbench import register_state_type
+
+    class ConversationMeta(BaseModel):
+        turn_count: int = 0
+        topic: str = "unknown"
+
+    register_state_type(ConversationMeta)
+
+    async def main() -> None:
+        session = AgentSession()
+        meta = ConversationMeta(turn_count=5, topic="Python async")
+        session.state["meta"] = meta
+
+        # Serialize and save
+        raw = json.dumps(session.to_dict())
+
+        # Restore (simulates cold start after process restart)
+        restored_session = AgentSession.from_dict(json.loads(raw))
+        restored_meta = restored_session.state["meta"]
+        assert isinstance(restored_meta, ConversationMeta)
+        assert restored_meta.turn_count == 5
+
+    asyncio.run(main())
+
+
+def test_the_example_of_an_object_with_a_form_of_its_own() -> None:
+    from agentbench import register_state_type
+
+    class SearchHistory:
+        def __init__(self, queries: list[str]) -> None:
+            self.queries = queries
+
+        def to_dict(self) -> dict:  # type: ignore[type-arg]
+            return {"type": "search_history", "queries": self.queries}
+
+        @classmethod
+        def from_dict(cls, data: dict) -> SearchHistory:  # type: ignore[type-arg]
+            return cls(queries=data["queries"])
+
+    register_state_type(SearchHistory)
+
+    session = AgentSession()
+    session.state["h"] = SearchHistory(["a", "b"])
+    restored = AgentSession.from_dict(json.loads(json.dumps(session.to_dict()))).state["h"]
+    assert isinstance(restored, SearchHistory)
+    assert restored.queries == ["a", "b"]
