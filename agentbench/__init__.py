@@ -53,6 +53,7 @@ _NAMES_OF = {
         "OpenAIChatCompletionClient",
         "OpenAIResponsesClient",
     ),
+    "agentbench.agents.clients.openai.embeddings": ("OpenAIEmbeddingClient",),
     "agentbench.agents.clients.script": ("Call",),
     "agentbench.agents.clients.scripted": ("ScriptedChatClient",),
     "agentbench.agents.compaction.grouping": ("annotate_message_groups",),

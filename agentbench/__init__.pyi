@@ -39,6 +39,7 @@ from agentbench.agents.clients.openai.chat_options import OpenAIChatOptions as O
 from agentbench.agents.clients.openai.client import OpenAIChatClient as OpenAIChatClient
 from agentbench.agents.clients.openai.client import OpenAIChatCompletionClient as OpenAIChatCompletionClient
 from agentbench.agents.clients.openai.client import OpenAIResponsesClient as OpenAIResponsesClient
+from agentbench.agents.clients.openai.embeddings import OpenAIEmbeddingClient as OpenAIEmbeddingClient
 from agentbench.agents.clients.script import Call as Call
 from agentbench.agents.clients.scripted import ScriptedChatClient as ScriptedChatClient
 from agentbench.agents.compaction.grouping import annotate_message_groups as annotate_message_groups

@@ -18,6 +18,7 @@ from agentbench.agents.clients.openai.client import (
     OpenAIChatCompletionClient,
     OpenAIResponsesClient,
 )
+from agentbench.agents.clients.openai.embeddings import OpenAIEmbeddingClient
 from agentbench.exceptions import OpenAIContentFilterException
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "OpenAIChatCompletionClient",
     "OpenAIChatOptions",
     "OpenAIContentFilterException",
+    "OpenAIEmbeddingClient",
     "OpenAIResponsesClient",
 ]

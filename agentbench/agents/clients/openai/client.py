@@ -11,6 +11,7 @@ from agentbench.agents.chat.client import BaseChatClient
 from agentbench.agents.clients.openai.api import Api
 from agentbench.agents.clients.openai.chat_completions import ChatCompletions
 from agentbench.agents.clients.openai.chat_options import OpenAIChatOptions
+from agentbench.agents.clients.openai.connected import Connected
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connection
 from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_UPDATES, reported, unusable
 from agentbench.agents.clients.openai.hosted_tools import HostedTools, WebSearchTool
@@ -22,7 +23,6 @@ from agentbench.messages.update import ChatResponseUpdate
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-    from typing_extensions import Self
 
     from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
     from agentbench.agents.middleware.bases import MiddlewareInput
@@ -33,7 +33,7 @@ ApiName = Literal["chat_completions", "responses"]
 _APIS: dict[str, Api] = {"chat_completions": ChatCompletions(), "responses": Responses()}
 
 
-class OpenAIClient(BaseChatClient[OpenAIChatOptions]):
+class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
     """What the three clients have in common.
 
     Settings that are not given are looked up in a `.env` file, if one is named, then in the environment:
@@ -131,23 +131,6 @@ class OpenAIClient(BaseChatClient[OpenAIChatOptions]):
                 return known
         message = f"{cls.__name__} has no api {api!r}. Expected {' or '.join(map(repr, cls.APIS))}."
         raise ValueError(message)
-
-    def service_url(self) -> str:
-        """The address of the API, without credentials."""
-        return self._connection.url
-
-    async def close(self) -> None:
-        """Close connections that the client has opened; one that it was given stays open."""
-        await self._connection.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(model={self.model!r}, url={self.service_url()!r})"
 
     # ------------------------------------------------------------------------------------------------------------ calls
 

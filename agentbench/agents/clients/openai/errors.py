@@ -85,6 +85,7 @@ _WHAT = {
 # What is wrong with an answer that can be decoded.
 NO_ANSWER = "it holds nothing that a model has said"
 NO_UPDATES = "its stream ended before it had begun"
+NO_VECTORS = "it holds {found} vectors for {asked} texts"
 
 
 def sdk_errors() -> tuple[type[Exception], ...]:

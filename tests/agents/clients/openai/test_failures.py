@@ -1,0 +1,289 @@
+"""What goes wrong over a real connection, asked with and without streaming."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentbench.exceptions import (
+    AgentContentFilterException,
+    AgentInvalidAuthException,
+    AgentInvalidResponseException,
+    ChatClientContentFilterException,
+    ChatClientException,
+    ChatClientInvalidAuthException,
+    ChatClientInvalidRequestException,
+    ChatClientInvalidResponseException,
+    OpenAIContentFilterException,
+)
+from agentbench.openai import OpenAIChatClient
+from tests.servers import openai_wire as wire
+from tests.servers.openai_server import Answer, Gate, OpenAIServer, raw, reply, stream
+
+openai = pytest.importorskip("openai", reason="openai is not installed (extra openai)")
+
+AUTH, REQUEST, RESPONSE = (
+    ChatClientInvalidAuthException,
+    ChatClientInvalidRequestException,
+    ChatClientInvalidResponseException,
+)
+WAYS = pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
+APIS = pytest.mark.parametrize("api", ["chat_completions", "responses"])
+
+
+async def failure(server: OpenAIServer, *, streaming: bool = False, **settings: Any) -> ChatClientException:
+    """Ask once and return what was raised."""
+    async with OpenAIChatClient("m", base_url=server.url, **{"max_retries": 0, **settings}) as client:
+        with pytest.raises(ChatClientException) as caught:
+            await (
+                client.get_response("x", stream=True).get_final_response() if streaming else client.get_response("x")
+            )
+    return caught.value
+
+
+@WAYS
+@APIS
+@pytest.mark.parametrize(
+    ("status", "expected", "retryable"),
+    [
+        (400, REQUEST, False),
+        (401, AUTH, False),
+        (403, AUTH, False),
+        (404, REQUEST, False),
+        (409, REQUEST, False),
+        (418, ChatClientException, False),
+        (422, REQUEST, False),
+        (429, ChatClientException, True),
+        (500, ChatClientException, True),
+        (503, ChatClientException, True),
+    ],
+)
+async def test_each_status_has_its_error(
+    server: OpenAIServer, status: int, expected: type[ChatClientException], retryable: bool, streaming: bool, api: str
+) -> None:
+    server.answer(reply(wire.error("It went wrong."), status))
+    found = await failure(server, streaming=streaming, api=api)
+    assert type(found) is expected
+    assert (found.status_code, found.is_retryable, found.retry_after) == (status, retryable, None)
+    assert "It went wrong." in str(found)
+    assert server.url in str(found)
+    assert isinstance(found.inner_exception, openai.APIStatusError)
+    assert found.__cause__ is found.inner_exception
+
+
+@WAYS
+async def test_a_rate_limit_tells_how_long_to_wait(server: OpenAIServer, streaming: bool) -> None:
+    server.answer(reply(wire.error(), 429, retry_after="3"))
+    found = await failure(server, streaming=streaming)
+    assert (found.retry_after, found.is_retryable) == (3.0, True)
+
+
+@WAYS
+async def test_a_page_instead_of_json_is_told_too(server: OpenAIServer, streaming: bool) -> None:
+    server.answer(raw(b"<html>Bad gateway</html>", "text/html", 502))
+    found = await failure(server, streaming=streaming)
+    assert (found.status_code, found.is_retryable) == (502, True)
+    assert "Bad gateway" in str(found)
+
+
+@WAYS
+async def test_the_content_filter_tells_what_it_found(server: OpenAIServer, streaming: bool) -> None:
+    result = {"violence": {"filtered": True, "severity": "high"}}
+    inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": result}
+    server.answer(reply(wire.error("Filtered.", "content_filter", param="prompt", innererror=inner), 400))
+    found = await failure(server, streaming=streaming)
+    assert isinstance(found, ChatClientContentFilterException)
+    assert isinstance(found, OpenAIContentFilterException)
+    assert (found.param, found.content_filter_code) == ("prompt", "ResponsibleAIPolicyViolation")
+    assert found.content_filter_result == result
+    assert found.status_code == 400
+
+
+@APIS
+@pytest.mark.parametrize(
+    "answer",
+    [
+        raw(b"{nope", "application/json"),
+        raw(b"\xff\xfe{", "application/json"),
+        raw(b"<html>", "text/html"),
+        reply(None),
+        reply([1]),
+        reply({}),
+        reply({"choices": None}),
+        reply({"choices": []}),
+        reply({"object": "list"}),
+    ],
+    ids=["no-json", "no-text", "html", "null", "list", "empty", "null-choices", "no-choices", "other"],
+)
+async def test_what_is_no_answer_is_an_invalid_response(server: OpenAIServer, answer: Answer, api: str) -> None:
+    server.answer(Answer(answer.parts, answer.status, answer.headers))
+    assert type(await failure(server, api=api)) is RESPONSE
+
+
+@APIS
+@pytest.mark.parametrize(
+    "answer",
+    [
+        raw(b"<html>", "text/html"),
+        reply(wire.completion()),
+        stream(),
+        stream(b"data: {nope\n\n"),
+        stream(b"data: \xff\xfe\n\n"),
+        stream(b"data: null\n\n", b"data: 3\n\n"),
+    ],
+    ids=["html", "json", "empty", "no-json", "no-text", "nothing"],
+)
+async def test_what_is_no_stream_is_an_invalid_response(server: OpenAIServer, answer: Answer, api: str) -> None:
+    server.answer(Answer(answer.parts, answer.status, answer.headers, answer.chunked))
+    assert type(await failure(server, streaming=True, api=api)) is RESPONSE
+
+
+async def test_a_stream_that_breaks_off_can_be_tried_again(server: OpenAIServer) -> None:
+    server.answer(stream(wire.chunk("a"), cut=True))
+    async with OpenAIChatClient("m", base_url=server.url, max_retries=0) as client:
+        updates = client.get_response("x", stream=True)
+        assert (await updates.__anext__()).text == "a"
+        with pytest.raises(ChatClientException) as caught:
+            await updates.__anext__()
+        assert type(caught.value) is ChatClientException
+        assert caught.value.is_retryable
+        assert caught.value.__cause__ is caught.value.inner_exception is not None
+        with pytest.raises(ChatClientException) as again:
+            await updates.get_final_response()
+        assert again.value is caught.value
+
+
+@pytest.mark.parametrize(
+    ("code", "expected", "retryable"),
+    [
+        ("server_error", ChatClientException, True),
+        ("content_filter", OpenAIContentFilterException, False),
+        ("strange", ChatClientException, False),
+    ],
+)
+async def test_an_error_within_a_stream_is_told(
+    server: OpenAIServer, code: str, expected: type[ChatClientException], retryable: bool
+) -> None:
+    server.answer(stream(wire.chunk("a"), wire.error("It broke.", code)))
+    found = await failure(server, streaming=True)
+    assert type(found) is expected
+    assert found.is_retryable is retryable
+    assert "It broke." in str(found)
+
+
+async def test_a_server_that_is_not_there_can_be_tried_again() -> None:
+    with OpenAIServer() as server:
+        url = server.url
+    async with OpenAIChatClient("m", base_url=url, max_retries=0) as client:
+        with pytest.raises(ChatClientException) as caught:
+            await client.get_response("x")
+    assert type(caught.value) is ChatClientException
+    assert (caught.value.is_retryable, caught.value.status_code) == (True, None)
+    assert isinstance(caught.value.inner_exception, openai.APIConnectionError)
+
+
+async def test_the_timeout_is_passed_on(server: OpenAIServer) -> None:
+    gate = Gate()
+    server.answer(Answer((gate,), headers={"content-type": "application/json"}, chunked=True))
+    found = await failure(server, timeout=0.01)
+    assert found.is_retryable
+    assert isinstance(found.inner_exception, openai.APITimeoutError)
+
+
+async def test_the_timeout_of_one_request_is_passed_on(server: OpenAIServer) -> None:
+    server.answer(Answer((Gate(),), headers={"content-type": "application/json"}, chunked=True))
+    async with OpenAIChatClient("m", base_url=server.url, max_retries=0) as client:
+        with pytest.raises(ChatClientException) as caught:
+            await client.get_response("x", options={"timeout": 0.01})
+    assert isinstance(caught.value.inner_exception, openai.APITimeoutError)
+
+
+@WAYS
+async def test_the_number_of_retries_is_passed_on(server: OpenAIServer, streaming: bool) -> None:
+    busy = [reply(wire.error(), 503, retry_after_ms="1") for _ in range(3)]
+    server.answer(*busy)
+    assert (await failure(server, streaming=streaming, max_retries=2)).status_code == 503
+    assert len(server.requests) == 3
+
+
+async def test_a_retry_may_succeed(server: OpenAIServer) -> None:
+    server.answer(reply(wire.error(), 429, retry_after_ms="1"), reply(wire.completion("now")))
+    async with OpenAIChatClient("m", base_url=server.url, max_retries=1) as client:
+        assert (await client.get_response("x")).text == "now"
+
+
+# ------------------------------------------------------------------------------------------ errors of the SDK's parsers
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: openai.ContentFilterFinishReasonError(), OpenAIContentFilterException),
+        (lambda: openai.LengthFinishReasonError(completion=_completion()), RESPONSE),
+        (lambda: openai.OpenAIError("anything else"), ChatClientException),
+    ],
+    ids=["filter", "length", "other"],
+)
+@WAYS
+async def test_errors_that_the_sdk_makes_itself(
+    make: Any, expected: type[ChatClientException], streaming: bool
+) -> None:
+    error = make()
+
+    class Failing:
+        base_url = "http://fake/v1"
+
+        async def create(self, **arguments: Any) -> Any:
+            raise error
+
+    fake = Failing()
+    fake.chat = fake.completions = fake  # type: ignore[attr-defined]
+    client = OpenAIChatClient("m", async_client=fake)  # type: ignore[arg-type]
+    with pytest.raises(ChatClientException) as caught:
+        await (client.get_response("x", stream=True).get_final_response() if streaming else client.get_response("x"))
+    assert type(caught.value) is expected
+    assert caught.value.inner_exception is caught.value.__cause__ is error
+
+
+def _completion() -> Any:
+    from openai.types.chat import ChatCompletion
+
+    return ChatCompletion.model_validate(wire.completion())
+
+
+async def test_errors_of_the_caller_pass_untouched() -> None:
+    class Failing:
+        base_url = "http://fake/v1"
+
+        async def create(self, **arguments: Any) -> Any:
+            raise ZeroDivisionError
+
+    fake = Failing()
+    fake.chat = fake.completions = fake  # type: ignore[attr-defined]
+    with pytest.raises(ZeroDivisionError):
+        await OpenAIChatClient("m", async_client=fake).get_response("x")  # type: ignore[arg-type]
+
+
+# --------------------------------------------------------------------------------------------------------------- agents
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("answer", "of_client", "of_agent"),
+    [
+        (reply(wire.error(), 401), ChatClientInvalidAuthException, AgentInvalidAuthException),
+        (reply(wire.error(code="content_filter"), 400), OpenAIContentFilterException, AgentContentFilterException),
+        (raw(b"<html>", "text/html"), ChatClientInvalidResponseException, AgentInvalidResponseException),
+    ],
+    ids=["auth", "filter", "response"],
+)
+async def test_an_agents_error_is_caught_as_either_kind(
+    server: OpenAIServer, answer: Answer, of_client: type[Exception], of_agent: type[Exception], streaming: bool
+) -> None:
+    server.answer(Answer(answer.parts, answer.status, answer.headers))
+    async with OpenAIChatClient("m", base_url=server.url, max_retries=0) as client:
+        agent = client.as_agent()
+        with pytest.raises(of_agent) as caught:
+            await (agent.run("x", stream=True).get_final_response() if streaming else agent.run("x"))
+    assert isinstance(caught.value, of_client)

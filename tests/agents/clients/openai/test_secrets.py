@@ -1,0 +1,145 @@
+"""A known key is looked for wherever something is shown, and found nowhere."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentbench.exceptions import ChatClientException
+from agentbench.openai import OpenAIChatClient, OpenAIEmbeddingClient
+from agentbench.settings import SecretString
+from tests.servers import openai_wire as wire
+from tests.servers.openai_server import Answer, OpenAIServer, raw, reply, stream
+
+pytest.importorskip("openai", reason="openai is not installed (extra openai)")
+
+KEY = "sk-very-secret-1234567890"
+PASSWORD = "pass-very-secret-0987654321"
+LOUD = ("", "agentbench", "agentbench.openai", "openai", "httpx", "httpx2", "httpcore", "httpcore2", "asyncio")
+
+
+@pytest.fixture(autouse=True)
+def everything_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    before = {name: logging.getLogger(name).level for name in LOUD}
+    for name in LOUD:
+        logging.getLogger(name).setLevel(logging.DEBUG)
+    caplog.handler.setLevel(logging.DEBUG)
+    yield
+    for name, level in before.items():
+        logging.getLogger(name).setLevel(level)
+
+
+def shown_by(error: BaseException | None) -> Iterator[str]:
+    """Whatever an error, or one behind it, may be printed as."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield from (str(each), repr(each), repr(each.args), repr(vars(each)))
+        yield "".join(traceback.format_exception(type(each), each, each.__traceback__))
+        waiting += [each.__cause__, each.__context__, getattr(each, "inner_exception", None)]
+
+
+def assert_hidden(texts: Iterator[str], caplog: pytest.LogCaptureFixture) -> None:
+    found = [text for text in (*texts, caplog.text) for secret in (KEY, PASSWORD) if secret in text]
+    assert found == []
+    assert any(record.name.startswith("openai") for record in caplog.records), "the SDK's logs are not captured"
+
+
+ECHO = wire.error(f"Incorrect API key provided: {KEY}.", "invalid_api_key", given=[KEY])
+
+ANSWERS = {
+    "answer": reply(wire.completion()),
+    "repeats-the-key": reply(ECHO, 401),
+    "repeats-the-key-as-text": raw(f"no such key: {KEY}".encode(), "text/plain", 403),
+    "repeats-the-key-in-a-stream": stream(wire.chunk("a"), ECHO),
+    "server-error": reply(wire.error(), 500),
+    "no-json": raw(b"{nope", "application/json"),
+    "broken-stream": stream(wire.chunk("a"), cut=True),
+}
+
+
+def key_function() -> str:
+    return KEY
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize(
+    "key", [KEY, SecretString(KEY), key_function, f" {KEY}\n"], ids=["str", "secret", "call", "blank"]
+)
+async def test_the_key_is_shown_nowhere(
+    server: OpenAIServer, key: Any, name: str, streaming: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = ANSWERS[name]
+    server.answer(Answer(given.parts, given.status, given.headers, given.chunked, given.cut))
+    shown: list[str] = []
+    async with OpenAIChatClient("m", base_url=server.url, api_key=key, max_retries=0) as client:
+        try:
+            if streaming:
+                shown.append(repr(await client.get_response("x", stream=True).get_final_response()))
+            else:
+                shown.append(repr(await client.get_response("x")))
+        except ChatClientException as error:
+            shown += shown_by(error)
+        shown += [repr(client), str(client), repr(vars(client)), repr(client.to_dict()), repr(client.as_agent())]
+        shown += [repr(vars(client._connection)), repr(client._connection._target)]
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert_hidden(iter(shown), caplog)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+async def test_a_password_in_the_address_is_shown_nowhere(
+    server: OpenAIServer, failing: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answer(reply(wire.error(), 500) if failing else reply(wire.completion()))
+    shown: list[str] = []
+    url = server.url.replace("http://", f"http://me:{PASSWORD}@")
+    async with OpenAIChatClient("m", base_url=url, max_retries=0) as client:
+        try:
+            await client.get_response("x")
+        except ChatClientException as error:
+            shown += shown_by(error)
+        shown += [repr(client), repr(vars(client)), repr(client.to_dict()), client.service_url()]
+    assert_hidden(iter(shown), caplog)
+
+
+async def test_a_key_in_a_default_header_is_blotted_out_of_errors(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answer(reply(ECHO, 401))
+    headers = {"Api-Key": KEY, "X-Team": "a"}
+    async with OpenAIChatClient("m", base_url=server.url, default_headers=headers, max_retries=0) as client:
+        with pytest.raises(ChatClientException) as caught:
+            await client.get_response("x")
+    assert server.requests[0].headers["api-key"] == KEY
+    assert_hidden(shown_by(caught.value), caplog)
+
+
+async def test_the_key_of_an_embedding_client_is_shown_nowhere(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answer(reply(ECHO, 401))
+    async with OpenAIEmbeddingClient("m", base_url=server.url, api_key=KEY, max_retries=0) as client:
+        with pytest.raises(ChatClientException) as caught:
+            await client.get_embeddings(["x"])
+        assert KEY not in repr(client) + repr(vars(client))
+    assert_hidden(shown_by(caught.value), caplog)
+
+
+async def test_no_text_of_a_conversation_is_logged_above_debug(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answer(reply(wire.completion("the answer")))
+    async with OpenAIChatClient("m", base_url=server.url, api_key=KEY, max_retries=0) as client:
+        await client.get_response("the question")
+    told = " ".join(record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG)
+    assert "the answer" not in told
+    assert "the question" not in told
