@@ -1,0 +1,404 @@
+"""Setting telemetry up: resources, views, exporters, providers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opentelemetry.sdk.trace", reason="the OpenTelemetry SDK is not installed")
+
+import agentbench
+from agentbench.exceptions import MissingExtraError
+from agentbench.observability import (
+    OBSERVABILITY_SETTINGS,
+    configure_otel_providers,
+    create_metric_views,
+    create_resource,
+    exporters,
+    get_meter,
+    get_tracer,
+    user_agent,
+)
+from agentbench.observability.exporters import (
+    OtlpTarget,
+    local_targets,
+    make_otlp_exporter,
+    otlp_targets,
+    read_otlp_targets,
+    sort_exporters,
+)
+
+KEY = "sk-not-to-be-seen"
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(("OTEL_", "ENABLE_", "VS_CODE_", "AGENTBENCH_USER_AGENT")):
+            monkeypatch.delenv(name)
+
+
+def in_a_process(program: str, **environment: str) -> str:
+    """What a program prints; it has to say nothing on stderr."""
+    around = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**around, **environment},
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+# ------------------------------------------------------------------------------------------------------------ resource
+
+
+def test_a_program_that_says_nothing_is_called_agentbench() -> None:
+    assert create_resource().attributes["service.name"] == "agentbench"
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "attributes", "shown"),
+    [
+        ("mine", "variable", "service.name=listed", "mine"),
+        (None, "variable", "service.name=listed", "variable"),
+        (None, None, "service.name=listed", "listed"),
+        (None, None, "deployment.environment=test", "agentbench"),
+    ],
+)
+def test_the_name_of_the_service_is_the_nearest_that_is_given(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, name: str | None, attributes: str, shown: str
+) -> None:
+    if name:
+        monkeypatch.setenv("OTEL_SERVICE_NAME", name)
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", attributes)
+    assert create_resource(given).attributes["service.name"] == shown
+
+
+def test_a_resource_has_a_version_and_more_facts(tmp_path: Path) -> None:
+    resource = create_resource("mine", "1.2", deployment_environment="test")
+    found = {key: resource.attributes[key] for key in ("service.name", "service.version", "deployment.environment")}
+    assert found == {"service.name": "mine", "service.version": "1.2", "deployment.environment": "test"}
+
+
+def test_a_resource_reads_a_file(tmp_path: Path) -> None:
+    pytest.importorskip("dotenv", reason="python-dotenv is not installed (extra settings)")
+    path = tmp_path / ".env"
+    path.write_text("OTEL_SERVICE_NAME=filed\nOTEL_SERVICE_VERSION=3\n")
+    found = create_resource(env_file_path=path).attributes
+    assert (found["service.name"], found["service.version"]) == ("filed", "3")
+
+
+def test_the_views_keep_our_metrics_and_drop_all_others() -> None:
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+    reader = InMemoryMetricReader()
+    meter = MeterProvider([reader], views=create_metric_views()).get_meter("m")
+    for name in ("agentbench.function.invocation.duration", "gen_ai.client.token.usage", "http.server.duration"):
+        meter.create_histogram(name).record(1)
+    data = reader.get_metrics_data()
+    assert data is not None
+    metrics = [metric.name for scope in data.resource_metrics[0].scope_metrics for metric in scope.metrics]
+    assert sorted(metrics) == ["agentbench.function.invocation.duration", "gen_ai.client.token.usage"]
+
+
+# ---------------------------------------------------------------------------------------------------------- user agent
+
+
+@pytest.mark.parametrize("text", ["true", "1", "TRUE"])
+def test_the_user_agent_can_be_left_out(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    assert user_agent() == f"agentbench-python/{agentbench.__version__}"
+    monkeypatch.setenv("AGENTBENCH_USER_AGENT_DISABLED", text)
+    assert user_agent() is None
+    monkeypatch.setenv("AGENTBENCH_USER_AGENT_DISABLED", "false")
+    assert user_agent() is not None
+
+
+# ---------------------------------------------------------------------------------------------------------- instruments
+
+
+def test_tracer_and_meter_are_made_once_for_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+
+    assert get_tracer() is get_tracer()
+    assert get_meter() is get_meter()
+    before = get_tracer()
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", TracerProvider())
+    after = get_tracer()
+    assert after is not before
+    scope = after.start_span("s").instrumentation_scope  # type: ignore[attr-defined]
+    assert (scope.name, scope.version) == ("agentbench", agentbench.__version__)
+
+
+# ------------------------------------------------------------------------------------------------------- OTLP variables
+
+
+def test_without_an_endpoint_nothing_is_sent_anywhere() -> None:
+    assert read_otlp_targets() == []
+    assert otlp_targets({"protocol": "grpc", "headers": "a=b"}) == []
+
+
+def test_one_endpoint_serves_all_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4317")
+    assert read_otlp_targets() == [
+        OtlpTarget(signal, "grpc", "http://localhost:4317", {}) for signal in ("traces", "metrics", "logs")
+    ]
+
+
+@pytest.mark.parametrize("base", ["http://localhost:4318", "http://localhost:4318/"])
+def test_over_http_each_kind_has_its_path_unless_it_has_an_endpoint_of_its_own(base: str) -> None:
+    settings = {"endpoint": base, "protocol": "http/protobuf", "traces_endpoint": "http://localhost:9/own"}
+    assert [target.endpoint for target in otlp_targets(settings)] == [
+        "http://localhost:9/own",
+        "http://localhost:4318/v1/metrics",
+        "http://localhost:4318/v1/logs",
+    ]
+
+
+def test_what_is_said_of_one_kind_beats_what_is_said_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://localhost:9")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20a,x=1")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_HEADERS", "x=2, y = 3 ,")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "x=4")
+    headers = {"authorization": "Bearer a", "x": "2", "y": "3"}
+    assert read_otlp_targets() == [OtlpTarget("metrics", "http/protobuf", "http://localhost:9", headers)]  # type: ignore[arg-type]
+
+
+def test_headers_do_not_show_themselves() -> None:
+    targets = otlp_targets({"endpoint": "http://localhost", "headers": f"authorization={KEY}"})
+    assert targets[0].headers["authorization"] == KEY
+    assert KEY not in repr(targets)
+    with pytest.raises(ValueError, match="OTEL_EXPORTER_OTLP_HEADERS") as caught:
+        otlp_targets({"endpoint": "http://localhost", "headers": KEY})
+    assert KEY not in str(caught.value)
+
+
+def test_an_unknown_protocol_is_told() -> None:
+    with pytest.raises(ValueError, match=r"'http/json'.*'grpc' or 'http/protobuf'"):
+        otlp_targets({"endpoint": "http://localhost", "protocol": "http/json"})
+
+
+def test_an_editors_extension_is_a_target_on_this_machine() -> None:
+    assert [(target.signal, target.endpoint) for target in local_targets(4317)] == [
+        ("traces", "http://localhost:4317"),
+        ("metrics", "http://localhost:4317"),
+        ("logs", "http://localhost:4317"),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------ exporters
+
+
+@pytest.mark.parametrize(
+    ("protocol", "package"),
+    [("grpc", "opentelemetry-exporter-otlp-proto-grpc"), ("http/protobuf", "opentelemetry-exporter-otlp-proto-http")],
+)
+def test_a_missing_exporter_is_told_with_its_package(
+    monkeypatch: pytest.MonkeyPatch, protocol: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter", None)
+    with pytest.raises(MissingExtraError) as caught:
+        make_otlp_exporter(OtlpTarget("traces", protocol, "http://localhost", {}))
+    assert caught.value.package == package
+    assert str(caught.value).endswith(f"pip install {package}")
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """The exporters that were made, by stand-ins for the packages of OTLP exporters."""
+    made: list[tuple[str, dict[str, Any]]] = []
+    for protocol in ("grpc", "http"):
+        for part, name in exporters._EXPORTERS.values():
+            path = f"opentelemetry.exporter.otlp.proto.{protocol}.{part}"
+            module = ModuleType(path)
+            kept = f"{protocol}.{name}"
+            setattr(module, name, lambda kept=kept, **keywords: made.append((kept, keywords)))
+            parent = ""
+            for piece in path.split(".")[1:-1]:
+                parent = f"{parent}.{piece}"
+                monkeypatch.setitem(sys.modules, f"opentelemetry{parent}", ModuleType(piece))
+            monkeypatch.setitem(sys.modules, path, module)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "keywords"),
+    [
+        (
+            OtlpTarget("traces", "grpc", "http://localhost:1", {}),
+            "grpc.OTLPSpanExporter",
+            {"endpoint": "http://localhost:1", "headers": None, "insecure": True},
+        ),
+        (
+            OtlpTarget("metrics", "grpc", "https://x", {"a": "b"}),  # type: ignore[dict-item]
+            "grpc.OTLPMetricExporter",
+            {"endpoint": "https://x", "headers": {"a": "b"}, "insecure": False},
+        ),
+        (
+            OtlpTarget("logs", "http/protobuf", "http://x/v1/logs", {}),
+            "http.OTLPLogExporter",
+            {"endpoint": "http://x/v1/logs", "headers": None},
+        ),
+    ],
+)
+def test_an_exporter_is_made_for_its_target(
+    made: list[tuple[str, dict[str, Any]]], target: OtlpTarget, name: str, keywords: dict[str, Any]
+) -> None:
+    make_otlp_exporter(target)
+    assert made == [(name, keywords)]
+
+
+def test_exporters_are_sorted_by_what_they_take() -> None:
+    from opentelemetry.sdk.metrics.export import ConsoleMetricExporter
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    spans, metrics = InMemorySpanExporter(), ConsoleMetricExporter()
+    assert sort_exporters([metrics, spans]) == {"traces": [spans], "metrics": [metrics], "logs": []}
+    with pytest.raises(TypeError, match="str exports neither"):
+        sort_exporters(["console"])
+
+
+# ------------------------------------------------------------------------------------------------------------ providers
+
+
+SET_UP = """
+    import logging, sys
+    from opentelemetry import metrics, trace
+    from opentelemetry.sdk.metrics.export import ConsoleMetricExporter
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from agentbench.observability import (
+        OBSERVABILITY_SETTINGS, configure_otel_providers, disable_instrumentation, get_meter, get_tracer, is_measuring,
+        is_tracing,
+    )
+
+    spans = InMemorySpanExporter()
+
+    def finished():
+        trace.get_tracer_provider().force_flush()
+        return [span.name for span in spans.get_finished_spans()]
+"""
+
+
+def test_one_call_sets_everything_up_and_a_second_one_changes_nothing() -> None:
+    program = (
+        SET_UP
+        + """
+    assert not is_tracing()
+    configure_otel_providers(exporters=[spans], enable_sensitive_data=True)
+    assert is_tracing() and is_measuring() and OBSERVABILITY_SETTINGS.is_setup
+    assert OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED
+    configure_otel_providers(exporters=[spans])
+    assert not OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED
+    with get_tracer().start_as_current_span("s"):
+        get_meter().create_counter("c").add(1)
+    print(finished(), trace.get_tracer_provider().resource.attributes["service.name"])
+    """
+    )
+    assert in_a_process(program) == "['s'] agentbench\n"
+
+
+def test_a_provider_that_is_there_is_kept_and_exports_to_ours_too() -> None:
+    program = (
+        SET_UP
+        + """
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.trace import TracerProvider
+
+    mine, meters = TracerProvider(), MeterProvider()
+    trace.set_tracer_provider(mine)
+    metrics.set_meter_provider(meters)
+    heard = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: heard.append(record.getMessage())
+    logging.getLogger("agentbench").addHandler(handler)
+    configure_otel_providers(exporters=[spans, ConsoleMetricExporter()])
+    assert trace.get_tracer_provider() is mine and metrics.get_meter_provider() is meters
+    get_tracer().start_span("s").end()
+    print(finished(), len(heard), "meter provider" in heard[0])
+    """
+    )
+    assert in_a_process(program) == "['s'] 1 True\n"
+
+
+def test_what_is_disabled_is_not_set_up() -> None:
+    program = (
+        SET_UP
+        + """
+    disable_instrumentation()
+    configure_otel_providers(exporters=[spans])
+    print(is_tracing(), OBSERVABILITY_SETTINGS.is_setup)
+    """
+    )
+    assert in_a_process(program) == "False False\n"
+
+
+def test_the_console_prints_spans_metrics_and_log_records() -> None:
+    program = (
+        SET_UP
+        + """
+    configure_otel_providers()
+    with get_tracer().start_as_current_span("the span"):
+        get_meter().create_counter("the_counter").add(1)
+        logging.getLogger("agentbench").warning("the record")
+    """
+    )
+    printed = in_a_process(program, ENABLE_CONSOLE_EXPORTERS="yes")
+    assert [word for word in ("the span", "the_counter", "the record") if word not in printed] == []
+
+
+def test_the_file_says_what_the_environment_could(tmp_path: Path) -> None:
+    pytest.importorskip("dotenv", reason="python-dotenv is not installed (extra settings)")
+    path = tmp_path / ".env"
+    path.write_text("ENABLE_SENSITIVE_DATA=on\nOTEL_SERVICE_NAME=filed\nENABLE_CONSOLE_EXPORTERS=1\n")
+    program = (
+        SET_UP
+        + f"""
+    configure_otel_providers(exporters=[spans], env_file_path={str(path)!r}, enable_console_exporters=False)
+    print(OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED)
+    print(trace.get_tracer_provider().resource.attributes["service.name"])
+    """
+    )
+    assert in_a_process(program) == "True\nfiled\n"
+
+
+@pytest.mark.parametrize(
+    "environment", [{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:1"}, {"VS_CODE_EXTENSION_PORT": "1"}], ids=str
+)
+def test_an_endpoint_needs_the_package_of_its_exporter(environment: dict[str, str]) -> None:
+    program = (
+        SET_UP
+        + """
+    from agentbench import MissingExtraError
+
+    sys.modules["opentelemetry.exporter"] = None
+    try:
+        configure_otel_providers(exporters=[spans])
+    except MissingExtraError as error:
+        print(error.package, OBSERVABILITY_SETTINGS.is_setup)
+    """
+    )
+    assert in_a_process(program, **environment) == "opentelemetry-exporter-otlp-proto-grpc False\n"
+
+
+def test_without_the_sdk_the_extra_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ENABLED", "SENSITIVE_DATA_ENABLED", "is_user_disabled"):
+        monkeypatch.setattr(OBSERVABILITY_SETTINGS, name, getattr(OBSERVABILITY_SETTINGS, name))
+    for name in [name for name in sys.modules if name.startswith("opentelemetry.sdk")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)
+    for make in (configure_otel_providers, create_resource, create_metric_views):
+        with pytest.raises(MissingExtraError, match=r"agentbench\[otel\]"):
+            make()
