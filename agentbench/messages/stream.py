@@ -13,11 +13,15 @@ from agentbench._display import Displayable
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    FinalT = TypeVarWithDefault("FinalT", default=Any)
+else:
+    FinalT = TypeVar("FinalT")
 
 _log = logging.getLogger("agentbench")
 
 UpdateT = TypeVar("UpdateT")
-FinalT = TypeVar("FinalT")
 OuterUpdateT = TypeVar("OuterUpdateT")
 OuterFinalT = TypeVar("OuterFinalT")
 

@@ -1,0 +1,431 @@
+"""Streams that do not come to their end: failures, cancellation, closing, readers who go away."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from agentbench.messages.stream import ResponseStream
+from tests.messages.test_stream import BOTH_WAYS, numbers, read, stream_of
+
+
+class SourceError(Exception):
+    pass
+
+
+class HookError(Exception):
+    pass
+
+
+async def failing(after: int = 1) -> AsyncIterator[int]:
+    for value in range(after):
+        yield value
+    raise SourceError
+
+
+class Endless:
+    """Gives one update, then waits for ever; knows whether it was closed."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+        self.waits = asyncio.Event()
+        self.given = False
+
+    def __aiter__(self) -> Endless:
+        return self
+
+    async def __anext__(self) -> int:
+        if not self.given:
+            self.given = True
+            return 1
+        self.waits.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def raise_it(*_: Any) -> Any:
+        raise error
+
+    return raise_it
+
+
+# ------------------------------------------------------------------------------------------------------- failures
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+@pytest.mark.parametrize("maps", [0, 1, 3])
+async def test_a_failing_source_is_told_by_every_reading_and_cleaned_up_once(after: int, maps: int) -> None:
+    cleanups: list[str] = []
+    stream: ResponseStream[Any, Any] = ResponseStream(failing(after), finalizer=sum)
+    stream.with_cleanup_hook(lambda: cleanups.append(stream.state)).with_result_hook(raising(AssertionError()))
+    inner = stream
+    for _ in range(maps):
+        stream = stream.map(lambda update: update, sum)
+    seen = []
+    with pytest.raises(SourceError) as first:  # noqa: PT012 - the loop fails
+        async for update in stream:
+            seen.append(update)  # noqa: PERF401 - what came before the failure counts
+    for each in (stream, inner, stream):
+        with pytest.raises(SourceError) as again:
+            await each.get_final_response()
+        assert again.value is first.value
+    assert seen == stream.updates == list(range(after))
+    assert len(cleanups) == 1
+    assert stream.state == inner.state == "failed"
+    assert await read(stream) == []
+
+
+async def test_a_promise_that_fails_is_a_failing_source() -> None:
+    cleanups: list[int] = []
+
+    async def later() -> AsyncIterator[int]:
+        raise SourceError
+
+    stream = ResponseStream.from_awaitable(later()).with_cleanup_hook(lambda: cleanups.append(1))
+    with pytest.raises(SourceError):
+        await stream
+    with pytest.raises(SourceError):
+        await stream.get_final_response()
+    assert cleanups == [1]
+    assert await stream is stream  # it is open no more, and says nothing new
+
+
+@BOTH_WAYS
+async def test_a_failing_transform_hook_ends_the_stream_and_closes_its_source(way: Callable[..., Any]) -> None:
+    source = Endless()
+    cleanups: list[int] = []
+    stream = (
+        ResponseStream(source)
+        .with_transform_hook(way(raising(HookError())))
+        .with_cleanup_hook(way(lambda: cleanups.append(1)))
+    )
+    with pytest.raises(HookError):
+        await stream.__anext__()
+    with pytest.raises(HookError):
+        await stream.get_final_response()
+    assert (source.closed, cleanups) == (1, [1])
+
+
+@BOTH_WAYS
+async def test_a_failing_map_closes_the_inner_stream(way: Callable[..., Any]) -> None:
+    source = Endless()
+    cleanups: list[str] = []
+    inner: ResponseStream[int, Any] = ResponseStream(source)
+    inner.with_cleanup_hook(lambda: cleanups.append(inner.state))
+    outer = inner.map(way(raising(HookError())), len)
+    with pytest.raises(HookError):
+        await read(outer)
+    assert (source.closed, cleanups) == (1, ["closed"])
+
+
+@BOTH_WAYS
+async def test_a_failing_finalizer_is_told_by_the_last_pull_and_ever_after(way: Callable[..., Any]) -> None:
+    seen: list[int] = []
+    stream = ResponseStream(numbers(), finalizer=way(raising(HookError())))
+    with pytest.raises(HookError):  # noqa: PT012 - the loop fails
+        async for update in stream:
+            seen.append(update)  # noqa: PERF401 - what came before the failure counts
+    assert seen == [1, 2, 3]
+    with pytest.raises(HookError):
+        await stream.get_final_response()
+
+
+@BOTH_WAYS
+async def test_a_failing_result_hook_is_told_by_the_last_pull_and_ever_after(way: Callable[..., Any]) -> None:
+    later_hooks: list[int] = []
+    stream = stream_of().with_result_hook(way(raising(HookError()))).with_result_hook(later_hooks.append)
+    assert [await stream.__anext__() for _ in range(3)] == [1, 2, 3]
+    with pytest.raises(HookError):
+        await stream.__anext__()
+    with pytest.raises(HookError):
+        await stream.get_final_response()
+    assert later_hooks == []
+
+
+async def test_a_hook_cannot_pass_for_the_end() -> None:
+    stream = stream_of().with_transform_hook(raising(StopAsyncIteration()))
+    with pytest.raises(RuntimeError, match="would pass for its end"):
+        await read(stream)
+    with pytest.raises(RuntimeError, match="would pass for its end"):
+        await stream.get_final_response()
+
+
+@BOTH_WAYS
+async def test_a_failing_cleanup_hook_does_not_hide_the_error_of_the_source(
+    way: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    ran: list[int] = []
+    stream = (
+        ResponseStream(failing()).with_cleanup_hook(way(raising(HookError()))).with_cleanup_hook(lambda: ran.append(1))
+    )
+    with pytest.raises(SourceError):
+        await read(stream)
+    assert ran == [1]
+    assert "cleanup hook of a failed stream failed" in caplog.text
+
+
+async def test_at_a_good_end_a_failing_cleanup_hook_is_told_once_and_the_response_is_there(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ran: list[str] = []
+    stream = stream_of().with_result_hook(lambda _: ran.append("result"))
+    stream.with_cleanup_hook(raising(HookError("first"))).with_cleanup_hook(raising(HookError("second")))
+    with pytest.raises(HookError, match="first"):
+        await read(stream)
+    assert await stream.get_final_response() == 6
+    assert ran == ["result"]
+    assert "further cleanup hook" in caplog.text
+
+
+async def test_a_source_that_cannot_be_closed_does_not_hide_the_error(caplog: pytest.LogCaptureFixture) -> None:
+    class Stuck(Endless):
+        async def aclose(self) -> None:
+            raise SourceError
+
+    with pytest.raises(HookError):
+        await read(ResponseStream(Stuck()).with_transform_hook(raising(HookError())))
+    assert "Closing the source of a failed stream failed" in caplog.text
+
+
+# ---------------------------------------------------------------------------------------------------- cancellation
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("maps", [0, 2])
+async def test_cancellation_runs_the_cleanup_hooks_and_closes_the_source(way: Callable[..., Any], maps: int) -> None:
+    source = Endless()
+    cleanups: list[str] = []
+    stream: ResponseStream[Any, Any] = ResponseStream(source)
+    inner = stream
+    inner.with_cleanup_hook(way(lambda: cleanups.append(inner.state)))
+    for _ in range(maps):
+        stream = stream.map(lambda update: update, len)
+    task = asyncio.ensure_future(read(stream))
+    await source.waits.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cleanups == ["closed"]
+    assert source.closed == 1
+    with pytest.raises(RuntimeError, match="closed before its end, after 1 updates"):
+        await stream.get_final_response()
+
+
+async def test_a_timeout_is_a_cancellation() -> None:
+    cleanups: list[int] = []
+    stream: ResponseStream[int, Any] = ResponseStream(Endless()).with_cleanup_hook(lambda: cleanups.append(1))
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(read(stream), 0.01)
+    assert cleanups == [1]
+    assert stream.updates == [1]
+
+
+# ---------------------------------------------------------------------------------------------------------- closing
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("maps", [0, 1, 3])
+@pytest.mark.parametrize("read_first", [0, 1])
+async def test_closing_closes_the_source_through_every_layer_and_runs_the_hooks_once(
+    way: Callable[..., Any], maps: int, read_first: int
+) -> None:
+    source = Endless()
+    cleanups: list[str] = []
+    stream: ResponseStream[Any, Any] = ResponseStream(source)
+    stream.with_cleanup_hook(way(lambda: cleanups.append("inner")))
+    for number in range(maps):
+        stream = stream.map(lambda update: update, len).with_cleanup_hook(lambda number=number: cleanups.append(number))  # type: ignore[misc]
+    for _ in range(read_first):
+        await stream.__anext__()
+    await stream.aclose()
+    await stream.aclose()
+    assert source.closed == 1
+    assert cleanups == ["inner", *range(maps)]
+    assert stream.state == "closed"
+    assert await read(stream) == []
+    with pytest.raises(RuntimeError, match=f"after {read_first} updates"):
+        await stream.get_final_response()
+
+
+async def test_leaving_the_with_block_closes_what_was_not_read() -> None:
+    source = Endless()
+    async with ResponseStream(source) as stream:
+        async for _ in stream:
+            break
+    assert source.closed == 1
+    assert stream.state == "closed"
+
+
+async def test_after_its_end_closing_does_nothing_and_the_response_stays() -> None:
+    cleanups: list[int] = []
+    async with stream_of().with_cleanup_hook(lambda: cleanups.append(1)) as stream:
+        assert await stream.get_final_response() == 6
+    assert await stream.get_final_response() == 6
+    assert cleanups == [1]
+    assert stream.state == "ended"
+
+
+async def test_the_error_within_a_with_block_is_the_one_that_leaves_it() -> None:
+    with pytest.raises(HookError):
+        async with stream_of():
+            raise HookError
+
+
+async def test_a_generator_is_closed_with_its_stream() -> None:
+    log: list[str] = []
+
+    async def source() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            log.append("closed")
+
+    stream = ResponseStream(source())
+    await stream.__anext__()
+    await stream.aclose()
+    assert log == ["closed"]
+
+
+async def test_a_promise_that_nobody_waited_for_is_let_go_without_a_warning() -> None:
+    async def later() -> AsyncIterator[int]:
+        return numbers()
+
+    await ResponseStream(later()).aclose()
+    task = asyncio.ensure_future(asyncio.sleep(99))
+    await ResponseStream(task).aclose()  # type: ignore[arg-type]
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_failures_of_closing_are_told_after_all_hooks_ran() -> None:
+    ran: list[int] = []
+
+    class Stuck(Endless):
+        async def aclose(self) -> None:
+            raise SourceError
+
+    stream = ResponseStream(Stuck()).with_cleanup_hook(lambda: ran.append(1))
+    with pytest.raises(SourceError):
+        await stream.aclose()
+    assert ran == [1]
+    other = ResponseStream(Endless()).with_cleanup_hook(raising(HookError())).with_cleanup_hook(lambda: ran.append(2))
+    with pytest.raises(HookError):
+        await other.aclose()
+    assert ran == [1, 2]
+
+
+# ------------------------------------------------------------------------------------------------ readers who go away
+
+
+async def test_a_reader_that_is_closed_in_the_middle_of_a_pull_runs_the_hooks() -> None:
+    log: list[str] = []
+
+    async def cleanup() -> None:
+        log.append("async hook")
+
+    source = Endless()
+    stream = ResponseStream(source).with_cleanup_hook(lambda: log.append("hook")).with_cleanup_hook(cleanup)
+    await stream.__anext__()
+    pull = stream.__anext__()
+    pull.send(None)
+    pull.close()
+    assert log == ["hook", "async hook"]
+    assert source.closed == 1
+    assert stream.state == "closed"
+
+
+async def test_a_hook_that_wants_to_wait_there_is_cut_off_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    log: list[str] = []
+
+    async def cleanup() -> None:
+        log.append("began")
+        await asyncio.sleep(0)
+        log.append("went on")
+
+    stream = ResponseStream(Endless()).with_cleanup_hook(cleanup).with_cleanup_hook(raising(HookError()))
+    await stream.__anext__()
+    pull = stream.__anext__()
+    pull.send(None)
+    pull.close()
+    assert log == ["began"]
+    assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.ERROR]
+
+
+async def test_a_forgotten_stream_is_closed_by_the_loop() -> None:
+    source = Endless()
+    log: list[str] = []
+
+    async def cleanup() -> None:
+        await asyncio.sleep(0)
+        log.append("cleaned up")
+
+    async def forget() -> None:
+        stream = ResponseStream(source).with_cleanup_hook(cleanup).map(lambda update: update, len)
+        async for _ in stream:
+            break
+
+    await forget()
+    gc.collect()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert (source.closed, log) == (1, ["cleaned up"])
+
+
+async def test_a_forgotten_stream_that_cannot_be_closed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def forget() -> None:
+        await ResponseStream(Endless()).with_cleanup_hook(raising(HookError())).__anext__()
+
+    await forget()
+    gc.collect()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert "Closing a forgotten stream failed" in caplog.text
+
+
+def test_a_stream_that_outlives_its_loop_is_cleaned_up_as_far_as_possible() -> None:
+    log: list[str] = []
+    kept: list[Any] = []
+
+    async def begin() -> None:
+        kept.append(ResponseStream(Endless()).with_cleanup_hook(lambda: log.append("cleaned up")))
+        await kept[0].__anext__()
+
+    asyncio.run(begin())
+    assert log == []
+    kept.clear()
+    gc.collect()
+    assert log == ["cleaned up"]
+
+
+async def test_streams_that_ended_or_were_never_opened_are_forgotten_silently() -> None:
+    log: list[int] = []
+    await read(stream_of().with_cleanup_hook(lambda: log.append(1)))
+    stream_of().with_cleanup_hook(lambda: log.append(2))
+    gc.collect()
+    await asyncio.sleep(0)
+    assert log == [1]
+
+
+async def test_closing_while_another_task_reads_is_told() -> None:
+    async def slow() -> AsyncGenerator[int, None]:
+        yield 1
+        await asyncio.Event().wait()
+
+    stream = ResponseStream(slow())
+    await stream.__anext__()
+    reader = asyncio.ensure_future(read(stream))
+    await asyncio.sleep(0)
+    with pytest.raises(RuntimeError, match="already running"):
+        await stream.aclose()
+    reader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
