@@ -83,11 +83,13 @@ def test_calls_failures_and_limits_are_told() -> None:
         ({"const": "a"}, '"a"'),
         ({"type": "string", "maxLength": 9, "format": "date"}, "string at most 9 characters, date"),
         ({"$ref": "#/$defs/Gone"}, "anything"),
+        ({"$ref": "#/$defs/Unit"}, "Unit"),
+        ({"allOf": [{"$ref": "#/$defs/Unit"}]}, "Unit"),
     ],
     ids=str,
 )
 def test_types_are_told_in_words(part: dict[str, Any], words: str) -> None:
-    made = FunctionTool(name="f", input_model={"type": "object", "properties": {"a": part}})
+    made = FunctionTool(name="f", input_model={"$defs": {"Unit": {"type": "string"}}, "properties": {"a": part}})
     assert lines(made)[-1].split("  ")[1:] == ["a", words, "optional"]
 
 

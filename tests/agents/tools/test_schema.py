@@ -117,7 +117,7 @@ def test_without_annotation_the_default_tells_the_type_and_otherwise_it_is_text(
         "unit": None,
         "nothing": None,
     }
-    assert found["unit"]["$ref"] == "#/$defs/Unit"
+    assert "#/$defs/Unit" in str(found["unit"])
     assert found["nothing"]["anyOf"] == [{"type": "string"}, {"type": "null"}]
 
 
