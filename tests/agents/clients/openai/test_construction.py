@@ -151,16 +151,14 @@ def test_only_the_responses_api_keeps_conversations(client: Any, stores: bool) -
 
 
 def test_clients_are_what_agents_and_tools_ask_for() -> None:
-    client: Any = OpenAIChatClient("m", async_client=SDK)
-    assert isinstance(client, SupportsChatGetResponse)
-    responses: Any = OpenAIResponsesClient("m", async_client=SDK)
-    hosted = (SupportsCodeInterpreterTool, SupportsFileSearchTool, SupportsImageGenerationTool, SupportsMCPTool)
-    for protocol in (*hosted, SupportsWebSearchTool):
-        assert isinstance(client, protocol)
-        assert isinstance(responses, protocol)
-    completions: Any = OpenAIChatCompletionClient("m", async_client=SDK)
-    assert isinstance(completions, SupportsWebSearchTool)
-    assert not isinstance(completions, SupportsCodeInterpreterTool)
+    hosted: tuple[Any, ...] = (
+        *(SupportsCodeInterpreterTool, SupportsFileSearchTool, SupportsImageGenerationTool, SupportsMCPTool),
+    )
+    for protocol in (SupportsChatGetResponse, SupportsWebSearchTool, *hosted):
+        assert isinstance(OpenAIChatClient("m", async_client=SDK), protocol)
+        assert isinstance(OpenAIResponsesClient("m", async_client=SDK), protocol)
+        completions = OpenAIChatCompletionClient("m", async_client=SDK)
+        assert isinstance(completions, protocol) is (protocol not in hosted)
 
 
 def test_a_client_is_written_without_its_secrets_and_made_again() -> None:
