@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -21,7 +22,8 @@ _REQUEST = {
     "frequency_penalty": "gen_ai.request.frequency_penalty",
     "presence_penalty": "gen_ai.request.presence_penalty",
 }
-_SECRET_WORDS = ("headers", "authorization", "api_key", "apikey", "token", "password", "secret")
+_SECRET_NAME = re.compile(r"(?:^|_)(?:headers|authorization|api_?key|token|password|secret)(?:_|$)")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _METRIC_KEYS = frozenset(
     {
         "gen_ai.operation.name",
@@ -216,8 +218,8 @@ def without_secrets(value: Any) -> Any:
 
 
 def _is_secret(key: object) -> bool:
-    name = str(key).lower().replace("-", "_")
-    return any(word in name for word in _SECRET_WORDS)
+    name = _CAMEL.sub("_", str(key)).lower().replace("-", "_")
+    return _SECRET_NAME.search(name) is not None
 
 
 def _server(client: Any) -> tuple[str | None, int | None]:

@@ -199,6 +199,7 @@ def test_tools_are_shown_as_their_definitions_without_what_is_secret() -> None:
         "server_url": "https://x",
         "headers": {"Authorization": f"Bearer {KEY}"},
         "Api-Key": KEY,
+        "clientSecret": KEY,
         "nested": [{"access_token": KEY, "label": "l"}],
         "plain": SecretString(KEY),
     }
@@ -222,7 +223,7 @@ def test_tools_are_shown_as_their_definitions_without_what_is_secret() -> None:
 
 
 def test_what_is_not_secret_is_kept() -> None:
-    assert without_secrets({"a": (1, {"b": None}), "max_output": 5}) == {"a": [1, {"b": None}], "max_output": 5}
+    assert without_secrets({"a": (1, {"b": None}), "max_tokens": 5}) == {"a": [1, {"b": None}], "max_tokens": 5}
 
 
 def test_a_metric_has_only_attributes_with_few_values() -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from agentbench._extras import require
 from agentbench.agents.clients.openai.errors import sdk_errors, translated
 from agentbench.agents.clients.openai.settings import Target, checked_key, without_credentials
-from agentbench.agents.clients.user_agent import user_agent
 from agentbench.exceptions import ChatClientInvalidAuthException, MissingExtraError
+from agentbench.observability import user_agent
 from agentbench.settings import SecretString
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Con
 from agentbench.agents.clients.openai.errors import NO_VECTORS, unusable
 from agentbench.agents.clients.openai.settings import ApiKey, find_target
 from agentbench.agents.clients.openai.wire import counts, field, items, number, text
-from agentbench.agents.telemetry.layers import EmbeddingTelemetryLayer
+from agentbench.agents.telemetry.layers import EmbeddingSpans
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -101,7 +101,7 @@ def _embeddings(answer: Any) -> Iterator[Embedding[list[float]]]:
             yield Embedding(list(vector), model=model)
 
 
-class OpenAIEmbeddingClient(EmbeddingTelemetryLayer, EmbeddingRequests):
+class OpenAIEmbeddingClient(EmbeddingSpans, EmbeddingRequests):
     """Asks embedding models of OpenAI, and of every service that is compatible with it.
 
     The model is taken from `OPENAI_EMBEDDING_MODEL`. Key, organisation and address are found as `OpenAIChatClient`
