@@ -144,7 +144,9 @@ def _nested(part: Mapping[str, Any], defs: Mapping[str, Any]) -> tuple[Mapping[s
 
 def _follow(part: Mapping[str, Any], defs: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     """Return what a reference leads to, and its name; without one the part itself."""
-    wrapped = part.get("allOf") or ()  # older pydantic puts a reference with a default or a description in there
+    wrapped: Sequence[Any] = (
+        part.get("allOf") or ()
+    )  # older pydantic puts a reference with a default or a description in there
     ref = wrapped[0] if len(wrapped) == 1 and isinstance(wrapped[0], Mapping) else part
     name = str(ref.get("$ref") or "").rpartition("/")[2]
     target = defs.get(name)

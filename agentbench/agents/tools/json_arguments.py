@@ -23,7 +23,7 @@ _JSON_TYPES: Mapping[str, tuple[type, ...]] = {
 class JsonSchema:
     """A JSON schema as it was given: checked at the top level only, nothing is converted."""
 
-    __slots__ = ("_accepted", "_closed", "_json", "_properties", "_required", "names")
+    __slots__ = ("_accepted", "_closed", "_json", "_properties", "_quick", "_required", "names")
 
     model = None
 
@@ -31,6 +31,7 @@ class JsonSchema:
         self._json = dict(schema)
         properties = schema.get("properties")
         self._properties: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
+        self._quick = {name: _fitting_types(part) for name, part in self._properties.items()}
         self._required = tuple(schema.get("required") or ())
         self._closed = schema.get("additionalProperties") is False
         self._accepted = None if signature is None or signature.takes_any_keyword else _names_of(signature)
@@ -48,6 +49,8 @@ class JsonSchema:
         """
         problems = [f"{name}: required, but not given" for name in self._required if name not in arguments]
         for name, value in arguments.items():
+            if type(value) in self._quick.get(name, ()):
+                continue
             if name in self._properties:
                 problems += _problems_of(name, value, self._properties[name])
             elif self._closed:
@@ -57,6 +60,13 @@ class JsonSchema:
         if self._accepted is None:
             return dict(arguments)
         return {name: value for name, value in arguments.items() if name in self._accepted or name in self._properties}
+
+
+def _fitting_types(schema: object) -> frozenset[type]:
+    """Return exact types all of whose values fit, so that most values need no closer look."""
+    if not isinstance(schema, Mapping) or "enum" in schema or not isinstance(schema.get("type"), str):
+        return frozenset()
+    return frozenset(_JSON_TYPES.get(schema["type"], ())) - {Mapping}
 
 
 def _names_of(signature: ToolSignature) -> frozenset[str]:
