@@ -53,6 +53,7 @@ class CassetteCall(NamedTuple):
         stream: Whether the answer was streamed.
         client_kwargs: What was handed through to the client.
         number: Of the recorded call that answered it, or that it became; `None` if it failed or goes on.
+        served: Whether the file answered.
     """
 
     messages: list[Message]
@@ -60,6 +61,7 @@ class CassetteCall(NamedTuple):
     stream: bool
     client_kwargs: dict[str, Any]
     number: int | None = None
+    served: bool = False
 
 
 @drawn_by("agentbench.notebook.cassette_view:cassette")
@@ -136,7 +138,6 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         self.delay = checked_delay(delay)
         self.calls: list[CassetteCall] = []
         self._model = model
-        self._served = self._recorded = 0
         self._lock = threading.Lock()
         self._recording = Recording(
             os.path.expanduser(path),
@@ -244,8 +245,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         found = self._recording.serve(request)
         if found is not None:
             with self._lock:
-                self._served += 1
-                self.calls[place] = self.calls[place]._replace(number=found.number)
+                self.calls[place] = self.calls[place]._replace(number=found.number, served=True)
             return found, request
         why = self._why_not_recorded()
         if why is not None:
@@ -277,7 +277,6 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     def _add(self, request: Request, answer: dict[str, Any], place: int) -> None:
         added = self._recording.add(request, answer, header=self._header, secrets=self._secrets())
         with self._lock:
-            self._recorded += 1
             self.calls[place] = self.calls[place]._replace(number=added.number)
 
     def _header(self) -> str:
@@ -333,7 +332,9 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         return self._recording.prune()
 
     def __repr__(self) -> str:
-        counts = f"calls={len(self.recorded_calls)}, served={self._served}, recorded={self._recorded}"
+        done = [call for call in self.calls if call.number is not None]
+        served = sum(call.served for call in done)
+        counts = f"calls={len(self.recorded_calls)}, served={served}, recorded={len(done) - served}"
         return f"CassetteChatClient({self.path!r}, mode={self.mode!r}, model={self.model!r}, {counts})"
 
     # ---------------------------------------------------------------------------------------------------------- closing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,21 +44,27 @@ class RecordedCall:
         else:
             messages = (self.response or {}).get("messages", ())
             contents = [content for message in messages for content in message.get("contents", ())]
-        return "".join(_spoken(content) for content in contents).strip()
+        return _told(contents)
 
     def __repr__(self) -> str:
         return f"<call {self.number}: {_cut(self.prompt)!r} -> {_cut(self.answer)!r}>"
 
 
-def _spoken(content: dict[str, Any]) -> str:
-    if content.get("type") == "text":
-        return str(content.get("text") or "")
-    if content.get("type") != "function_call":
-        return ""
-    arguments = content.get("arguments")
-    if not content.get("name"):  # a later piece of a call that came in pieces
-        return str(arguments or "")
-    return f" {content['name']} {'' if arguments is None else arguments}"
+def _told(contents: list[dict[str, Any]]) -> str:
+    """Texts as they are; calls one by one, also where their arguments came in pieces."""
+    said: list[str] = []
+    calls: list[list[str]] = []
+    for content in contents:
+        if content.get("type") == "text":
+            said.append(str(content.get("text") or ""))
+        elif content.get("type") == "function_call":
+            arguments = content.get("arguments")
+            piece = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+            if content.get("name") or not calls:
+                calls.append([str(content.get("name") or "?")])
+            calls[-1].append(piece)
+    shown = [f"{name}({''.join(pieces)})" for name, *pieces in calls]
+    return " ".join([part for part in ("".join(said).strip(), *shown) if part])
 
 
 def _cut(text: str) -> str:

@@ -41,7 +41,7 @@ class Recording:
         match: Rewrites what is compared.
         redaction: Replaces text before anything is compared or written.
         repeat: Whether the last of equal requests is served again and again.
-        anew: Whether the first call that is recorded starts the file anew.
+        anew: Whether nothing is served, and the first call that is recorded starts the file anew.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class Recording:
         self._match = match
         self._redaction = redaction
         self._shelf = Shelf(lambda sent: key_of(self._canonical(sent)), repeat=repeat)
+        self._serves = not anew
         self._anew = anew
         self._lock = threading.Lock()
 
@@ -98,7 +99,7 @@ class Recording:
     def serve(self, request: Request) -> RecordedCall | None:
         """The recorded call that answers a request; each once, in recorded order."""
         with self._lock:
-            if self._anew:
+            if not self._serves:
                 return None
             self._refresh()
             return self._shelf.serve(request.key)

@@ -36,8 +36,9 @@ _WORDS: dict[str, Collection[object]] = {
 
 def is_secret_key(name: object) -> bool:
     """Tell whether a key is named like something that is never written, in any case, with `-` for `_` or without."""
-    words = _CAMEL.sub("_", str(name)).lower().replace("-", "_")
-    return _SECRET_NAME.search(words) is not None
+    text = str(name)
+    spellings = (text, _CAMEL.sub("_", text))  # of `passWord` and `accessToken`
+    return any(_SECRET_NAME.search(spelling.lower().replace("-", "_")) for spelling in spellings)
 
 
 def without_secret_keys(value: Any) -> Any:

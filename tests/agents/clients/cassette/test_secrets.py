@@ -25,7 +25,7 @@ from agentbench.settings import SecretString
     "name",
     [
         *("headers", "Headers", "authorization", "Authorization", "api_key", "api-key", "API-KEY", "apiKey", "apikey"),
-        *("token", "access_token", "accessToken", "Password", "X-Api-Key", "extra_headers", "db-password"),
+        *("token", "access_token", "accessToken", "Password", "passWord", "X-Api-Key", "extra_headers", "db-password"),
     ],
 )
 def test_keys_are_secret_by_their_name(name: str) -> None:

@@ -168,5 +168,13 @@ def test_a_call_shows_its_prompt_and_its_answer() -> None:
     called = [{"type": "function_call", "call_id": "c", "name": "add", "arguments": '{"a": 1}'}]
     write(tape, request("2+3?"), response={"messages": [{"role": "assistant", "contents": [*said, *called]}]})
     write(tape, request("hi"), updates=[{"contents": said}, {"contents": [{"type": "usage"}]}])
-    assert repr(tape.calls[0]) == """<call 1: '2+3?' -> 'Let me see. add {"a": 1}'>"""
+    assert repr(tape.calls[0]) == """<call 1: '2+3?' -> 'Let me see. add({"a": 1})'>"""
     assert repr(tape.calls[1]) == "<call 2: 'hi' -> 'Let me see.'>"
+
+
+def test_a_call_whose_arguments_came_in_pieces_is_shown_in_one() -> None:
+    tape = new_tape()
+    pieces = [("add", '{"a"'), ("", ": 1}"), ("sub", {"b": 2})]
+    contents = [{"type": "function_call", "name": name, "arguments": arguments} for name, arguments in pieces]
+    write(tape, request("go"), updates=[{"contents": [content]} for content in contents])
+    assert tape.calls[0].answer == 'add({"a": 1}) sub({"b": 2})'

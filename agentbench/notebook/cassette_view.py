@@ -1,0 +1,43 @@
+"""A cassette as its calls: which there are, which were used, what was asked and answered. Reads no file."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+from agentbench.agents.clients.cassette.client import CassetteChatClient
+from agentbench.notebook.markup import Page, Table
+from agentbench.notebook.step_log import counted
+
+__all__ = ["cassette"]
+
+
+def cassette(client: CassetteChatClient) -> dict[str, Any]:
+    """The calls of a cassette's file by number, with how they were used by this client."""
+    calls = client.recorded_calls
+    served = Counter(call.number for call in client.calls if call.served)
+    recorded = Counter(call.number for call in client.calls if not call.served)
+    rows = [
+        (call.number, _use(served[call.number], recorded[call.number]), call.prompt, call.answer or _kind(call))
+        for call in calls
+    ]
+    facts = [f"mode {client.mode}", *([f"model {client.model}"] if client.model else []), counted(len(calls), "call")]
+    unused = len(client.unused())
+    if unused and len(calls) > unused:
+        facts.append(f"{unused} not served yet")
+    table = Table("Calls", ("call", "served", "prompt", "answer"), rows)
+    return Page(f"Cassette {os.path.basename(client.path)}", facts=facts, tables=[table]).bundle()
+
+
+def _use(served: int, recorded: int) -> str:
+    """How often a call was served, and whether it was recorded here."""
+    times = "" if not served else "once" if served == 1 else f"{served} times"
+    return " + ".join(part for part in ("recorded" if recorded else "", times) if part) or "not yet"
+
+
+def _kind(call: Any) -> str:
+    """What an answer without text and calls holds, by the names of its kinds."""
+    messages = call.updates if call.updates is not None else (call.response or {}).get("messages", ())
+    kinds = {str(content.get("type")) for message in messages for content in message.get("contents", ())} - {"usage"}
+    return f"({', '.join(sorted(kinds - {'text'})) or 'empty'})"

@@ -1,0 +1,479 @@
+"""When a cassette is read, when it is written, and what a miss tells."""
+
+# ruff: noqa: ASYNC240 - nothing else runs in these loops
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentbench.agents.clients.cassette.client import CassetteChatClient
+from agentbench.agents.clients.echo import EchoChatClient
+from agentbench.agents.clients.scripted import ScriptedChatClient
+from agentbench.agents.tools.decorator import tool
+from agentbench.exceptions import CassetteMissError, ChatClientException
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from tests.agents.clients.cassette.conversations import WEATHER, NetworkClient, ask, calls, get_weather, lines, recorded
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "talk.jsonl"
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTBENCH_OFFLINE", "1")
+
+
+# ---------------------------------------------------------------------------------------------------------------- modes
+
+
+def test_replay_needs_the_file(path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"There is no cassette .*talk\.jsonl to replay. Record it first"):
+        CassetteChatClient(path, EchoChatClient(), mode="replay")
+
+
+async def test_replay_never_asks_and_never_writes(path: Path) -> None:
+    await recorded(path, ["hi"], "hello")
+    before = path.read_bytes()
+    client = CassetteChatClient(path, ScriptedChatClient(["never"]), mode="replay")
+    with pytest.raises(CassetteMissError, match="To record it, give a client and mode='auto'"):
+        await ask(client, "something else")
+    assert (await ask(client)).text == "hi"
+    with pytest.raises(ChatClientException, match="mode='replay' never does"):
+        client.prune()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such mode there")
+async def test_a_read_only_file_in_a_read_only_folder_is_replayed(path: Path) -> None:
+    await recorded(path, ["hi"], "hello")
+    path.chmod(0o444)
+    path.parent.chmod(0o555)
+    try:
+        assert (await ask(CassetteChatClient(path, mode="replay"))).text == "hi"
+    finally:
+        path.parent.chmod(0o755)
+
+
+async def test_auto_makes_the_file_and_adds_to_it(path: Path) -> None:
+    client = CassetteChatClient(path, ScriptedChatClient(["one", "two"]))
+    assert not path.exists()
+    assert [(await ask(client, prompt)).text for prompt in ("a", "b", "a")] == ["one", "two", "one"]
+    later = CassetteChatClient(path, ScriptedChatClient(["three"]))
+    assert [(await ask(later, prompt)).text for prompt in ("b", "c")] == ["two", "three"]
+    assert [call["call"] for call in calls(path)] == [1, 2, 3]
+
+
+async def test_record_starts_anew_with_the_first_call_and_asks_for_every_call(path: Path) -> None:
+    await recorded(path, ["old"], "hello")
+    before = path.read_bytes()
+    client = CassetteChatClient(path, ScriptedChatClient(["new", "newer"]), mode="record")
+    assert path.read_bytes() == before
+    assert [(await ask(client)).text for _ in range(2)] == ["new", "newer"]
+    assert [call["response"]["messages"][0]["contents"][0]["text"] for call in calls(path)] == ["new", "newer"]
+
+
+async def test_a_first_call_that_fails_leaves_the_old_recording(path: Path) -> None:
+    await recorded(path, ["old"], "hello")
+    before = path.read_bytes()
+    client = CassetteChatClient(path, ScriptedChatClient([OSError("no network")]), mode="record")
+    with pytest.raises(OSError, match="no network"):
+        await ask(client)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mode": "play"}, "mode is 'play'; expected one of auto, replay, record"),
+        ({"on_repeat": "first"}, "on_repeat is 'first'; expected one of last, raise"),
+        ({"delay": -1}, "delay is -1"),
+        ({"mode": "record"}, "mode='record' needs a client"),
+    ],
+)
+def test_impossible_arguments_are_refused(path: Path, arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        CassetteChatClient(path, **arguments)
+
+
+@pytest.mark.parametrize("client", [3, "gpt"])
+def test_what_is_no_client_is_refused(path: Path, client: Any) -> None:
+    with pytest.raises(TypeError, match="expected a chat client, or a function without arguments that makes one"):
+        CassetteChatClient(path, client)
+
+
+def test_a_file_that_is_no_cassette_is_refused_at_once(path: Path) -> None:
+    path.write_text("{}\n")
+    with pytest.raises(ValueError, match=r"talk\.jsonl, line 1: the first line has no \"cassette\""):
+        CassetteChatClient(path)
+
+
+async def test_a_cut_last_line_is_overwritten_by_the_next_recording(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await recorded(path, ["one", "two"], "a", "b")
+    path.write_bytes(path.read_bytes()[:-9])
+    with caplog.at_level(logging.WARNING, "agentbench"):
+        client = CassetteChatClient(path, ScriptedChatClient(["two again"]))
+        assert [(await ask(client, prompt)).text for prompt in "ab"] == ["one", "two again"]
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert [line["call"] for line in calls(path)] == [1, 2]
+
+
+# ------------------------------------------------------------------------------------------------------ the real client
+
+
+async def test_the_client_is_made_when_something_has_to_be_recorded_and_once(path: Path) -> None:
+    made: list[ScriptedChatClient] = []
+
+    def make() -> ScriptedChatClient:
+        made.append(ScriptedChatClient(["one", "two"], model="small"))
+        return made[-1]
+
+    client = CassetteChatClient(path, make)
+    assert (made, client.model) == ([], None)
+    await ask(client, "a")
+    await ask(client, "b")
+    assert (len(made), client.model) == (1, "small")
+    again = CassetteChatClient(path, make)
+    await ask(again, "a")
+    assert (len(made), again.model) == (1, "small")
+
+
+async def test_a_class_is_a_function_that_makes_a_client(path: Path) -> None:
+    assert (await ask(CassetteChatClient(path, EchoChatClient))).text == "Echo: hello"
+
+
+async def test_a_function_that_makes_no_client_is_told(path: Path) -> None:
+    with pytest.raises(TypeError, match="the function that makes the client returned int; expected a chat client"):
+        await ask(CassetteChatClient(path, lambda: 3))
+
+
+async def test_an_agent_made_before_the_model_is_known_is_replayed_by_one_made_after(path: Path) -> None:
+    first = CassetteChatClient(path, lambda: ScriptedChatClient(["hi"], model="small")).as_agent()
+    await first.run("hello")
+    second = CassetteChatClient(path, mode="replay").as_agent()
+    assert second.default_options["model"] == "small"
+    assert (await second.run("hello")).text == "hi"
+
+
+async def test_the_model_may_be_given(path: Path) -> None:
+    client = CassetteChatClient(path, EchoChatClient(), model="other")
+    await ask(client)
+    assert lines(path)[0]["model"] == "other"
+    assert calls(path)[0]["options"] == {"model": "other"}
+
+
+async def test_layers_are_taken_over_from_the_client_and_run_once(path: Path) -> None:
+    seen: list[str] = []
+
+    async def note(context: Any, call_next: Any) -> None:
+        seen.append(type(context.client).__name__)
+        await call_next()
+
+    from agentbench.agents.middleware.bases import chat_middleware
+
+    original = ScriptedChatClient(
+        WEATHER,
+        middleware=[chat_middleware(note)],
+        function_invocation_configuration={"max_iterations": 7},
+        additional_properties={"tag": 1},
+        otel_provider_name="far-away",
+    )
+    client = CassetteChatClient(path, original)
+    await ask(client, "weather?", tools=[get_weather])
+    assert seen == ["CassetteChatClient"] * 2
+    assert client.function_invocation_configuration["max_iterations"] == 7
+    assert (client.additional_properties, client.otel_provider_name) == ({"tag": 1}, "far-away")
+    assert CassetteChatClient(path, original, middleware=[]).middleware == []
+
+
+async def test_any_other_client_is_asked_as_a_whole(path: Path) -> None:
+    class Foreign:
+        def __init__(self) -> None:
+            self.additional_properties: dict[str, Any] = {}
+            self.asked: list[Any] = []
+
+        def get_response(self, messages: Any, **given: Any) -> Any:
+            self.asked.append(given)
+
+            async def answer() -> ChatResponse[Any]:
+                return ChatResponse(text="from afar")
+
+            return answer()
+
+    foreign = Foreign()
+    client = CassetteChatClient(path, foreign)
+    assert (await ask(client, temperature=1)).text == "from afar"
+    await client.get_response("more", stream=True, client_kwargs={"trace": 1}).get_final_response()
+    assert foreign.asked == [{"options": {"temperature": 1}}, {"client_kwargs": {"trace": 1}, "stream": True}]
+    assert lines(path)[0]["client"] == "Foreign"
+    assert (await ask(CassetteChatClient(path), "more")).text == "from afar"
+
+
+async def test_a_service_that_keeps_conversations_is_remembered(path: Path) -> None:
+    class Keeping(ScriptedChatClient):
+        STORES_BY_DEFAULT = True
+
+    async def talk(client: CassetteChatClient) -> list[str]:
+        agent = client.as_agent()
+        session = agent.create_session()
+        return [(await agent.run(prompt, session=session)).text for prompt in ("a", "b")]
+
+    assert await talk(CassetteChatClient(path, lambda: Keeping(["one", "two"]))) == ["one", "two"]
+    assert [call["messages"] for call in calls(path)] == [["m1"], ["m2"]]
+    assert lines(path)[0]["stores_by_default"] is True
+    assert await talk(CassetteChatClient(path)) == ["one", "two"]
+
+
+async def test_a_client_that_runs_no_tools_runs_none_here(path: Path) -> None:
+    class Raw(ScriptedChatClient):
+        FUNCTION_INVOCATION_ENABLED = False
+
+    response = await ask(CassetteChatClient(path, Raw(WEATHER)), "weather?", tools=[get_weather])
+    assert [content.type for message in response.messages for content in message.contents] == ["function_call"]
+
+
+async def test_the_client_is_closed_with_it(path: Path) -> None:
+    original = NetworkClient(["hi"])
+    async with CassetteChatClient(path, original) as client:
+        await ask(client)
+        assert client.service_url() == "https://api.example.org"
+    assert original.closed == 1
+    async with CassetteChatClient(path) as client:
+        assert client.service_url() == "Unknown"
+
+
+# -------------------------------------------------------------------------------------------------------------- offline
+
+
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize("make", [NetworkClient, lambda: NetworkClient(["hi"])])
+async def test_offline_a_miss_is_told_and_nothing_is_asked(path: Path, make: Any) -> None:
+    source = NetworkClient(["hi"]) if make is NetworkClient else make
+    client = CassetteChatClient(path, source)
+    with pytest.raises(CassetteMissError, match="unset AGENTBENCH_OFFLINE"):
+        await ask(client)
+    assert not path.exists()
+    if isinstance(source, NetworkClient):
+        assert source.calls == []
+
+
+@pytest.mark.usefixtures("offline")
+async def test_offline_a_service_on_this_machine_is_asked(path: Path) -> None:
+    assert (await ask(CassetteChatClient(path, NetworkClient(["hi"], url="http://127.0.0.1:9/v1")))).text == "hi"
+
+
+@pytest.mark.usefixtures("offline")
+async def test_offline_a_client_that_needs_no_network_is_asked(path: Path) -> None:
+    assert (await ask(CassetteChatClient(path, EchoChatClient()))).text == "Echo: hello"
+
+
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize("stream", [False, True])
+async def test_offline_recording_is_refused_by_the_name_of_the_variable(path: Path, *, stream: bool) -> None:
+    original = NetworkClient(["hi"])
+    with pytest.raises(ChatClientException, match="NetworkClient would go to the network, but AGENTBENCH_OFFLINE"):
+        await ask(CassetteChatClient(path, original, mode="record"), stream=stream)
+    assert original.calls == []
+
+
+@pytest.mark.usefixtures("offline")
+async def test_offline_the_file_answers(path: Path) -> None:
+    await recorded(path, ["hi"], "hello")
+    assert (await ask(CassetteChatClient(path, NetworkClient(["never"])), model="scripted")).text == "hi"
+
+
+# --------------------------------------------------------------------------------------------------------------- misses
+
+
+def changed_weather(answer: str) -> Any:
+    @tool(name="get_weather", description="Look up the weather of a city.")
+    def changed(city: str) -> str:
+        return answer
+
+    return changed
+
+
+async def test_a_changed_result_of_a_tool_is_named(path: Path) -> None:
+    await ask(CassetteChatClient(path, ScriptedChatClient(WEATHER)), "weather?", tools=[get_weather])
+    client = CassetteChatClient(path, mode="replay")
+    with pytest.raises(CassetteMissError) as caught:
+        await ask(client, "weather?", tools=[changed_weather("raining")])
+    miss = caught.value
+    assert miss.path == str(path)
+    assert miss.nearest.number == 2  # type: ignore[attr-defined]
+    assert miss.request["messages"][2]["contents"][0]["result"] == "raining"  # type: ignore[index]
+    assert miss.difference == ('messages[2].contents[0].result\n  recorded: "sunny in Oslo"\n  now:      "raining"')
+    text = str(miss)
+    assert "talk.jsonl to a request of 3 messages." in text
+    assert "Nearest is call 2 in line 7." in text
+    assert miss.difference in text
+    assert isinstance(miss, ChatClientException)
+    again = pickle.loads(pickle.dumps(miss))
+    assert (str(again), again.difference) == (text, miss.difference)
+
+
+async def test_match_drops_what_does_not_matter(path: Path) -> None:
+    def without_results(request: dict[str, Any]) -> dict[str, Any]:
+        for message in request["messages"]:
+            for content in message["contents"]:
+                content.pop("result", None)
+        return request
+
+    await ask(CassetteChatClient(path, ScriptedChatClient(WEATHER)), "weather?", tools=[get_weather])
+    client = CassetteChatClient(path, mode="replay", match=without_results)
+    response = await ask(client, "weather?", tools=[changed_weather("raining")])
+    assert response.messages[-1].text == "It is sunny in Oslo."
+
+
+@pytest.mark.parametrize(
+    ("options", "path_of_difference"),
+    [
+        ({"temperature": 1}, "options.temperature"),
+        ({"instructions": "Be brief."}, "options.instructions"),
+        ({"model": "other"}, "options.model"),
+        ({"tools": [get_weather]}, "tools[0]"),
+    ],
+)
+async def test_the_first_difference_may_be_an_option_or_a_tool(
+    path: Path, options: Any, path_of_difference: str
+) -> None:
+    await recorded(path, ["hi"], "hello")
+    with pytest.raises(CassetteMissError) as caught:
+        await ask(CassetteChatClient(path), **options)
+    assert str(caught.value.difference).splitlines()[0] == path_of_difference
+
+
+async def test_a_miss_in_an_empty_file_says_so(path: Path) -> None:
+    with pytest.raises(
+        CassetteMissError, match=r"The file holds no calls\.\nTo record it, give a client, or a"
+    ) as caught:
+        await ask(CassetteChatClient(path))
+    assert (caught.value.nearest, caught.value.difference) == (None, None)
+    assert not path.exists()
+
+
+async def test_a_miss_while_streaming_comes_with_the_first_pull(path: Path) -> None:
+    stream = CassetteChatClient(path).get_response("hello", stream=True)
+    with pytest.raises(CassetteMissError):
+        await stream.__anext__()
+
+
+async def test_files_below_the_working_directory_are_named_from_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    with pytest.raises(CassetteMissError, match=r"No recorded answer in talk\.jsonl to a request of 1 message\."):
+        await ask(CassetteChatClient("talk.jsonl"))
+
+
+# ---------------------------------------------------------------------------------------------- what it knows of itself
+
+
+async def test_it_tells_what_it_was_asked_and_what_answered(path: Path) -> None:
+    await recorded(path, ["one"], "a")
+    client = CassetteChatClient(path, ScriptedChatClient(["two", OSError()]))
+    message = Message("user", ["a"])
+    await client.get_response([message], client_kwargs={"trace": 1})
+    message.contents.clear()
+    await ask(client, "b", stream=True)
+    with pytest.raises(OSError):  # noqa: PT011 - whatever it says
+        await ask(client, "c")
+    assert [(call.messages[0].text, call.stream, call.number, call.served) for call in client.calls] == [
+        ("a", False, 1, True),
+        ("b", True, 2, False),
+        ("c", False, None, False),
+    ]
+    assert client.calls[0].client_kwargs == {"trace": 1}
+    assert client.last_call is client.calls[-1]
+    assert repr(client) == (
+        f"CassetteChatClient({str(path)!r}, mode='auto', model='scripted', calls=2, served=1, recorded=1)"
+    )
+    assert "calls" not in client.to_dict()
+
+
+async def test_what_was_never_served_is_listed_and_pruned(path: Path) -> None:
+    await recorded(path, ["one", "two", "three"], *"abc")
+    client = CassetteChatClient(path, ScriptedChatClient(["four"]))
+    assert client.last_call is None
+    await ask(client, "b")
+    await ask(client, "d")
+    assert [call.prompt for call in client.unused()] == ["a", "c"]
+    with pytest.raises(
+        AssertionError, match=r"2 of 4 recorded calls of .* were never served.*\n  <call 1: 'a' -> 'one'>\n"
+    ):
+        client.assert_exhausted()
+    assert client.prune() == 2
+    assert [call["call"] for call in calls(path)] == [2, 4]
+    assert [line["contents"][0]["text"] for line in lines(path) if "message" in line] == ["b", "d"]
+    client.assert_exhausted()
+    assert client.prune() == 0
+    assert [(await ask(CassetteChatClient(path), prompt)).text for prompt in "bd"] == ["two", "four"]
+    await ask(CassetteChatClient(path, ScriptedChatClient(["five"])), "e")
+    assert [call["call"] for call in calls(path)] == [2, 4, 5]
+
+
+def test_pruning_nothing_makes_no_file(path: Path) -> None:
+    assert CassetteChatClient(path).prune() == 0
+    assert not path.exists()
+
+
+async def test_a_long_list_of_what_was_never_served_is_cut(path: Path) -> None:
+    await recorded(path, [str(n) for n in range(12)], *map(str, range(12)))
+    with pytest.raises(AssertionError, match=r"12 of 12 recorded calls(.|\n)*\n  … 2 more$"):
+        CassetteChatClient(path).assert_exhausted()
+
+
+# ------------------------------------------------------------------------------------------------------ several at once
+
+
+async def test_two_agents_record_and_replay_on_one_file_at_once(path: Path) -> None:
+    one = CassetteChatClient(path, ScriptedChatClient(lambda m, o: f"re {m[-1].text}", on_exhausted="repeat_last"))
+    two = CassetteChatClient(path, ScriptedChatClient(lambda m, o: f"re {m[-1].text}", on_exhausted="repeat_last"))
+    prompts = [str(n) for n in range(10)]
+    answers = await asyncio.gather(
+        *(agent.run(prompt) for agent in (one.as_agent(name="a"), two.as_agent(name="b")) for prompt in prompts)
+    )
+    assert [answer.text for answer in answers] == [f"re {prompt}" for prompt in prompts] * 2
+    numbers = [call["call"] for call in calls(path)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    offline = CassetteChatClient(path, mode="replay")
+    agents = offline.as_agent(name="a"), offline.as_agent(name="b")
+    replayed = await asyncio.gather(*(agent.run(prompt) for agent in agents for prompt in prompts))
+    assert [answer.text for answer in replayed] == [f"re {prompt}" for prompt in prompts] * 2
+
+
+async def test_what_one_records_the_other_replays_at_once(path: Path) -> None:
+    one, two = CassetteChatClient(path, ScriptedChatClient(["hi"])), CassetteChatClient(path)
+    with pytest.raises(CassetteMissError):
+        await ask(two, model="scripted")
+    await ask(one)
+    assert (await ask(two, model="scripted")).text == "hi"
+    assert (await ask(two)).text == "hi"
+
+
+async def test_streams_that_are_recorded_at_once_do_not_mix(path: Path) -> None:
+    client = CassetteChatClient(path, ScriptedChatClient(["a b c", "d e f"]))
+    one, two = (client.get_response(prompt, stream=True) for prompt in ("one", "two"))
+    texts = [(await one.__anext__()).text, (await two.__anext__()).text]
+    finals = [(await stream.get_final_response()).text for stream in (two, one)]
+    assert (texts, finals) == (["a ", "d "], ["d e f", "a b c"])
+    replay = CassetteChatClient(path)
+    assert [(await ask(replay, prompt)).text for prompt in ("one", "two")] == ["a b c", "d e f"]
+
+
+def test_the_home_directory_may_be_written_short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert CassetteChatClient("~/talk.jsonl").path == os.path.join(tmp_path, "talk.jsonl")

@@ -1,0 +1,272 @@
+"""What was recorded is played back: equal, whole, without network and key."""
+
+# ruff: noqa: ASYNC221 - nothing else runs in these loops
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentbench.agents.clients.cassette.client import CassetteChatClient
+from agentbench.agents.clients.script import Call
+from agentbench.agents.clients.scripted import ScriptedChatClient
+from agentbench.agents.tools.decorator import tool
+from agentbench.exceptions import CassetteMissError
+from agentbench.messages.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.update import ChatResponseUpdate
+from tests.agents.clients.cassette.conversations import WEATHER, ask, calls, get_weather, lines, recorded
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "talk.jsonl"
+
+
+@pytest.mark.parametrize("asked_streaming", [False, True])
+@pytest.mark.parametrize("recorded_streaming", [False, True])
+async def test_a_tool_loop_is_replayed_equal_both_ways(
+    path: Path, *, recorded_streaming: bool, asked_streaming: bool
+) -> None:
+    first = CassetteChatClient(path, ScriptedChatClient(WEATHER))
+    live = await ask(first, "weather?", stream=recorded_streaming, tools=[get_weather])
+    second = CassetteChatClient(path, mode="replay")
+    again = await ask(second, "weather?", stream=asked_streaming, tools=[get_weather])
+    assert [message.to_dict() for message in again.messages] == [message.to_dict() for message in live.messages]
+    assert again.usage_details == live.usage_details
+    assert (again.response_id, again.finish_reason, again.model) == (
+        live.response_id,
+        live.finish_reason,
+        live.model,
+    )
+    second.assert_exhausted()
+
+
+async def test_a_tool_loop_with_generated_call_ids_is_replayed(path: Path) -> None:
+    def called(call_id: str) -> list[Any]:
+        return [Call("get_weather", {"city": "Oslo"}, call_id=call_id), "Sunny."]
+
+    client = CassetteChatClient(path, ScriptedChatClient(called("generated-in-run-1")))
+    await ask(client, "weather?", tools=[get_weather])
+    messages = [
+        Message("user", ["weather?"]),
+        Message("assistant", [Content.from_function_call("run-2", "get_weather", arguments={"city": "Oslo"})]),
+        Message("tool", [Content.from_function_result("run-2", result="sunny in Oslo")]),
+    ]
+    replayed = await ask(CassetteChatClient(path, mode="replay"), messages, tools=[get_weather], model="scripted")
+    assert replayed.text == "Sunny."
+
+
+async def test_tools_really_run_at_replay(path: Path) -> None:
+    await ask(CassetteChatClient(path, ScriptedChatClient(WEATHER)), "weather?", tools=[get_weather])
+    ran: list[str] = []
+
+    @tool(name="get_weather", description="Look up the weather of a city.")
+    def watched(city: str) -> str:
+        ran.append(city)
+        return f"sunny in {city}"
+
+    await ask(CassetteChatClient(path), "weather?", tools=[watched])
+    assert ran == ["Oslo"]
+
+
+async def test_a_stream_comes_back_chunk_by_chunk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await recorded(path, ["one two three"], "hello", stream=True)
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    stream = CassetteChatClient(path, delay=0.25).get_response("hello", stream=True)
+    assert [update.text async for update in stream] == ["one ", "two ", "three"]
+    assert waited == [0.25, 0.25]
+
+
+async def test_a_stream_asked_without_streaming_is_folded(path: Path) -> None:
+    await recorded(path, ["one two three"], "hello", stream=True)
+    assert (await ask(CassetteChatClient(path))).text == "one two three"
+
+
+async def test_a_whole_answer_is_streamed_as_one_update_per_message(path: Path) -> None:
+    said = [Message("assistant", ["one two"], message_id="a"), Message("assistant", ["three"], message_id="b")]
+    await recorded(path, [said], "hello")
+    stream = CassetteChatClient(path).get_response("hello", stream=True)
+    assert [update.text async for update in stream] == ["one two", "three"]
+    assert [message.text for message in (await stream.get_final_response()).messages] == ["one two", "three"]
+
+
+async def test_what_is_played_may_be_changed_without_harm(path: Path) -> None:
+    await recorded(path, ["hi"], "hello")
+    client = CassetteChatClient(path)
+    first = await ask(client)
+    first.messages[0].contents[0].text = "spoilt"
+    assert (await ask(client)).text == "hi"
+    async for update in client.get_response("hello", stream=True):
+        update.contents.clear()
+    assert (await ask(client)).text == "hi"
+
+
+async def test_what_readers_change_while_it_is_recorded_does_not_get_into_the_file(path: Path) -> None:
+    client = CassetteChatClient(path, ScriptedChatClient(["one two"]))
+    async for update in client.get_response("hello", stream=True):
+        update.contents.clear()
+    assert (await ask(CassetteChatClient(path))).text == "one two"
+
+
+async def test_equal_requests_get_their_answers_in_recorded_order(path: Path) -> None:
+    await recorded(path, ["heads", "tails"], "toss", "toss")
+    client = CassetteChatClient(path)
+    assert [(await ask(client, "toss")).text for _ in range(4)] == ["heads", "tails", "tails", "tails"]
+
+
+async def test_repetition_may_be_a_miss(path: Path) -> None:
+    await recorded(path, ["heads", "tails"], "toss", "toss")
+    client = CassetteChatClient(path, on_repeat="raise")
+    assert [(await ask(client, "toss")).text for _ in range(2)] == ["heads", "tails"]
+    with pytest.raises(CassetteMissError, match="recorded 2 times, and served as often; on_repeat='last'") as caught:
+        await ask(client, "toss")
+    assert caught.value.difference is None
+
+
+async def test_repetition_that_is_a_miss_is_recorded_where_that_is_possible(path: Path) -> None:
+    client = CassetteChatClient(path, ScriptedChatClient(["heads", "tails"]), on_repeat="raise")
+    assert [(await ask(client, "toss")).text for _ in range(2)] == ["heads", "tails"]
+    assert [call["call"] for call in calls(path)] == [1, 2]
+
+
+async def test_the_order_of_calls_does_not_matter(path: Path) -> None:
+    prompts = [str(n) for n in range(8)]
+    await recorded(path, [f"answer {prompt}" for prompt in prompts], *prompts)
+    client = CassetteChatClient(path)
+    answers = await asyncio.gather(*(ask(client, prompt) for prompt in reversed(prompts)))
+    assert [answer.text for answer in answers] == [f"answer {prompt}" for prompt in reversed(prompts)]
+
+
+async def test_an_image_is_recorded_and_found(path: Path) -> None:
+    image = Content.from_data(b"\x89PNG\r\n\x1a\n", "image/png")
+    client = CassetteChatClient(path, ScriptedChatClient([[image, "Yours, greyer."]]))
+    prompt = [Message("user", ["What is this?", image])]
+    live = await ask(client, prompt)
+    assert (await ask(CassetteChatClient(path), prompt)).messages[0].contents == live.messages[0].contents
+    with pytest.raises(CassetteMissError, match=r"messages\[0\].contents\[1\]"):
+        await ask(CassetteChatClient(path), [Message("user", ["What is this?"])])
+
+
+class City(pydantic.BaseModel):
+    name: str
+
+
+async def test_a_model_and_its_bare_schema_ask_for_the_same(path: Path) -> None:
+    await recorded(path, ['{"name": "Oslo"}'], "capital?", response_format=City)
+    client = CassetteChatClient(path)
+    as_model = await ask(client, "capital?", response_format=City)
+    as_schema = await ask(client, "capital?", response_format=City.model_json_schema(), stream=True)
+    assert as_model.value == City(name="Oslo")
+    assert as_schema.value == {"name": "Oslo"}
+
+
+async def test_a_renamed_agent_is_a_miss_only_once_its_name_was_sent(path: Path) -> None:
+    client = CassetteChatClient(path, ScriptedChatClient(["first", "second"]))
+    agent = client.as_agent(name="old")
+    session = agent.create_session()
+    for prompt in ("one", "two"):
+        await agent.run(prompt, session=session)
+    renamed = CassetteChatClient(path).as_agent(name="new")
+    session = renamed.create_session()
+    assert (await renamed.run("one", session=session)).text == "first"
+    with pytest.raises(CassetteMissError, match=r"messages\[1\].author_name\n  recorded: \"old\"\n  now:      \"new\""):
+        await renamed.run("two", session=session)
+
+
+async def test_replay_needs_no_sdk_and_no_network(path: Path) -> None:
+    await recorded(path, ["hi"], "hello")
+    program = """
+import asyncio, sys
+sys.modules["openai"] = None
+sys.modules["httpx"] = None
+from agentbench import CassetteChatClient
+def real():
+    from agentbench import OpenAIChatClient
+    return OpenAIChatClient()
+async def main():
+    print((await CassetteChatClient(sys.argv[1], real, mode=sys.argv[2]).get_response("hello")).text)
+asyncio.run(main())
+"""
+    for mode in ("replay", "auto"):
+        found = subprocess.run(
+            [sys.executable, "-c", program, str(path), mode], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert (found.stdout, found.stderr) == ("hi\n", "")
+
+
+async def test_a_conversation_of_n_turns_takes_lines_in_proportion(path: Path) -> None:
+    agent = CassetteChatClient(path, ScriptedChatClient([f"answer {n}" for n in range(20)])).as_agent(name="a")
+    session = agent.create_session()
+    for turn in range(20):
+        await agent.run(f"turn {turn}", session=session)
+    assert len(lines(path)) == 1 + 20 + 39
+
+
+# ---------------------------------------------------------------------------------------------------------- as a law
+
+TEXTS = st.text(st.characters(exclude_categories=()), max_size=20)
+ARGUMENTS = st.dictionaries(st.sampled_from("abc"), st.integers() | TEXTS | st.none(), max_size=2)
+CALLS = st.builds(lambda arguments: Call("lookup", arguments), ARGUMENTS)
+ENTRIES = st.one_of(
+    TEXTS,
+    st.lists(st.one_of(TEXTS, CALLS), min_size=1, max_size=3),
+    st.builds(
+        lambda text, usage, reason: {"text": text, "usage": usage, "finish_reason": reason},
+        TEXTS,
+        st.fixed_dictionaries({"input_token_count": st.integers(0, 99), "output_token_count": st.integers(0, 99)}),
+        st.sampled_from(["stop", "length", None]),
+    ),
+    st.lists(
+        st.builds(lambda text: ChatResponseUpdate(contents=[text], role="assistant", message_id="m"), TEXTS),
+        min_size=1,
+        max_size=3,
+    ),
+    st.builds(
+        lambda text, key: ChatResponse(text=text, additional_properties={"k": key}, created_at="now"), TEXTS, TEXTS
+    ),
+)
+TURNS = st.lists(st.tuples(TEXTS, ENTRIES, st.booleans(), st.booleans()), min_size=1, max_size=5)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(turns=TURNS, redact=st.sampled_from([(), ("never-there",)]))
+def test_every_conversation_is_replayed_as_it_was(tmp_path: Path, turns: list[Any], redact: Any) -> None:
+    """Equal messages, usage and ids, however it was recorded and however it is replayed."""
+    path = tmp_path / "law.jsonl"
+    path.unlink(missing_ok=True)
+
+    async def converse(client: CassetteChatClient, ways: list[bool]) -> list[dict[str, Any]]:
+        history: list[Message] = []
+        found: list[dict[str, Any]] = []
+        for (prompt, *_), stream in zip(turns, ways, strict=True):
+            history.append(Message("user", [prompt]))
+            response = await ask(client, history, stream=stream)
+            history += response.messages
+            found.append(response.to_dict())
+        return found
+
+    async def both() -> None:
+        script = ScriptedChatClient([entry for _, entry, _, _ in turns])
+        first = CassetteChatClient(path, script, redact=redact)
+        live = await converse(first, [streamed for _, _, streamed, _ in turns])
+        second = CassetteChatClient(path, mode="replay", redact=redact)
+        again = await converse(second, [streamed for _, _, _, streamed in turns])
+        assert again == live
+        second.assert_exhausted()
+
+    asyncio.run(both())

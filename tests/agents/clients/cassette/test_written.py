@@ -1,0 +1,303 @@
+"""What gets into a file, what never does, and what is not recorded at all."""
+
+# ruff: noqa: ASYNC240 - nothing else runs in these loops
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from agentbench.agents.clients.cassette.client import CassetteChatClient
+from agentbench.agents.clients.script import Call
+from agentbench.agents.clients.scripted import ScriptedChatClient
+from agentbench.exceptions import CassetteMissError, ChatClientException
+from agentbench.messages.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.update import ChatResponseUpdate
+from tests.agents.clients.cassette.conversations import NetworkClient, Shout, ask, calls, get_weather, lines, recorded
+
+KEY = "sk-1234567890"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "talk.jsonl"
+
+
+async def test_the_lines_stand_in_the_order_and_with_the_keys_that_people_read(path: Path) -> None:
+    client = CassetteChatClient(path, ScriptedChatClient([Call("get_weather", {"city": "Tromsø"}), "Dunkel."]))
+    await ask(client, "Wetter?", tools=[get_weather], temperature=0)
+    assert [list(line) for line in lines(path)] == [
+        ["cassette", "agentbench", "client", "model"],
+        ["message", "role", "contents"],
+        ["tools", "functions"],
+        ["call", "messages", "tools", "options", "response"],
+        ["message", "role", "contents"],
+        ["message", "role", "contents"],
+        ["call", "messages", "tools", "options", "response"],
+    ]
+    assert lines(path)[2]["functions"][0] == {
+        "name": "get_weather",
+        "description": "Look up the weather of a city.",
+        "parameters": get_weather.parameters(),
+    }
+    assert "Tromsø" in path.read_text("utf-8")
+
+
+async def test_an_author_stands_between_role_and_contents(path: Path) -> None:
+    message = Message("user", ["hi"], author_name="ann", message_id="m-9", additional_properties={"_x": 1})
+    await ask(CassetteChatClient(path, Shout()), [message])
+    assert lines(path)[1] == {
+        "message": "m1",
+        "role": "user",
+        "author_name": "ann",
+        "contents": [{"type": "text", "text": "hi"}],
+    }
+
+
+async def test_a_stream_is_written_as_its_updates(path: Path) -> None:
+    await recorded(path, ["one two"], "hello", stream=True)
+    (call,) = calls(path)
+    assert [update["contents"][0]["text"] for update in call["updates"]] == ["one ", "two"]
+    assert "response" not in call
+
+
+async def test_what_is_handed_through_is_never_written(path: Path) -> None:
+    private = "never-in-the-file"
+    hosted = {
+        "type": "mcp",
+        "server_label": "docs",
+        "headers": {"Authorization": private},
+        "Authorization": private,
+        "nested": {"api-key": private, "TOKEN": private, "passWord": private},
+    }
+    client = CassetteChatClient(path, NetworkClient(["hi"], url=f"https://{private}.example.org"))
+    await client.get_response(
+        [Message("user", ["hello"], raw_representation=private)],
+        options={"user": private, "metadata": {"k": private}, "tools": [hosted], "api_key": private},
+        client_kwargs={"trace": private, "session": None},
+        function_invocation_kwargs={"tenant": private},
+    )
+    text = path.read_text("utf-8")
+    assert private not in text
+    assert KEY not in text
+    assert json.loads(text.splitlines()[2])["functions"] == [{"type": "mcp", "server_label": "docs", "nested": {}}]
+    other = {**hosted, "headers": {"Authorization": "another"}}
+    replay = CassetteChatClient(path, mode="replay")
+    assert (await ask(replay, "hello", tools=[other], user="somebody else")).text == "hi"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_key_in_a_prompt_is_refused_before_anything_is_asked(path: Path, *, stream: bool) -> None:
+    await recorded(path, ["old"], "old")
+    before = path.read_bytes()
+    original = NetworkClient(["hi"])
+    with pytest.raises(ChatClientException, match="would write a secret that the client holds") as caught:
+        await ask(CassetteChatClient(path, original), f"my key is {KEY}", stream=stream)
+    assert KEY not in str(caught.value)
+    assert (original.calls, path.read_bytes()) == ([], before)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"your key is {KEY}",
+        [Call("get_weather", {"city": KEY})],
+        [ChatResponseUpdate(contents=[KEY[:5]], role="assistant"), ChatResponseUpdate(contents=[KEY[5:]])],
+        {"text": "hi", "additional_properties": {"seen": [KEY]}},
+    ],
+    ids=["text", "arguments", "across updates", "properties"],
+)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_key_in_an_answer_is_refused(path: Path, answer: Any, *, stream: bool) -> None:
+    with pytest.raises(ChatClientException, match="nothing was written"):
+        await ask(CassetteChatClient(path, NetworkClient([answer])), stream=stream)
+    assert not path.exists()
+
+
+async def test_a_key_in_an_option_or_tool_is_refused(path: Path) -> None:
+    for options in ({"stop": [KEY]}, {"tools": [{"type": "web_search", "url": f"https://x/?k={KEY}"}]}):
+        with pytest.raises(ChatClientException, match="would write a secret"):
+            await ask(CassetteChatClient(path, NetworkClient(["hi"])), **options)
+    assert not path.exists()
+
+
+async def test_a_key_that_is_redacted_may_be_sent(path: Path) -> None:
+    client = CassetteChatClient(path, NetworkClient([f"it is {KEY}"]), redact=[KEY])
+    assert (await ask(client, f"my key is {KEY}")).text == f"it is {KEY}"
+    assert KEY not in path.read_text()
+    replay = CassetteChatClient(path, mode="replay", redact=[KEY])
+    assert (await ask(replay, f"my key is {KEY}")).text == "it is [redacted]"
+
+
+async def test_a_miss_does_not_show_the_key(path: Path) -> None:
+    await recorded(path, ["old"], "old")
+    client = CassetteChatClient(path, NetworkClient(["hi"]), mode="replay")
+    with pytest.raises(CassetteMissError) as caught:
+        await ask(client, f"my key is {KEY}")
+    miss = caught.value
+    assert KEY not in f"{miss!r} {miss} {miss.request} {miss.difference} {client!r}"
+
+
+async def test_redacted_text_is_compared_as_redacted_and_written_so(path: Path) -> None:
+    name = re.compile(r"\b(Ann|Bob)\b")
+    client = CassetteChatClient(path, Shout(), redact=name)
+    await ask(client, "I am Ann, call me by my name.")
+    assert "Ann" not in path.read_text()
+    replay = CassetteChatClient(path, mode="replay", redact=name)
+    assert (await ask(replay, "I am Bob, call me by my name.")).text == "I AM ANN, CALL ME BY MY NAME."
+
+
+async def test_redacted_text_that_lies_across_updates_is_not_written(path: Path) -> None:
+    updates = [ChatResponseUpdate(contents=[piece], role="assistant") for piece in ("I am A", "nn.")]
+    client = CassetteChatClient(path, ScriptedChatClient([updates]), redact="Ann")
+    assert (await ask(client, stream=True)).text == "I am Ann."
+    assert (await ask(CassetteChatClient(path, redact="Ann"), stream=True)).text == "I am [redacted]."
+
+
+async def test_a_message_line_is_taken_again_after_a_pause(path: Path) -> None:
+    await recorded(path, ["one"], "hello")
+    await ask(CassetteChatClient(path, ScriptedChatClient(["two"])), "hello", temperature=1)
+    assert [line.get("message") for line in lines(path) if "message" in line] == ["m1"]
+
+
+# ------------------------------------------------------------------------------------------------------- not recorded
+
+
+async def test_a_call_that_fails_is_not_recorded_and_its_error_comes_unchanged(path: Path) -> None:
+    limited = ChatClientException("429: slow down")
+    client = CassetteChatClient(path, ScriptedChatClient([limited, limited, "now"]))
+    for stream in (False, True):
+        with pytest.raises(ChatClientException) as caught:
+            await ask(client, stream=stream)
+        assert caught.value is limited
+    assert not path.exists()
+    assert (await ask(client)).text == "now"
+    assert len(calls(path)) == 1
+
+
+async def test_a_stream_that_breaks_is_not_recorded(path: Path) -> None:
+    async def broken(**_: Any) -> Any:
+        yield ChatResponseUpdate(contents=["a "], role="assistant")
+        raise ConnectionResetError
+
+    class Breaking(Shout):
+        def _inner_get_response(self, **given: Any) -> Any:
+            return broken(**given)
+
+    client = CassetteChatClient(path, Breaking())
+    stream = client.get_response("hello", stream=True)
+    assert (await stream.__anext__()).text == "a "
+    with pytest.raises(ConnectionResetError):
+        await stream.get_final_response()
+    assert not path.exists()
+
+
+async def test_a_stream_that_is_closed_early_is_not_recorded_and_closes_its_source(path: Path) -> None:
+    closed: list[bool] = []
+
+    class Endless(Shout):
+        async def _inner_get_response(self, **given: Any) -> Any:
+            async def updates() -> Any:
+                try:
+                    while True:
+                        yield ChatResponseUpdate(contents=["a "], role="assistant")
+                finally:
+                    closed.append(True)
+
+            return updates()
+
+    client = CassetteChatClient(path, Endless())
+    stream = client.get_response("hello", stream=True)
+    await stream.__anext__()
+    await stream.aclose()
+    assert closed == [True]
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_call_that_is_cancelled_is_not_recorded(path: Path, *, stream: bool) -> None:
+    asked = asyncio.Event()
+
+    async def forever(messages: Any, options: Any) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    client = CassetteChatClient(path, ScriptedChatClient([forever, "now"]))
+    task = asyncio.ensure_future(ask(client, stream=stream))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not path.exists()
+    assert (await ask(client, stream=stream)).text == "now"
+
+
+async def test_a_file_that_cannot_be_written_is_told(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(OSError):  # noqa: PT011 - the wording is the system's
+        CassetteChatClient(path, Shout())
+
+
+async def test_an_answer_with_values_that_json_lacks_is_written_all_the_same(path: Path) -> None:
+    said: ChatResponse[Any] = ChatResponse(
+        messages=[Message("assistant", [Content.from_text("hi", additional_properties={"seen": {"b", "a"}})])],
+        additional_properties={"object": object()},
+    )
+    await recorded(path, [said], "hello")
+    assert (await ask(CassetteChatClient(path))).messages[0].contents[0].additional_properties == {"seen": ["a", "b"]}
+
+
+# ----------------------------------------------------------------------------------------------------------- as a law
+
+SECRETS = st.text(st.characters(exclude_categories=["Cs"]), min_size=4, max_size=12)
+PLACES = st.sampled_from(["prompt", "instructions", "stop", "answer", "arguments", "updates", "properties", "nowhere"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(secret=SECRETS, place=PLACES, around=st.text(max_size=5), stream=st.booleans())
+def test_no_secret_of_the_client_ever_gets_into_a_file(
+    tmp_path: Path, secret: str, place: str, around: str, *, stream: bool
+) -> None:
+    path = tmp_path / "law.jsonl"
+    path.unlink(missing_ok=True)
+    hidden = f"{around}{secret}{around}"
+    answers: dict[str, Any] = {
+        "answer": hidden,
+        "arguments": Call("lookup", {"q": {"deep": [hidden]}}),
+        "updates": [ChatResponseUpdate(contents=[piece], role="assistant") for piece in hidden],
+        "properties": {"text": "hi", "additional_properties": {"p": hidden}},
+    }
+    assume(hidden)
+    original = NetworkClient([answers.get(place, "fine")], api_key=secret)
+    options = {"instructions": hidden} if place == "instructions" else {"stop": [hidden]} if place == "stop" else {}
+
+    async def record() -> None:
+        await ask(CassetteChatClient(path, original), hidden if place == "prompt" else "q", stream=stream, **options)
+
+    refused = False
+    try:
+        asyncio.run(record())
+    except ChatClientException:
+        refused = True
+    written = path.read_text("utf-8") if path.exists() else ""
+    assert secret not in written
+    assert refused or place == "nowhere"
+
+    def texts(value: Any) -> Any:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, (list, dict)):
+            for item in value if isinstance(value, list) else [*value, *value.values()]:
+                yield from texts(item)
+
+    assert not any(secret in text for line in written.split("\n") if line for text in texts(json.loads(line)))

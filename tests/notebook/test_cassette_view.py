@@ -1,0 +1,77 @@
+"""A cassette in a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from agentbench.agents.clients.cassette.client import CassetteChatClient
+from agentbench.agents.clients.script import Call
+from agentbench.agents.clients.scripted import ScriptedChatClient
+from agentbench.messages.content import Content
+
+HOSTILE = "<script>alert(1)</script> & \u202egnp"
+
+
+def ask(client: CassetteChatClient, *prompts: str) -> None:
+    async def converse() -> None:
+        for prompt in prompts:
+            await client.get_response(prompt)
+
+    asyncio.run(converse())
+
+
+def shown(client: CassetteChatClient) -> dict[str, Any]:
+    return client._repr_mimebundle_()
+
+
+def test_calls_are_listed_with_their_use_prompt_and_answer(tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    script = ["Hello.", [Call("add", {"a": 1})], "never asked again"]
+    ask(CassetteChatClient(path, ScriptedChatClient(script, model="small")), "hi", "add", "once")
+    client = CassetteChatClient(path, ScriptedChatClient(["New."], model="small"))
+    ask(client, "hi", "hi", "add", "new", "new")
+    assert shown(client)["text/plain"] == (
+        "Cassette talk.jsonl: mode auto, model small, 4 calls, 1 not served yet\n"
+        "calls\n"
+        "  1  2 times          hi    Hello.\n"
+        '  2  once             add   add({"a": 1})\n'
+        "  3  not yet          once  never asked again\n"
+        "  4  recorded + once  new   New."
+    )
+    html = shown(client)["text/html"]
+    assert '<th scope="col">served</th>' in html
+    assert "<td>2 times</td><td>hi</td><td>Hello.</td>" in html
+
+
+def test_what_people_and_models_wrote_is_inert_and_cut(tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    client = CassetteChatClient(path, ScriptedChatClient([HOSTILE + "x" * 4000]))
+    ask(client, HOSTILE)
+    for text in shown(client).values():
+        assert "\u202e" not in text
+        assert len(text) < 12_000
+    assert "<script>" not in shown(client)["text/html"]
+    assert "&lt;script&gt;" in shown(client)["text/html"]
+
+
+def test_an_empty_cassette_is_shown_without_a_table(tmp_path: Path) -> None:
+    client = CassetteChatClient(tmp_path / "talk.jsonl")
+    assert shown(client)["text/plain"] == "Cassette talk.jsonl: mode auto, 0 calls"
+    assert not (tmp_path / "talk.jsonl").exists()
+
+
+def test_an_answer_without_text_is_named_by_what_it_holds(tmp_path: Path) -> None:
+    image = Content.from_data(b"\x89PNG\r\n\x1a\n", "image/png")
+    client = CassetteChatClient(tmp_path / "talk.jsonl", ScriptedChatClient([image, ""]))
+    ask(client, "draw", "silence")
+    assert [line.split()[-1] for line in shown(client)["text/plain"].splitlines()[2:]] == ["(data)", "(empty)"]
+
+
+def test_showing_reads_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    client = CassetteChatClient(path, ScriptedChatClient(["Hello."]))
+    ask(client, "hi")
+    path.unlink()
+    assert "Hello." in shown(client)["text/plain"]
