@@ -333,6 +333,17 @@ def test_a_provider_that_is_there_is_kept_and_exports_to_ours_too() -> None:
     assert in_a_process(program) == "['s'] 1 True\n"
 
 
+def test_a_provider_that_the_environment_names_counts_from_the_start() -> None:
+    program = """
+    from agentbench.observability import is_tracing
+    from opentelemetry import trace
+
+    print(is_tracing(), type(trace.get_tracer_provider()).__module__)
+    """
+    printed = in_a_process(program, OTEL_PYTHON_TRACER_PROVIDER="sdk_tracer_provider")
+    assert printed == "True opentelemetry.sdk.trace\n"
+
+
 def test_what_is_disabled_is_not_set_up() -> None:
     program = (
         SET_UP

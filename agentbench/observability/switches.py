@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Callable
+from types import ModuleType
 
 from agentbench.settings import read_flag
 
@@ -56,18 +58,37 @@ def is_tracing() -> bool:
 
 def is_measuring() -> bool:
     """Whether metrics are to be made: instrumentation is on and an SDK meter provider is there to take them."""
-    return OBSERVABILITY_SETTINGS.ENABLED and _takes("opentelemetry.metrics", "get_meter_provider")
+    return OBSERVABILITY_SETTINGS.ENABLED and _takes_metrics()
 
 
 def _provider_installed() -> bool:
-    return _takes("opentelemetry.trace", "get_tracer_provider") or _takes("opentelemetry.metrics", "get_meter_provider")
+    return _takes_spans() or _takes_metrics()
 
 
-def _takes(module: str, getter: str) -> bool:
+def _takes_spans() -> bool:
     # Whoever installs a provider has imported the API; without it there is nothing to ask.
-    api = sys.modules.get(module)
+    api = sys.modules.get("opentelemetry.trace")
+    return api is not None and _is_of_an_sdk(api, "_TRACER_PROVIDER", api.get_tracer_provider)
+
+
+def _takes_metrics() -> bool:
+    api = sys.modules.get("opentelemetry.metrics._internal")
+    return api is not None and _is_of_an_sdk(api, "_METER_PROVIDER", api.get_meter_provider)
+
+
+_UNKNOWN = object()
+_LOADED_BY_NAME = any(f"OTEL_PYTHON_{kind}_PROVIDER" in os.environ for kind in ("TRACER", "METER"))
+
+
+def _is_of_an_sdk(api: ModuleType, name: str, getter: Callable[[], object]) -> bool:
+    # Every run asks this several times, and the getter looks into the environment each time until one is installed.
+    provider = _UNKNOWN if _LOADED_BY_NAME else getattr(api, name, _UNKNOWN)
+    if provider is None:
+        return False
+    if provider is _UNKNOWN:
+        provider = getter()
     # The API's own providers stand in for a missing one and take nothing.
-    return api is not None and not type(getattr(api, getter)()).__module__.startswith(module)
+    return not type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))
 
 
 def enable_instrumentation(*, enable_sensitive_data: bool | None = None, force: bool = False) -> None:
