@@ -43,6 +43,7 @@ NAMES = (
     "08_breakpoints_and_failures",
     "09_async_in_notebooks",
     "10_tests_with_nbval",
+    "11_agents_offline",
 )
 
 every_notebook = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
