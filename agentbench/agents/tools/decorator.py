@@ -10,7 +10,20 @@ from agentbench.agents.tools.input_schema import InputModel
 
 
 @overload
-def tool(func: Callable[..., Any], **options: Any) -> FunctionTool: ...
+def tool(
+    func: Callable[..., Any],
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    schema: InputModel = None,
+    approval_mode: ApprovalMode | None = None,
+    kind: str | None = None,
+    max_invocations: int | None = None,
+    max_invocation_exceptions: int | None = None,
+    max_invocations_per_run: int | None = None,
+    additional_properties: dict[str, Any] | None = None,
+    result_parser: ResultParser | None = None,
+) -> FunctionTool: ...
 
 
 @overload
@@ -30,21 +43,38 @@ def tool(
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
-def tool(
+def tool(  # noqa: PLR0913 - the given signature
     func: Callable[..., Any] | None = None,
     *,
+    name: str | None = None,
     description: str | None = None,
     schema: InputModel = None,
-    **options: Any,
+    approval_mode: ApprovalMode | None = None,
+    kind: str | None = None,
+    max_invocations: int | None = None,
+    max_invocation_exceptions: int | None = None,
+    max_invocations_per_run: int | None = None,
+    additional_properties: dict[str, Any] | None = None,
+    result_parser: ResultParser | None = None,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function: `@tool`, `@tool(...)` or `tool(func, ...)`.
 
     Args:
         func: The function.
+        name: By default the function's.
         description: By default the function's docstring.
         schema: What describes the arguments, if not the signature: a pydantic model class, or a JSON schema.
-        **options: As for `FunctionTool`: `name`, `approval_mode`, `kind`, `max_invocations`,
-            `max_invocation_exceptions`, `max_invocations_per_run`, `additional_properties`, `result_parser`.
+        approval_mode: Whether a person has to agree to each call.
+        kind: A free tag.
+        max_invocations: How often it may be called until `reset()`.
+        max_invocation_exceptions: How often it may raise until `reset()`.
+        max_invocations_per_run: How often it may be called in one run of an agent.
+        additional_properties: Whatever else belongs to it.
+        result_parser: Turns what the function returned into text or contents; `SKIP_PARSING` hands it on as it is.
+
+    Raises:
+        TypeError: It is no function, or `schema` describes no arguments.
+        ValueError: A limit is less than 1, the approval mode is unknown, or there are two context parameters.
 
     Example:
         ```python
@@ -55,6 +85,18 @@ def tool(
     """
 
     def make(func: Callable[..., Any]) -> FunctionTool:
-        return FunctionTool(func, description=description or "", input_model=schema, **options)
+        return FunctionTool(
+            func,
+            name=name,
+            description=description or "",
+            approval_mode=approval_mode,
+            kind=kind,
+            max_invocations=max_invocations,
+            max_invocation_exceptions=max_invocation_exceptions,
+            max_invocations_per_run=max_invocations_per_run,
+            additional_properties=additional_properties,
+            input_model=schema,
+            result_parser=result_parser,
+        )
 
     return make if func is None else make(func)
