@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from agentbench.agents.clients.cassette.client import CassetteChatClient
+from agentbench.agents.clients.cassette.recorded import RecordedCall
 from agentbench.notebook.markup import Page, Table
 from agentbench.notebook.step_log import counted
 
@@ -19,7 +20,7 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
     served = Counter(call.number for call in client.calls if call.served)
     recorded = Counter(call.number for call in client.calls if not call.served)
     rows = [
-        (call.number, _use(served[call.number], recorded[call.number]), call.prompt, call.answer or _kind(call))
+        (call.number, _use(served[call.number], recorded[call.number]), _asked(call), call.answer or _kind(call))
         for call in calls
     ]
     facts = [f"mode {client.mode}", *([f"model {client.model}"] if client.model else []), counted(len(calls), "call")]
@@ -31,12 +32,23 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
 
 
 def _use(served: int, recorded: int) -> str:
-    """How often a call was served, and whether it was recorded here."""
-    times = "" if not served else "once" if served == 1 else f"{served} times"
-    return " + ".join(part for part in ("recorded" if recorded else "", times) if part) or "not yet"
+    """How often a call was served, and whether it was recorded here; short, for the column is narrow."""
+    parts = ["new"] if recorded else []
+    if served:
+        parts.append(f"{served}\N{MULTIPLICATION SIGN}")
+    return ", ".join(parts) or "not yet"
 
 
-def _kind(call: Any) -> str:
+def _asked(call: RecordedCall) -> str:
+    """What the user said, and how many results of tools have come since."""
+    results = 0
+    for message in call.request.get("messages", ()):
+        found = sum(content.get("type") == "function_result" for content in message.get("contents", ()))
+        results = found if message.get("role") == "user" else results + found
+    return f"{call.prompt} (+ {counted(results, 'result')})" if results else call.prompt
+
+
+def _kind(call: RecordedCall) -> str:
     """What an answer without text and calls holds, by the names of its kinds."""
     messages = call.updates if call.updates is not None else (call.response or {}).get("messages", ())
     kinds = {str(content.get("type")) for message in messages for content in message.get("contents", ())} - {"usage"}

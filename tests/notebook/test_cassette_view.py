@@ -10,6 +10,7 @@ from agentbench.agents.clients.cassette.client import CassetteChatClient
 from agentbench.agents.clients.script import Call
 from agentbench.agents.clients.scripted import ScriptedChatClient
 from agentbench.messages.content import Content
+from agentbench.messages.message import Message
 
 HOSTILE = "<script>alert(1)</script> & \u202egnp"
 
@@ -35,14 +36,26 @@ def test_calls_are_listed_with_their_use_prompt_and_answer(tmp_path: Path) -> No
     assert shown(client)["text/plain"] == (
         "Cassette talk.jsonl: mode auto, model small, 4 calls, 1 not served yet\n"
         "calls\n"
-        "  1  2 times          hi    Hello.\n"
-        '  2  once             add   add({"a": 1})\n'
-        "  3  not yet          once  never asked again\n"
-        "  4  recorded + once  new   New."
+        "  1  2\N{MULTIPLICATION SIGN}       hi    Hello.\n"
+        '  2  1\N{MULTIPLICATION SIGN}       add   add({"a": 1})\n'
+        "  3  not yet  once  never asked again\n"
+        "  4  new, 1\N{MULTIPLICATION SIGN}  new   New."
     )
     html = shown(client)["text/html"]
     assert '<th scope="col">served</th>' in html
-    assert "<td>2 times</td><td>hi</td><td>Hello.</td>" in html
+    assert "<td>2\N{MULTIPLICATION SIGN}</td><td>hi</td><td>Hello.</td>" in html
+
+
+def test_results_of_tools_are_told_with_the_prompt(tmp_path: Path) -> None:
+    client = CassetteChatClient(tmp_path / "talk.jsonl", ScriptedChatClient(["Rain."]))
+    results = [Content.from_function_result(call_id, result="wet") for call_id in ("a", "b")]
+    messages = [Message("user", ["weather?"]), Message("tool", results)]
+    asyncio.run(_respond(client, messages))
+    assert "weather? (+ 2 results)  Rain." in shown(client)["text/plain"]
+
+
+async def _respond(client: CassetteChatClient, messages: list[Message]) -> None:
+    await client.get_response(messages)
 
 
 def test_what_people_and_models_wrote_is_inert_and_cut(tmp_path: Path) -> None:
