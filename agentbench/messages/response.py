@@ -24,8 +24,11 @@ from agentbench.messages.wording import shortened
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+    from typing_extensions import TypeVar as TypeVarWithDefault
 
-ValueT = TypeVar("ValueT")
+    ValueT = TypeVarWithDefault("ValueT", default=Any)
+else:
+    ValueT = TypeVar("ValueT")
 
 _Messages = Sequence[Message | Mapping[str, Any]] | Message | Mapping[str, Any] | None
 _NO_VALUE: Final = object()

@@ -1,0 +1,305 @@
+"""Responses and updates: what they say, ask, and are worth."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from agentbench.exceptions import UserInputRequiredException
+from agentbench.messages.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import AgentResponse, ChatResponse
+from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate, map_chat_to_agent_update
+
+RESPONSES: list[Any] = [ChatResponse, AgentResponse]
+UPDATES: list[Any] = [ChatResponseUpdate, AgentResponseUpdate]
+CALL = Content.from_function_call("call-1", "f")
+QUESTION = Content.from_function_approval_request("i", CALL)
+
+
+class City(BaseModel):
+    name: str
+    size: int = 0
+
+
+def said(*texts: str) -> list[Message]:
+    return [Message("assistant", text) for text in texts]
+
+
+# ------------------------------------------------------------------------------------------------------------- texts
+
+
+@pytest.mark.parametrize(
+    ("texts", "chat", "agent"),
+    [
+        ([], "", ""),
+        (["a "], "a", "a "),
+        (["a ", "b"], "a \nb", "a b"),
+        (["a", "", "b"], "a\n\nb", "ab"),
+        (["", "a"], "a", "a"),
+    ],
+)
+def test_messages_are_joined_by_line_breaks_or_by_nothing(texts: list[str], chat: str, agent: str) -> None:
+    assert ChatResponse(messages=said(*texts)).text == chat == str(ChatResponse(messages=said(*texts)))
+    assert AgentResponse(messages=said(*texts)).text == agent == str(AgentResponse(messages=said(*texts)))
+
+
+@pytest.mark.parametrize("cls", UPDATES)
+def test_texts_of_an_update_are_joined_by_nothing(cls: Any) -> None:
+    update = cls(contents=["a ", CALL, Content.from_text_reasoning(text="hm"), "b"])
+    assert update.text == "a b" == str(update)
+
+
+@pytest.mark.parametrize("cls", RESPONSES + UPDATES)
+def test_all_of_them_take_a_text(cls: Any) -> None:
+    assert cls(text="hi").text == "hi"
+    assert cls().text == ""
+    assert cls(), "one that says nothing is there nevertheless"
+
+
+@pytest.mark.parametrize("cls", RESPONSES)
+def test_a_text_comes_after_the_messages(cls: Any) -> None:
+    assert cls(messages=said("a"), text="b").messages == said("a", "b")
+
+
+@pytest.mark.parametrize("cls", UPDATES)
+def test_contents_of_an_update_may_be_texts_and_dictionaries(cls: Any) -> None:
+    update = cls(contents=["a", {"type": "text", "text": "b"}, Content.from_text("c")], text="d")
+    assert [type(content) for content in update.contents] == [Content] * 4
+    assert update.text == "abcd"
+    assert cls(contents="a").text == cls(contents=Content.from_text("a")).text == "a"
+    assert update.additional_properties is None
+
+
+@pytest.mark.parametrize("cls", RESPONSES)
+@pytest.mark.parametrize(
+    "messages",
+    [
+        Message("user", "a"),
+        [Message("user", "a")],
+        {"role": "user", "contents": ["a"]},
+        ({"role": "user", "text": "a"},),
+    ],
+)
+def test_messages_may_be_one_several_or_dictionaries(cls: Any, messages: Any) -> None:
+    assert cls(messages=messages).messages == [Message("user", "a")]
+
+
+@pytest.mark.parametrize("cls", RESPONSES)
+def test_what_is_no_message_is_refused(cls: Any) -> None:
+    with pytest.raises(TypeError, match="Expected a Message"):
+        cls(messages=[5])
+
+
+@pytest.mark.parametrize("cls", RESPONSES + UPDATES)
+def test_all_arguments_have_names(cls: Any) -> None:
+    with pytest.raises(TypeError):
+        cls([])
+
+
+# ------------------------------------------------------------------------------------------------------------ values
+
+
+@pytest.mark.parametrize("cls", RESPONSES)
+@pytest.mark.parametrize(
+    ("text", "response_format", "value"),
+    [
+        ('{"name": "Oslo"}', City, City(name="Oslo")),
+        ('{"name": "Oslo"}', {"type": "object"}, {"name": "Oslo"}),
+        ("[1]", {}, [1]),
+        ("", City, None),
+        ("", {"type": "object"}, None),
+        ("anything", None, None),
+    ],
+)
+def test_the_value_is_read_from_the_text(cls: Any, text: str, response_format: Any, value: Any) -> None:
+    response = cls(text=text, response_format=response_format)
+    assert response.value == value
+    assert response.value is response.value
+    assert response.try_value() == value
+
+
+@pytest.mark.parametrize("cls", RESPONSES)
+@pytest.mark.parametrize(
+    ("text", "response_format"), [("nope", City), ('{"size": 1}', City), ("x", {"type": "object"})]
+)
+def test_a_text_that_does_not_fit_raises_where_the_value_is_wanted(cls: Any, text: str, response_format: Any) -> None:
+    response = cls(text=text, response_format=response_format)
+    for _ in range(2):
+        with pytest.raises(ValidationError if response_format is City else ValueError):
+            assert response.value
+    assert response.try_value() is None
+    assert response.try_value(5) == 5
+    assert response.text == text
+
+
+def test_a_given_value_wins_and_can_be_set() -> None:
+    response = AgentResponse(text="nope", response_format=City, value=City(name="Rome"))
+    assert response.value == City(name="Rome")
+    response.value = City(name="Oslo")
+    assert response.value == City(name="Oslo")
+    assert ChatResponse(text="1", response_format={}, value=0).value == 0
+
+
+def test_a_format_of_no_known_kind_gives_no_value_and_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    assert ChatResponse(text="1", response_format=int).value is None
+    assert "expected a pydantic model class" in caplog.text
+
+
+# --------------------------------------------------------------------------------------------------------- questions
+
+
+@pytest.mark.parametrize("cls", RESPONSES)
+def test_questions_to_a_person_are_listed_and_can_be_raised(cls: Any) -> None:
+    consent = Content.from_oauth_consent_request("https://example.org")
+    response = cls(messages=[Message("assistant", ["a", QUESTION]), Message("assistant", [consent])])
+    assert response.user_input_requests == [QUESTION, consent]
+    with pytest.raises(UserInputRequiredException) as error:
+        response.raise_for_user_input()
+    assert error.value.contents == [QUESTION, consent]
+    calm = cls(text="a")
+    assert calm.user_input_requests == []
+    assert calm.raise_for_user_input() is calm
+
+
+@pytest.mark.parametrize("cls", UPDATES)
+def test_questions_of_an_update_are_listed(cls: Any) -> None:
+    assert cls(contents=["a", QUESTION]).user_input_requests == [QUESTION]
+    assert cls(contents=["a"]).user_input_requests == []
+
+
+# ----------------------------------------------------------------------------------------------------- small matters
+
+
+def test_a_conversation_id_can_be_marked_as_made_here() -> None:
+    response = ChatResponse(conversation_id="c")
+    assert not response.has_internal_conversation_id()
+    response.mark_internal_conversation_id()
+    assert response.has_internal_conversation_id()
+    assert ChatResponse.from_dict(response.to_dict()).has_internal_conversation_id()
+    response.clear_internal_conversation_id()
+    response.clear_internal_conversation_id()
+    assert not response.has_internal_conversation_id()
+    assert response.additional_properties == {}
+
+
+def test_resolved_inputs_are_neither_written_nor_compared() -> None:
+    one, other = ChatResponse(text="a"), ChatResponse(text="a")
+    one._resolved_inputs = [(Message("user", "a"), Message("tool", "b"))]
+    assert one == other
+    assert one.to_dict() == other.to_dict()
+    assert other._resolved_inputs is None
+
+
+def test_an_update_of_a_client_becomes_one_of_an_agent() -> None:
+    update = ChatResponseUpdate(
+        text="a",
+        role="assistant",
+        response_id="r",
+        message_id="m",
+        conversation_id="c",
+        model="gpt",
+        created_at="t",
+        finish_reason="stop",
+        continuation_token={},
+        additional_properties={"x": 1},
+    )
+    mapped = map_chat_to_agent_update(update, "Ann")
+    assert mapped == AgentResponseUpdate(
+        text="a",
+        role="assistant",
+        author_name="Ann",
+        response_id="r",
+        message_id="m",
+        created_at="t",
+        finish_reason="stop",
+        continuation_token={},
+        additional_properties={"x": 1},
+    )
+    assert mapped.raw_representation is update
+    assert mapped.contents is not update.contents
+    assert map_chat_to_agent_update(ChatResponseUpdate(author_name="Bob"), "Ann").author_name == "Bob"
+    assert map_chat_to_agent_update(ChatResponseUpdate(), None).author_name is None
+    assert map_chat_to_agent_update(ChatResponseUpdate(), None, "agent-1").agent_id == "agent-1"
+
+
+@pytest.mark.parametrize("cls", RESPONSES + UPDATES)
+def test_data_of_another_type_are_refused_and_those_without_a_type_are_not(cls: Any) -> None:
+    written = cls(text="a", response_id="r").to_dict()
+    assert written["type"] == cls.TYPE
+    assert cls.from_dict({name: value for name, value in written.items() if name != "type"}) == cls.from_dict(written)
+    with pytest.raises(ValueError, match="expects"):
+        cls.from_dict(written | {"type": "message"})
+    with pytest.raises(TypeError, match="colour"):
+        cls.from_dict(written | {"colour": "red"})
+
+
+def test_what_the_dictionaries_hold() -> None:
+    assert ChatResponseUpdate(text="a", role="assistant").to_dict() == {
+        "type": "chat_response_update",
+        "contents": [{"type": "text", "text": "a", "additional_properties": {}}],
+        "role": "assistant",
+    }
+    response = AgentResponse(
+        text="a", usage_details={"input_token_count": 1}, raw_representation=object(), response_format=City
+    )
+    assert json.loads(response.to_json()) == {
+        "type": "agent_response",
+        "messages": [Message("assistant", "a").to_dict()],
+        "usage_details": {"input_token_count": 1},
+        "additional_properties": {},
+    }
+
+
+@pytest.mark.parametrize("cls", RESPONSES + UPDATES)
+def test_equal_are_those_of_one_class_that_say_the_same(cls: Any) -> None:
+    assert cls(text="a", raw_representation=1) == cls(text="a", raw_representation=2)
+    assert cls(text="a") != cls(text="b")
+    assert cls(text="a") != cls(text="a", response_id="r")
+    others = [other for other in (*RESPONSES, *UPDATES) if other is not cls]
+    assert all(cls(text="a") != other(text="a") for other in others)
+    with pytest.raises(TypeError):
+        hash(cls())
+    with pytest.raises(AttributeError):
+        cls().colour = "red"
+
+
+def test_responses_with_other_given_values_are_not_equal() -> None:
+    assert ChatResponse(text="1", value=1) != ChatResponse(text="1", value=2)
+    assert ChatResponse(text="1", value=1) != ChatResponse(text="1")
+    read = ChatResponse(text="1", response_format={})
+    assert read.value == 1
+    assert read == ChatResponse(text="1", response_format={})
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (ChatResponse(), "ChatResponse(messages=0)"),
+        (
+            ChatResponse(text="hi", model="m", finish_reason="stop", usage_details={"input_token_count": 1}),
+            "ChatResponse('hi', messages=1, model='m', finish_reason='stop', usage_details={'input_token_count': 1})",
+        ),
+        (AgentResponse(text="a\nb", agent_id="x"), r"AgentResponse('a\nb', messages=1, agent_id='x')"),
+        (ChatResponseUpdate(text="hi", role="assistant"), "ChatResponseUpdate('hi', role='assistant')"),
+        (ChatResponseUpdate(), "ChatResponseUpdate()"),
+        (
+            AgentResponseUpdate(contents=["a", Content.from_data(b"x", "image/png")]),
+            "AgentResponseUpdate([Content('text', text='a'), Content('data', size_bytes=1, media_type='image/png')])",
+        ),
+        (
+            AgentResponse(messages=Message("assistant", "x" * 99), additional_properties={"k": 1}),
+            f"AgentResponse('{'x' * 60}'… (99 characters), messages=1, additional_properties={{'k': 1}})",
+        ),
+    ],
+)
+def test_a_repr_tells_what_was_said_and_what_is_set(given: Any, shown: str) -> None:
+    assert repr(given) == shown
+
+
+@pytest.mark.parametrize("given", [ChatResponse(text="<b>"), Message("user", "<b>"), Content.from_text("<b>")])
+def test_all_of_them_show_themselves_as_text(given: Any) -> None:
+    assert given._repr_mimebundle_()["text/plain"] == repr(given)
