@@ -12,7 +12,13 @@ def core_schema(cls: Any) -> Any:
     """
     from pydantic_core import core_schema as schemas  # noqa: PLC0415 - only users of pydantic need it
 
-    read = schemas.no_info_after_validator_function(cls.from_dict, schemas.dict_schema())
+    def from_dict(data: dict[str, Any]) -> Any:
+        try:
+            return cls.from_dict(data)
+        except TypeError as error:  # pydantic reports only ValueErrors as those of a field
+            raise ValueError(str(error)) from error
+
+    read = schemas.no_info_after_validator_function(from_dict, schemas.dict_schema())
     return schemas.json_or_python_schema(
         json_schema=read,
         python_schema=schemas.union_schema([schemas.is_instance_schema(cls), read]),

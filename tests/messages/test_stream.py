@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given
@@ -365,7 +365,8 @@ async def test_a_mapped_update_may_be_nothing() -> None:
     def nothing(update: int) -> str | None:
         return None if update else ""
 
-    outer = stream_of().map(nothing, cast("Callable[[Any], int]", len))
+    transform: Callable[[int], Any] = nothing
+    outer = stream_of().map(transform, len)
     assert await read(outer) == [None, None, None]
     assert await outer.get_final_response() == 3
 
