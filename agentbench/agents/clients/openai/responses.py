@@ -60,7 +60,8 @@ class Responses:
 
     def reader(self, options: Mapping[str, Any]) -> EventReader:
         """Return the reader for a stream."""
-        return EventReader(stored=_is_stored(options))
+        token = options.get("continuation_token")
+        return EventReader(stored=_is_stored(options), continues=text(token, "response_id") if token else None)
 
     def stream_body(self, request: WireRequest) -> dict[str, Any]:
         """The arguments that make a request one for a stream."""

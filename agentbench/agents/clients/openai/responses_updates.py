@@ -30,21 +30,22 @@ class EventReader:
 
     Args:
         stored: Whether the service keeps the answer.
+        continues: The id of the answer, if its beginning was read before.
 
     Attributes:
         ended: Whether the answer is complete.
         failure: What the service reports as its failure, if it does.
     """
 
-    def __init__(self, *, stored: bool = True) -> None:
+    def __init__(self, *, stored: bool = True, continues: str | None = None) -> None:
         self.ended = False
         self.failure: Any = None
         self._stored = stored
-        self._response_id: str | None = None
-        self._conversation_id: str | None = None
+        self._response_id = continues
+        self._conversation_id = continues if stored else None
         self._model: str | None = None
         self._created_at: str | None = None
-        self._background = False
+        self._background = continues is not None
         self._called = False
         self._with_arguments: set[int] = set()  # indexes of calls whose arguments have come in pieces
         self._thinking: set[str] = set()  # ids of items whose thoughts have come in pieces
