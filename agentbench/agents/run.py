@@ -47,6 +47,7 @@ class AgentRun:
         "_agent",
         "_arguments",
         "_asked",
+        "_by_call",
         "_context",
         "_form",
         "_messages",
@@ -60,6 +61,7 @@ class AgentRun:
         self._session = asked.session
         self._context: SessionContext | None = None
         self._providers: RunProviders | None = None
+        self._by_call: PerCallHistory | None = None
         self._response: AgentResponse[Any]
 
     async def respond(self) -> AgentResponse[Any]:
@@ -127,7 +129,8 @@ class AgentRun:
             instructions, more_tools = context.instructions, context.tools
             middleware = [*middleware, *context.get_middleware()]
             if history:
-                middleware.insert(0, PerCallHistory(history, agent=agent, session=session, context=context))
+                self._by_call = PerCallHistory(history, agent=agent, session=session, context=context)
+                middleware.insert(0, self._by_call)
         chat_options = merged_options(
             agent.default_options,
             options,
@@ -206,6 +209,8 @@ class AgentRun:
         if session is not None and answer.conversation_id and not answer.has_internal_conversation_id():
             session.service_session_id = answer.conversation_id
         if self._providers is not None and context is not None and session is not None:
+            if self._by_call is not None:
+                await self._by_call.finish(answer)
             _resolve_inputs(context, answer)
             context._response = response  # noqa: SLF001 - users read it, this sets it
             async with session_turn(session):
@@ -231,9 +236,12 @@ class AgentRun:
 
 def _resolve_inputs(context: SessionContext, answer: ChatResponse[Any]) -> None:
     """Have history store what the model saw in place of the answers to approvals."""
-    for given, seen in answer._resolved_inputs or ():  # noqa: SLF001 - between the layers of one run
-        stored = context._stored_inputs  # noqa: SLF001
-        context._stored_inputs = [seen if each is given else each for each in stored]  # noqa: SLF001
+    seen: dict[int, list[Message]] = {}
+    for given, one in answer._resolved_inputs or ():  # noqa: SLF001 - between the layers of one run
+        seen.setdefault(id(given), []).append(one)
+    if seen:
+        stored = [one for each in context.stored_inputs for one in seen.get(id(each), [each])]
+        context._stored_inputs = stored  # noqa: SLF001
 
 
 async def _close(stream: Any) -> None:

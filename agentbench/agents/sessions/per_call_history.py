@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.sessions.context_provider import call_hook, state_of
+from agentbench.agents.sessions.open_calls import following, last_said, results_besides, without_questions
 from agentbench.agents.sessions.session_context import SessionContext
 from agentbench.agents.sessions.turn_lock import session_turn
 from agentbench.exceptions import AgentInvalidRequestException, ChatClientInvalidResponseException
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
 
 if TYPE_CHECKING:
     from agentbench.agents.protocol import SupportsAgentRun
     from agentbench.agents.sessions.session import AgentSession
-    from agentbench.messages.message import Message
-    from agentbench.messages.response import ChatResponse
 
 
 class PerCallHistory(ChatMiddleware):
@@ -26,7 +27,7 @@ class PerCallHistory(ChatMiddleware):
     (`has_internal_conversation_id()`), and the next call need hold nothing but what is new. There is no id that could
     reach anybody. What other providers added to the run goes before the history, in every call.
 
-    Made anew for each run.
+    Made anew for each run, and told by `finish` when it is over.
 
     Args:
         providers: The history providers of the agent, in its order.
@@ -46,6 +47,8 @@ class PerCallHistory(ChatMiddleware):
         self._session = session
         self._run = context
         self._has_begun = False
+        self._unsaved: SessionContext | None = None
+        self._saved: list[Message] = []
         _refuse_id(context.service_session_id)
 
     async def process(self, context: ChatContext, call_next: CallNext) -> None:
@@ -53,11 +56,12 @@ class PerCallHistory(ChatMiddleware):
         _refuse_id(context.options.get("conversation_id"))
         given = context.messages
         call = await self._load(self._new_messages(given))
-        context.messages = call.get_messages(include_input=True)
+        context.messages = [*without_questions(call.get_messages()), *call.input_messages]
         if context.stream:
+            self._unsaved = call
 
             async def save(response: ChatResponse[Any]) -> None:
-                await self._save(call, response)
+                await self._answered(call, response)
 
             context.stream_result_hooks.append(save)
         try:
@@ -65,15 +69,27 @@ class PerCallHistory(ChatMiddleware):
         finally:
             context.messages = given  # whoever tries again gives what was new once more
         if not context.stream and context.result is not None:
-            await self._save(call, context.result)
+            await self._answered(call, context.result)
+
+    async def finish(self, answer: ChatResponse[Any]) -> None:
+        """Save what no call of the model came after: the last results, and the part of an answer that was given up.
+
+        Args:
+            answer: Of the run as a whole, or what there is of it.
+        """
+        if self._unsaved is not None:
+            await self._save(self._unsaved, ChatResponse(messages=last_said(answer.messages)))
+        results = results_besides(answer.messages, self._saved)
+        if results:
+            await self._save(self._context([Message("tool", results)]), None)
 
     def _new_messages(self, given: Sequence[Message]) -> list[Message]:
         """What the history does not know yet: in the first call what follows the messages of other providers."""
         return list(given) if self._has_begun else list(given[len(self._run.get_messages()) :])
 
-    async def _load(self, new_messages: list[Message]) -> SessionContext:
+    def _context(self, new_messages: list[Message]) -> SessionContext:
         run = self._run
-        call = SessionContext(
+        return SessionContext(
             session_id=run.session_id,
             service_session_id=run.service_session_id,
             input_messages=new_messages,
@@ -81,13 +97,17 @@ class PerCallHistory(ChatMiddleware):
             options=run.options,
             metadata=run.metadata,
         )
+
+    async def _load(self, new_messages: list[Message]) -> SessionContext:
+        call = self._context(new_messages)
         async with session_turn(self._session):
             for provider in self._providers:
                 if provider.load_messages:
                     await self._call(provider, "before_run", call)
+        new_messages[:] = following(call.get_messages(), new_messages)
         return call
 
-    async def _save(self, call: SessionContext, response: ChatResponse[Any]) -> None:
+    async def _answered(self, call: SessionContext, response: ChatResponse[Any]) -> None:
         if response.conversation_id is not None and not response.has_internal_conversation_id():
             message = (
                 f"The service keeps the conversation under the id {response.conversation_id!r}, and the agent was made "
@@ -95,12 +115,17 @@ class PerCallHistory(ChatMiddleware):
                 "option store=False, or make the agent without."
             )
             raise ChatClientInvalidResponseException(message)
+        await self._save(call, response)
+        self._has_begun = True
+        response.mark_internal_conversation_id()
+
+    async def _save(self, call: SessionContext, response: ChatResponse[Any] | None) -> None:
         call._response = response  # noqa: SLF001 - for users it is read-only
         async with session_turn(self._session):
             for provider in reversed(self._providers):
                 await self._call(provider, "after_run", call)
-        self._has_begun = True
-        response.mark_internal_conversation_id()
+        self._saved.extend(call.input_messages)
+        self._unsaved = None
 
     async def _call(self, provider: Any, hook: str, call: SessionContext) -> None:
         state = state_of(self._session, provider)

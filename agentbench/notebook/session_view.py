@@ -1,0 +1,54 @@
+"""A session by its ids and by what it holds, in one line each. Nothing is loaded, written or called for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentbench.messages.message import Message
+from agentbench.notebook.escaping import MASK, is_secret_name
+from agentbench.notebook.markup import Page, Table
+from agentbench.notebook.redaction import line_preview
+from agentbench.notebook.step_log import counted
+
+__all__ = ["session"]
+
+_PREVIEW_LIMIT = 90
+
+
+def session(shown: Any) -> dict[str, Any]:
+    """A session: its ids, how many messages it holds, and a row for each key of its state. Secrets are masked."""
+    state = shown.state if isinstance(shown.state, Mapping) else {}
+    facts = [shown.session_id]
+    if shown.service_session_id is not None:
+        facts.append(f"kept by the service as {shown.service_session_id}")
+    facts.append(counted(sum(len(_messages_in(value)) for value in state.values()), "message"))
+    rows = [(line_preview(str(key)), _size_of(value), _preview_of(key, value)) for key, value in state.items()]
+    table = Table("State", ("key", "holds", "content"), rows, limit=_PREVIEW_LIMIT)
+    return Page(type(shown).__name__, facts=facts, tables=[table]).bundle()
+
+
+def _messages_in(value: Any) -> list[Message]:
+    """The messages that a history keeps under one key."""
+    held = value.get("messages") if isinstance(value, Mapping) else value
+    return [each for each in held if isinstance(each, Message)] if isinstance(held, list) else []
+
+
+def _size_of(value: Any) -> str:
+    if messages := _messages_in(value):
+        return counted(len(messages), "message")
+    if isinstance(value, Mapping):
+        return counted(len(value), "key")
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return counted(len(value), "item")
+    return type(value).__name__
+
+
+def _preview_of(key: Any, value: Any) -> str:
+    if is_secret_name(key):
+        return MASK
+    if messages := _messages_in(value):
+        last = messages[-1]
+        said = last.text or ", ".join(content.type for content in last.contents)
+        return line_preview(f"last by {last.role}: {said}", _PREVIEW_LIMIT)
+    return line_preview(value, _PREVIEW_LIMIT)

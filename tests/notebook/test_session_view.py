@@ -1,0 +1,111 @@
+"""A session shows its ids and what it holds."""
+
+from __future__ import annotations
+
+import asyncio
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from agentbench import AgentSession, Content, InMemoryHistoryProvider, Message, SecretString
+from agentbench.notebook.session_view import session as view
+
+
+def lines(session: Any) -> list[str]:
+    return str(view(session)["text/plain"]).splitlines()
+
+
+def filled() -> AgentSession:
+    session = AgentSession(session_id="s-1")
+    state: dict[str, Any] = {}
+    said = [Message("user", ["What is 2 < 3?"]), Message("assistant", ["<b>True</b>\nindeed"])]
+    asyncio.run(InMemoryHistoryProvider().save_messages("s-1", said, state=state))
+    session.state.update(in_memory=state, todo={"items": [1, 2], "next_id": 3}, tags=["a"], n=5)
+    return session
+
+
+def test_it_tells_ids_keys_sizes_and_how_many_messages_are_stored() -> None:
+    session = filled()
+    assert lines(session) == [
+        "AgentSession: s-1, 2 messages",
+        "state",
+        "  in_memory  2 messages  last by assistant: <b>True</b> indeed",
+        "  todo       2 keys      {'items': [1, 2], 'next_id': 3}",
+        "  tags       1 item      ['a']",
+        "  n          int         5",
+    ]
+    session.service_session_id = "svc"
+    assert lines(session)[0] == "AgentSession: s-1, kept by the service as svc, 2 messages"
+
+
+def test_an_empty_session_is_one_line() -> None:
+    assert lines(AgentSession(session_id="s")) == ["AgentSession: s, 0 messages"]
+
+
+def test_the_page_is_what_a_notebook_gets_and_it_is_escaped() -> None:
+    session = filled()
+    session.state["<script>x</script>"] = "<img src=x onerror=alert(1)>\u202e"
+    html = session._repr_mimebundle_()["text/html"]
+    assert html == view(session)["text/html"]
+    assert "&lt;b&gt;True&lt;/b&gt;" in html
+    tags: set[str] = set()
+
+    class Tags(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: Any) -> None:
+            tags.add(tag)
+
+    Tags().feed(html)
+    assert tags.isdisjoint({"script", "img"})
+    assert "\u202e" not in html
+
+
+def test_a_long_id_is_whole_in_the_text() -> None:
+    session = AgentSession()
+    assert session.session_id in lines(session)[0]
+    assert session.session_id in view(session)["text/html"]
+
+
+@pytest.mark.parametrize("how", ["key", "nested", "object", "message"])
+def test_secrets_are_hidden(how: str) -> None:
+    session = AgentSession()
+    states: dict[str, dict[str, Any]] = {
+        "key": {"api_key": "s3cr3t", "password": {"deep": "s3cr3t"}},
+        "nested": {"mine": {"token": "s3cr3t", "list": [{"authorization": "s3cr3t"}]}},
+        "object": {"x": SecretString("s3cr3t"), "y": [SecretString("s3cr3t")]},
+        "message": {"h": {"messages": [Message("user", [""], additional_properties={"token": "s3cr3t"})]}},
+    }
+    session.state = states[how]
+    assert "s3cr3t" not in str(view(session))
+    assert "s3cr3t" not in repr(session)
+
+
+def test_a_message_without_text_is_told_by_what_it_holds() -> None:
+    session = AgentSession(session_id="s")
+    session.state["h"] = [Message("assistant", [Content.from_function_call("c", "f")])]
+    assert lines(session)[-1] == "  h  1 message  last by assistant: function_call"
+
+
+def test_what_is_held_is_not_touched() -> None:
+    class Sulky:
+        def __repr__(self) -> str:
+            raise ZeroDivisionError
+
+        def to_dict(self) -> Any:
+            raise AssertionError
+
+    session = AgentSession(session_id="s")
+    session.state["x"] = Sulky()
+    assert "its repr raised ZeroDivisionError" in lines(session)[-1]
+
+
+def test_a_state_that_somebody_broke_is_no_reason_to_fail() -> None:
+    session: Any = AgentSession(session_id="s")
+    session.state = None
+    assert lines(session) == ["AgentSession: s, 0 messages"]
+
+
+def test_many_keys_are_counted_rather_than_shown() -> None:
+    session = AgentSession()
+    session.state = {f"key-{number}": number for number in range(100)}
+    assert "40 more" in lines(session)[-1]
