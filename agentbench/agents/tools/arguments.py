@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsIndex
 
 from agentbench._copying import isolate
 from agentbench.agents.tools.schema import derive_model, json_schema
@@ -20,14 +20,22 @@ class ValidArguments(dict[str, Any]):
 
     __slots__ = ("as_validated", "schema")
 
-    def __init__(self, schema: InputSchema, arguments: Mapping[str, Any]) -> None:
-        super().__init__(arguments)
-        self.schema = schema
-        self.as_validated = dict(arguments)
+    schema: InputSchema
+    as_validated: dict[str, Any]
+
+    @classmethod
+    def of(cls, schema: InputSchema, as_validated: dict[str, Any]) -> ValidArguments:
+        """Keep what a schema has just validated; the dictionary is taken over."""
+        made = cls(as_validated)
+        made.schema, made.as_validated = schema, as_validated
+        return made
 
     def still_pass(self, schema: InputSchema) -> bool:
         """Whether they passed this very schema and are unchanged."""
         return self.schema is schema and self == self.as_validated
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return dict, (dict(self),)  # a copy has passed nothing
 
 
 class InputSchema(Protocol):

@@ -233,7 +233,7 @@ class FunctionTool(SerializationMixin, Displayable):
             TypeError: They do not fit, or are no mapping; the cause is the validation error, where there is one.
         """
         valid = self._valid(arguments)
-        return valid if valid is arguments else ValidArguments(self._schema.get(), valid)
+        return valid if valid is arguments else ValidArguments.of(self._schema.get(), valid)
 
     def _valid(self, arguments: Any) -> dict[str, Any]:
         schema = self._schema.get()

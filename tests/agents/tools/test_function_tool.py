@@ -7,6 +7,7 @@ import contextvars
 import copy
 import functools
 import logging
+import pickle
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Annotated, Any
@@ -405,6 +406,13 @@ async def test_validated_arguments_that_were_changed_are_validated_again() -> No
     valid["a"] = "no number"
     with pytest.raises(TypeError, match="Invalid arguments"):
         await tool.invoke(arguments=valid)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, dict, lambda given: pickle.loads(pickle.dumps(given))])
+def test_a_copy_of_validated_arguments_is_a_plain_dict(copied: Callable[[Any], Any]) -> None:
+    valid = FunctionTool(add).validate_arguments({"a": "1"})
+    assert copied(valid) == {"a": 1}
+    assert type(copied(valid)) is dict
 
 
 async def test_arguments_that_another_tool_validated_are_validated_again() -> None:
