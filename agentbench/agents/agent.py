@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
@@ -98,7 +98,7 @@ class Agent(AgentMiddlewareLayer, AgentSpans, RawAgent):
         *,
         stream: Literal[False] = ...,
         **arguments: Unpack[AgentArguments],
-    ) -> Awaitable[AgentResponse[Any]]: ...
+    ) -> Coroutine[Any, Any, AgentResponse[Any]]: ...
     @overload
     def run(
         self, messages: AgentRunInputs | None = None, *, stream: Literal[True], **arguments: Unpack[AgentArguments]
@@ -117,7 +117,7 @@ class Agent(AgentMiddlewareLayer, AgentSpans, RawAgent):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
         raise_on_user_input: bool | None = None,
-    ) -> Awaitable[AgentResponse[Any]] | AgentStream:
+    ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
         """Answer messages. Nothing happens before the awaitable is awaited, or the stream is asked for an update.
 
         The awaitable may be given to `asyncio.gather`, `create_task` or `wait_for`, and one agent may have many runs at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, overload
@@ -139,7 +139,7 @@ class RawAgent(BaseAgent, Displayable):
         *,
         stream: Literal[False] = ...,
         **arguments: Unpack[RunArguments],
-    ) -> Awaitable[AgentResponse[Any]]: ...
+    ) -> Coroutine[Any, Any, AgentResponse[Any]]: ...
     @overload
     def run(
         self, messages: AgentRunInputs | None = None, *, stream: Literal[True], **arguments: Unpack[RunArguments]
@@ -157,7 +157,7 @@ class RawAgent(BaseAgent, Displayable):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
         raise_on_user_input: bool | None = None,
-    ) -> Awaitable[AgentResponse[Any]] | AgentStream:
+    ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
         """Answer messages. Nothing happens before the awaitable is awaited, or the stream is asked for an update.
 
         Args:

@@ -1,0 +1,446 @@
+"""Agents as objects: how they are made, what they are called, how their errors and questions reach the caller."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    Agent,
+    AgentContentFilterException,
+    AgentInvalidAuthException,
+    AgentSession,
+    BaseAgent,
+    ChatClientContentFilterException,
+    ChatClientException,
+    ChatClientInvalidAuthException,
+    Content,
+    ContextProvider,
+    CountingIds,
+    Message,
+    RawAgent,
+    SupportsAgentRun,
+    UserInputRequiredException,
+    agent_middleware,
+    resolve_agent_id,
+    set_runtime_defaults,
+    tool,
+)
+from tests.agents.agent_runs import BOTH, Notes, answer, numbered
+from tests.agents.fake_clients import Model, Stranger, call
+
+# ------------------------------------------------------------------------------------------------------- how it is made
+
+
+@pytest.mark.parametrize("kind", [Agent, RawAgent])
+def test_a_client_is_needed_and_has_to_be_one(kind: Any) -> None:
+    for given in ((), (object(),), (Model,), ("gpt",)):
+        with pytest.raises(TypeError, match="client"):
+            kind(*given)
+    with pytest.raises(TypeError, match="two names"):
+        kind(Model(), chat_client=Model())
+
+
+def test_chat_client_is_another_name_for_client() -> None:
+    client = Model()
+
+    assert Agent(chat_client=client).client is client
+    assert Agent(client=client).client is client
+
+
+def test_unknown_arguments_are_refused() -> None:
+    with pytest.raises(TypeError, match="foo"):
+        Agent(Model(), foo=1)
+    with pytest.raises(TypeError, match="foo"):
+        Agent(Model()).run(foo=1)  # type: ignore[call-overload]
+
+
+def test_explicit_arguments_beat_the_options_and_tools_are_united() -> None:
+    mine, same_name, other = numbered(1, "n"), numbered(2, "n"), numbered(3, "o")
+    agent = Agent(
+        Model(), "a", tools=mine, default_options={"instructions": "b", "tools": [same_name, other], "seed": None}
+    )
+
+    assert agent.instructions == "a"
+    assert agent.default_options == {"instructions": "a", "tool_choice": "auto", "tools": [mine, other]}
+    assert Agent(Model(), default_options={"instructions": "b", "tool_choice": "none"}).default_options == {
+        "instructions": "b",
+        "tool_choice": "none",
+        "tools": [],
+    }
+
+
+def test_functions_become_tools() -> None:
+    def get_weather(city: str) -> str:
+        """Tell the weather."""
+        return city
+
+    [made] = Agent(Model(), tools=get_weather).default_options["tools"]
+
+    assert (made.name, made.description) == ("get_weather", "Tell the weather.")
+
+
+def test_the_client_is_told_whom_it_works_for() -> None:
+    told: list[Any] = []
+
+    class Listening(Model):
+        def _update_agent_name_and_description(self, name: Any, description: Any) -> None:
+            told.append((name, description))
+
+    Agent(Listening(), name="a", description="d")
+
+    assert told == [("a", "d")]
+
+
+def test_an_id_is_made_up_and_known_to_be() -> None:
+    set_runtime_defaults(ids=CountingIds())
+
+    assert [(each.id, each.id_is_generated) for each in (Agent(Model()), Agent(Model(), id="mine"))] == [
+        ("agent-1", True),
+        ("mine", False),
+    ]
+    assert len(BaseAgent().id) > 0
+
+
+def test_providers_that_share_a_source_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    Agent(Model(), context_providers=[ContextProvider("a"), ContextProvider("b")])
+    assert caplog.records == []
+    Agent(Model(), context_providers=[ContextProvider("a"), ContextProvider("a")])
+    assert "'a'" in caplog.text
+
+
+def test_sessions_are_made_by_agents() -> None:
+    agent = Agent(Model())
+
+    assert agent.create_session(session_id="s").session_id == "s"
+    kept = agent.get_session("svc", session_id="s")
+    assert (kept.service_session_id, kept.session_id) == ("svc", "s")
+
+
+def test_the_repr_says_what_it_is_made_of() -> None:
+    agent = Agent(
+        Model(model="m1"),
+        name="a",
+        id="x1",
+        tools=[numbered(1)],
+        context_providers=[ContextProvider("p")],
+        middleware=[],
+    )
+
+    expected = "Agent(id='x1', name='a', client=Model('m1'), tools=[n], context_providers=[ContextProvider])"
+    assert repr(agent) == expected
+    assert repr(RawAgent(Model(), id="x2")) == "RawAgent(id='x2', client=Model)"
+    assert repr(BaseAgent(id="x3", description="d")) == "BaseAgent(id='x3', description='d')"
+
+
+# ---------------------------------------------------------------------------------------------------- what it counts as
+
+
+class Foreign:
+    """An agent of another library: only what the protocol asks for."""
+
+    id, name, description = "f1", "foreign", None
+
+    def run(self, messages: Any = None, *, stream: bool = False, session: Any = None) -> Any: ...
+
+    def create_session(self, *, session_id: str | None = None) -> AgentSession:
+        return AgentSession(session_id=session_id)
+
+    def get_session(self, service_session_id: str, *, session_id: str | None = None) -> AgentSession:
+        return AgentSession(service_session_id=service_session_id, session_id=session_id)
+
+
+def test_whatever_has_the_members_is_an_agent() -> None:
+    assert isinstance(Agent(Model()), SupportsAgentRun)
+    assert isinstance(RawAgent(Model()), SupportsAgentRun)
+    assert isinstance(Foreign(), SupportsAgentRun)
+    assert not isinstance(BaseAgent(), SupportsAgentRun)
+    assert not isinstance(Model(), SupportsAgentRun)
+
+
+def test_in_a_graph_an_agent_goes_by_its_name_or_by_an_id_that_it_was_given() -> None:
+    assert resolve_agent_id(Agent(Model(), name="a", id="i")) == "a"
+    assert resolve_agent_id(Agent(Model(), id="i")) == "i"
+    assert resolve_agent_id(Foreign()) == "foreign"
+    unnamed = Foreign()
+    unnamed.name = ""
+    assert resolve_agent_id(unnamed) == "f1"
+    with pytest.raises(ValueError, match="name"):
+        resolve_agent_id(Agent(Model()))
+
+
+# -------------------------------------------------------------------------------------------------------------- errors
+
+
+class Filtered(ChatClientContentFilterException):
+    pass
+
+
+@BOTH
+@pytest.mark.parametrize("middleware", [False, True])
+async def test_errors_of_the_client_are_caught_in_both_families(stream: bool, middleware: bool) -> None:
+    async def passes(context: Any, call_next: Any) -> None:
+        await call_next()
+
+    error = Filtered("no")
+    given: dict[str, Any] = {"middleware": [agent_middleware(passes)]} if middleware else {}
+    for family in (AgentContentFilterException, Filtered, ChatClientException):
+        with pytest.raises(family) as caught:
+            await answer(Agent(Model(error), **given), stream=stream)
+        assert (caught.value.args, caught.value.__cause__) == (error.args, error)
+
+
+@BOTH
+async def test_errors_without_a_twin_and_those_of_raw_agents_stay_themselves(stream: bool) -> None:
+    for agent, error in (
+        (Agent, ChatClientException("slow down")),
+        (RawAgent, ChatClientInvalidAuthException("no")),
+        (Agent, ValueError("x")),
+    ):
+        with pytest.raises(type(error)) as caught:
+            await answer(agent(Model(error)), stream=stream)
+        assert caught.value is error
+
+
+async def test_the_error_of_a_stream_is_raised_again_by_its_final_response() -> None:
+    stream = Agent(Model(ChatClientInvalidAuthException("no"))).run("q", stream=True)
+    with pytest.raises(AgentInvalidAuthException) as first:
+        await stream.__anext__()
+    with pytest.raises(AgentInvalidAuthException) as second:
+        await stream.get_final_response()
+    assert first.value is second.value
+
+
+@BOTH
+async def test_an_error_of_a_provider_after_the_run_is_told_likewise(stream: bool) -> None:
+    class Bad(ContextProvider):
+        async def after_run(self, **given: Any) -> None:
+            raise ChatClientInvalidAuthException("memory")
+
+    with pytest.raises(AgentInvalidAuthException, match="memory"):
+        await answer(Agent(Model(), context_providers=[Bad("bad")]), stream=stream)
+
+
+# ----------------------------------------------------------------------------------------------- questions to a person
+
+
+def asking() -> Any:
+    def ask() -> str:
+        raise UserInputRequiredException(
+            [Content("oauth_consent_request", consent_link="https://x", user_input_request=True)]
+        )
+
+    return tool(ask)
+
+
+@BOTH
+async def test_a_run_that_needs_a_person_lists_the_requests(stream: bool) -> None:
+    response = await answer(Agent(Model(call("ask", "c9")), tools=[asking()]), stream=stream)
+
+    [request] = response.user_input_requests
+    assert (request.type, request.id) == ("oauth_consent_request", "c9")
+
+
+async def test_a_request_without_an_id_gets_one_that_updates_and_response_share() -> None:
+    def request() -> Content:
+        return Content("oauth_consent_request", consent_link="https://x", user_input_request=True)
+
+    response = await Agent(Model(request())).run("q")
+    assert all(each.id for each in response.user_input_requests)
+
+    stream = Agent(Model([Content.from_text("see"), request()])).run("q", stream=True)
+    ids = [each.id async for update in stream for each in update.user_input_requests]
+    final = await stream.get_final_response()
+    assert ids
+    assert ids == [each.id for each in final.user_input_requests]
+
+
+@BOTH
+@pytest.mark.parametrize("kind", [Agent, RawAgent])
+async def test_a_run_may_raise_for_a_person_and_the_turn_is_kept_all_the_same(kind: Any, stream: bool) -> None:
+    session = AgentSession()
+    agent = kind(Model(call("ask", "c9")), tools=[asking()], raise_on_user_input=True)
+
+    with pytest.raises(UserInputRequiredException) as caught:
+        await answer(agent, stream=stream, session=session)
+    assert [content.id for content in caught.value.contents] == ["c9"]
+    assert len(session.state["in_memory"]["messages"]) >= 2
+
+
+async def test_the_run_decides_before_the_agent_whether_it_raises() -> None:
+    quiet = Agent(Model(call("ask")), tools=[asking()], raise_on_user_input=True)
+    loud = Agent(Model(call("ask")), tools=[asking()])
+
+    assert (await quiet.run("q", raise_on_user_input=False)).user_input_requests
+    with pytest.raises(UserInputRequiredException):
+        await loud.run("q", raise_on_user_input=True)
+
+
+async def test_a_stream_raises_for_a_person_after_its_last_update() -> None:
+    stream = Agent(Model(call("ask")), tools=[asking()]).run("q", stream=True, raise_on_user_input=True)
+    assert (await stream.__anext__()).contents
+    with pytest.raises(UserInputRequiredException):
+        await _read(stream)
+    assert len(stream.updates) >= 1
+    with pytest.raises(UserInputRequiredException):
+        await stream.get_final_response()
+
+
+async def _read(stream: Any) -> None:
+    async for _ in stream:
+        pass
+
+
+async def test_a_question_from_outside_of_a_tool_goes_through_unchanged() -> None:
+    question = UserInputRequiredException([])
+
+    class Asks(ContextProvider):
+        async def before_run(self, **given: Any) -> None:
+            raise question
+
+    with pytest.raises(UserInputRequiredException) as caught:
+        await Agent(Model(), context_providers=[Asks("asks")]).run("q")
+    assert caught.value is question
+
+
+@BOTH
+async def test_a_tool_that_needs_approval_runs_once_a_person_agreed(stream: bool) -> None:
+    ran: list[str] = []
+
+    @tool(approval_mode="always_require")
+    def danger() -> str:
+        ran.append("danger")
+        return "did"
+
+    client, session = Model(call("danger", "c1"), "all done"), AgentSession()
+    agent = Agent(client, tools=[danger])
+    first = await answer(agent, stream=stream, session=session)
+    [request] = first.user_input_requests
+    assert ran == []
+    second = await answer(
+        agent, Message("user", [request.to_function_approval_response(True)]), stream=stream, session=session
+    )
+
+    assert (ran, second.text) == (["danger"], "all done")
+    assert client.asked[1].roles == ["user", "assistant", "tool"]
+    assert [message.role for message in session.state["in_memory"]["messages"]][-2:] == ["tool", "assistant"]
+
+
+# -------------------------------------------------------------------------------------------------------- many at once
+
+
+async def test_a_run_can_be_gathered_made_a_task_and_waited_for() -> None:
+    agent = Agent(Model())
+    one, two = await asyncio.gather(agent.run("1"), agent.run("2"))
+    three = await asyncio.create_task(agent.run("3"))
+    four = await asyncio.wait_for(agent.run("4"), 5)
+
+    assert [each.text for each in (one, two, three, four)] == [f"answer {number}" for number in (1, 2, 3, 4)]
+
+
+async def test_an_agent_runs_many_times_at_once() -> None:
+    client = Model(*[lambda messages: f"to {messages[-1].text}"] * 20)
+    agent = Agent(client, name="a", tools=[numbered(1)], context_providers=[Notes("p", [])])
+    sessions = [AgentSession() for _ in range(20)]
+    responses = await asyncio.gather(*(agent.run(str(n), session=each) for n, each in enumerate(sessions)))
+
+    assert [each.text for each in responses] == [f"to {n}" for n in range(20)]
+    assert [len(each.state["in_memory"]["messages"]) for each in sessions] == [2] * 20
+
+
+# ---------------------------------------------------------------------------------------------- clients of other makes
+
+
+@BOTH
+async def test_a_client_of_another_library_is_run_as_it_is(stream: bool) -> None:
+    client = Stranger("hello there")
+    response = await answer(Agent(client, "be kind", name="a"), stream=stream)
+
+    assert (response.text, response.messages[0].author_name) == ("hello there", "a")
+    expected = {"options": {"instructions": "be kind", "tool_choice": "auto"}, **({"stream": True} if stream else {})}
+    assert client.asked[0][1] == expected
+
+
+async def test_tools_for_a_client_without_a_loop_are_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    agent = Agent(Stranger(call("n"), call("n")), tools=[numbered(1)])
+    response = await agent.run("q")
+    await agent.run("q")
+
+    assert [content.type for content in response.messages[0].contents] == ["function_call"]
+    [record] = [each for each in caplog.records if each.levelno == logging.WARNING]
+    assert "Stranger" in record.getMessage()
+
+
+async def test_a_client_may_give_its_stream_only_when_it_is_awaited() -> None:
+    class Late(Stranger):
+        def get_response(self, messages: Any, **given: Any) -> Any:
+            return asyncio.sleep(0, super().get_response(messages, **given))
+
+    assert (await answer(Agent(Late("one two")), stream=True)).text == "one two"
+
+
+# ------------------------------------------------------------------------------------------------------ open and closed
+
+
+class Opened(Model):
+    def __init__(self, log: list[str]) -> None:
+        super().__init__()
+        self.log = log
+
+    async def __aenter__(self) -> Opened:
+        self.log.append("open client")
+        return self
+
+    async def __aexit__(self, *given: object) -> None:
+        self.log.append("close client")
+
+
+class OpenedServer:
+    name, is_connected, functions = "files", False, ()
+
+    def __init__(self, log: list[str], problem: Exception | None = None) -> None:
+        self.log, self.problem = log, problem
+
+    async def connect(self) -> None: ...
+
+    async def __aenter__(self) -> OpenedServer:
+        if self.problem:
+            raise self.problem
+        self.log.append("open server")
+        self.is_connected = True
+        return self
+
+    async def __aexit__(self, *given: object) -> None:
+        self.log.append("close server")
+
+
+async def test_an_agent_opens_and_closes_its_client_and_servers() -> None:
+    log: list[str] = []
+    async with Agent(Opened(log), tools=[OpenedServer(log)]) as agent:
+        assert log == ["open client", "open server"]
+        await agent.run("q")
+        await agent.close()
+        assert log[2:] == ["close server", "close client"]
+    await agent.close()
+
+    assert len(log) == 4
+
+
+async def test_what_was_opened_is_closed_when_opening_fails() -> None:
+    log: list[str] = []
+    agent = Agent(Opened(log), tools=[OpenedServer(log, OSError("no"))])
+
+    with pytest.raises(OSError, match="no"):
+        async with agent:
+            pass
+    assert log == ["open client", "close client"]
+
+
+def test_an_agent_can_be_copied() -> None:
+    agent = Agent(Model(), "a", name="x")
+
+    assert copy.copy(agent).name == "x"
