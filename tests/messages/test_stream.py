@@ -336,7 +336,8 @@ async def test_hooks_of_the_inner_stream_are_seen_by_the_outer_one_and_run_once(
         .with_cleanup_hook(lambda: log.append("cleanup"))
         .with_result_hook(lambda final: log.append(f"inner {final}"))
     )
-    outer = inner.map(lambda update: update + 1, sum).with_result_hook(lambda final: log.append(f"outer {final}"))
+    outer = inner.map(lambda update: update + 1, sum)
+    outer.with_result_hook(lambda final: log.append(f"outer {final}"))
     assert await read(outer) == [11, 21, 31]
     assert await outer.get_final_response() == 63
     assert await outer.get_final_response() == 63
@@ -365,8 +366,7 @@ async def test_a_mapped_update_may_be_nothing() -> None:
     def nothing(update: int) -> str | None:
         return None if update else ""
 
-    transform: Callable[[int], Any] = nothing
-    outer = stream_of().map(transform, len)
+    outer = stream_of().map(nothing, len)
     assert await read(outer) == [None, None, None]
     assert await outer.get_final_response() == 3
 
