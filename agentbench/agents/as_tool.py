@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from agentbench.messages.update import AgentResponseUpdate
 
 
+ARGUMENT = "task"
+"""Name of the argument that an agent gets as a tool."""
+
+
 def agent_as_tool(  # noqa: PLR0913 - the given signature
     agent: Any,
     *,
     name: str | None = None,
     description: str | None = None,
-    arg_name: str = "task",
+    arg_name: str = ARGUMENT,
     arg_description: str | None = None,
     approval_mode: Literal["always_require", "never_require"] = "never_require",
     stream_callback: Callable[[AgentResponseUpdate], Awaitable[None] | None] | None = None,

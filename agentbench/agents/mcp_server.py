@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from agentbench._extras import require
-from agentbench.agents.as_tool import agent_as_tool
+from agentbench.agents.as_tool import ARGUMENT, agent_as_tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import UserInputRequiredException
 
@@ -87,13 +87,13 @@ async def _answer(tool: FunctionTool, name: str, arguments: dict[str, Any]) -> t
     """
     if name != tool.name:
         return f'Error: There is no tool "{name}". This server has "{tool.name}".', True
+    if set(arguments) != {ARGUMENT} or not isinstance(arguments[ARGUMENT], str):
+        return f"Error: Argument parsing failed. {name!r} takes one text, {ARGUMENT!r}, and nothing else.", True
     try:
         contents = await tool.invoke(arguments=arguments)
     except UserInputRequiredException as question:
         asked = "; ".join(_wording(content) for content in question.contents)
         return f"Error: The agent needs an answer from a person, which this server cannot get: {asked}", True
-    except TypeError as error:
-        return f"Error: Argument parsing failed. {error}", True
     except Exception as error:
         logger.error("The agent behind the tool %r failed with %s.", name, type(error).__name__)
         logger.debug("The agent behind the tool %r failed.", name, exc_info=error)
