@@ -203,9 +203,9 @@ class CassetteMissError(ChatClientException):
 
     Attributes:
         path: The cassette file.
-        request: The request that was not found.
-        nearest: The recorded request most like it, if any.
-        difference: What sets the two apart, as text.
+        request: The request that was not found, in the form in which requests are compared.
+        nearest: The recorded call that is most like it, if any.
+        difference: The first thing that sets the two apart: a path, then both values, as three lines of text.
     """
 
     def __init__(

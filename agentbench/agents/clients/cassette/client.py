@@ -94,7 +94,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             client, if one is given.
 
     Attributes:
-        path: The file, absolute.
+        path: The file, as given.
         mode: As given.
         calls: What the model was asked here, in order.
 
@@ -139,19 +139,18 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         self.calls: list[CassetteCall] = []
         self._model = model
         self._lock = threading.Lock()
+        self.path = os.path.expanduser(path)
         self._recording = Recording(
-            os.path.expanduser(path),
+            self.path,
             match=match,
             redaction=Redaction(redact),
             repeat=on_repeat == "last",
             anew=mode == "record",
         )
-        self.path = self._recording.path
         if mode == "replay" and not os.path.exists(self.path):
             message = f"There is no cassette {self.path} to replay. Record it first: mode='auto' and a client."
             raise FileNotFoundError(message)
-        if mode != "record":
-            self._recording.read()
+        self._recording.read()
 
     # ----------------------------------------------------------------------------------------------- what it stands for
 
@@ -241,6 +240,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         self, messages: Sequence[Message], options: Mapping[str, Any], place: int
     ) -> tuple[RecordedCall | None, Request]:
         """The recorded call, or `None` and a request that may be recorded."""
+        self._recording.read()  # others may have added to it, and it may say only now what the model is
         request = self._recording.request(messages, options, model=self.model)
         found = self._recording.serve(request)
         if found is not None:

@@ -28,12 +28,13 @@ class CassetteFile:
         path: The file. Its folder is made by the first write.
 
     Attributes:
-        path: The file, absolute.
+        path: The file, as given; where it is does not change with the working directory.
         tape: What has been read.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.path.abspath(os.fspath(path))
+        self.path = os.fspath(path)
+        self._place = os.path.abspath(path)
         self.tape = Tape()
         self._status: tuple[int, ...] = ()
         self._identity: tuple[int, int] | None = None
@@ -51,13 +52,13 @@ class CassetteFile:
             ValueError: A line is not one of a cassette; the message names file and line.
         """
         try:
-            status = os.stat(self.path)
+            status = os.stat(self._place)
         except FileNotFoundError:
             self._forget()
             return
         if _facts(status) == self._status:
             return
-        descriptor = os.open(self.path, os.O_RDONLY | _BINARY)
+        descriptor = os.open(self._place, os.O_RDONLY | _BINARY)
         try:
             with _locked(descriptor, shared=True):
                 self._read(descriptor)
@@ -135,14 +136,14 @@ class CassetteFile:
             OSError: It cannot be written; the file is as it was.
             ValueError: A line that somebody else wrote is not one of a cassette.
         """
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        os.makedirs(os.path.dirname(self._place), exist_ok=True)
         with self._held() as descriptor:
             self._read(descriptor)
             try:
                 lines = lines_of(self.tape)
             except BaseException:
                 if not os.fstat(descriptor).st_size:
-                    os.unlink(self.path)
+                    os.unlink(self._place)
                 raise
             end = self._read_bytes
             missing_end = b"\n" if self._tail and not self._tail.endswith(b"\n") else b""
@@ -165,9 +166,9 @@ class CassetteFile:
         Raises:
             OSError: It cannot be written; the file is as it was.
         """
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        os.makedirs(os.path.dirname(self._place), exist_ok=True)
         # Through a link, as every other write: the link stays.
-        target = os.path.realpath(self.path)
+        target = os.path.realpath(self._place)
         temporary = f"{target}.{os.getpid()}.tmp"
         # A file that is open cannot be replaced on Windows.
         with nullcontext() if sys.platform == "win32" else self._held():
@@ -188,11 +189,11 @@ class CassetteFile:
     def _held(self) -> Iterator[int]:
         """The file, open and locked; made if it is missing."""
         while True:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | _BINARY, 0o666)
+            descriptor = os.open(self._place, os.O_RDWR | os.O_CREAT | _BINARY, 0o666)
             try:
                 with _locked(descriptor, shared=False):
                     # Whoever waited for the lock may hold a file that has been replaced meanwhile.
-                    if not _is_at(descriptor, self.path):
+                    if not _is_at(descriptor, self._place):
                         continue
                     yield descriptor
                     return

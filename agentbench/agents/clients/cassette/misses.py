@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from typing import Any, Literal
 
@@ -50,9 +49,8 @@ def missed(
         why: Why it is not recorded now.
         secrets: Text that must not be shown.
     """
-    shown = os.path.relpath(path) if os.path.abspath(path).startswith(os.getcwd() + os.sep) else path
     messages = len(request.get("messages") or ())
-    lines = [f"No recorded answer in {shown} to a request of {messages} message{'' if messages == 1 else 's'}."]
+    lines = [f"No recorded answer in {path} to a request of {messages} message{'' if messages == 1 else 's'}."]
     difference: str | None = None
     if equal:
         times = "once" if equal == 1 else f"{equal} times"

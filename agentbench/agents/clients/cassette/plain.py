@@ -59,7 +59,7 @@ def plain_message(message: Any) -> Plain:
     plain: Plain = {"role": str(message.role)}
     if message.author_name is not None:
         plain["author_name"] = str(message.author_name)
-    plain["contents"] = [_without_repeated_items(plain_content(content)) for content in message.contents]
+    plain["contents"] = [_as_asked(plain_content(content)) for content in message.contents]
     return plain
 
 
@@ -81,8 +81,11 @@ def _slim(content: Plain) -> Plain:
     return content
 
 
-def _without_repeated_items(content: Plain) -> Plain:
-    """A result whose one item says what `result` says is written once."""
+def _as_asked(content: Plain) -> Plain:
+    """Without notes of the library's own, and a result whose one item says what `result` says only once."""
+    properties = {k: v for k, v in content.pop("additional_properties", {}).items() if not k.startswith("_")}
+    if properties:
+        content["additional_properties"] = properties
     if content.get("items") == [{"type": "text", "text": content.get("result")}]:
         del content["items"]
     return content

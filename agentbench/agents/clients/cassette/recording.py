@@ -57,7 +57,7 @@ class Recording:
 
     @property
     def path(self) -> str:
-        """The file, absolute."""
+        """The file, as given."""
         return self._file.path
 
     @property
@@ -87,22 +87,20 @@ class Recording:
         return Request(sent, canonical, key_of(canonical))
 
     def read(self) -> None:
-        """Take in what is in the file by now.
+        """Take in what is in the file by now, if it is to answer.
 
         Raises:
             OSError: It cannot be read.
             ValueError: A line is not one of a cassette; the message names file and line.
         """
-        with self._lock:
-            self._refresh()
+        if self._serves:
+            with self._lock:
+                self._refresh()
 
     def serve(self, request: Request) -> RecordedCall | None:
-        """The recorded call that answers a request; each once, in recorded order."""
+        """The recorded call that answers a request, of those read so far; each once, in recorded order."""
         with self._lock:
-            if not self._serves:
-                return None
-            self._refresh()
-            return self._shelf.serve(request.key)
+            return self._shelf.serve(request.key) if self._serves else None
 
     def nearest(self, request: Request) -> Nearest | None:
         """The recorded call that is most like a request."""
@@ -153,6 +151,8 @@ class Recording:
             How many calls are gone.
         """
         with self._lock:
+            if self._anew:  # the file is still that of an earlier recording
+                return 0
             self._refresh()
             header, gone = self._file.tape.header, len(self._shelf.unused)
             if header is not None and gone:

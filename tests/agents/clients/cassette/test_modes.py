@@ -370,10 +370,15 @@ async def test_a_miss_while_streaming_comes_with_the_first_pull(path: Path) -> N
         await stream.__anext__()
 
 
-async def test_files_below_the_working_directory_are_named_from_there(
+async def test_a_file_is_named_as_it_was_given_and_stays_where_it_is(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(path.parent)
+    client = CassetteChatClient("talk.jsonl", ScriptedChatClient(["hi"]))
+    monkeypatch.chdir("/")
+    await ask(client)
+    assert path.exists()
+    assert repr(client).startswith("CassetteChatClient('talk.jsonl', ")
     with pytest.raises(CassetteMissError, match=r"No recorded answer in talk\.jsonl to a request of 1 message\."):
         await ask(CassetteChatClient("talk.jsonl"))
 
@@ -424,6 +429,17 @@ async def test_what_was_never_served_is_listed_and_pruned(path: Path) -> None:
     assert [call["call"] for call in calls(path)] == [2, 4, 5]
 
 
+async def test_pruning_before_a_new_recording_has_begun_leaves_the_old_one(path: Path) -> None:
+    await recorded(path, ["old"], "hello")
+    before = path.read_bytes()
+    client = CassetteChatClient(path, ScriptedChatClient(["new"]), mode="record")
+    assert client.prune() == 0
+    assert path.read_bytes() == before
+    await ask(client)
+    assert client.prune() == 0
+    assert len(calls(path)) == 1
+
+
 def test_pruning_nothing_makes_no_file(path: Path) -> None:
     assert CassetteChatClient(path).prune() == 0
     assert not path.exists()
@@ -457,9 +473,8 @@ async def test_two_agents_record_and_replay_on_one_file_at_once(path: Path) -> N
 async def test_what_one_records_the_other_replays_at_once(path: Path) -> None:
     one, two = CassetteChatClient(path, ScriptedChatClient(["hi"])), CassetteChatClient(path)
     with pytest.raises(CassetteMissError):
-        await ask(two, model="scripted")
+        await ask(two)
     await ask(one)
-    assert (await ask(two, model="scripted")).text == "hi"
     assert (await ask(two)).text == "hi"
 
 

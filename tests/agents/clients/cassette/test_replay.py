@@ -188,6 +188,31 @@ async def test_a_renamed_agent_is_a_miss_only_once_its_name_was_sent(path: Path)
         await renamed.run("two", session=session)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_approval_is_replayed(path: Path, *, stream: bool) -> None:
+    @tool(approval_mode="always_require")
+    def delete(name: str) -> str:
+        """Delete a file."""
+        return f"{name} is gone"
+
+    async def talk(client: CassetteChatClient) -> list[str]:
+        agent = client.as_agent(name="keeper", tools=[delete])
+        session = agent.create_session()
+        asked = await agent.run("delete a.txt", session=session)
+        answers = [request.to_function_approval_response(True) for request in asked.user_input_requests]
+        if stream:
+            done = await agent.run(Message("user", answers), session=session, stream=True).get_final_response()
+        else:
+            done = await agent.run(Message("user", answers), session=session)
+        return [asked.text, done.text]
+
+    script = [Call("delete", {"name": "a.txt"}), "Done."]
+    live = await talk(CassetteChatClient(path, ScriptedChatClient(script)))
+    replay = CassetteChatClient(path, mode="replay")
+    assert await talk(replay) == live
+    replay.assert_exhausted()
+
+
 async def test_replay_needs_no_sdk_and_no_network(path: Path) -> None:
     await recorded(path, ["hi"], "hello")
     program = """
