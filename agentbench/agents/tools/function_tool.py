@@ -13,10 +13,10 @@ from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.arguments import ValidArguments
 from agentbench.agents.tools.calling import call
 from agentbench.agents.tools.counters import Counters, checked_limit
-from agentbench.agents.tools.input_schema import InputModel, LazySchema
+from agentbench.agents.tools.input_schema import InputModel, schema_of
 from agentbench.agents.tools.owners import BoundTools
 from agentbench.agents.tools.results import SKIP_PARSING, SkipParsing, parse_result
-from agentbench.agents.tools.signature import ToolSignature, description_of, name_of, read_signature
+from agentbench.agents.tools.signature import ToolSignature, description_of, name_of
 from agentbench.exceptions import ToolException, UserInputRequiredException
 from agentbench.messages.content import Content
 from agentbench.serialization.mixin import SerializationMixin
@@ -100,9 +100,10 @@ class FunctionTool(SerializationMixin, Displayable):
         if isinstance(func, FunctionTool):
             message = f"{func!r} is a tool already. Use it as it is, or make another of its function: {func.name}.func."
             raise TypeError(message)
-        signature = None if func is None else read_signature(func, ctx_is_context=input_model is not None)
         self.func = func
         self.name: str = name or ("" if func is None else name_of(func))
+        self._schema = schema_of(func, self.name, input_model)
+        signature = self._schema.signature
         self.description = description or description_of(func)
         self.approval_mode = _checked_mode(approval_mode)
         self.kind = kind
@@ -113,7 +114,6 @@ class FunctionTool(SerializationMixin, Displayable):
         self.result_parser = result_parser
         self._signature: ToolSignature | None = signature
         self._owner = None if signature is None else signature.owner
-        self._schema = LazySchema(self.name, input_model, signature)
         self._counters = Counters()
         self._bound = BoundTools()
         for attribute, value in kwargs.items():
@@ -407,7 +407,7 @@ class FunctionTool(SerializationMixin, Displayable):
 def _says(func: Callable[..., Any], name: str, schema: Mapping[str, Any]) -> bool:
     """Whether the signature of a function gives this very schema."""
     try:
-        return LazySchema(name, None, read_signature(func)).get().json() == schema
+        return schema_of(func, name, None).get().json() == schema
     except TypeError:
         return False
 

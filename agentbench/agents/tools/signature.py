@@ -44,7 +44,8 @@ class ToolSignature(NamedTuple):
         owner: `self` or `cls` for a method that is not bound yet.
         positional_only: Names of the parameters that cannot be given by keyword, the context included.
         takes_any_keyword: Whether there is a `**kwargs`.
-        callee: The function taken apart, to look up names that are not known yet.
+        pending: The function taken apart, while a name in its annotations is not known; else `None`, so that what was
+            read keeps no function alive.
     """
 
     parameters: tuple[ToolParameter, ...]
@@ -52,7 +53,7 @@ class ToolSignature(NamedTuple):
     owner: str | None
     positional_only: tuple[str, ...]
     takes_any_keyword: bool
-    callee: Callee
+    pending: Callee | None
 
     @property
     def without_default(self) -> frozenset[str]:
@@ -76,17 +77,17 @@ class ToolSignature(NamedTuple):
         Raises:
             TypeError: A name in the annotation is still not known, or it is no type.
         """
-        if not holds_text(parameter.annotation):
+        if self.pending is None or not holds_text(parameter.annotation):
             return parameter.annotation
         try:
-            return scope_of(self.callee, known={}, fallbacks=_FALLBACKS).resolve(parameter.annotation)
+            return scope_of(self.pending, known={}, fallbacks=_FALLBACKS).resolve(parameter.annotation)
         except (UnknownNameError, ValueError) as error:
             reason = (
                 f"the name {error.name!r} in it is not known" if isinstance(error, UnknownNameError) else str(error)
             )
             message = (
-                f"Parameter {parameter.name!r} of {self.callee.name!r} is annotated with {parameter.annotation!r}, but "
-                f"{reason}. Define or import it where the function is defined, before the tool is first used."
+                f"Parameter {parameter.name!r} of {self.pending.name!r} is annotated with {parameter.annotation!r}, "
+                f"but {reason}. Define or import it where the function is defined, before the tool is first used."
             )
             raise TypeError(message) from error
 
@@ -133,11 +134,9 @@ def read_signature(func: Callable[..., Any], *, ctx_is_context: bool = False) ->
         parameters=tuple(parameters),
         context=contexts[0] if contexts else None,
         owner=owner,
-        positional_only=tuple(
-            p.name for p in written if p.kind is p.POSITIONAL_ONLY and not (p.name == owner and owner is not None)
-        ),
+        positional_only=tuple(p.name for p in written if p.kind is p.POSITIONAL_ONLY and p.name != owner),
         takes_any_keyword=any(p.kind is p.VAR_KEYWORD for p in written),
-        callee=callee,
+        pending=callee if any(holds_text(parameter.annotation) for parameter in parameters) else None,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import gc
+import weakref
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import pytest
@@ -58,6 +60,28 @@ def test_descriptions_constraints_defaults_and_required_are_in_the_schema() -> N
         "title": "add_input",
         "type": "object",
     }
+
+
+def test_tools_of_one_function_and_name_share_what_is_costly_to_make() -> None:
+    def f(a: int) -> None: ...
+
+    first = FunctionTool(f)
+    assert FunctionTool(f, description="other").input_model is first.input_model
+    assert FunctionTool(f, name="g").parameters()["title"] == "g_input"
+    assert FunctionTool(f, input_model={}).parameters() == {}
+    assert FunctionTool(f).parameters() == first.parameters()
+
+
+def test_what_was_read_keeps_no_function_alive() -> None:
+    def a_function_that_was_a_tool() -> weakref.ref[Any]:
+        def f(a: int, b: Any = object()) -> None: ...  # noqa: B008
+
+        FunctionTool(f).parameters()
+        return weakref.ref(f)
+
+    gone = a_function_that_was_a_tool()
+    gc.collect()
+    assert gone() is None
 
 
 def test_the_title_is_the_name_of_the_tool() -> None:
