@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -16,6 +17,9 @@ from tests.servers import openai_wire as wire
 from tests.servers.openai_server import Gate, OpenAIServer, reply, stream
 
 pytest.importorskip("openai", reason="openai is not installed (extra openai)")
+pytestmark = pytest.mark.skipif(
+    find_spec("openai.resources.responses") is None, reason="openai is older than its Responses API (1.66)"
+)
 
 CREATED = {"type": "response.created", "response": wire.response(status="in_progress")}
 
