@@ -22,6 +22,7 @@ from opentelemetry.trace import StatusCode
 from agentbench.agents.agent import Agent
 from agentbench.agents.raw_agent import RawAgent
 from agentbench.agents.tools.decorator import tool
+from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import ChatClientException, UserInputRequiredException
 from agentbench.messages.content import Content
 from agentbench.messages.message import Message
@@ -440,6 +441,22 @@ async def test_with_leave_messages_instructions_arguments_and_results_are_shown(
 def contents_of(span: Any) -> dict[str, Any]:
     kinds = ("messages", "instructions")
     return {key: json.loads(value) for key, value in span.attributes.items() if key.endswith(kinds)}
+
+
+async def test_an_argument_that_its_schema_calls_a_password_is_masked(spans: Spans, sensitive: None) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "user": {"type": "string"},
+            "password": {"type": "string", "format": "password"},
+            "pin": {"anyOf": [{"type": "string", "format": "password"}, {"type": "null"}]},
+        },
+    }
+    enter = FunctionTool(lambda **_: "in", name="enter", input_model=schema)
+    await agent_with(called("enter", user="u", password=ARGUMENT, pin=ARGUMENT), said(), tools=[enter]).run("q")
+    shown = json.loads(spans.one("execute_tool").attributes["gen_ai.tool.call.arguments"])
+    hidden = "SecretString('**********')"
+    assert shown == {"user": "u", "password": hidden, "pin": hidden}
 
 
 @pytest.mark.parametrize("given", ["a", ["a", Content.from_text("b")], Message("user", ["a"]), None])
