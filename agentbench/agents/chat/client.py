@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import typing
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, overload
 
 from agentbench.agents.chat.model_call import CallSettings, ModelCalls, build_response_stream
 from agentbench.agents.chat.options_check import validate_chat_options
@@ -22,7 +23,7 @@ from agentbench.messages.update import ChatResponseUpdate
 from agentbench.serialization.mixin import SerializationMixin
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeVar, Unpack
 
     from agentbench.agents.agent import Agent
     from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from agentbench.agents.tools.collection import ToolTypes
     from agentbench.messages.inputs import AgentRunInputs
 
-OptionsCoT = TypeVar("OptionsCoT", covariant=True)
+    OptionsCoT = TypeVar("OptionsCoT", covariant=True, default=Any)
+else:  # defaults came with Python 3.13, and only readers of types ask for them
+    OptionsCoT = typing.TypeVar("OptionsCoT", covariant=True)
 
 
 class RequestKeywords(TypedDict, total=False):

@@ -60,13 +60,11 @@ async def _settled(reply: Any) -> Any:
 
     A stream can be awaited too, so that is asked first.
     """
-    for _ in range(2):
-        if isinstance(reply, (ChatResponse, ResponseStream)) or hasattr(reply, "__aiter__"):
-            return reply
+    while not (isinstance(reply, (ChatResponse, ResponseStream)) or hasattr(reply, "__aiter__")):
         if not isinstance(reply, Awaitable):
-            break
+            raise _invalid(reply)
         reply = await reply
-    raise _invalid(reply)
+    return reply
 
 
 def told_as_stream(response: ChatResponse[Any]) -> ChatStream:

@@ -59,12 +59,15 @@ class Script(BaseChatClient[Any]):
 
 async def ask(mode: str, client: BaseChatClient[Any], messages: Any = "q", **keywords: Any) -> ChatResponse[Any]:
     """Ask in one of the two ways, and return the response."""
+    response: ChatResponse[Any]
     if mode == "whole":
-        return await client.get_response(messages, **keywords)
+        response = await client.get_response(messages, **keywords)
+        return response
     stream = client.get_response(messages, stream=True, **keywords)
     async for _ in stream:
         pass
-    return await stream.get_final_response()
+    response = await stream.get_final_response()
+    return response
 
 
 def call(call_id: str, name: str, arguments: Any = None) -> Content:

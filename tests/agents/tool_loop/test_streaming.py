@@ -53,7 +53,7 @@ TOOLS = [good, slow, bad, asks, danger, FunctionTool(name="decl")]
 NAMES = ["good", "slow", "bad", "asks", "danger", "decl", "gone"]
 
 texts = st.text(alphabet="ab ", min_size=1, max_size=6)
-usages = st.none() | st.fixed_dictionaries({"input_token_count": st.integers(0, 9)})
+usages: Any = st.none() | st.fixed_dictionaries({"input_token_count": st.integers(0, 9)})
 
 
 @st.composite
@@ -79,6 +79,7 @@ def answers(draw: st.DrawFn, names: list[str]) -> ChatResponse[Any]:
 def in_pieces(response: ChatResponse[Any], cut: int) -> list[ChatResponseUpdate]:
     """An answer as a service would stream it: each text and each call's arguments cut in two."""
     pieces: list[Content] = []
+    message_id: Any = response.messages[0].message_id
     for content in response.messages[0].contents:
         if content.type == "text":
             pieces += [Content.from_text((content.text or "")[:cut]), Content.from_text((content.text or "")[cut:])]
@@ -91,13 +92,13 @@ def in_pieces(response: ChatResponse[Any], cut: int) -> list[ChatResponseUpdate]
         ChatResponseUpdate(
             contents=[piece],
             role="assistant" if n == 0 and cut % 2 else None,
-            message_id=response.messages[0].message_id,
+            message_id=message_id,
             response_id=response.response_id,
             model=response.model,
         )
         for n, piece in enumerate(pieces)
     ]
-    last = ChatResponseUpdate(finish_reason=response.finish_reason, message_id=response.messages[0].message_id)
+    last = ChatResponseUpdate(finish_reason=response.finish_reason, message_id=message_id)
     if response.usage_details is not None:
         last.contents.append(Content.from_usage(response.usage_details))
     return [*updates, last]
