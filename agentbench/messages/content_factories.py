@@ -28,14 +28,17 @@ class ContentFactories(ContentRecord):
     @classmethod
     def from_text(cls, text: str, **common: Unpack[CommonFields]) -> Self:
         """Text that a person or a model wrote."""
-        if common:
-            return cls("text", text=text, **common)
-        # A streamed answer makes one of these per token, so this one goes without the constructor.
+        return cls("text", text=text, **common) if common else cls._bare("text", text, None)
+
+    @classmethod
+    def _bare(cls, kind: str, text: str | None, rare: dict[str, Any] | None) -> Self:
+        # A streamed answer makes one of these per token, so they go without the constructor.
         content = _new(cls)
-        content.type = "text"
+        content.type = kind
         content.text = text
-        content.annotations = content.raw_representation = content._rare = None  # noqa: SLF001 - the instance is new
+        content.annotations = content.raw_representation = None
         content.additional_properties = {}
+        content._rare = rare  # noqa: SLF001 - the instance is new
         return content
 
     @classmethod
@@ -97,7 +100,8 @@ class ContentFactories(ContentRecord):
         **common: Unpack[CommonFields],
     ) -> Self:
         """A model's wish to call a tool; the arguments are JSON text as the model wrote it, or a mapping."""
-        return cls("function_call", call_id=call_id, name=name, arguments=arguments, exception=exception, **common)
+        found: dict[str, Any] = {"call_id": call_id, "name": name, "arguments": arguments, "exception": exception}
+        return cls("function_call", **found, **common) if common else cls._bare("function_call", None, _set(found))
 
     @classmethod
     def from_function_result(
@@ -112,7 +116,8 @@ class ContentFactories(ContentRecord):
             **common: Further fields.
         """
         text, items = cls._read_result(result)
-        return cls("function_result", call_id=call_id, result=text, items=items, exception=exception, **common)
+        found: dict[str, Any] = {"call_id": call_id, "result": text, "items": items, "exception": exception}
+        return cls("function_result", **found, **common) if common else cls._bare("function_result", None, _set(found))
 
     @classmethod
     def _read_result(cls, result: Any) -> tuple[str, list[Content]]:
@@ -333,6 +338,10 @@ class ContentFactories(ContentRecord):
             additional_properties=self.additional_properties,
             raw_representation=self.raw_representation,
         )
+
+
+def _set(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _as_list(contents: Sequence[Content] | None) -> list[Content] | None:

@@ -133,7 +133,9 @@ class Message(Record):
             TypeError: There is no role, or no field of one of the names.
             ValueError: A content has no type.
         """
-        return super().from_dict({name: v for name, v in data.items() if name != "type"}, dependencies=dependencies)
+        arguments = {**data}
+        arguments.pop("type", None)
+        return super().from_dict(arguments, dependencies=dependencies)
 
     def stamp(self) -> Self:
         """Give it an id and a time, if it has none yet, and return it."""

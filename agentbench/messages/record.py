@@ -94,14 +94,14 @@ def as_contents(given: Any) -> list[Content]:
         TypeError: One is of no such kind.
         ValueError: A dictionary has no type.
     """
-    if given is None:
-        return []
     if type(given) is list:
         for item in given:
             if type(item) is not Content:
                 break
         else:
             return given.copy()
+    elif given is None:
+        return []
     elif isinstance(given, (str, Content, Mapping)):
         given = (given,)
     contents: list[Content] = []

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("agentbench")
 
 _MISSING: Final = object()
+_IDENTIFIERS: Final[WeakKeyDictionary[type, tuple[str, ...]]] = WeakKeyDictionary()
 _Dependencies = Mapping[str, Mapping[str, Any]]
 
 
@@ -104,8 +106,9 @@ class SerializationMixin:
         if given is not None and given not in known:
             message = f"The data are of type {given!r}. {cls.__name__}.from_dict() expects {known[0]!r}."
             raise ValueError(message)
-        for identifier in dict.fromkeys(known if given is None else [given, *known]):
-            cls._inject(arguments, (dependencies or {}).get(identifier, {}))
+        if dependencies:
+            for identifier in dict.fromkeys(known if given is None else [given, *known]):
+                cls._inject(arguments, dependencies.get(identifier, {}))
         return cls(**arguments)
 
     @classmethod
@@ -148,10 +151,19 @@ class SerializationMixin:
         return duplicate
 
 
-def type_identifiers(cls: type) -> list[str]:
+def type_identifiers(cls: type) -> tuple[str, ...]:
     """The names that a `"type"` may give a class: first the one that is written, then former spellings."""
-    given = [value for name in ("type", "TYPE") if isinstance(value := inspect.getattr_static(cls, name, None), str)]
-    return list(dict.fromkeys([*given[:1], snake_case(cls.__name__), _letter_by_letter(cls.__name__)]))
+    known = _IDENTIFIERS.get(cls)
+    if known is None:
+        given = [name for name in map(_static_text, (cls, cls), ("type", "TYPE")) if name is not None]
+        known = tuple(dict.fromkeys([*given[:1], snake_case(cls.__name__), _letter_by_letter(cls.__name__)]))
+        _IDENTIFIERS[cls] = known
+    return known
+
+
+def _static_text(cls: type, name: str) -> str | None:
+    value = inspect.getattr_static(cls, name, None)  # not what a descriptor of instances would give
+    return value if isinstance(value, str) else None
 
 
 def snake_case(name: str) -> str:

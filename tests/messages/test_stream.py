@@ -336,7 +336,7 @@ async def test_hooks_of_the_inner_stream_are_seen_by_the_outer_one_and_run_once(
         .with_cleanup_hook(lambda: log.append("cleanup"))
         .with_result_hook(lambda final: log.append(f"inner {final}"))
     )
-    outer = inner.map(lambda update: update + 1, sum)
+    outer: ResponseStream[int, int] = inner.map(lambda update: update + 1, sum)
     outer.with_result_hook(lambda final: log.append(f"outer {final}"))
     assert await read(outer) == [11, 21, 31]
     assert await outer.get_final_response() == 63

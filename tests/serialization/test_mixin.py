@@ -160,7 +160,7 @@ def test_the_name_is_that_of_the_class_or_of_its_attribute_and_former_spellings_
     assert HTTPThing.from_dict({"type": "h_t_t_p_thing", "url": "u"}).url == "u"
     assert Named().to_dict()["type"] == Named._get_type_identifier() == "my_name"
     assert NamedLoud().to_dict()["type"] == "MY_NAME"
-    assert type_identifiers(Named) == ["my_name", "named"]
+    assert type_identifiers(Named) == ("my_name", "named")
     assert HTTPThing.from_dict({"type": "h_t_t_p_thing"}, dependencies={"http_thing": {"url": "u"}}).url == "u"
 
 
