@@ -188,14 +188,19 @@ class AgentRun:
     def _given_to_client(self, chat_options: dict[str, Any], client_kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of `get_response` that have a value: a client that knows no others will do."""
         agent, asked = self._agent, self._asked
-        strategy, tokenizer = asked.compaction_strategy, asked.tokenizer
-        given = {
-            "compaction_strategy": agent.compaction_strategy if strategy is None else strategy,
-            "tokenizer": agent.tokenizer if tokenizer is None else tokenizer,
-            "function_invocation_kwargs": function_arguments(asked.function_invocation_kwargs, asked.options) or None,
-            "client_kwargs": client_kwargs or None,
-        }
-        return {"options": chat_options, **{name: value for name, value in given.items() if value is not None}}
+        given: dict[str, Any] = {"options": chat_options}
+        if client_kwargs:
+            given["client_kwargs"] = client_kwargs
+        strategy = agent.compaction_strategy if asked.compaction_strategy is None else asked.compaction_strategy
+        if strategy is not None:
+            given["compaction_strategy"] = strategy
+        tokenizer = agent.tokenizer if asked.tokenizer is None else asked.tokenizer
+        if tokenizer is not None:
+            given["tokenizer"] = tokenizer
+        arguments = function_arguments(asked.function_invocation_kwargs, asked.options)
+        if arguments:
+            given["function_invocation_kwargs"] = arguments
+        return given
 
     async def _open(self) -> Any:
         stream = self._agent.client.get_response(self._messages, stream=True, **self._arguments)

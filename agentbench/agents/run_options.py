@@ -34,16 +34,14 @@ def merged_options(
     Returns:
         Without `tools` and `additional_function_arguments`, which travel on their own ways, and without `None`.
     """
-    merged = {key: _own(value) for key, value in defaults.items() if value is not None and key not in _UNITED_ELSEWHERE}
-    for key, value in (given or {}).items():
-        if value is None or key in _UNITED_ELSEWHERE:
-            continue
-        before = merged.get(key)
-        if key in _MERGED_BY_KEY and isinstance(before, Mapping) and isinstance(value, Mapping):
-            merged[key] = {**before, **value}
-        else:
-            merged[key] = value
-    told = joined_instructions(defaults.get("instructions"), instructions, (given or {}).get("instructions"))
+    merged = {
+        key: value if type(value) in _IMMUTABLE else isolate_or_same(value)
+        for key, value in defaults.items()
+        if value is not None and key not in _UNITED_ELSEWHERE
+    }
+    if given:
+        _lay_over(merged, given)
+    told = joined_instructions(defaults.get("instructions"), instructions, given and given.get("instructions"))
     if told:
         merged["instructions"] = told
     if conversation_id:
@@ -51,22 +49,31 @@ def merged_options(
     return merged
 
 
+def _lay_over(merged: dict[str, Any], given: Mapping[str, Any]) -> None:
+    for key, value in given.items():
+        if value is None or key in _UNITED_ELSEWHERE:
+            continue
+        before = merged.get(key)
+        if key in _MERGED_BY_KEY and isinstance(before, Mapping) and isinstance(value, Mapping):
+            merged[key] = {**before, **value}
+        else:
+            merged[key] = value
+
+
 def joined_instructions(*parts: str | Iterable[str] | None) -> str | None:
     """All instructions as one text, a line break between each two; `None` where there are none."""
     said: list[str] = []
     for part in parts:
-        if isinstance(part, str):
-            said.append(part)
-        elif part is not None:
-            said.extend(part)
-    return "\n".join(filter(None, said)) or None
+        if part:
+            said += (part,) if isinstance(part, str) else filter(None, part)
+    return "\n".join(said) or None
 
 
 def function_arguments(
     given: Mapping[str, Any] | None, options: Mapping[str, Any] | None
 ) -> dict[str, Any] | Mapping[str, Any] | None:
     """The runtime arguments of tools: those of the run and, stronger, the option `additional_function_arguments`."""
-    more = (options or {}).get("additional_function_arguments")
+    more = options and options.get("additional_function_arguments")
     return {**(given or {}), **more} if more else given
 
 
@@ -115,10 +122,6 @@ def _recognised(tools: Any, known: Sequence[Any]) -> Any:
     if isinstance(tools, (list, tuple)):
         return [_recognised(tool, known) for tool in tools]
     return tools
-
-
-def _own(value: Any) -> Any:
-    return value if type(value) in _IMMUTABLE else isolate_or_same(value)
 
 
 def _clash(name: str | None, one: object, other: object) -> ValueError:
