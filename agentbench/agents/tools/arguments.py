@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, SupportsIndex
 
 from agentbench._copying import isolate
-from agentbench.agents.tools.schema import derive_model, json_schema
+from agentbench.agents.tools.schema import derive_model
 from agentbench.agents.tools.signature import ToolSignature
 
 
@@ -97,7 +97,7 @@ class ModelSchema:
     def of_model(cls, model: Any, signature: ToolSignature | None) -> ModelSchema:
         """Take a model that the user gave, whose defaults count rather than the function's."""
         keep_none = signature.without_default if signature else frozenset[str]()
-        return cls(model, json_schema(model), parameter_of={}, keep_none=keep_none, leave_out_unset=frozenset())
+        return cls(model, model.model_json_schema(), parameter_of={}, keep_none=keep_none, leave_out_unset=frozenset())
 
     def json(self) -> dict[str, Any]:
         """Return the JSON schema; a copy."""

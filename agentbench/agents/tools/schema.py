@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import warnings
 from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Any, NamedTuple, NoReturn, Optional
@@ -53,18 +53,22 @@ def derive_model(tool_name: str, signature: ToolSignature) -> DerivedModel:
     config = ConfigDict(protected_namespaces=(), arbitrary_types_allowed=False)
     try:
         model: Any = create_model(f"{tool_name}_input", __config__=config, **fields)
-        schema = json_schema(model)
+        schema = model.model_json_schema(schema_generator=_quiet_generator())
     except Exception as error:  # noqa: BLE001 - types bring their own schemas, which raise anything
         _explain(tool_name, signature, error)
     return DerivedModel(model, schema, parameter_of, frozenset(own_defaults))
 
 
-def json_schema(model: Any) -> dict[str, Any]:
-    """Return the JSON schema of a pydantic model."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about defaults that JSON cannot say; they are left out
-        schema: dict[str, Any] = model.model_json_schema()
-    return schema
+@functools.cache
+def _quiet_generator() -> Any:
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class QuietGenerator(GenerateJsonSchema):
+        """Leaves out, without a warning, what JSON cannot say: a default, or one of several types."""
+
+        ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - as in its base
+
+    return QuietGenerator
 
 
 def is_model_class(value: object) -> bool:

@@ -10,6 +10,7 @@ import pytest
 
 from agentbench.agents.tools.collection import is_mcp_tool, normalize_tools, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
+from tests.ids import steady
 
 
 def look(city: str) -> str:
@@ -46,7 +47,7 @@ TOOL = FunctionTool(listen)
 DECLARATION = {"type": "web_search"}
 
 
-@pytest.mark.parametrize("nothing", [None, [], (), [[], [None]]], ids=repr)
+@pytest.mark.parametrize("nothing", [None, [], (), [[], [None]]], ids=steady)
 def test_nothing_gives_nothing(nothing: Any) -> None:
     assert normalize_tools(nothing) == []
     assert normalize_tools() == []
@@ -72,7 +73,7 @@ def test_nested_iterables_and_boxes_of_tools_are_taken_apart_in_order() -> None:
     assert [getattr(item, "name", item) for item in found] == ["look", "listen", DECLARATION, "listen", server]
 
 
-@pytest.mark.parametrize("unknown", [5, "text", b"x", object()], ids=repr)
+@pytest.mark.parametrize("unknown", [5, "text", b"x", object()], ids=steady)
 def test_what_is_unknown_is_kept(unknown: Any) -> None:
     assert normalize_tools(unknown) == [unknown]
     assert normalize_tools([[unknown]]) == [unknown]

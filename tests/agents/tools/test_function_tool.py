@@ -20,6 +20,7 @@ from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.agents.tools.results import SKIP_PARSING
 from agentbench.exceptions import ToolException
 from agentbench.messages.content import Content
+from tests.ids import steady
 
 
 def get_weather(city: Annotated[str, "where"], days: int = 1) -> str:
@@ -90,7 +91,7 @@ def test_a_limit_below_one_is_refused(limit: str) -> None:
         FunctionTool(get_weather, **{limit: 0})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("given", [5, "text", ["a"], int], ids=repr)
+@pytest.mark.parametrize("given", [5, "text", ["a"], int], ids=steady)
 def test_an_input_model_of_another_kind_is_refused(given: Any) -> None:
     with pytest.raises(TypeError, match=r"describes no arguments. Expected a pydantic model class, a JSON schema"):
         FunctionTool(get_weather, input_model=given)
@@ -101,7 +102,7 @@ def test_a_tool_is_not_made_of_a_tool() -> None:
         FunctionTool(FunctionTool(get_weather))
 
 
-@pytest.mark.parametrize("junk", ["get_weather", 5], ids=repr)
+@pytest.mark.parametrize("junk", ["get_weather", 5], ids=steady)
 def test_what_cannot_be_called_is_refused(junk: Any) -> None:
     with pytest.raises(TypeError, match="is not a function"):
         FunctionTool(junk)

@@ -187,6 +187,17 @@ async def test_a_default_that_json_cannot_say_is_not_in_the_schema_and_still_use
     assert (await tool.invoke())[0].text == "true"
 
 
+def test_a_default_within_a_model_that_json_cannot_say_is_left_out_without_a_warning() -> None:
+    marker = object()
+
+    class Inner(BaseModel):
+        a: Any = marker
+
+    def f(inner: Inner) -> None: ...
+
+    assert FunctionTool(f).parameters()["$defs"]["Inner"]["properties"]["a"] == {"title": "A"}
+
+
 @pytest.mark.parametrize("name", ["schema", "copy", "json", "validate", "model_config", "model_fields", "_private"])
 async def test_names_that_pydantic_keeps_for_itself_are_allowed(name: str) -> None:
     names: dict[str, Any] = {}
