@@ -89,7 +89,8 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         on_repeat: After the last of equal requests, `last` serves it again (a cell may be run twice), and `raise` takes
             the request for one that was not recorded.
         delay: Between the updates of a recorded stream, in seconds.
-        model: By default that of the client, or of the file's first line.
+        model: By default that of the client; as long as there is none, that of the file's first line. So where a
+            function makes the client, another model in it counts once it is given here too, or recorded anew.
         **layers: As for every client: middleware, configuration of the tool loop, compaction. By default those of the
             client, if one is given.
 

@@ -7,6 +7,7 @@ import re
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from types import MemberDescriptorType
 from typing import Any
 
 from agentbench.messages.content import KINDS
@@ -95,11 +96,10 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
             yield "", cell.cell_contents
     yield from list(getattr(value, "__dict__", {}).items())
     for cls in type(value).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for slot in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(type(value), slot) and not slot.startswith("__"):
+        for name, part in list(cls.__dict__.items()):
+            if isinstance(part, MemberDescriptorType) and not name.startswith("__"):  # what `__slots__` makes
                 with suppress(AttributeError):  # not set
-                    yield slot, getattr(value, slot)
+                    yield name, part.__get__(value)
 
 
 def find_secret(text: str, secrets: Iterable[str]) -> bool:
