@@ -18,6 +18,7 @@ from agentbench import (
     AgentSession,
     Call,
     ChatClientInvalidResponseException,
+    ChatContext,
     ChatResponse,
     Content,
     ContextProvider,
@@ -29,9 +30,11 @@ from agentbench import (
     MiddlewareTermination,
     ScriptedChatClient,
     SessionContext,
+    chat_middleware,
     function_middleware,
     tool,
 )
+from agentbench.agents.sessions.per_call_history import PerCallHistory
 
 
 def told(messages: Sequence[Message]) -> list[str]:
@@ -346,20 +349,42 @@ async def test_a_stream_that_is_given_up_is_kept_as_far_as_it_came() -> None:
     assert len(stored(session)) == 4
 
 
-async def test_chat_middleware_that_tries_again_stores_the_turn_once() -> None:
-    from agentbench import chat_middleware
+@chat_middleware
+async def try_twice(context: Any, call_next: Any) -> None:
+    try:
+        await call_next()
+    except ZeroDivisionError:
+        await call_next()
 
-    @chat_middleware
-    async def try_twice(context: Any, call_next: Any) -> None:
-        try:
-            await call_next()
-        except ZeroDivisionError:
-            await call_next()
 
-    client = ScriptedChatClient([ZeroDivisionError(), "a"])
+@pytest.mark.parametrize("around", ["agent", "client"])
+async def test_chat_middleware_that_tries_again_stores_the_turn_once(around: str) -> None:
+    middleware: dict[str, Any] = {around: [try_twice]}
+    client = ScriptedChatClient(["a", ZeroDivisionError(), "b"], middleware=middleware.get("client"))
+    agent = by_call(client, InMemoryHistoryProvider(), Note("n"), middleware=middleware.get("agent"))
     session = AgentSession()
-    await by_call(client, InMemoryHistoryProvider(), middleware=[try_twice]).run("q", session=session)
-    assert stored(session) == ["user: q", "assistant: a"]
+    for question in ("q", "again"):
+        await agent.run(question, session=session)
+    assert stored(session) == ["user: q", "assistant: a", "user: again", "assistant: b"]
+
+
+async def test_whoever_stands_around_it_finds_the_messages_as_they_were() -> None:
+    context = SessionContext(input_messages=[Message("user", ["q"])])
+    session, history, seen = AgentSession(), InMemoryHistoryProvider(), []
+    await history.save_messages("s", [Message("user", ["before"])], state=session.state.setdefault("in_memory", {}))
+    per_call = PerCallHistory([history], agent=None, session=session, context=context)  # type: ignore[arg-type]
+    call = ChatContext(None, context.input_messages)
+
+    async def fail() -> None:
+        seen.append(told(call.messages))
+        raise ZeroDivisionError
+
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            await per_call.process(call, fail)
+    assert seen == [["user: before", "user: q"]] * 2
+    assert call.messages is context.input_messages
+    assert stored(session) == ["user: before"]
 
 
 async def test_runs_at_the_same_time_may_keep_their_histories_by_call() -> None:

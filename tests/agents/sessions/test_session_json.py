@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, HttpUrl, RootModel, SecretStr
 from agentbench import AgentResponse, AgentSession, ChatResponse, Content, Message, SecretString, register_state_type
 from agentbench.agents.sessions import session_json
 from agentbench.serialization import class_names, registry, state_types
+from tests.ids import steady
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +105,7 @@ class Meta(BaseModel):
 
 
 @pytest.mark.parametrize(
-    "value", ["", "ä\u2028", 0, -1, 1.5, True, False, None, [], {}, [1, [2, {"a": None}]]], ids=repr
+    "value", ["", "ä\u2028", 0, -1, 1.5, True, False, None, [], {}, [1, [2, {"a": None}]]], ids=steady
 )
 def test_what_json_has_is_written_as_it_is(value: Any) -> None:
     assert written(value) == value
@@ -250,6 +251,8 @@ def test_what_an_object_wrote_of_itself_is_not_taken_for_objects() -> None:
     assert type(read({"type": "text"})) is Text
     message = Message("user", [Content.from_text("hi")])
     assert again(message) == message
+    assert written(message) == {**message.to_dict(), "__qualname__": "agentbench.Message"}
+    assert read(message.to_dict()) == message
 
 
 def test_an_object_with_only_to_dict_is_written_as_that_dictionary() -> None:
@@ -429,7 +432,7 @@ def test_a_model_with_all_that_pydantic_can_restore_comes_back() -> None:
     assert "double" not in written(rich)
 
 
-@pytest.mark.parametrize("root", [[1, 2], {"type": "x", "a": 1}, "text", {"__value__": 3}], ids=repr)
+@pytest.mark.parametrize("root", [[1, 2], {"type": "x", "a": 1}, "text", {"__value__": 3}], ids=steady)
 def test_a_root_model_comes_back(root: Any) -> None:
     class Root(RootModel[Any]):
         pass
@@ -460,7 +463,7 @@ def test_a_root_model_comes_back(root: Any) -> None:
         {"type": "unheard of"},
         {"type": ["message"]},
     ],
-    ids=repr,
+    ids=steady,
 )
 def test_a_dictionary_is_never_taken_for_something_else(value: dict[str, Any]) -> None:
     register_state_type(Meta)

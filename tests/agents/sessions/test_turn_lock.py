@@ -53,15 +53,23 @@ async def test_sessions_do_not_wait_for_each_other() -> None:
 
 async def test_whoever_holds_it_may_take_it_again() -> None:
     session = AgentSession()
-    async with session_turn(session), session_turn(session), session_turn(session):
-        pass
+
+    async def thrice() -> None:
+        async with session_turn(session), session_turn(session), session_turn(session):
+            pass
+
+    await asyncio.wait_for(thrice(), 5)
     await asyncio.wait_for(Log().visitor(session)("after"), 5)
 
 
 async def test_another_session_in_between_changes_nothing() -> None:
     one, other = AgentSession(), AgentSession()
-    async with session_turn(one), session_turn(other), session_turn(one), session_turn(other):
-        pass
+
+    async def by_turns() -> None:
+        async with session_turn(one), session_turn(other), session_turn(one), session_turn(other):
+            pass
+
+    await asyncio.wait_for(by_turns(), 5)
 
 
 async def test_what_is_gathered_inside_takes_turns_too() -> None:
