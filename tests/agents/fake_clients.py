@@ -85,6 +85,7 @@ async def updates_of(answer: Any) -> AsyncIterator[ChatResponseUpdate]:
             yield ChatResponseUpdate(
                 contents=list(piece),
                 role=message.role,
+                author_name=message.author_name,
                 message_id=str(message.message_id or "") or None,
                 response_id=response.response_id,
                 conversation_id=response.conversation_id,
