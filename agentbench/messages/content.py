@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from agentbench._copying import register_frozen
+from agentbench._display import drawn_by
 from agentbench.exceptions import ContentError
 from agentbench.messages.content_addition import add_contents
 from agentbench.messages.content_factories import ContentFactories
@@ -35,6 +36,7 @@ KINDS: Final = frozenset(
 _KNOWN_KEYS: Final = frozenset({*FIELDS, "annotations", "raw_representation"})
 
 
+@drawn_by("agentbench.notebook.conversation.views:content_bundle")
 class Content(ContentFactories):
     """One piece of a message, of any kind; what a kind does not have is `None`.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NewType
 
 from agentbench._clock import runtime_defaults
 from agentbench._copying import register_frozen
+from agentbench._display import drawn_by
 from agentbench.messages.content import Content
 from agentbench.messages.record import Record, as_contents
 from agentbench.messages.wording import shortened
@@ -21,6 +22,7 @@ RoleLiteral = Literal["system", "user", "assistant", "tool"]
 _NS_PER_S = 1_000_000_000
 
 
+@drawn_by("agentbench.notebook.conversation.views:message_bundle")
 class Message(Record):
     """What one party says, as a list of contents.
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from agentbench._copying import register_frozen
+from agentbench._display import drawn_by
 from agentbench.exceptions import UserInputRequiredException
 from agentbench.messages.content import Content
 from agentbench.messages.fold import fold_updates
@@ -121,6 +122,7 @@ class Response(Record, Generic[ValueT]):
     additional_properties: dict[str, Any]
 
 
+@drawn_by("agentbench.notebook.conversation.views:response_bundle")
 class ChatResponse(Response[ValueT]):
     """What a chat client answers.
 
@@ -224,6 +226,7 @@ class ChatResponse(Response[ValueT]):
         return bool(self.additional_properties.get(_INTERNAL_CONVERSATION_ID))
 
 
+@drawn_by("agentbench.notebook.conversation.views:response_bundle")
 class AgentResponse(Response[ValueT]):
     """What an agent answers; its fields are those of `ChatResponse`, but for model and conversation.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NewType, TypedDict
 
 from agentbench._copying import register_frozen
+from agentbench._display import drawn_by
 from agentbench.messages.content import Content
 from agentbench.messages.record import Record, as_contents
 from agentbench.messages.wording import shortened
@@ -56,6 +57,7 @@ class ResponseUpdate(Record):
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+@drawn_by("agentbench.notebook.conversation.views:update_bundle")
 class ChatResponseUpdate(ResponseUpdate):
     """A piece of what a chat client answers.
 
@@ -128,6 +130,7 @@ class ChatResponseUpdate(ResponseUpdate):
         self.raw_representation = raw_representation
 
 
+@drawn_by("agentbench.notebook.conversation.views:update_bundle")
 class AgentResponseUpdate(ResponseUpdate):
     """A piece of what an agent answers; its fields are those of `ChatResponseUpdate`, but for the agent's id.
 

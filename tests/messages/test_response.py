@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from typing import Any
 
@@ -300,6 +301,12 @@ def test_a_repr_tells_what_was_said_and_what_is_set(given: Any, shown: str) -> N
     assert repr(given) == shown
 
 
-@pytest.mark.parametrize("given", [ChatResponse(text="<b>"), Message("user", "<b>"), Content.from_text("<b>")])
-def test_all_of_them_show_themselves_as_text(given: Any) -> None:
-    assert given._repr_mimebundle_()["text/plain"] == repr(given)
+@pytest.mark.parametrize(
+    "given", [Content.from_text("<b>"), Message("user", "<b>"), *(cls(text="<b>") for cls in RESPONSES + UPDATES)]
+)
+def test_all_of_them_show_themselves_in_a_notebook_with_what_was_said_escaped(given: Any) -> None:
+    shown = given._repr_mimebundle_()
+    assert "<b>" in shown["text/plain"]
+    if importlib.util.find_spec("ipywidgets") is not None:  # else the text is the whole view
+        assert "&lt;b&gt;" in shown["text/html"]
+        assert "<b>" not in shown["text/html"]
