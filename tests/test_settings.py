@@ -137,7 +137,7 @@ def test_ipython_shows_the_masked_form() -> None:
 def test_a_secret_is_a_field_of_a_pydantic_model() -> None:
     pydantic = pytest.importorskip("pydantic")
 
-    class Model(pydantic.BaseModel):  # type: ignore[name-defined, misc]
+    class Model(pydantic.BaseModel):  # type: ignore[name-defined]
         key: SecretString
         other: Optional[SecretString] = None
 

@@ -189,7 +189,7 @@ async def test_an_agent_as_a_tool_has_its_span_below_the_tools(spans: Spans, run
 
 
 async def test_a_raw_agent_has_no_span_until_the_layer_is_mixed_over_it(spans: Spans, run: Run) -> None:
-    class Traced(AgentTelemetryLayer, RawAgent):  # type: ignore[misc]
+    class Traced(AgentTelemetryLayer, RawAgent):
         pass
 
     await run(RawAgent(Model(said()), name="raw"), SAID)
@@ -201,7 +201,7 @@ async def test_a_raw_agent_has_no_span_until_the_layer_is_mixed_over_it(spans: S
 
 
 async def test_the_layer_over_an_agent_adds_no_second_span(spans: Spans, run: Run) -> None:
-    class Twice(AgentTelemetryLayer, Agent):  # type: ignore[misc]
+    class Twice(AgentTelemetryLayer, Agent):
         pass
 
     await run(Twice(Model(said()), name="nm", otel_provider_name="mine"), SAID)

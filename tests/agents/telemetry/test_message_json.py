@@ -92,7 +92,7 @@ def test_arguments_are_json(arguments: Any, text: str) -> None:
 def test_arguments_may_be_a_model_of_pydantic() -> None:
     pydantic = pytest.importorskip("pydantic")
 
-    class Arguments(pydantic.BaseModel):  # type: ignore[name-defined, misc]
+    class Arguments(pydantic.BaseModel):  # type: ignore[name-defined]
         a: int
         key: SecretString
 
