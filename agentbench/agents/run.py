@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, NamedTuple, NoReturn
@@ -20,6 +21,8 @@ from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
+
+logger = logging.getLogger("agentbench")
 
 
 class Asked(NamedTuple):
@@ -154,7 +157,11 @@ class AgentRun:
         by_call: list[HistoryProvider] = []
         around_calls = agent.require_per_service_call_history_persistence
         if session is not None or around_calls:
-            conversation = (session and session.service_session_id) or options.get("conversation_id")
+            conversation = (
+                (session and session.service_session_id)
+                or options.get("conversation_id")
+                or agent.default_options.get("conversation_id")
+            )
             stored = is_stored_by_service(agent.client, agent.default_options, options)
             if around_calls and conversation and not stored:
                 raise _two_histories(agent, conversation)
@@ -250,8 +257,13 @@ def _resolve_inputs(context: SessionContext, answer: ChatResponse[Any]) -> None:
 
 
 async def _close(stream: Any) -> None:
+    """Close the client's stream. What fails here is only logged: why it is closed matters more, and what was said."""
     if hasattr(stream, "aclose"):
-        await stream.aclose()
+        try:
+            await stream.aclose()
+        except Exception as error:
+            logger.error("Closing the stream of a chat client failed: %s", type(error).__name__)
+            logger.debug("Closing the stream of a chat client failed.", exc_info=error)
 
 
 def _as_list(given: Any) -> list[Any]:

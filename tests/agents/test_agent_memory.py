@@ -12,6 +12,7 @@ from agentbench import (
     AgentInvalidRequestException,
     AgentSession,
     ChatResponse,
+    ChatResponseUpdate,
     Content,
     ContextProvider,
     HistoryProvider,
@@ -19,7 +20,7 @@ from agentbench import (
     Message,
 )
 from tests.agents.agent_runs import BOTH, Notes, answer, numbered
-from tests.agents.fake_clients import Model, call
+from tests.agents.fake_clients import Model, Stranger, call
 
 
 class Stored(HistoryProvider):
@@ -220,3 +221,46 @@ async def test_a_stream_can_be_left_and_read_to_its_end_later() -> None:
 
     assert (await stream.get_final_response()).text == "one two three"
     assert [each.text for each in session.state["in_memory"]["messages"]] == ["q", "one two three"]
+
+
+async def test_a_client_that_cannot_close_its_stream_costs_no_memory(caplog: pytest.LogCaptureFixture) -> None:
+    class Stuck(Stranger):
+        def get_response(self, messages: Any, **given: Any) -> Any:
+            return self._stuck()
+
+        async def _stuck(self) -> Any:
+            try:
+                yield ChatResponseUpdate(text="one ", role="assistant")
+                yield ChatResponseUpdate(text="two")
+            finally:
+                raise OSError("wire")
+
+    session = AgentSession()
+    stream = Agent(Stuck()).run("q", stream=True, session=session)
+    await stream.__anext__()
+    await stream.aclose()
+
+    assert [each.text for each in session.state["in_memory"]["messages"]] == ["q", "one "]
+    assert "OSError" in caplog.text
+
+
+@pytest.mark.parametrize("abandoned", [False, True])
+async def test_history_around_calls_keeps_what_was_given_up(abandoned: bool) -> None:
+    session = AgentSession()
+    agent = Agent(Model("one two three"), require_per_service_call_history_persistence=True)
+    stream = agent.run("q", stream=True, session=session)
+    await stream.__anext__()
+    if abandoned:
+        await stream.aclose()
+    else:
+        await stream.get_final_response()
+
+    stored = [each.text for each in session.state["in_memory"]["messages"]]
+    assert stored == ["q", "one " if abandoned else "one two three"]
+
+
+async def test_a_conversation_of_the_agent_is_kept_by_the_service() -> None:
+    client, session = Model(), AgentSession()
+    await Agent(client, default_options={"conversation_id": "c"}).run("q", session=session)
+
+    assert (session.state, client.asked[0].options["conversation_id"]) == ({}, "c")
