@@ -270,8 +270,22 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         """Return an agent that talks to this client; the arguments are those of `Agent`."""
         from agentbench.agents.agent import Agent  # noqa: PLC0415 - agents are made of clients, not clients of agents
 
-        arguments = {name: value for name, value in locals().items() if name not in {"self", "Agent"}}
-        return Agent(client=self, **arguments)
+        return Agent(
+            client=self,
+            id=id,
+            name=name,
+            description=description,
+            instructions=instructions,
+            tools=tools,
+            default_options=default_options,
+            context_providers=context_providers,
+            middleware=middleware,
+            require_per_service_call_history_persistence=require_per_service_call_history_persistence,
+            function_invocation_configuration=function_invocation_configuration,
+            compaction_strategy=compaction_strategy,
+            tokenizer=tokenizer,
+            additional_properties=additional_properties,
+        )
 
     # ------------------------------------------------------------------------------------------------------ as a value
 

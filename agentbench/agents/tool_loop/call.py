@@ -129,12 +129,13 @@ class Calling:
             return tool.invoke(arguments=arguments, context=context, tool_call_id=call_id, in_thread=True)  # type: ignore[no-any-return]
         return tool.invoke(arguments=arguments, context=context, tool_call_id=call_id)  # type: ignore[no-any-return]
 
-    def failure(self, content: Content, text: str, error: Exception, *, exception: str | None = None) -> Outcome:
+    def failure(self, content: Content, text: str, error: Exception) -> Outcome:
         """The result of a call that failed.
 
-        The log has the class of the error; its text, which may be private, only at the level DEBUG.
+        The log has the class of the error; everything that somebody wrote, the model's name for the tool included, may
+        be private, and is only there at the level DEBUG.
         """
-        said = str(error) if exception is None else exception
+        said = str(error)
         logger.error("A call of a tool failed: %s.", type(error).__name__)
         logger.debug("Call %r of tool %r failed: %s", content.call_id, content.name, said)
         if self._detailed:

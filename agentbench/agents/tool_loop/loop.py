@@ -236,12 +236,14 @@ class ToolLoop:
     def _limit(self) -> None:
         """Take away the tools that were used up or failed too often, or all of them once a limit is reached."""
         limits, toolbox = self._limits, self._toolbox
+        reason = limits.reached()
         if limits.failed_too_often and toolbox is not None:
             for name in limits.failed_too_often:
                 toolbox.taken_away[name] = "This tool failed too often and cannot be called again in this request."
             limits.failed_too_often.clear()
             self.options["tools"] = without(self.options["tools"], toolbox.taken_away)
-        reason = limits.reached() or (None if self.options.get("tools") else "no tool is left")
+            if not self.options["tools"]:
+                reason = "no tool is left"
         if reason is not None:
             logger.info("The model is asked once more, without tools: %s.", reason)
             self._last_call = True

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from agentbench.agents.tools.collection import normalize_tools
+
 RUN: Final = "run"
 ASK: Final = "ask"
 HAND_BACK: Final = "hand back"
@@ -33,13 +35,14 @@ class Toolbox:
             name = name_of(tool)
             if name is None:
                 continue
-            if self._tools.setdefault(name, tool) is not tool:
+            before = self._tools.setdefault(name, tool)
+            if before is not tool and before != tool:
                 message = (
                     f"Two tools of this request are called {name!r}. A model tells tools apart by their names: give "
                     "one of them another name, or pass the same object twice."
                 )
                 raise ValueError(message)
-        self._additional = {name_of(tool) for tool in additional} if additional else frozenset[str]()
+        self._additional = {name_of(tool) for tool in normalize_tools(additional)} if additional else frozenset[str]()
         self.taken_away: dict[str, str] = {}
 
     def find(self, name: str | None) -> Any:

@@ -178,7 +178,9 @@ async def test_the_application_answers_a_declared_call_with_a_tool_message(mode:
 
 @pytest.mark.parametrize("name", ["extra", "described"])
 async def test_additional_and_described_tools_are_known_but_not_run(mode: str, name: str) -> None:
-    extra = FunctionTool(lambda: "never", name="extra")
+    def extra() -> str:
+        return "never"
+
     described = {"type": "function", "function": {"name": "described", "parameters": {}}}
     client = Script(says(call("1", name)), function_invocation_configuration={"additional_tools": [extra]})
 
@@ -342,6 +344,8 @@ async def test_two_tools_of_one_name_are_refused_and_one_given_twice_is_not(mode
         await ask(mode, Script(says("hi")), options={"tools": [add, twin]})
 
     assert (await ask(mode, Script(says("hi")), options={"tools": [add, add]})).text == "hi"
+    described = {"type": "function", "function": {"name": "f"}}
+    assert (await ask(mode, Script(says("hi")), options={"tools": [described, dict(described)]})).text == "hi"
 
 
 async def test_a_function_given_as_a_tool_is_run(mode: str) -> None:
