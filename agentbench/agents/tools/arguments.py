@@ -127,10 +127,8 @@ class ModelSchema:
             return {self._parameter_of.get(name, name): value for name, value in valid.items()}
         return valid
 
-    def _validated_without_nulls(self, arguments: Any) -> Any:
+    def _validated_without_nulls(self, arguments: Mapping[str, Any]) -> Any:
         """Try once more without the nulls that models write for what they leave out."""
-        if not isinstance(arguments, Mapping):
-            return None
         kept = {
             name: value for name, value in arguments.items() if value is not None or name not in self._leave_out_unset
         }

@@ -132,7 +132,10 @@ def _is_json(value: object) -> bool:
 def _explain(tool_name: str, signature: ToolSignature, error: Exception) -> NoReturn:
     """Say which parameter it is that has no schema."""
     from pydantic import TypeAdapter
+    from pydantic.errors import PydanticSchemaGenerationError
 
+    # Pydantic's advice for classes that it does not know is about its models, not about functions.
+    why = "" if isinstance(error, PydanticSchemaGenerationError) else f" ({str(error).splitlines()[0]})"
     for parameter in signature.parameters:
         annotation = signature.resolved(parameter)
         if annotation is NO_VALUE:
@@ -142,12 +145,10 @@ def _explain(tool_name: str, signature: ToolSignature, error: Exception) -> NoRe
         except Exception:  # noqa: BLE001 - likewise
             message = (
                 f"Parameter {parameter.name!r} of tool {tool_name!r} has the type {type_name(annotation)}, which has "
-                "no JSON schema, so that no model can fill it. Expected plain types, dataclasses or pydantic "
+                f"no JSON schema{why}, so that no model can fill it. Expected plain types, dataclasses or pydantic "
                 "models. Bind the value with functools.partial, pass it in the run's function_invocation_kwargs and "
                 "read it from a FunctionInvocationContext parameter, or describe the arguments with input_model=."
             )
-            if getattr(error, "code", None) == "typed-dict-version":
-                message = f"Parameter {parameter.name!r} of tool {tool_name!r}: {error}"
             raise TypeError(message) from error
-    message = f"The parameters of tool {tool_name!r} have no JSON schema: {error}"
+    message = f"The parameters of tool {tool_name!r} have no JSON schema{why}. Describe them with input_model=."
     raise TypeError(message) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import enum
 import pickle
+import types
 from typing import Any
 
 import pytest
@@ -68,6 +69,7 @@ ITSELF.append(ITSELF)
         (Deep(), '"deep"'),
         ({"a": Deep()}, '{"a": "deep"}'),
         ({(1, 2): 3}, "{(1, 2): 3}"),
+        (types.MappingProxyType({"a": Reading()}), '{"a": {"x": 1, "y": null}}'),
         (SecretString("plain"), "plain"),
         (Reading, f'"{Reading}"'),
     ],

@@ -6,6 +6,8 @@ import dataclasses
 import enum
 import functools
 import gc
+import sys
+import typing
 import weakref
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
@@ -300,7 +302,7 @@ async def test_an_unannotated_ctx_is_the_context_when_the_arguments_are_describe
 def test_a_type_without_schema_is_told_with_the_ways_out() -> None:
     class Connection: ...
 
-    def f(query: str, connection: Connection) -> None: ...
+    def f(words, query: str, connection: Connection) -> None: ...
 
     tool = FunctionTool(f)
     with pytest.raises(TypeError) as caught:
@@ -308,8 +310,34 @@ def test_a_type_without_schema_is_told_with_the_ways_out() -> None:
     assert "Parameter 'connection' of tool 'f' has the type" in str(caught.value)
     assert "functools.partial" in str(caught.value)
     assert caught.value.__cause__ is not None
+    assert "pydantic-core" not in str(caught.value)
     bound = FunctionTool(functools.partial(f, connection=Connection()))
-    assert list(bound.parameters()["properties"]) == ["query"]
+    assert list(bound.parameters()["properties"]) == ["words", "query"]
+
+
+def test_a_field_that_does_not_go_with_its_type_is_told_with_the_reason() -> None:
+    class Other(BaseModel):
+        x: int
+
+    def annotated(place: Annotated[Place | Other, Field(discriminator="kind")]) -> None: ...
+    def default(place: Place | Other = Field(discriminator="kind")) -> None: ...  # noqa: B008 - as users write it
+
+    with pytest.raises(
+        TypeError, match=r"Parameter 'place' of tool 'annotated' .*\(Model 'Place' needs a discriminator"
+    ):
+        FunctionTool(annotated).parameters()
+    with pytest.raises(TypeError, match=r"parameters of tool 'default' have no JSON schema \(Model 'Place' needs"):
+        FunctionTool(default).parameters()
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic takes the typed dicts of newer Pythons")
+def test_a_typed_dict_of_an_older_python_is_told_with_the_way_out() -> None:
+    old = typing.TypedDict("old", {"x": int})  # noqa: UP013 - the old one is what this is about
+
+    def f(point: old) -> None: ...
+
+    with pytest.raises(TypeError, match=r"use `typing_extensions.TypedDict`"):
+        FunctionTool(f).parameters()
 
 
 def test_a_builtin_that_does_not_tell_its_parameters_is_told() -> None:
