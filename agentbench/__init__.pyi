@@ -90,7 +90,9 @@ from agentbench.agents.telemetry.layers import AgentTelemetryLayer as AgentTelem
 from agentbench.agents.telemetry.layers import ChatTelemetryLayer as ChatTelemetryLayer
 from agentbench.agents.telemetry.layers import EmbeddingTelemetryLayer as EmbeddingTelemetryLayer
 from agentbench.agents.tool_loop.configuration import FunctionInvocationConfiguration as FunctionInvocationConfiguration
-from agentbench.agents.tool_loop.configuration import normalize_function_invocation_configuration as normalize_function_invocation_configuration
+from agentbench.agents.tool_loop.configuration import (
+    normalize_function_invocation_configuration as normalize_function_invocation_configuration,
+)
 from agentbench.agents.tools.collection import ToolTypes as ToolTypes
 from agentbench.agents.tools.collection import normalize_tools as normalize_tools
 from agentbench.agents.tools.collection import validate_tools as validate_tools

@@ -146,3 +146,9 @@ def test_where_the_browser_is_required_its_absence_fails(tmp_path: Path) -> None
     counts, said = outcomes(tmp_path, BROWSER_TEST, CHROMIUM="/nowhere/chromium", AGENTBENCH_REQUIRE_BROWSER="1")
     assert counts in ({"failed": 1, "errors": 1, "skipped": 1}, {"failed": 1, "error": 1, "skipped": 1}), said
     assert "AGENTBENCH_REQUIRE_BROWSER is set" in said
+
+
+def test_cases_are_not_named_by_a_repr_which_may_hold_an_address() -> None:
+    # Processes that share a run (`pytest -n 2`) have to agree on the names.
+    files = [path for path in HERE.rglob("*.py") if path != Path(__file__)]
+    assert [str(path) for path in files if "ids=repr" in path.read_text(encoding="utf-8")] == []

@@ -160,7 +160,7 @@ def test_a_class_that_merely_has_the_name_of_an_immutable_type_is_copied():
         collections.Counter("aab"),
         types.SimpleNamespace(a=[1]),
     ],
-    ids=repr,
+    ids=steady,
 )
 def test_mutable_values_are_copied_with_an_equal_result_of_the_same_type(value):
     result = isolate(value)

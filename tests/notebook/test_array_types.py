@@ -76,7 +76,7 @@ def test_an_array_comes_back_as_it_was(array: Any) -> None:
         assert found.flags.f_contiguous
 
 
-@pytest.mark.parametrize("scalar", SCALARS, ids=repr)
+@pytest.mark.parametrize("scalar", SCALARS, ids=steady)
 def test_a_scalar_comes_back_as_it_was(scalar: Any) -> None:
     found = from_json(to_json([scalar]))[0]
     assert type(found) is type(scalar)

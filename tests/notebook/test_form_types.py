@@ -35,6 +35,7 @@ from agentbench.notebook import form
 from agentbench.notebook.form_shapes import Const, Group, Leaf, OneOf, Pairs, Rows, Shape
 from agentbench.notebook.form_types import shape_of_type, type_name
 from agentbench.notebook.forms import Form
+from tests.ids import steady
 
 
 class Mood(Enum):
@@ -533,7 +534,7 @@ def values() -> Iterator[tuple[Any, Any]]:
     yield AwareDatetime, datetime(2024, 5, 17, tzinfo=timezone(timedelta(hours=2)))
 
 
-@pytest.mark.parametrize(("annotation", "value"), list(values()), ids=repr)
+@pytest.mark.parametrize(("annotation", "value"), list(values()), ids=steady)
 def test_a_value_that_stands_there_is_submitted_unchanged(annotation: Any, value: Any):
     got: list[Any] = []
     made = form(annotation, value=value, on_submit=got.append)
@@ -542,7 +543,7 @@ def test_a_value_that_stands_there_is_submitted_unchanged(annotation: Any, value
     assert type(got[0]) is type(value)
 
 
-@pytest.mark.parametrize(("annotation", "value"), [each for each in values() if each[0] is not bytes], ids=repr)
+@pytest.mark.parametrize(("annotation", "value"), [each for each in values() if each[0] is not bytes], ids=steady)
 def test_the_texts_of_a_value_are_the_value_again(annotation: Any, value: Any):
     raw = form(annotation, value=value).raw
     again = form(annotation)

@@ -13,6 +13,7 @@ import pytest
 
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.serialization.json_text import from_json, to_json
+from tests.ids import steady
 
 FRAME = pd.DataFrame(
     {
@@ -107,7 +108,7 @@ def test_an_index_comes_back_as_it_was(index: Any) -> None:
     assert getattr(found, "freq", None) == getattr(index, "freq", None)
 
 
-@pytest.mark.parametrize("scalar", SCALARS, ids=repr)
+@pytest.mark.parametrize("scalar", SCALARS, ids=steady)
 def test_a_scalar_comes_back_as_it_was(scalar: Any) -> None:
     found = from_json(to_json({"a": (scalar,)}))["a"][0]
     assert type(found) is type(scalar)

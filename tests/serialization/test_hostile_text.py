@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from agentbench.exceptions import UnknownStoredTypeError, WorkflowCheckpointException
 from agentbench.serialization.json_text import from_json, to_json
 from agentbench.serialization.standard_types import STANDARD_DECODERS
+from tests.ids import steady
 from tests.serialization.samples import EXAMPLES, Note, values
 
 HERE = "tests.serialization.samples"
@@ -193,7 +194,7 @@ def test_the_constructor_of_a_class_does_not_run(tmp_path: Path, monkeypatch: py
     assert ran == []
 
 
-@pytest.mark.parametrize("value", EXAMPLES[13:17], ids=repr)
+@pytest.mark.parametrize("value", EXAMPLES[13:17], ids=steady)
 def test_marks_in_the_data_of_users_stay_data(value: Any) -> None:
     assert from_json(to_json(value)) == value
     assert from_json(to_json([value, {"a": value}])) == [value, {"a": value}]

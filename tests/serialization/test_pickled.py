@@ -134,7 +134,7 @@ def test_a_class_that_is_not_allowed_is_named_with_what_to_do() -> None:
         {"__pickled__": "gAQu", "__type__": "builtins:int"},
         [{"__pickled__": 1, "__type__": 2, "more": (3,)}],
     ],
-    ids=repr,
+    ids=steady,
 )
 def test_values_of_python_and_of_the_library_need_no_permission(value: Any) -> None:
     again = through_json(value)
@@ -174,7 +174,7 @@ def test_an_allowed_type_has_a_module_and_a_name(entry: Any) -> None:
         decode_checkpoint_value(1, allowed_types={entry})
 
 
-@pytest.mark.parametrize("value", [Note("a"), (Note("a"),), Path("a"), Color.RED], ids=repr)
+@pytest.mark.parametrize("value", [Note("a"), (Note("a"),), Path("a"), Color.RED], ids=steady)
 def test_what_is_written_to_be_read_again_is_checked_against_what_is_allowed(value: Any) -> None:
     with pytest.raises(UnstorableValueError, match=r"allowed_checkpoint_types of the storage") as caught:
         encode_readable({"v": [value]}, NameFinder(()), "state")
@@ -270,7 +270,7 @@ def test_a_planted_call_is_refused(planted: Planted, protocol: int) -> None:
         b"garbage",
         b"\x80\x04.",
     ],
-    ids=repr,
+    ids=steady,
 )
 def test_names_by_detours_and_odd_opcodes_are_refused(text: bytes) -> None:
     with pytest.raises(WorkflowCheckpointException):

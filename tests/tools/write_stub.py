@@ -12,6 +12,8 @@ import agentbench
 
 STUB = Path(agentbench.__file__).with_name("__init__.pyi")
 
+WIDTH = 120
+
 HEAD = '''\
 """Typed twin of the lazy front door; written by tests/tools/write_stub.py, not by hand."""
 
@@ -37,9 +39,14 @@ def stub_text() -> str:
     """The text that the twin should have."""
     imports = [f"from agentbench import {name} as {name}" for name in agentbench._SUBMODULES]
     homes = sorted((module, *_ruff_order(name), name) for name, module in agentbench._MODULE_OF.items())
-    imports += [f"from {module} import {name} as {name}" for module, _, _, name in homes]
+    imports += [_import(module, name) for module, _, _, name in homes]
     aliases = [f"{alias} = {name}" for alias, name in sorted(agentbench._ALIASES.items())]
     return HEAD + "\n".join([*imports, "", *aliases]) + "\n" + TAIL
+
+
+def _import(module: str, name: str) -> str:
+    line = f"from {module} import {name} as {name}"
+    return line if len(line) <= WIDTH else f"from {module} import (\n    {name} as {name},\n)"
 
 
 def _ruff_order(name: str) -> tuple[int, str]:

@@ -21,6 +21,7 @@ from agentbench.workflow.events import (
     WorkflowRunState,
 )
 from agentbench.workflow.message import MessageType, WorkflowMessage
+from tests.ids import steady
 from tests.serialization.samples import Note
 
 DETAILS = WorkflowErrorDetails("ValueError", "bad", "trace", "e", {"a": (1,)})
@@ -81,7 +82,7 @@ def test_a_message_that_answers_keeps_the_request() -> None:
         stamped(WorkflowEvent.executor_invoked("e", "in")),
         stamped(WorkflowEvent.executor_completed("e"), task_id="2:e:0", order=0, duration_s=0.5, span_id="s"),
     ],
-    ids=repr,
+    ids=steady,
 )
 def test_an_event_comes_back_with_everything_that_it_says(event: WorkflowEvent[Any]) -> None:
     again = from_json(to_json(event))

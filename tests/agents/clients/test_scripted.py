@@ -19,6 +19,7 @@ from agentbench.messages.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
+from tests.ids import steady
 
 
 @tool
@@ -155,7 +156,7 @@ async def test_strict_tools_looks_into_streams_too() -> None:
 @pytest.mark.parametrize(
     "entry",
     ["hello to all", ["a", "b"], {"text": "x y", "finish_reason": "length"}, ChatResponse(text="as it is")],
-    ids=repr,
+    ids=steady,
 )
 async def test_streamed_or_not_the_answer_is_the_same(entry: Any) -> None:
     whole = await ScriptedChatClient([entry]).get_response("go")

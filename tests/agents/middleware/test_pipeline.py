@@ -13,6 +13,7 @@ from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks
 from agentbench.exceptions import MiddlewareTermination
 from agentbench.messages.stream import ResponseStream
+from tests.ids import steady
 
 
 class Trace:
@@ -293,7 +294,7 @@ async def test_hooks_run_in_the_order_in_which_they_were_added() -> None:
     assert [update async for update in hooked] == [4, 6, 8]
 
 
-@pytest.mark.parametrize("result", ["text", None, [1]], ids=repr)
+@pytest.mark.parametrize("result", ["text", None, [1]], ids=steady)
 def test_a_result_that_is_no_stream_is_refused(result: object) -> None:
     with pytest.raises(ValueError, match=r"Expected a ResponseStream: when context\.stream is true"):
         with_stream_hooks(result, ChatContext("client", stream=True))

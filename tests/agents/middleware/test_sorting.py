@@ -21,6 +21,7 @@ from agentbench.agents.middleware.bases import (
 from agentbench.agents.middleware.contexts import AgentContext, ChatContext, FunctionInvocationContext
 from agentbench.agents.middleware.sorting import SortedMiddleware, sort_middleware
 from agentbench.exceptions import MiddlewareException
+from tests.ids import steady
 
 if TYPE_CHECKING:
     import agentbench as ab
@@ -241,7 +242,7 @@ def test_a_class_instead_of_an_instance_is_refused_with_a_hint() -> None:
     assert "Expected an instance" in refused([int])
 
 
-@pytest.mark.parametrize("junk", [5, "text", object(), {"a": 1}, b"x", [None], [by_annotation, 0]], ids=repr)
+@pytest.mark.parametrize("junk", [5, "text", object(), {"a": 1}, b"x", [None], [by_annotation, 0]], ids=steady)
 def test_junk_is_refused(junk: object) -> None:
     assert "is no middleware" in refused(junk)
 
