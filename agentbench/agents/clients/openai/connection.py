@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import weakref
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -205,8 +205,15 @@ class Connection:
             else:
                 others[key] = value
         if others:
+            if known is not None and "extra_body" not in known:
+                raise _too_old(name, others)
             arguments["extra_body"] = {**others, **(arguments.get("extra_body") or {})}
         return arguments
+
+
+def _too_old(method: str, fields: Iterable[str]) -> MissingExtraError:
+    problem = f"The installed openai package is too old: its {method} has no {' and no '.join(sorted(fields))}"
+    return MissingExtraError("openai", "openai", problem=problem)
 
 
 def _parameter_names(method: Callable[..., Any]) -> frozenset[str] | None:

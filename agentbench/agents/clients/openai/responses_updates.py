@@ -52,6 +52,8 @@ class EventReader:
 
     def read(self, event: Any) -> ChatResponseUpdate | None:
         """Return the update that an event brings; `None` for one that brings nothing, or reports a failure."""
+        if text(event, "event") == "error":
+            event = field(event, "data")  # older versions of the SDK hand it over wrapped
         kind = text(event, "type") or ""
         if kind in ("error", "response.error"):
             self.failure = event

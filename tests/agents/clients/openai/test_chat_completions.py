@@ -383,6 +383,7 @@ async def test_a_cancelled_request_is_not_translated(server: OpenAIServer) -> No
         await asyncio.wrap_future(answer.closed_by_client)
 
 
+@pytest.mark.skipif(openai.__version__.startswith("2."), reason="versions 2 of openai close it")
 async def test_a_stream_that_was_read_to_its_end_leaves_its_connection_for_the_next(server: OpenAIServer) -> None:
     server.answer(stream(wire.chunk("a", finish="stop")), reply(wire.completion("b")))
     async with client_of(server) as client:

@@ -16,7 +16,7 @@ from agentbench.openai import OpenAIChatClient, OpenAIResponsesClient
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import Gate, OpenAIServer, reply, stream
 
-pytest.importorskip("openai", reason="openai is not installed (extra openai)")
+openai = pytest.importorskip("openai", reason="openai is not installed (extra openai)")
 pytestmark = pytest.mark.skipif(
     find_spec("openai.resources.responses") is None, reason="openai is older than its Responses API (1.66)"
 )
@@ -218,6 +218,7 @@ async def test_an_answer_in_the_background_is_fetched_with_its_token(server: Ope
     assert server.bodies[0]["background"] is True
 
 
+@pytest.mark.skipif(openai.__version__.startswith("1.6"), reason="openai is too old to fetch a stream once more")
 async def test_a_broken_stream_of_an_answer_in_the_background_goes_on_where_it_broke(server: OpenAIServer) -> None:
     begun = {"type": "response.created", "response": wire.response(status="queued", background=True)}
     ended = {"type": "response.completed", "response": wire.response(background=True)}

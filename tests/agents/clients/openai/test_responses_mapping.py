@@ -470,6 +470,7 @@ def test_an_incomplete_answer_tells_why() -> None:
     "event",
     [
         {"type": "error", "code": "server_error", "message": "m"},
+        {"event": "error", "data": {"type": "error", "message": "m"}},
         {"type": "response.failed", "response": wire.response(status="failed", error={"code": "c", "message": "m"})},
     ],
 )
