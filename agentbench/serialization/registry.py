@@ -51,6 +51,7 @@ _MODULE_OF_TAG: Final[Mapping[str, str]] = {
         ),
         "agentbench.messages.state_types",
     ),
+    "agent_session": "agentbench.agents.sessions.session",
     "ndarray": "agentbench.notebook.array_types",
     "numpy_scalar": "agentbench.notebook.array_types",
     "dataframe": "agentbench.notebook.frame_types",
@@ -61,6 +62,7 @@ _MODULE_OF_TAG: Final[Mapping[str, str]] = {
 }
 #: Of a package, or of a part of one.
 _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
+    "agentbench.agents": "agentbench.agents.sessions.session",
     "agentbench.messages": "agentbench.messages.state_types",
     "agentbench": "agentbench.workflow.state_types",
     "numpy": "agentbench.notebook.array_types",

@@ -146,15 +146,12 @@ def note_identifier(cls: type, identifier: str) -> None:
 
     Classes that were registered are preferred to it.
     """
-    known, name = _BY_IDENTIFIER.setdefault(identifier, {}), stored_name(cls)
+    known, name = _BY_IDENTIFIER.get(identifier, {}), stored_name(cls)
     if known.get(name) is cls:
         return
-    if name not in known:
-        if known:
-            _log.warning("Type %r is written by %s and by %s.", identifier, next(reversed(known)), name)
-        _BY_IDENTIFIER[identifier] = {name: cls, **known}
-    else:
-        known[name] = cls
+    if known and name not in known:
+        _log.warning("Type %r is written by %s and by %s.", identifier, next(reversed(known)), name)
+    _BY_IDENTIFIER[identifier] = {**known, name: cls} if name in known else {name: cls, **known}
     _BY_STORED_NAME[name] = cls
 
 
@@ -238,11 +235,9 @@ def _identifiers_of(cls: Any, identifier: str | None) -> Iterator[str]:
 
 
 def _note_identifier(identifier: str, cls: type) -> None:
-    known = _BY_IDENTIFIER.setdefault(identifier, {})
-    name = stored_name(cls)
-    others = [other for other in known if other != name]
+    known, name = _BY_IDENTIFIER.get(identifier, {}), stored_name(cls)
+    others = {other: known[other] for other in known if other != name}
     if others and name not in known:
-        _log.warning("Type %r now means %s; it was %s before.", identifier, name, others[-1])
-    known.pop(name, None)
-    known[name] = cls
+        _log.warning("Type %r now means %s; it was %s before.", identifier, name, next(reversed(others)))
+    _BY_IDENTIFIER[identifier] = {**others, name: cls}
     _BY_STORED_NAME[name] = cls

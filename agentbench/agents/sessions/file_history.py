@@ -83,6 +83,9 @@ class FileHistoryProvider(HistoryProvider):
             WeakKeyDictionary()
         )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._folder!r}, source_id={self.source_id!r})"
+
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:

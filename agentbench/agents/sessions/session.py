@@ -9,6 +9,7 @@ from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.sessions.session_json import read_state, write_state
 from agentbench.agents.sessions.turn_lock import QUEUES
+from agentbench.serialization.registry import register_type
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -108,3 +109,22 @@ class AgentSession(Displayable):
         service = "" if self.service_session_id is None else f", service_session_id={self.service_session_id!r}"
         held = f", state of {', '.join(map(repr, self.state))}" if self.state else ", no state"
         return f"{type(self).__name__}(session_id={self._session_id!r}{service}{held})"
+
+
+def _from_checkpoint(found: dict[str, Any]) -> AgentSession:
+    session = AgentSession(session_id=found["session_id"], service_session_id=found["service_session_id"])
+    session.state = found["state"]
+    return session
+
+
+# Checkpoints have a form of their own for what is in the state, so that a history that only grew is not written anew.
+register_type(
+    AgentSession,
+    "agent_session",
+    lambda session: {
+        "session_id": session.session_id,
+        "service_session_id": session.service_session_id,
+        "state": session.state,
+    },
+    _from_checkpoint,
+)

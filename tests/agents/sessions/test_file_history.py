@@ -73,6 +73,7 @@ async def test_two_turns_are_four_lines_and_a_restart_goes_on(tmp_path: Path) ->
 
 async def test_the_source_id_is_file_history(tmp_path: Path) -> None:
     assert FileHistoryProvider(tmp_path).source_id == "file_history"
+    assert repr(FileHistoryProvider(tmp_path)) == f"FileHistoryProvider({str(tmp_path)!r}, source_id='file_history')"
     assert FileHistoryProvider(tmp_path, source_id="x", store_inputs=False).store_inputs is False
 
 

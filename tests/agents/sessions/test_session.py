@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import subprocess
+import sys
 from copy import copy, deepcopy
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +16,9 @@ import pytest
 
 from agentbench import AgentSession, CountingIds, Message, set_runtime_defaults
 from agentbench._clock import runtime_defaults
+from agentbench.serialization.json_text import from_json, to_json
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("given", [None, ""])
@@ -83,6 +89,19 @@ def test_copies_are_equal(twin_of: Any) -> None:
     session.state["m"] = [Message("user", ["hi"])]
     assert twin_of(session) == session
     assert (twin_of(session).state is session.state) == (twin_of is copy)
+
+
+def test_a_session_may_be_part_of_what_a_checkpoint_holds() -> None:
+    session = AgentSession(session_id="s", service_session_id="svc")
+    session.state["in_memory"] = {"messages": [Message("user", ["hi"])], "seen": (1, 2)}
+    text = to_json({"session": session})
+    assert from_json(text) == {"session": session}
+    program = (
+        "import sys; from agentbench.serialization.json_text import from_json;"
+        "session = from_json(sys.argv[1])['session'];"
+        "assert repr(session.state['in_memory']['messages']) == \"[Message('user', 'hi')]\""
+    )
+    subprocess.run([sys.executable, "-c", program, text], cwd=ROOT, check=True)
 
 
 def test_its_repr_names_ids_and_what_it_holds_and_no_content() -> None:
