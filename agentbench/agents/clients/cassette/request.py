@@ -50,8 +50,8 @@ def canonical_request(request: Plain, match: Match | None = None) -> Plain:
             }
             for message in request["messages"]
         ],
-        "tools": request["tools"],
-        "options": request["options"],
+        "tools": _numbers(request["tools"]),
+        "options": _numbers(request["options"]),
     }
     if match is None:
         return canonical
@@ -59,12 +59,12 @@ def canonical_request(request: Plain, match: Match | None = None) -> Plain:
     if not isinstance(rewritten, Mapping):
         message = f"match returned {type(rewritten).__name__}; expected the request, a mapping, changed or as it was."
         raise TypeError(message)
-    return dict(rewritten)
+    return {str(name): _numbers(value) for name, value in rewritten.items()}
 
 
 def key_of(canonical: Mapping[str, Any]) -> str:
     """A short key: equal for equal requests, whatever the order of the keys in them."""
-    text = json.dumps(_numbers(canonical), sort_keys=True, separators=(",", ":"), default=str)
+    text = json.dumps(canonical, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -93,7 +93,11 @@ def _message(message: Plain, ids: dict[str, str]) -> Plain:
 
 
 def _content(content: Plain, ids: dict[str, str]) -> Plain:
-    canonical = {name: value for name, value in content.items() if name != "additional_properties"}
+    canonical = {
+        name: value if type(value) is str else _numbers(value)
+        for name, value in content.items()
+        if name != "additional_properties"
+    }
     kind = content.get("type")
     if isinstance(content.get("call_id"), str):
         canonical["call_id"] = _number(content["call_id"], ids)
@@ -110,7 +114,7 @@ def _content(content: Plain, ids: dict[str, str]) -> Plain:
             ]
     properties = content.get("additional_properties")
     kept = {k: v for k, v in properties.items() if not k.startswith("_")} if isinstance(properties, dict) else {}
-    return {**canonical, "additional_properties": kept} if kept else canonical
+    return {**canonical, "additional_properties": _numbers(kept)} if kept else canonical
 
 
 def _number(call_id: str, ids: dict[str, str]) -> str:
@@ -121,6 +125,6 @@ def _parsed(arguments: str) -> Any:
     if not arguments:
         return {}
     try:
-        return json.loads(arguments)
+        return _numbers(json.loads(arguments))
     except ValueError:
         return arguments
