@@ -6,7 +6,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, cast, overload
 
 from agentbench.agents.chat.model_call import CallSettings, ModelCalls, build_response_stream
 from agentbench.agents.chat.options_check import validate_chat_options
@@ -93,7 +93,11 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         "otel_provider_name",
     }
 
-    # What an instance has whose class does not call this constructor.
+    # What an instance has whose class does not call this constructor; dictionaries are made when they are first used.
+    additional_properties: dict[str, Any] = cast("Any", cached_property(lambda _: {}))
+    function_invocation_configuration: FunctionInvocationConfiguration = cast(
+        "Any", cached_property(lambda _: normalize_function_invocation_configuration())
+    )
     middleware: MiddlewareInput = ()
     compaction_strategy: CompactionStrategy | None = None
     tokenizer: TokenizerProtocol | None = None
@@ -124,16 +128,6 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
             self.additional_properties = dict(additional_properties)
         if otel_provider_name is not None:
             self.otel_provider_name = otel_provider_name
-
-    @cached_property
-    def additional_properties(self) -> dict[str, Any]:
-        """Whatever else belongs to the client."""
-        return {}
-
-    @cached_property
-    def function_invocation_configuration(self) -> FunctionInvocationConfiguration:
-        """How far the loop between the model and its tools may go."""
-        return normalize_function_invocation_configuration()
 
     # -------------------------------------------------------------------------------------------------- for subclasses
 
@@ -193,7 +187,7 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
 
     @overload
     def get_response(
-        self, messages: AgentRunInputs, *, stream: bool, **more: Unpack[RequestKeywords]
+        self, messages: AgentRunInputs, *, stream: bool = ..., **more: Unpack[RequestKeywords]
     ) -> Awaitable[ChatResponse[Any]] | ChatStream: ...
 
     def get_response(  # noqa: PLR0913 - the given signature
