@@ -11,31 +11,48 @@ from agentbench.agents.tools.signature import ToolSignature
 
 
 class ValidArguments(dict[str, Any]):
-    """Arguments that passed a schema. They need not pass it again unless somebody changed them since.
+    """Arguments that passed a schema. They need not pass it again unless somebody changed them since."""
 
-    Attributes:
-        schema: The schema that they passed.
-        as_validated: What they were then.
-    """
+    __slots__ = ("_as_validated", "_schema")
 
-    __slots__ = ("as_validated", "schema")
-
-    schema: InputSchema
-    as_validated: dict[str, Any]
+    _schema: InputSchema
+    _as_validated: dict[str, Any]
 
     @classmethod
-    def of(cls, schema: InputSchema, as_validated: dict[str, Any]) -> ValidArguments:
-        """Keep what a schema has just validated; the dictionary is taken over."""
-        made = cls(as_validated)
-        made.schema, made.as_validated = schema, as_validated
+    def of(cls, schema: InputSchema, valid: dict[str, Any]) -> ValidArguments:
+        """Keep what a schema has just validated."""
+        made = cls(valid)
+        made._schema, made._as_validated = schema, _containers_copied(valid)
         return made
 
     def still_pass(self, schema: InputSchema) -> bool:
         """Whether they passed this very schema and are unchanged."""
-        return self.schema is schema and self == self.as_validated
+        return self._schema is schema and _is_unchanged(dict(self), self._as_validated)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         return dict, (dict(self),)  # a copy has passed nothing
+
+
+def _containers_copied(value: Any) -> Any:
+    """Return plain containers as copies, to any depth, with the very same values in them."""
+    if type(value) is dict:
+        return {name: _containers_copied(item) for name, item in value.items()}
+    if type(value) is list:
+        return [_containers_copied(item) for item in value]
+    return value.copy() if type(value) is set else value
+
+
+def _is_unchanged(value: Any, before: Any) -> bool:
+    """Whether plain containers hold the very same values as their copies; values are not compared, as `1 == True`."""
+    if value is before:
+        return True
+    if type(value) is not type(before):
+        return False
+    if type(value) is dict:
+        return value.keys() == before.keys() and all(_is_unchanged(item, before[name]) for name, item in value.items())
+    if type(value) is list:
+        return len(value) == len(before) and all(map(_is_unchanged, value, before))
+    return type(value) is set and bool(value == before)
 
 
 class InputSchema(Protocol):

@@ -172,12 +172,12 @@ def test_repr_fits_one_line_and_tells_parameters_approval_and_calls() -> None:
 
 
 def test_repr_of_a_described_tool_tells_what_the_description_says() -> None:
-    class Place(BaseModel):
+    class Stay(BaseModel):
         city: str
         days: int = 1
 
     schema = {"type": "object", "properties": {"city": {}, "days": {}}, "required": ["city"]}
-    assert repr(FunctionTool(name="f", input_model=Place)) == "FunctionTool(f(city, days=), declaration_only=True)"
+    assert repr(FunctionTool(name="f", input_model=Stay)) == "FunctionTool(f(city, days=), declaration_only=True)"
     assert repr(FunctionTool(name="f", input_model=schema)) == "FunctionTool(f(city, days=), declaration_only=True)"
 
 
@@ -407,6 +407,35 @@ async def test_validated_arguments_that_were_changed_are_validated_again() -> No
     valid["a"] = "no number"
     with pytest.raises(TypeError, match="Invalid arguments"):
         await tool.invoke(arguments=valid)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda given: given["numbers"].append("no number"),
+        lambda given: given["table"]["a"].clear(),
+        lambda given: given["table"].update(b=["no number"]),
+        lambda given: given["set"].add("no number"),
+        lambda given: given.update(flag="no flag"),
+        lambda given: given.pop("flag"),
+        lambda given: given.update(place=Place(city="Rome")),
+        lambda given: given.update(numbers=(1, 2)),
+    ],
+)
+def test_any_change_of_validated_arguments_is_noticed(change: Callable[[dict[str, Any]], Any]) -> None:
+    def f(numbers: list[int], table: dict[str, list[int]], set: set[int], flag: bool, place: Place) -> None: ...  # noqa: A002
+
+    tool = FunctionTool(f, input_model={})
+    place = Place(city="Oslo")
+    given = {"numbers": [1, 2], "table": {"a": [1]}, "set": {1}, "flag": True, "place": place}
+    valid = tool.validate_arguments(given)
+    assert tool.validate_arguments(valid) is valid
+    change(valid)
+    assert tool.validate_arguments(valid) is not valid
+
+
+class Place(BaseModel):
+    city: str
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, dict, lambda given: pickle.loads(pickle.dumps(given))])
