@@ -175,7 +175,7 @@ def _told_once(texts: Sequence[str]) -> str:
     kept: list[str] = []
     length = 0
     for text in texts:
-        if len(text) == length and text.endswith("}") and text == "".join(kept):
+        if len(text) == length and text[0] == "{" and text[-1] == "}" and text == "".join(kept):
             continue
         kept.append(text)
         length += len(text)
