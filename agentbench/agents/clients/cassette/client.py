@@ -264,13 +264,11 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         return "offline" if self.mode == "auto" and self._original.is_out_of_reach else None
 
     def _missed(self, request: Request, why: Why) -> CassetteMissError:
-        equal = self._recording.count(request)
         return missed(
             path=self.path,
             request=request.canonical,
             nearest=self._recording.nearest(request),
-            equal=equal,
-            count=len(self._recording.calls),
+            equal=self._recording.count(request),
             why=why,
             secrets=self._secrets(),
         )

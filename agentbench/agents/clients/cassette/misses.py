@@ -34,7 +34,6 @@ def missed(
     request: dict[str, Any],
     nearest: Nearest | None,
     equal: int,
-    count: int,
     why: Why,
     secrets: Collection[str],
 ) -> CassetteMissError:
@@ -43,9 +42,8 @@ def missed(
     Args:
         path: The file.
         request: What was asked, in the form that is compared.
-        nearest: The recorded call that is most like it.
+        nearest: The recorded call that is most like it, `None` if the file holds no calls.
         equal: How many recorded calls have this very request, and were all served.
-        count: How many calls the file holds.
         why: Why it is not recorded now.
         secrets: Text that must not be shown.
     """
@@ -56,7 +54,7 @@ def missed(
         times = "once" if equal == 1 else f"{equal} times"
         lines.append(f"It was recorded {times}, and served as often; on_repeat='last' would serve it again.")
     elif nearest is None:
-        lines.append("The file holds no calls." if not count else f"The file holds {count} calls.")
+        lines.append("The file holds no calls.")
     else:
         difference = str(nearest.difference) if nearest.difference else None
         lines.append(f"Nearest is call {nearest.call.number} in line {nearest.call.line}.")
