@@ -12,6 +12,7 @@ from agentbench.agents.tool_loop.configuration import (
 )
 from agentbench.agents.tool_loop.loop import Request
 from agentbench.agents.tools.collection import normalize_tools
+from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import MiddlewareException
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
 
@@ -68,8 +69,10 @@ class Given(NamedTuple):
             more = own_options.pop("additional_function_arguments", None)
             if more:
                 arguments = {**arguments, **more}
-            if own_options.get("tools") is not None:
-                own_options["tools"] = normalize_tools(own_options["tools"])
+            tools = own_options.get("tools")
+            if tools is not None:
+                is_normal = type(tools) is list and all(isinstance(tool, FunctionTool) for tool in tools)
+                own_options["tools"] = list(tools) if is_normal else normalize_tools(tools)
         if not client_kwargs:
             chat, function = take_apart(own_middleware, middleware)
             return cls(chat, function, own_options, arguments, _NOTHING, None, None)

@@ -72,7 +72,9 @@ def normalize_function_invocation_configuration(
     checked.update(cast("FunctionInvocationConfiguration", config))
     for key, (least, expected) in _LEAST.items():
         value = checked[key]  # type: ignore[literal-required]
-        if not (value is None and key == "max_function_calls") and value < least:
+        if value is None and key == "max_function_calls":
+            continue
+        if value is None or value < least:
             message = f"{key} is {value!r}. Expected {expected}."
             raise ValueError(message)
     duration_s = checked.get("max_duration_s")

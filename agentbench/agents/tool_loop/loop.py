@@ -16,8 +16,8 @@ from agentbench.agents.tool_loop.batch import open_calls, plan_batch, run_batch
 from agentbench.agents.tool_loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.tool_loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.tool_loop.limits import Limits
-from agentbench.agents.tool_loop.toolbox import Toolbox, without
-from agentbench.agents.tools.collection import is_mcp_tool, validate_tools
+from agentbench.agents.tool_loop.toolbox import Toolbox, needs_server, without
+from agentbench.agents.tools.collection import validate_tools
 from agentbench.messages.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -146,7 +146,7 @@ class ToolLoop:
         tools = self.options.get("tools")
         if not tools:
             return
-        if any(map(is_mcp_tool, tools)):
+        if needs_server(tools):
             self.options["tools"] = tools = await validate_tools(tools)
         self._toolbox = Toolbox(tools, self._request.configuration["additional_tools"])
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from agentbench.agents.tools.collection import normalize_tools
+from agentbench.agents.tools.collection import is_mcp_tool, normalize_tools
+from agentbench.agents.tools.function_tool import FunctionTool
 
 RUN: Final = "run"
 ASK: Final = "ask"
@@ -65,6 +66,8 @@ class Toolbox:
 
 def name_of(tool: Any) -> str | None:
     """The name that a model calls a tool by; `None` for one that it does not call, such as a hosted search."""
+    if isinstance(tool, FunctionTool):  # nearly all of them, and told faster than what is no mapping
+        return tool.name
     if isinstance(tool, Mapping):
         function = tool.get("function")
         name = function.get("name") if isinstance(function, Mapping) else None
@@ -73,6 +76,11 @@ def name_of(tool: Any) -> str | None:
     else:
         name = getattr(tool, "name", None)
     return name if isinstance(name, str) and name else None
+
+
+def needs_server(tools: Iterable[Any]) -> bool:
+    """Whether there are connections to servers among tools, which have to be asked for their functions."""
+    return any(is_mcp_tool(tool) for tool in tools if not isinstance(tool, FunctionTool))
 
 
 def without(tools: Iterable[Any], names: Iterable[str]) -> list[Any]:

@@ -34,6 +34,7 @@ def test_what_is_given_stands_over_the_defaults_and_is_not_changed() -> None:
     "wrong",
     [
         {"max_iterations": 0},
+        {"max_iterations": None},
         {"max_function_calls": 0},
         {"max_consecutive_errors_per_request": -1},
         {"max_duration_s": 0},
