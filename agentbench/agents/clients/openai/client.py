@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
@@ -28,43 +29,15 @@ if TYPE_CHECKING:
     from agentbench.agents.middleware.bases import MiddlewareInput
     from agentbench.agents.tool_loop.configuration import FunctionInvocationConfiguration
 
+logger = logging.getLogger("agentbench.openai")
+
 ApiName = Literal["chat_completions", "responses"]
 
 _APIS: dict[str, Api] = {"chat_completions": ChatCompletions(), "responses": Responses()}
 
 
 class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
-    """What the three clients have in common.
-
-    Settings that are not given are looked up in a `.env` file, if one is named, then in the environment:
-    `OPENAI_API_KEY`, `OPENAI_ORG_ID`, `OPENAI_BASE_URL`, and the variables of the model.
-
-    Args:
-        model: The model, or the deployment.
-        api: Which API is spoken, for clients that speak both.
-        api_key: The key, or a function that gives it before each request. Servers on this machine or in a private
-            network need none.
-        org_id: The organisation that pays.
-        base_url: The address of the API; by default that of OpenAI.
-        default_headers: Sent with every request.
-        async_client: A client of the SDK to be used as it is; key, address and limits are then its own.
-        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
-        env_file_path: A file of settings.
-        env_file_encoding: Of that file.
-        middleware: Around each call of the model or of a tool.
-        function_invocation_configuration: How tools are called.
-        compaction_strategy: What long conversations are shortened by.
-        tokenizer: What counts tokens.
-        additional_properties: Whatever else belongs to the client.
-        otel_provider_name: The name of the service in spans; by default `openai`.
-        timeout: For a request, in seconds; by default the SDK's.
-        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-
-    Raises:
-        SettingNotFoundError: There is no model, or no key.
-        MissingExtraError: The `openai` package is not installed.
-        ValueError: The address is none, or the client does not speak that API.
-    """
+    """What the three clients have in common; their arguments are told at `OpenAIChatClient`."""
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "openai"
     NEEDS_NETWORK: ClassVar[bool] = True
@@ -178,6 +151,10 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
                     yield update
         if not came:
             raise unusable(NO_UPDATES, url=self.service_url())
+        if not reader.ended:
+            logger.warning(
+                "A stream of %s ended without a finish reason; the answer may be cut off.", self.service_url()
+            )
 
     async def _sorted_options(
         self, options: Mapping[str, Any], kwargs: Mapping[str, Any]
@@ -195,8 +172,36 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
 class OpenAIChatClient(OpenAIClient, HostedTools):
     """Asks models of OpenAI, and of every service that is compatible with it.
 
-    Speaks Chat Completions, or with `api="responses"` the Responses API, where the service keeps the conversation. The
-    model is taken from `OPENAI_CHAT_MODEL`, else from `OPENAI_MODEL`. Everything else: see `OpenAIClient`.
+    Speaks Chat Completions, or with `api="responses"` the Responses API, where the service keeps the conversation.
+
+    Settings that are not given are looked up in a `.env` file, if one is named, then in the environment:
+    `OPENAI_API_KEY`, `OPENAI_ORG_ID`, `OPENAI_BASE_URL`, and for the model `OPENAI_CHAT_MODEL`, then `OPENAI_MODEL`.
+
+    Args:
+        model: The model, or the deployment.
+        api: `chat_completions`, which is the default, or `responses`.
+        api_key: The key, or a function that gives it before each request. Servers on this machine or in a private
+            network need none.
+        org_id: The organisation that pays.
+        base_url: The address of the API; by default that of OpenAI.
+        default_headers: Sent with every request.
+        async_client: A client of the SDK to be used as it is; key, address and limits are then its own.
+        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
+        env_file_path: A file of settings.
+        env_file_encoding: Of that file.
+        middleware: Around each call of the model or of a tool.
+        function_invocation_configuration: How tools are called.
+        compaction_strategy: What long conversations are shortened by.
+        tokenizer: What counts tokens.
+        additional_properties: Whatever else belongs to the client.
+        otel_provider_name: The name of the service in spans; by default `openai`.
+        timeout: For a request, in seconds; by default the SDK's.
+        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
+
+    Raises:
+        SettingNotFoundError: There is no model, or no key.
+        MissingExtraError: The `openai` package is not installed.
+        ValueError: The address is none, or the client does not speak that API.
 
     Example:
         ```python
@@ -211,7 +216,10 @@ class OpenAIChatClient(OpenAIClient, HostedTools):
 
 
 class OpenAIChatCompletionClient(OpenAIClient, WebSearchTool):
-    """Speaks Chat Completions. The model is taken from `OPENAI_CHAT_COMPLETION_MODEL`, else from `OPENAI_MODEL`."""
+    """Speaks Chat Completions. The model is taken from `OPENAI_CHAT_COMPLETION_MODEL`, else from `OPENAI_MODEL`.
+
+    The other arguments are those of `OpenAIChatClient`.
+    """
 
     MODEL_SETTINGS: ClassVar[tuple[str, ...]] = ("chat_completion_model", "model")
 
@@ -219,7 +227,8 @@ class OpenAIChatCompletionClient(OpenAIClient, WebSearchTool):
 class OpenAIResponsesClient(OpenAIClient, HostedTools):
     """Speaks the Responses API, where the service keeps the conversation unless `store=False`.
 
-    The model is taken from `OPENAI_RESPONSES_MODEL`, else from `OPENAI_CHAT_MODEL`, else from `OPENAI_MODEL`.
+    The model is taken from `OPENAI_RESPONSES_MODEL`, else from `OPENAI_CHAT_MODEL`, else from `OPENAI_MODEL`. The other
+    arguments are those of `OpenAIChatClient`.
     """
 
     APIS: ClassVar[tuple[ApiName, ...]] = ("responses",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 from typing import Annotated, Any
 
 import pytest
@@ -332,6 +333,18 @@ async def test_a_stream_tolerates_null_deltas_and_empty_chunks(server: OpenAISer
     assert response.usage_details["total_token_count"] == 2
 
 
+async def test_a_stream_that_ends_without_a_reason_is_noted(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answer(stream(wire.chunk("a", finish="stop")), stream(wire.chunk("a"), done=False))
+    async with client_of(server) as client:
+        await client.get_response("x", stream=True).get_final_response()
+        assert caplog.records == []
+        response = await client.get_response("x", stream=True).get_final_response()
+    assert (response.text, response.finish_reason) == ("a", None)
+    assert [(record.name, record.levelname) for record in caplog.records] == [("agentbench.openai", "WARNING")]
+
+
 async def test_a_stream_that_was_left_releases_its_connection(server: OpenAIServer) -> None:
     gate = Gate()
     answer = server.answer(stream(wire.chunk("a"), gate, wire.chunk("b")))
@@ -350,6 +363,20 @@ async def test_an_agents_stream_that_was_left_releases_its_connection(server: Op
         running = client.as_agent().run("x", stream=True)
         assert (await running.__anext__()).text == "a"
         await running.aclose()
+        await asyncio.wrap_future(answer.closed_by_client)
+
+
+async def test_a_stream_that_was_forgotten_releases_its_connection(server: OpenAIServer) -> None:
+    answer = server.answer(stream(wire.chunk("a"), Gate(), wire.chunk("b")))
+
+    async def first(client: OpenAIChatClient) -> str:
+        async for update in client.get_response("x", stream=True):
+            return update.text
+        return ""
+
+    async with client_of(server) as client:
+        assert await first(client) == "a"
+        gc.collect()
         await asyncio.wrap_future(answer.closed_by_client)
 
 
