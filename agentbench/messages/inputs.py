@@ -25,6 +25,8 @@ def normalize_messages(messages: AgentRunInputs | Mapping[str, Any] | None = Non
         return []
     if isinstance(messages, (str, Content, Message, Mapping)):
         return [_as_message(messages)]
+    if type(messages) is list and {*map(type, messages)} == {Message}:  # a conversation, which may be long
+        return messages.copy()
     return [item if isinstance(item, Message) else _as_message(item) for item in messages]
 
 

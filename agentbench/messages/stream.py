@@ -138,25 +138,22 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         except BaseException as error:
             await self._fail(error)
             raise
-        if self._map is None and not self._transforms:
-            self._updates.append(update)
-            return update  # type: ignore[no-any-return]
         try:
-            return await self._changed(update)
-        except StopAsyncIteration as error:
+            if self._map is not None:
+                update = self._map(update)
+                if hasattr(update, "__await__"):
+                    update = await update
+            self._updates.append(update)
+            return await self._transformed(update) if self._transforms else update
+        except BaseException as error:
+            if not isinstance(error, StopAsyncIteration):
+                await self._fail(error)
+                raise
             failure = RuntimeError("A hook of a stream raised StopAsyncIteration, which would pass for its end.")
             await self._fail(failure)
             raise failure from error
-        except BaseException as error:
-            await self._fail(error)
-            raise
 
-    async def _changed(self, update: Any) -> UpdateT:
-        if self._map is not None:
-            update = self._map(update)
-            if hasattr(update, "__await__"):
-                update = await update
-        self._updates.append(update)
+    async def _transformed(self, update: Any) -> UpdateT:
         for hook in self._transforms:
             found = hook(update)
             if hasattr(found, "__await__"):
