@@ -130,8 +130,14 @@ def _install_logs(resource: Any, exporters: Sequence[Any]) -> Any:
     with warnings.catch_warnings():
         # Newer SDKs point to a package of its own for this handler, which the older ones of `otel` do not know.
         warnings.simplefilter("ignore", DeprecationWarning)
-        logging.getLogger(SCOPE).addHandler(sdk.LoggingHandler(logger_provider=provider))
+        handler = sdk.LoggingHandler(logger_provider=provider)
+    # The provider flushes itself at exit. The handler would need a thread for it, which cannot be started by then.
+    handler.flush = _nothing
+    logging.getLogger(SCOPE).addHandler(handler)
     return provider
+
+
+def _nothing() -> None: ...
 
 
 def _part(module: str) -> Any:
