@@ -21,6 +21,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+# Only a test that fails waits as long as this.
+_PATIENCE_S = 60
+
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 429: "Too Many Requests", 503: "Service Unavailable"}
 
 
@@ -71,6 +74,11 @@ class Answer:
     chunked: bool = False
     cut: bool = False
     closed_by_client: Future[None] = field(default_factory=Future)
+
+
+async def happened(moment: Future[None]) -> None:
+    """Wait for `Gate.reached` or `Answer.closed_by_client`; fails when it does not come."""
+    await asyncio.wait_for(asyncio.wrap_future(moment), _PATIENCE_S)
 
 
 def reply(body: Any, status: int = 200, **headers: str) -> Answer:

@@ -17,7 +17,7 @@ from agentbench.messages.message import Message
 from agentbench.openai import OpenAIChatClient, OpenAIChatCompletionClient
 from agentbench.settings import SecretString
 from tests.servers import openai_wire as wire
-from tests.servers.openai_server import Gate, OpenAIServer, reply, stream
+from tests.servers.openai_server import Gate, OpenAIServer, happened, reply, stream
 
 openai = pytest.importorskip("openai", reason="openai is not installed (extra openai)")
 
@@ -353,7 +353,7 @@ async def test_a_stream_that_was_left_releases_its_connection(server: OpenAIServ
             async for update in updates:
                 assert update.text == "a"
                 break
-        await asyncio.wrap_future(answer.closed_by_client)
+        await happened(answer.closed_by_client)
 
 
 async def test_an_agents_stream_that_was_left_releases_its_connection(server: OpenAIServer) -> None:
@@ -363,7 +363,7 @@ async def test_an_agents_stream_that_was_left_releases_its_connection(server: Op
         running = client.as_agent().run("x", stream=True)
         assert (await running.__anext__()).text == "a"
         await running.aclose()
-        await asyncio.wrap_future(answer.closed_by_client)
+        await happened(answer.closed_by_client)
 
 
 async def test_a_stream_that_was_forgotten_releases_its_connection(server: OpenAIServer) -> None:
@@ -377,7 +377,7 @@ async def test_a_stream_that_was_forgotten_releases_its_connection(server: OpenA
     async with client_of(server) as client:
         assert await first(client) == "a"
         gc.collect()
-        await asyncio.wrap_future(answer.closed_by_client)
+        await happened(answer.closed_by_client)
 
 
 async def test_a_cancelled_stream_releases_its_connection_and_is_not_translated(server: OpenAIServer) -> None:
@@ -390,11 +390,11 @@ async def test_a_cancelled_stream_releases_its_connection_and_is_not_translated(
 
     async with client_of(server) as client:
         listening = asyncio.create_task(listen(client))
-        await asyncio.wrap_future(gate.reached)
+        await happened(gate.reached)
         listening.cancel()
         with pytest.raises(asyncio.CancelledError):
             await listening
-        await asyncio.wrap_future(answer.closed_by_client)
+        await happened(answer.closed_by_client)
 
 
 async def test_a_cancelled_request_is_not_translated(server: OpenAIServer) -> None:
@@ -403,11 +403,11 @@ async def test_a_cancelled_request_is_not_translated(server: OpenAIServer) -> No
     answer.parts = (gate, *answer.parts)
     async with client_of(server) as client:
         asking = asyncio.ensure_future(client.get_response("x"))
-        await asyncio.wrap_future(gate.reached)
+        await happened(gate.reached)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await asyncio.wrap_future(answer.closed_by_client)
+        await happened(answer.closed_by_client)
 
 
 @pytest.mark.skipif(openai.__version__.startswith("2."), reason="versions 2 of openai close it")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,7 +13,7 @@ from agentbench.messages.content import Content
 from agentbench.messages.message import Message
 from agentbench.openai import OpenAIChatClient, OpenAIResponsesClient
 from tests.servers import openai_wire as wire
-from tests.servers.openai_server import Gate, OpenAIServer, reply, stream
+from tests.servers.openai_server import Gate, OpenAIServer, happened, reply, stream
 
 openai = pytest.importorskip("openai", reason="openai is not installed (extra openai)")
 pytestmark = pytest.mark.skipif(
@@ -149,7 +148,7 @@ async def test_a_stream_that_was_left_releases_its_connection(server: OpenAIServ
             async for update in updates:
                 if update.text == "a":
                     break
-        await asyncio.wrap_future(answer.closed_by_client)
+        await happened(answer.closed_by_client)
 
 
 @pytest.mark.parametrize(
