@@ -242,7 +242,7 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
             )
         )
         calls = ModelCalls(settings)
-        return stream_answer(loop, calls, folds=bool(given.chat)) if stream else answer(loop, calls)
+        return stream_answer(loop, calls) if stream else answer(loop, calls)
 
     def as_agent(  # noqa: PLR0913 - the parameters of Agent
         self,

@@ -101,7 +101,7 @@ class ModelCalls:
         if context.result is None:
             _warn_of_nothing()
             context.result = ResponseStream(_nothing(), finalizer=ChatResponse.from_updates)
-        return with_stream_hooks(context.result, context)
+        return _with_hooks(context)
 
     # ------------------------------------------------------------------------------------------- within the middleware
 
@@ -195,6 +195,17 @@ def build_response_stream(
 ) -> ChatStream:
     """Return a stream of updates, or of the promise of them; by default its final response is their fold."""
     return ResponseStream(updates, finalizer=finalizer)
+
+
+def _with_hooks(context: ChatContext) -> ChatStream:
+    """Return the stream of a call with the hooks of its middleware: the response says what a reader has read."""
+    transforms, stream = context.stream_transform_hooks, context.result
+    if transforms and isinstance(stream, ResponseStream):
+        for transform in transforms:
+            stream.with_transform_hook(transform)
+        context.stream_transform_hooks = []
+        stream = stream.with_finalizer(ChatResponse.from_updates)
+    return with_stream_hooks(stream, context)
 
 
 def _options_of(context: ChatContext) -> dict[str, Any]:

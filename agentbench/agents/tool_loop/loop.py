@@ -262,18 +262,13 @@ class ToolLoop:
 
     # ------------------------------------------------------------------------------------------------------ the answer
 
-    @property
-    def last_response(self) -> ChatResponse[Any] | None:
-        """The model's last answer."""
-        return self._responses[-1] if self._responses else None
-
     def response(self) -> ChatResponse[Any]:
         """The answer as a whole: all messages of all rounds, the usage of all calls, everything else from the last."""
         if len(self._responses) == 1 and not self._has_additions:
-            return self.signed(self._responses[0])
-        return self.signed(merged(self._responses, self._said))
+            return self._signed(self._responses[0])
+        return self._signed(merged(self._responses, self._said))
 
-    def signed(self, response: ChatResponse[Any]) -> ChatResponse[Any]:
+    def _signed(self, response: ChatResponse[Any]) -> ChatResponse[Any]:
         """Return an answer with what only the loop knows; an answer that a client may keep stays as it is."""
         response_format = self.options.get("response_format")
         is_unformed = response_format is not None and response.response_format is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from agentbench.agents.tool_loop.loop import Addition, Model, ToolLoop
@@ -12,28 +12,13 @@ from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
 
 
-def stream_answer(
-    loop: ToolLoop, model: Model, *, folds: bool = True
-) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+def stream_answer(loop: ToolLoop, model: Model) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
     """Return the stream of a request; nothing happens before its first pull.
 
-    Args:
-        loop: The request.
-        model: What is asked.
-        folds: Whether the final response is the fold of what was streamed, since somebody on the way may have changed
-            updates. Otherwise it is put together from the final responses of the calls, which is the same and faster.
+    Its final response is put together from those of the calls. That is what folding all updates gives, but for what
+    result hooks of a call made of its response.
     """
-
-    def final(updates: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
-        if not folds:
-            return loop.response()
-        folded: ChatResponse[Any] = ChatResponse.from_updates(updates)
-        last = loop.last_response
-        if last is not None and last._value_is_given:  # noqa: SLF001 - `value` would read the text
-            folded.value = last.value
-        return loop.signed(folded)
-
-    return ResponseStream(updates_of(loop, model), finalizer=final)
+    return ResponseStream(updates_of(loop, model), finalizer=lambda _: loop.response())
 
 
 async def updates_of(loop: ToolLoop, model: Model) -> AsyncGenerator[ChatResponseUpdate, None]:
@@ -52,7 +37,9 @@ async def updates_of(loop: ToolLoop, model: Model) -> AsyncGenerator[ChatRespons
                     yield _as_assistant(update)
                 else:
                     yield update
-            response = await stream.get_final_response()
+            response: Any = await stream.get_final_response()
+            if not isinstance(response, ChatResponse):  # a middleware made a stream that has no finalizer
+                response = ChatResponse.from_updates(stream.updates)
         finally:
             await stream.aclose()
         is_first = False

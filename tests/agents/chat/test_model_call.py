@@ -124,6 +124,45 @@ async def test_hooks_of_middleware_change_updates_and_the_final_response(mode: s
     assert (await ask(mode, Script(says("quiet"), middleware=shout))).text == "QUIET"
 
 
+async def test_a_result_hook_of_middleware_replaces_the_response_and_what_the_loop_does(mode: str) -> None:
+    replaced = says("instead")
+
+    @chat_middleware
+    async def replace(context: ChatContext, call_next: Any) -> None:
+        context.stream_result_hooks.append(lambda _: replaced)
+        await call_next()
+        if not context.stream:
+            context.result = replaced
+
+    client = loop_of(middleware=replace)
+
+    assert (await ask(mode, client, options=OPTIONS)).text == "instead"
+    assert len(client.seen) == 1
+
+
+async def test_a_stream_of_middleware_needs_no_finalizer(mode: str) -> None:
+    @chat_middleware
+    async def answers(context: ChatContext, call_next: Any) -> None:
+        async def updates() -> Any:
+            yield ChatResponseUpdate(text="bare")
+
+        context.result = ResponseStream(updates()) if context.stream else says("bare")
+
+    assert (await ask(mode, Script(middleware=answers))).text == "bare"
+
+
+async def test_an_answer_that_is_no_stream_is_refused_where_one_was_asked_for(mode: str) -> None:
+    @chat_middleware
+    async def answers(context: ChatContext, call_next: Any) -> None:
+        context.result = says("whole")
+
+    if mode == "whole":
+        assert (await ask(mode, Script(middleware=answers))).text == "whole"
+    else:
+        with pytest.raises(ValueError, match="ResponseStream"):
+            await ask(mode, Script(middleware=answers))
+
+
 # ----------------------------------------------------------------------------------------------------------- compaction
 
 

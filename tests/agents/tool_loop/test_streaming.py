@@ -116,6 +116,14 @@ def told(response: ChatResponse[Any]) -> Any:
     )
 
 
+async def asked(mode: str, client: Script, messages: Any, options: dict[str, Any]) -> ChatResponse[Any]:
+    """Ask whole or streamed; `folded` takes only what was streamed."""
+    if mode != "folded":
+        return await ask(mode, client, messages, options=options)
+    updates = [update async for update in client.get_response(messages, stream=True, options=options)]
+    return ChatResponse.from_updates(updates, output_format_type=options["response_format"])
+
+
 @settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(
     script=st.lists(answers(NAMES), min_size=1, max_size=4),
@@ -145,19 +153,21 @@ def test_a_streamed_conversation_equals_the_one_asked_for_as_a_whole(
         script_of_turns = [*(make(answer) for answer in script), *(make(says("the end")) for _ in range(3))]
         client = Script(*script_of_turns, function_invocation_configuration=config, middleware=middleware)
         options = {"tools": TOOLS, "response_format": response_format}
-        first = await ask(mode, client, "q", options=options)
+        first = await asked(mode, client, "q", options)
         requests = [one for one in first.user_input_requests if one.type == "function_approval_request"]
         if not requests:
             return [told(first)]
         given = Message("user", [one.to_function_approval_response(approve) for one in requests])
-        second = await ask(mode, client, [Message("user", "q"), *first.messages, given], options=options)
+        second = await asked(mode, client, [Message("user", "q"), *first.messages, given], options)
         return [told(first), told(second), [message.to_dict() for message in client.seen[-1]]]
 
     async def check() -> None:
         whole = await talk("whole", copy.copy, None)
         assert await talk("streamed", copy.copy, None) == whole
         assert await talk("streamed", copy.copy, [looks_on]) == whole
+        assert await talk("folded", copy.copy, None) == whole
         assert await talk("streamed", lambda answer: in_pieces(answer, cut), None) == whole
+        assert await talk("folded", lambda answer: in_pieces(answer, cut), None) == whole
         assert await talk("streamed", lambda answer: in_pieces(answer, cut), [looks_on]) == whole
         assert await talk("whole", lambda answer: in_pieces(answer, cut), None) == whole
 
