@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 class Spans:
     """The finished spans, in the order in which they began."""
 
-    def __init__(self, exporter: InMemorySpanExporter) -> None:
+    def __init__(self, exporter: InMemorySpanExporter, begun: list[int]) -> None:
         self._exporter = exporter
+        self._begun = begun  # ids: a clock may give two spans one time
 
     def all(self) -> list[Any]:
-        return sorted(self._exporter.get_finished_spans(), key=lambda span: span.start_time)
+        return sorted(
+            self._exporter.get_finished_spans(), key=lambda span: self._begun.index(span.get_span_context().span_id)
+        )
 
     def names(self) -> list[str]:
         return [span.name for span in self.all()]
@@ -82,15 +85,22 @@ def sensitive(monkeypatch: pytest.MonkeyPatch, switches: None) -> None:
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> Spans:
     from opentelemetry import trace
-    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+    begun: list[int] = []
+
+    class Beginnings(SpanProcessor):
+        def on_start(self, span: Any, parent_context: Any = None) -> None:
+            begun.append(span.get_span_context().span_id)
+
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
+    provider.add_span_processor(Beginnings())
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
-    return Spans(exporter)
+    return Spans(exporter, begun)
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 
 from agentbench.agents.agent import Agent
+from agentbench.agents.middleware.bases import agent_middleware, chat_middleware
+from agentbench.agents.middleware.contexts import AgentContext, ChatContext
 from agentbench.agents.raw_agent import RawAgent
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
@@ -209,6 +211,45 @@ async def test_the_layer_over_an_agent_adds_no_second_span(spans: Spans, run: Ru
     assert spans.one("invoke_agent").attributes["gen_ai.provider.name"] == "mine"
 
 
+@agent_middleware
+async def around_the_agent(context: AgentContext, call_next: Any) -> None:
+    assert not trace.get_current_span().is_recording()
+    await call_next()
+
+
+@chat_middleware
+async def around_the_chat(context: ChatContext, call_next: Any) -> None:
+    assert trace.get_current_span().name == "invoke_agent nm"  # type: ignore[attr-defined]
+    await call_next()
+
+
+async def test_middleware_stands_outside_the_span_of_what_it_surrounds(spans: Spans, run: Run) -> None:
+    agent = agent_with(called("look", a=ARGUMENT), said(), middleware=[around_the_agent, around_the_chat])
+    await run(agent, SAID)
+    assert spans.tree() == [
+        ("invoke_agent nm", None),
+        ("chat unknown", "invoke_agent nm"),
+        ("execute_tool look", "invoke_agent nm"),
+        ("chat unknown", "invoke_agent nm"),
+    ]
+
+
+async def test_tools_that_run_side_by_side_are_siblings(spans: Spans, run: Run) -> None:
+    @tool
+    async def wait(a: str) -> str:
+        """Waits."""
+        await asyncio.sleep(0)
+        assert trace.get_current_span().name == "execute_tool wait"  # type: ignore[attr-defined]
+        return a
+
+    both = called("wait", "c1", a="x")
+    both.messages[0].contents += called("wait", "c2", a="y").messages[0].contents
+    response = await run(agent_with(both, said(), tools=[wait]), SAID)
+    results = [content.result for message in response.messages for content in message.contents if content.result]
+    assert results == ["x", "y"]
+    assert spans.tree().count(("execute_tool wait", "invoke_agent nm")) == 2
+
+
 # -------------------------------------------------------------------------------------------------------------- errors
 
 
@@ -335,8 +376,9 @@ async def test_a_stream_that_is_never_pulled_has_no_span(spans: Spans) -> None:
     assert spans.names() == []
 
 
-async def test_a_stream_that_is_closed_ends_its_spans_without_an_error(spans: Spans) -> None:
-    agent = agent_with(said("abc"))
+@pytest.mark.parametrize("middleware", [[], [around_the_agent, around_the_chat]], ids=["bare", "middleware"])
+async def test_a_stream_that_is_closed_ends_its_spans_without_an_error(spans: Spans, middleware: list[Any]) -> None:
+    agent = agent_with(said("abc"), middleware=middleware)
     async with agent.run("q", stream=True) as stream:
         async for _ in stream:
             break
