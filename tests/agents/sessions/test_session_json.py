@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -29,7 +30,9 @@ from tests.ids import steady
 
 @pytest.fixture(autouse=True)
 def _own_register() -> Iterator[None]:
-    """Each test registers for itself."""
+    """Each test registers for itself; what the library registers when it is first needed stays."""
+    for module in ("agentbench.messages.state_types", "agentbench.workflow.state_types"):
+        import_module(module)
     tables: list[dict[Any, Any]] = [
         class_names._REGISTERED,
         class_names._NAMES,
