@@ -92,12 +92,12 @@ class Content(ContentFactories):
             ValueError: It has no `"type"`.
             ContentError: Its data are no bytes of a known form.
         """
-        values = dict(data)
+        given: object = data
+        values: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {}
         kind = values.pop("type", None)
         if not isinstance(kind, str) or not kind:
-            message = (
-                f"A content has no type, only {', '.join(map(repr, values)) or 'nothing'}. Expected 'type': 'text'."
-            )
+            told = ", ".join(map(repr, values)) or shortened(data)
+            message = f"A content has no type, only {told}. Expected a dictionary with a type: {{'type': 'text', ...}}."
             raise ValueError(message)
         if kind not in KINDS:
             _log.debug("Content of the unknown type %r is kept as it is.", kind)

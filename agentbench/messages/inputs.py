@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from agentbench.messages.content import Content
@@ -23,7 +23,7 @@ def normalize_messages(messages: AgentRunInputs | Mapping[str, Any] | None = Non
     """
     if messages is None:
         return []
-    if isinstance(messages, (str, Content, Message, Mapping)):
+    if isinstance(messages, (str, Content, Message, Mapping)) or not isinstance(messages, Iterable):
         return [_as_message(messages)]
     if type(messages) is list and {*map(type, messages)} == {Message}:  # a conversation, which may be long
         return messages.copy()

@@ -200,6 +200,23 @@ class Message(Record):
             del fields["delta"]
         return fields
 
+    def __copy__(self) -> Self:
+        cls = type(self)
+        if cls is not Message:
+            return super().__copy__()
+        # Field by field: messages are signed and stored in every turn, and a loop takes four times as long.
+        twin = cls.__new__(cls)
+        twin.role = self.role
+        twin.contents = self.contents
+        twin.author_name = self.author_name
+        twin.message_id = self.message_id
+        twin.delta = self.delta
+        twin.timestamp = self.timestamp
+        twin.usages = self.usages
+        twin.additional_properties = self.additional_properties
+        twin.raw_representation = self.raw_representation
+        return twin
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message):
             return NotImplemented

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench._display import Displayable
@@ -102,7 +102,7 @@ def as_contents(given: Any) -> list[Content]:
             return given.copy()
     elif given is None:
         return []
-    elif isinstance(given, (str, Content, Mapping)):
+    elif isinstance(given, (str, bytes, Content, Mapping)) or not isinstance(given, Iterable):
         given = (given,)
     contents: list[Content] = []
     for item in given:

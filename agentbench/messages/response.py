@@ -306,7 +306,7 @@ class AgentResponse(Response[ValueT]):
 def _as_messages(given: Any) -> list[Message]:
     if given is None:
         return []
-    if isinstance(given, (Message, Mapping)):
+    if isinstance(given, (Message, Mapping, str)) or not isinstance(given, Iterable):
         given = (given,)
     return [item if isinstance(item, Message) else _as_message(item) for item in given]
 
@@ -314,7 +314,8 @@ def _as_messages(given: Any) -> list[Message]:
 def _as_message(item: Any) -> Message:
     if isinstance(item, Mapping):
         return Message.from_dict(item)
-    text = f"{item!r} is of type {type(item).__name__}. Expected a Message, or a dictionary with a role."
+    problem = f"{item!r} is of type {type(item).__name__}."
+    text = f"{problem} Expected a Message, or a dictionary with a role; for a text, text=."
     raise TypeError(text)
 
 

@@ -64,8 +64,8 @@ def test_a_type_that_is_no_text_within_outputs_is_left_alone() -> None:
     assert Content.from_dict({"type": "shell_tool_result", "outputs": [{"type": ["x"]}]}).outputs == [{"type": ["x"]}]
 
 
-@pytest.mark.parametrize("data", [{}, {"text": "a"}, {"type": None}, {"type": ""}, {"type": 5}])
-def test_a_dictionary_without_a_type_is_refused(data: dict[str, Any]) -> None:
+@pytest.mark.parametrize("data", [{}, {"text": "a"}, {"type": None}, {"type": ""}, {"type": 5}, "a", None])
+def test_a_dictionary_without_a_type_is_refused(data: Any) -> None:
     with pytest.raises(ValueError, match="has no type"):
         Content.from_dict(data)
 

@@ -59,9 +59,9 @@ def test_text_is_what_the_text_contents_say_with_a_space_between() -> None:
     assert Message("user", ["a", "b"]).as_text() == "a b" == str(Message("user", ["a", "b"]))
 
 
-@pytest.mark.parametrize("given", [[1], [object()], 1, [["a"]]])
+@pytest.mark.parametrize("given", [[1], [object()], 1, b"a", [b"a"], [["a"]]])
 def test_what_is_no_content_is_refused(given: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="Expected a Content, text, or a dictionary"):
         Message("user", given)
 
 

@@ -90,9 +90,10 @@ def test_messages_may_be_one_several_or_dictionaries(cls: Any, messages: Any) ->
 
 
 @pytest.mark.parametrize("cls", RESPONSES)
-def test_what_is_no_message_is_refused(cls: Any) -> None:
-    with pytest.raises(TypeError, match="Expected a Message"):
-        cls(messages=[5])
+@pytest.mark.parametrize("messages", [[5], 5, "a text", ["a text"]])
+def test_what_is_no_message_is_refused(cls: Any, messages: Any) -> None:
+    with pytest.raises(TypeError, match="Expected a Message, or a dictionary with a role; for a text, text="):
+        cls(messages=messages)
 
 
 @pytest.mark.parametrize("cls", RESPONSES + UPDATES)
