@@ -479,8 +479,8 @@ async def test_what_a_person_writes_is_content_and_stays_where_content_is(
     await agent.run(f"My key is {KEY}", session=session)
     assert KEY in "".join(written_in(tmp_path))
     assert KEY in "".join(telemetry())
-    loud = "\n".join(record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG)
-    assert_nowhere([loud])
+    written = logging.Formatter()
+    assert_nowhere(written.format(record) for record in caplog.records if record.levelno > logging.DEBUG)
 
 
 async def test_without_leave_what_a_person_writes_is_in_no_span_and_no_metric(

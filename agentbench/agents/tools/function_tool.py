@@ -345,7 +345,8 @@ class FunctionTool(SerializationMixin, Displayable):
         try:
             parsed = parser(result)
         except Exception as error:
-            logger.warning("The result parser of tool %r raised %s.", self.name, type(error).__name__, exc_info=error)
+            logger.warning("The result parser of tool %r raised %s.", self.name, type(error).__name__)
+            logger.debug("The result parser of tool %r failed.", self.name, exc_info=error)  # may tell of the result
             return [Content.from_text(str(result))]
         return parse_result(parsed)
 

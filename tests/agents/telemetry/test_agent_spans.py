@@ -439,11 +439,18 @@ async def test_a_task_that_is_cancelled_while_it_pulls_ends_the_spans(
 async def test_without_leave_no_content_leaves_the_run(
     spans: Spans, points: Points, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
+    def parse(result: Any) -> str:
+        raise ValueError(result)
+
+    odd = FunctionTool(lambda a: RESULT, name="odd", result_parser=parse)
     with caplog.at_level(logging.DEBUG):
-        await run(agent_with(called("look", a=ARGUMENT), called("broken", "c2", a=ARGUMENT), said()), SAID)
+        calls = [called("look", "c1", a=ARGUMENT), called("broken", "c2", a=ARGUMENT), called("odd", "c3", a=ARGUMENT)]
+        await run(agent_with(*calls, said(), tools=[look, broken, odd]), SAID)
         with pytest.raises(ChatClientException):
             await run(agent_with(ChatClientException(ANSWERED)), SAID)
-    loud = "\n".join(record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG)
+    written = logging.Formatter()
+    loud = "\n".join(written.format(record) for record in caplog.records if record.levelno > logging.DEBUG)
+    assert "LookupError" in loud
     for text in (SAID, ANSWERED, INSTRUCTED, ARGUMENT, RESULT):
         assert text not in spans.text()
         assert text not in points.text()
