@@ -112,21 +112,11 @@ def partial_answer(seen: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
 
 
 def _signed(message: Message, author: str) -> Message:
-    if type(message) is not Message:
-        twin = copy.copy(message)
-        twin.author_name = author
-        return twin
-    return Message(
-        message.role,
-        message.contents,
-        author_name=author,
-        message_id=message.message_id,
-        delta=message.delta,
-        timestamp=message.timestamp,
-        usages=message.usages,
-        additional_properties=message.additional_properties,
-        raw_representation=message.raw_representation,
-    )
+    twin = copy.copy(message)
+    twin.author_name = author
+    twin.contents = message.contents[:]
+    twin.additional_properties = message.additional_properties.copy()
+    return twin
 
 
 def _give_id(content: Content) -> None:

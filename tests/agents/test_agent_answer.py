@@ -49,6 +49,35 @@ async def test_an_author_that_is_there_stays_and_the_clients_answer_is_not_chang
     assert response.messages is not given.messages
 
 
+async def test_a_signed_message_is_in_all_else_as_the_client_gave_it() -> None:
+    given = Message(
+        "assistant",
+        "a",
+        message_id="m",
+        delta=True,
+        timestamp=1.5,
+        usages={"total_token_count": 1},
+        additional_properties={"k": 1},
+        raw_representation=object(),
+    )
+    [signed] = (await Agent(Model([given]), name="me").run("q")).messages
+
+    differing = {name for name in Message.__slots__ if getattr(signed, name) != getattr(given, name)}
+    assert differing == {"author_name"}
+    assert signed.contents is not given.contents
+    assert signed.additional_properties is not given.additional_properties
+
+
+class Special(Message):
+    """A message of a subclass."""
+
+
+async def test_a_signed_message_of_a_subclass_stays_one() -> None:
+    [signed] = (await Agent(Model([Special("assistant", "a")]), name="me").run("q")).messages
+
+    assert (type(signed), signed.author_name, signed.text) == (Special, "me", "a")
+
+
 @BOTH
 @pytest.mark.parametrize("where", ["agent", "run", "client"])
 async def test_the_value_is_read_in_the_form_that_was_asked_for(where: str, stream: bool) -> None:
