@@ -122,5 +122,6 @@ def _converted(item: Any) -> list[Content]:
     try:
         return [Content.from_dict(item)]
     except ContentError as error:
-        _log.warning("A content is left out, since it cannot be read: %s", error)
+        _log.warning("A content of type %r is left out, since it cannot be read.", item.get("type"))
+        _log.debug("A content cannot be read: %s", error)
         return []
