@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by
@@ -24,12 +25,11 @@ from agentbench.messages.usage import UsageDetails
 from agentbench.messages.wording import shortened
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-    from typing_extensions import TypeVar as TypeVarWithDefault
+    from typing_extensions import Self, TypeVar
 
-    ValueT = TypeVarWithDefault("ValueT", default=Any)
-else:
-    ValueT = TypeVar("ValueT")
+    ValueT = TypeVar("ValueT", default=Any)
+else:  # defaults came with Python 3.13, and only readers of types ask for them
+    ValueT = typing.TypeVar("ValueT")
 
 _Messages = Sequence[Message | Mapping[str, Any]] | Message | Mapping[str, Any] | None
 _NO_VALUE: Final = object()

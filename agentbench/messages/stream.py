@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import typing
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, cast
 
 from agentbench._display import Displayable
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-    from typing_extensions import TypeVar as TypeVarWithDefault
+    from typing_extensions import Self, TypeVar
 
-    FinalT = TypeVarWithDefault("FinalT", default=Any)
-else:
-    FinalT = TypeVar("FinalT")
+    UpdateT = TypeVar("UpdateT", default=Any)
+    FinalT = TypeVar("FinalT", default=Any)
+else:  # defaults came with Python 3.13, and only readers of types ask for them
+    UpdateT = typing.TypeVar("UpdateT")
+    FinalT = typing.TypeVar("FinalT")
 
 _log = logging.getLogger("agentbench")
 
-UpdateT = TypeVar("UpdateT")
-OuterUpdateT = TypeVar("OuterUpdateT")
-OuterFinalT = TypeVar("OuterFinalT")
+OuterUpdateT = typing.TypeVar("OuterUpdateT")
+OuterFinalT = typing.TypeVar("OuterFinalT")
 
 StreamState = Literal["unopened", "open", "ended", "failed", "closed"]
 

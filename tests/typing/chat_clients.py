@@ -56,6 +56,18 @@ def handed_over() -> None:
     taken(Named())
 
 
+def without_brackets(
+    client: SupportsChatGetResponse, base: BaseChatClient, one: Embedding, more: GeneratedEmbeddings
+) -> BaseEmbeddingClient[str]:
+    assert_type(client, SupportsChatGetResponse[Any])
+    assert_type(base, BaseChatClient[Any])
+    assert_type(one, Embedding[Any])
+    found = GeneratedEmbeddings([Embedding([1.0])])
+    assert_type(found, GeneratedEmbeddings[list[float], Any])
+    more.extend(found)
+    return Vectors()
+
+
 class Vectors(BaseEmbeddingClient[str, list[float], EmbeddingGenerationOptions]):
     async def get_embeddings(
         self, values: Sequence[str], *, options: EmbeddingGenerationOptions | None = None

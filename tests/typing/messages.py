@@ -57,6 +57,13 @@ def responses(answer: AgentResponse[City], loose: ChatResponse) -> None:
     assert_type(loose.value, Any | None)
 
 
+def without_brackets(answer: AgentResponse, stream: ResponseStream) -> None:
+    said = ChatResponse(messages=[Message("user", "a")])
+    assert_type(said, ChatResponse[Any])
+    assert_type(answer, AgentResponse[Any])
+    assert_type(stream, ResponseStream[Any, Any])
+
+
 async def streams() -> None:
     chat = ResponseStream(updates(), finalizer=ChatResponse[Any].from_updates)
     assert_type(await chat.get_final_response(), ChatResponse[Any])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -13,7 +14,6 @@ from typing import (
     Protocol,
     SupportsIndex,
     TypedDict,
-    TypeVar,
     overload,
     runtime_checkable,
 )
@@ -21,13 +21,17 @@ from typing import (
 from agentbench.agents.chat.network import require_network
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, TypeVar
 
     from agentbench.messages.usage import UsageDetails
 
-InputT = TypeVar("InputT")
-VectorT = TypeVar("VectorT")
-OptionsT = TypeVar("OptionsT")
+    InputT = TypeVar("InputT", default=Any)
+    VectorT = TypeVar("VectorT", default=Any)
+    OptionsT = TypeVar("OptionsT", default=Any)
+else:  # defaults came with Python 3.13, and only readers of types ask for them
+    InputT = typing.TypeVar("InputT")
+    VectorT = typing.TypeVar("VectorT")
+    OptionsT = typing.TypeVar("OptionsT")
 
 
 class EmbeddingGenerationOptions(TypedDict, total=False):

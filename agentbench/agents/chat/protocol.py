@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
     from agentbench.messages.message import Message
     from agentbench.messages.response import ChatResponse
     from agentbench.messages.stream import ResponseStream
     from agentbench.messages.update import ChatResponseUpdate
 
-OptionsContraT = TypeVar("OptionsContraT", contravariant=True)
+    OptionsContraT = TypeVar("OptionsContraT", contravariant=True, default=Any)
+else:  # defaults came with Python 3.13, and only readers of types ask for them
+    OptionsContraT = typing.TypeVar("OptionsContraT", contravariant=True)
 
 
 @runtime_checkable
