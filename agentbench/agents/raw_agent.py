@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, overload
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.base_agent import BaseAgent
 from agentbench.agents.run import AgentRun, Asked
-from agentbench.agents.run_options import joined_instructions, tool_name, united_tools
+from agentbench.agents.run_options import joined_instructions, united_tools
 from agentbench.agents.run_tools import split_mcp_tools
-from agentbench.agents.tools.collection import normalize_tools
+from agentbench.agents.tools.collection import normalize_tools, tool_name
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import AgentResponseUpdate

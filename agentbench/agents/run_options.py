@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agentbench._copying import isolate_or_same
-from agentbench.agents.tools.collection import normalize_tools
+from agentbench.agents.tools.collection import enter_tool, normalize_tools
 
 _UNITED_ELSEWHERE = frozenset({"instructions", "tools", "additional_function_arguments"})
 _MERGED_BY_KEY = frozenset({"metadata", "logit_bias"})
@@ -91,28 +91,14 @@ def united_tools(known: Sequence[Any], *more: Any) -> list[Any]:
     if not any(more):
         return list(known)
     united = list(known)
-    by_name = {name: tool for tool in known if (name := tool_name(tool)) is not None}
+    by_name: dict[str, Any] = {}
+    for tool in known:
+        enter_tool(by_name, tool)
     for tools in more:
         for tool in normalize_tools(_recognised(tools, united)):
-            name = tool_name(tool)
-            before = by_name.get(name) if name is not None else next((each for each in united if each is tool), None)
-            if before is None:
+            if enter_tool(by_name, tool) and not any(each is tool for each in united):
                 united.append(tool)
-                if name is not None:
-                    by_name[name] = tool
-            elif before is not tool and before != tool:
-                raise _clash(name, before, tool)
     return united
-
-
-def tool_name(tool: Any) -> str | None:
-    """The name a model calls a tool by; `None` for one that has none, such as a hosted search."""
-    if isinstance(tool, Mapping):
-        function = tool.get("function")
-        name = function.get("name") if isinstance(function, Mapping) else tool.get("name")
-    else:
-        name = getattr(tool, "name", None)
-    return name if isinstance(name, str) and name else None
 
 
 def _recognised(tools: Any, known: Sequence[Any]) -> Any:
@@ -122,11 +108,3 @@ def _recognised(tools: Any, known: Sequence[Any]) -> Any:
     if isinstance(tools, (list, tuple)):
         return [_recognised(tool, known) for tool in tools]
     return tools
-
-
-def _clash(name: str | None, one: object, other: object) -> ValueError:
-    message = (
-        f"Two tools of this run are called {name!r}: {one!r} and {other!r}. A model tells tools apart by their names: "
-        "give one of them another name, or pass the same object twice."
-    )
-    return ValueError(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import pytest
@@ -128,6 +129,22 @@ async def test_two_tools_of_one_name_are_refused_and_one_object_twice_is_one() -
     assert client.asked[0].options["tools"] == [one]
     with pytest.raises(ValueError, match="'n'"):
         Agent(client, tools=[one, numbered(2)])
+
+
+async def test_a_tool_of_the_agent_and_of_providers_is_one_tool() -> None:
+    client, one = Model(call("n"), "done"), numbered(1)
+    providers = [Notes("p", [], tools=[one]), Notes("q", [], tools=[one])]
+    agent = Agent(client, tools=[one], context_providers=providers)
+
+    assert (await agent.run("q", tools=one)).text == "done"
+    assert client.asked[0].options["tools"] == [one]
+    providers[1].adds["tools"] = [numbered(2)]
+    with pytest.raises(ValueError, match="'n'"):
+        await agent.run("q")
+    asking = copy(one)
+    asking.approval_mode = "always_require"
+    with pytest.raises(ValueError, match="'n'"):
+        Agent(client, tools=[one, asking])
 
 
 @BOTH

@@ -11,7 +11,6 @@ from agentbench.agents.run_options import (
     function_arguments,
     joined_instructions,
     merged_options,
-    tool_name,
     united_tools,
 )
 
@@ -108,16 +107,3 @@ def test_tools_come_in_order_and_those_without_a_name_are_kept() -> None:
     other = tool(lambda x: x, name="other")
 
     assert united_tools([one, search], None, [other, search]) == [one, search, other]
-
-
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
-        ({"type": "function", "function": {"name": "f"}}, "f"),
-        ({"name": "g"}, "g"),
-        ({"type": "web_search"}, None),
-        (object(), None),
-    ],
-)
-def test_a_tool_is_called_by_its_name(given: Any, name: str | None) -> None:
-    assert tool_name(given) == name

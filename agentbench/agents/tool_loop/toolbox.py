@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from agentbench.agents.tools.collection import is_mcp_tool, normalize_tools
+from agentbench.agents.tools.collection import enter_tool, is_mcp_tool, normalize_tools, tool_name
 from agentbench.agents.tools.function_tool import FunctionTool
 
 RUN: Final = "run"
@@ -33,17 +33,8 @@ class Toolbox:
     def __init__(self, tools: Sequence[Any], additional: Sequence[Any] = ()) -> None:
         self._tools: dict[str, Any] = {}
         for tool in tools:
-            name = name_of(tool)
-            if name is None:
-                continue
-            before = self._tools.setdefault(name, tool)
-            if before is not tool and before != tool:
-                message = (
-                    f"Two tools of this request are called {name!r}. A model tells tools apart by their names: give "
-                    "one of them another name, or pass the same object twice."
-                )
-                raise ValueError(message)
-        self._additional = {name_of(tool) for tool in normalize_tools(additional)} if additional else frozenset[str]()
+            enter_tool(self._tools, tool)
+        self._additional = {tool_name(tool) for tool in normalize_tools(additional)} if additional else frozenset[str]()
         self.taken_away: dict[str, str] = {}
 
     def find(self, name: str | None) -> Any:
@@ -64,20 +55,6 @@ class Toolbox:
         return RUN
 
 
-def name_of(tool: Any) -> str | None:
-    """The name that a model calls a tool by; `None` for one that it does not call, such as a hosted search."""
-    if isinstance(tool, FunctionTool):  # nearly all of them, and told faster than what is no mapping
-        return tool.name
-    if isinstance(tool, Mapping):
-        function = tool.get("function")
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if name is None and tool.get("type") == "function":
-            name = tool.get("name")
-    else:
-        name = getattr(tool, "name", None)
-    return name if isinstance(name, str) and name else None
-
-
 def needs_server(tools: Iterable[Any]) -> bool:
     """Whether there are connections to servers among tools, which have to be asked for their functions."""
     return any(is_mcp_tool(tool) for tool in tools if not isinstance(tool, FunctionTool))
@@ -86,4 +63,4 @@ def needs_server(tools: Iterable[Any]) -> bool:
 def without(tools: Iterable[Any], names: Iterable[str]) -> list[Any]:
     """Return the tools that are called none of these names."""
     left_out = set(names)
-    return [tool for tool in tools if name_of(tool) not in left_out]
+    return [tool for tool in tools if tool_name(tool) not in left_out]

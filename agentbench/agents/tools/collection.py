@@ -1,4 +1,4 @@
-"""Tools as they are given: one or many, functions or tools, nested, or behind a server."""
+"""Tools as they are given: one or many, functions or tools, nested, or behind a server; and each name once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from agentbench.agents.tools.function_tool import FunctionTool
 ToolTypes: TypeAlias = FunctionTool | Callable[..., Any] | Mapping[str, Any] | Sequence[Any] | Any
 """What a `tools=` argument may hold: tools, functions, declarations of a service as dicts, MCP tools."""
 
+
+_OF_A_COPY = frozenset({"additional_properties", "_bound"})
+"""What a copy of a tool has for itself."""
 
 _MCP_NAMES = ("is_connected", "connect", "functions")
 
@@ -65,6 +68,56 @@ def _tool_of(func: Callable[..., Any]) -> FunctionTool:
     if known is None:
         known = _made[key] = FunctionTool(func)
     return known
+
+
+def tool_name(tool: Any) -> str | None:
+    """The name that a model calls a tool by; `None` for one that it does not call, such as a hosted search."""
+    if isinstance(tool, FunctionTool):  # nearly all of them, and told faster than what is no mapping
+        return tool.name
+    if isinstance(tool, Mapping):
+        function = tool.get("function")
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if name is None and tool.get("type") == "function":
+            name = tool.get("name")
+    else:
+        name = getattr(tool, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
+    """Put a tool under its name, if it has one, where none is yet.
+
+    Returns:
+        Whether it is a tool more: it has a new name, or none.
+
+    Raises:
+        ValueError: A different tool has the name. A copy on which only other properties are noted is not different.
+    """
+    name = tool_name(tool)
+    if name is None:
+        return True
+    before = by_name.get(name)
+    if before is None:
+        by_name[name] = tool
+        return True
+    if _is_same(before, tool):
+        return False
+    message = (
+        f"Two tools are called {name!r}: {before!r} and {tool!r}. A model tells tools apart by their names: give one "
+        "of them another name, or pass the same object twice."
+    )
+    raise ValueError(message)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if one is other or one == other:
+        return True
+    mine, others = getattr(one, "__dict__", {}), getattr(other, "__dict__", {})
+    return (
+        type(one) is type(other)
+        and 0 < len(mine) == len(others)
+        and all(name in _OF_A_COPY or others.get(name, _is_same) is value for name, value in mine.items())
+    )
 
 
 async def validate_tools(tools: object = None) -> list[Any]:

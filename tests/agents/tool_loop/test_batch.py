@@ -10,7 +10,8 @@ import pytest
 from agentbench.agents.tool_loop.batch import open_calls, plan_batch, run_batch
 from agentbench.agents.tool_loop.call import Calling, ToolCall
 from agentbench.agents.tool_loop.configuration import normalize_function_invocation_configuration
-from agentbench.agents.tool_loop.toolbox import Toolbox, name_of, without
+from agentbench.agents.tool_loop.toolbox import Toolbox, without
+from agentbench.agents.tools.collection import tool_name
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content import Content
@@ -97,7 +98,7 @@ def test_calls_are_open_once_each_and_without_a_result() -> None:
     ],
 )
 def test_the_name_of_a_tool_is_the_one_that_a_model_calls_it_by(given: Any, name: str | None) -> None:
-    assert name_of(given) == name
+    assert tool_name(given) == name
 
 
 def test_tools_are_left_out_by_name() -> None:
