@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from agentbench.agents.families import in_both_families
-from agentbench.agents.middleware_layer import AgentMiddlewareLayer
+from agentbench.agents.middleware_layer import AgentMiddlewareRuns
 from agentbench.agents.raw_agent import AgentStream, RawAgent, RunArguments
 from agentbench.agents.telemetry.layers import AgentSpans
 from agentbench.exceptions import ChatClientException
@@ -29,7 +29,7 @@ class AgentArguments(RunArguments, total=False):
     middleware: MiddlewareInput
 
 
-class Agent(AgentMiddlewareLayer, AgentSpans, RawAgent):
+class Agent(AgentMiddlewareRuns, AgentSpans, RawAgent):
     """Answers messages with a model, and calls tools for it.
 
     Agent middleware stands outside, then telemetry, then the run itself. Errors of the chat client about credentials,

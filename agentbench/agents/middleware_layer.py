@@ -27,8 +27,8 @@ _ASKED = (
 _Chain = Sequence[Callable[..., Any]]
 
 
-class AgentMiddlewareLayer:
-    """Puts agent middleware around the runs of the class it is mixed over: a `RawAgent`, or any class with a `run`.
+class AgentMiddlewareRuns:
+    """Puts agent middleware around the runs of the class it is mixed over: `Agent` is made with it.
 
     Chat and function middleware among what is given travels on as `client_kwargs["middleware"]`: the agent's, then the
     run's.
@@ -95,6 +95,14 @@ class AgentMiddlewareLayer:
             return _answered(chain, context, below)
         streamed = _Streamed(chain, context, below)
         return ResponseStream(streamed.updates(), finalizer=streamed.final)
+
+
+class AgentMiddlewareLayer(AgentMiddlewareRuns):
+    """Puts agent middleware around the runs of the class that comes next: a `RawAgent`, or any class with a `run`.
+
+    A class of its own, so that it may also stand before `Agent`, where it adds nothing. The arguments are those of
+    `AgentMiddlewareRuns`.
+    """
 
 
 async def _answered(chain: _Chain, context: AgentContext, below: Callable[..., Any]) -> Any:

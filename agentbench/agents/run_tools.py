@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-
-def is_mcp_tool(tool: Any) -> bool:
-    """Whether a tool stands for a server that has to be connected to before its functions are known."""
-    return not isinstance(tool, type) and all(hasattr(tool, name) for name in ("connect", "is_connected", "functions"))
+from agentbench.agents.tools.collection import connect_once, is_mcp_tool
 
 
 def split_mcp_tools(tools: Iterable[Any]) -> tuple[list[Any], list[Any]]:
@@ -28,8 +25,7 @@ async def connected_functions(servers: Sequence[Any], opened: list[Any]) -> list
     """
     functions: list[Any] = []
     for server in servers:
-        if not server.is_connected:
-            await server.connect()
+        if await connect_once(server):
             opened.append(server)
         functions.extend(server.functions)
     return functions

@@ -456,6 +456,16 @@ async def test_the_layer_stands_around_any_class_with_a_run(stream: bool) -> Non
     assert agent.given == [{"options": {"a": 1}, "own": "kept"}]
 
 
+async def test_the_layer_may_stand_before_an_agent_too() -> None:
+    class Own(AgentMiddlewareLayer, Agent): ...
+
+    log: list[str] = []
+    agent = Own(Model(), "be brief", middleware=[around(log, "m")])
+
+    assert (await agent.run("q", middleware=[around(log, "n")])).text == "answer 1"
+    assert log == ["m>", "n>", "<n", "<m"]
+
+
 async def test_the_layer_over_a_raw_agent_hands_chat_middleware_to_the_client() -> None:
     class Own(AgentMiddlewareLayer, RawAgent): ...
 

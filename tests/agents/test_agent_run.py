@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from copy import copy
 from typing import Any
 
@@ -193,8 +194,12 @@ class Server:
     def __init__(self) -> None:
         self.is_connected, self.log = False, ["made"]
         self.functions = [numbered(1, "read"), numbered(2, "write")]
+        self.lets_go: asyncio.Event | None = None
 
     async def connect(self) -> None:
+        if self.lets_go is not None:
+            self.log.append("begin")
+            await self.lets_go.wait()
         self.is_connected = True
         self.log.append("connect")
 
@@ -219,6 +224,29 @@ async def test_a_server_of_tools_is_connected_at_first_use_and_closed_with_the_a
     assert (server.log[-1], late.log[-1]) == ("close", "close")
     await agent.run("q")
     assert server.log[-1] == "connect"
+
+
+async def settled() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_runs_that_need_a_server_at_once_connect_it_once() -> None:
+    client, server = Model(), Server()
+    agents = [Agent(client, tools=[server]) for _ in range(2)]
+    server.lets_go = asyncio.Event()
+
+    tasks = [asyncio.create_task(agents[number % 2].run("q")) for number in range(4)]
+    await settled()
+    tasks[0].cancel()  # the next one takes over
+    await settled()
+    server.lets_go.set()
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert server.log == ["made", "begin", "begin", "connect"]
+    assert [isinstance(each, asyncio.CancelledError) for each in answers] == [True, False, False, False]
+    assert all(len(each.options["tools"]) == 2 for each in client.asked)
+    assert sorted(len(agent.connections) for agent in agents) == [0, 1]
 
 
 # -------------------------------------------------------------------------------------------------------- raw agents

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MethodType
@@ -15,6 +16,9 @@ ToolTypes: TypeAlias = FunctionTool | Callable[..., Any] | Mapping[str, Any] | S
 
 _OF_A_COPY = frozenset({"additional_properties", "_bound"})
 """What a copy of a tool has for itself."""
+
+_connecting: dict[tuple[int, int], asyncio.Future[None]] = {}
+"""The end of each connecting that goes on, by MCP tool and event loop."""
 
 _MCP_NAMES = ("is_connected", "connect", "functions")
 
@@ -109,6 +113,29 @@ def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
     raise ValueError(message)
 
 
+async def connect_once(server: Any) -> bool:
+    """Connect an MCP tool that is not connected yet; whoever comes meanwhile waits for that.
+
+    Returns:
+        Whether it was connected here.
+    """
+    loop = asyncio.get_running_loop()
+    key = (id(server), id(loop))
+    while not server.is_connected:
+        pending = _connecting.get(key)
+        if pending is not None:
+            await asyncio.wait([pending])
+            continue
+        pending = _connecting[key] = loop.create_future()
+        try:
+            await server.connect()
+        finally:
+            del _connecting[key]
+            pending.set_result(None)
+        return True
+    return False
+
+
 def _is_same(one: Any, other: Any) -> bool:
     if one is other or one == other:
         return True
@@ -130,7 +157,6 @@ async def validate_tools(tools: object = None) -> list[Any]:
         if not is_mcp_tool(item):
             found.append(item)
             continue
-        if not item.is_connected:
-            await item.connect()
+        await connect_once(item)
         found.extend(item.functions)
     return found
