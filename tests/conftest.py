@@ -37,6 +37,9 @@ hypothesis.settings.register_profile("dev", deadline=None)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
+# Clients of models refuse to leave this machine; tests of that switch set it themselves.
+os.environ["AGENTBENCH_OFFLINE"] = "1"
+
 # The tests in a browser are skipped where there is none, except where they have to run.
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 REQUIRE_BROWSER = os.environ.get("AGENTBENCH_REQUIRE_BROWSER") == "1"

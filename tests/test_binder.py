@@ -28,7 +28,7 @@ def git(*arguments: str) -> str:
 
 def test_there_are_these_files_and_no_others() -> None:
     # apt.txt is needless (graphviz comes as a wheel); environment.yml would override the other files.
-    assert {path.name for path in BINDER.iterdir()} == {"requirements.txt", "runtime.txt", "postBuild"}
+    assert {path.name for path in BINDER.iterdir()} == {"requirements.txt", "runtime.txt", "postBuild", "start"}
 
 
 def test_the_image_installs_the_notebook_extra_of_this_checkout_and_nothing_more() -> None:
@@ -46,15 +46,25 @@ def test_the_image_has_a_python_that_the_project_supports() -> None:
     assert int(version.split(".")[1]) >= int(required[1])
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "runtime.txt", "postBuild"])
+@pytest.mark.parametrize("name", ["requirements.txt", "runtime.txt", "postBuild", "start"])
 def test_lines_end_as_on_unix(name: str) -> None:
     content = (BINDER / name).read_bytes()
     assert b"\r" not in content
     assert content.endswith(b"\n")
 
 
-def test_the_last_step_of_the_build_can_be_run() -> None:
-    assert git("ls-files", "--stage", "binder/postBuild").startswith("100755 ")
+@pytest.mark.parametrize("name", ["postBuild", "start"])
+def test_the_scripts_can_be_run(name: str) -> None:
+    assert git("ls-files", "--stage", f"binder/{name}").startswith("100755 ")
+
+
+def test_what_is_started_in_the_image_keeps_off_the_network() -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("bash is not installed")
+    command = [bash, str(BINDER / "start"), bash, "-c", 'echo "$AGENTBENCH_OFFLINE and $0 $1"', "what was", "given"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "1 and what was given\n"
 
 
 def test_the_last_step_of_the_build_is_a_shell_script_that_stops_at_the_first_failure() -> None:

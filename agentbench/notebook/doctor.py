@@ -25,8 +25,16 @@ _REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[[\w,.-]+\])?\s*(?:>=\s*([\d.]+))?[^;]
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 # What is asked for where agentbench itself was not installed and so tells nothing of its requirements.
 _PACKAGES = ("anywidget", "graphviz", "ipywidgets", "jupyterlab", "pandas")
-#: Packages of storages; without them everything else works.
-_OF_STORAGES = {"sqlalchemy": "sql", "psycopg": "postgres", "redis": "redis"}
+#: Packages of other extras; without them everything else works.
+_OF_EXTRAS = {
+    "mcp": "mcp",
+    "openai": "openai",
+    "opentelemetry-sdk": "otel",
+    "psycopg": "postgres",
+    "python-dotenv": "settings",
+    "redis": "redis",
+    "sqlalchemy": "sql",
+}
 _VARIABLES = re.compile(r"^(AGENTBENCH_|OPENAI_)")
 
 
@@ -138,7 +146,7 @@ def _packages() -> Iterator[Finding]:
         else:
             yield Finding(package, version)
     told = {_plain(package) for package, _ in _wanted()}
-    for package, extra in _OF_STORAGES.items():
+    for package, extra in _OF_EXTRAS.items():
         if package not in told:
             yield Finding(package, _version(package) or f'not installed; pip install "agentbench[{extra}]" brings it')
 

@@ -31,7 +31,8 @@ class Lengths(BaseEmbeddingClient[str, list[float], EmbeddingGenerationOptions])
         return GeneratedEmbeddings([Embedding([float(len(value))]) for value in values], options=options)
 
 
-async def test_values_get_embeddings_in_their_order() -> None:
+async def test_values_get_embeddings_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AGENTBENCH_OFFLINE")
     found = await Lengths().get_embeddings(["a", "bcd"], options={"dimensions": 1})
 
     assert [embedding.vector for embedding in found] == [[1.0], [3.0]]
