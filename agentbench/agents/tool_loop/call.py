@@ -86,7 +86,7 @@ class Calling:
             arguments = _read_arguments(content)
             if hasattr(tool, "validate_arguments"):
                 arguments = tool.validate_arguments(arguments)
-        except TypeError as error:
+        except Exception as error:  # noqa: BLE001 - a validator may raise anything, and so does what is nested too deeply
             return self.failure(content, _UNPARSED, error)
         context = FunctionInvocationContext(
             tool, arguments, self._session, self._metadata(call), kwargs=dict(self._arguments)
@@ -133,11 +133,11 @@ class Calling:
         """The result of a call that failed.
 
         The log has the class of the error; everything that somebody wrote, the model's name for the tool included, may
-        be private, and is only there at the level DEBUG.
+        be private, and is only there at the level DEBUG, with the traceback.
         """
-        said = str(error)
+        said = _said(error)
         logger.error("A call of a tool failed: %s.", type(error).__name__)
-        logger.debug("Call %r of tool %r failed: %s", content.call_id, content.name, said)
+        logger.debug("Call %r of tool %r failed: %s", content.call_id, content.name, said, exc_info=error)
         if self._detailed:
             text = f"{text} Exception: {said}"
         result = Content.from_function_result(content.call_id or "", result=text, exception=said)
@@ -161,6 +161,14 @@ def unknown_tool(content: Content) -> KeyError:
 def rejection(content: Content, text: str = REJECTED) -> Content:
     """The result of a call that a person did not allow."""
     return Content.from_function_result(content.call_id or "", result=text)
+
+
+def _said(error: Exception) -> str:
+    """The text of an error, also of one whose own text fails."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the error that is told must not become another one
+        return type(error).__name__
 
 
 def _read_arguments(content: Content) -> Mapping[str, Any]:

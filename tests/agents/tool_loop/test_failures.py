@@ -221,3 +221,49 @@ async def test_a_request_that_middleware_sets_as_result_is_a_question_to_the_use
     response = await ask(mode, client, options={"tools": [add]})
 
     assert shape(response) == [("assistant", ["function_call", "function_approval_request"])]
+
+
+class Odd:
+    """What no validator takes, with a fault of its own."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema  # noqa: PLC0415 - pydantic loads at first use
+
+        def refuse(_: Any) -> Any:
+            raise RuntimeError("no")
+
+        schema = core_schema.no_info_plain_validator_function(refuse)
+        return core_schema.json_or_python_schema(core_schema.any_schema(), schema)
+
+
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@tool
+def odd(value: Odd) -> str:
+    return "never"
+
+
+@tool
+def speechless() -> str:
+    raise Speechless
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told", "exception"),
+    [
+        (call("1", "odd", {"value": 1}), "Error: Argument parsing failed.", "no"),
+        (call("1", "speechless"), "Error: Function failed.", "Speechless"),
+        (call("1", "odd", "[" * 200_000), "Error: Argument parsing failed.", ""),
+    ],
+    ids=["a validator that raises", "an error without a text", "nested too deeply"],
+)
+async def test_no_failure_of_a_call_ends_the_request(mode: str, wanted: Content, told: str, exception: str) -> None:
+    response = await ask(mode, Script(says(wanted), says("end")), options={"tools": [odd, speechless]})
+
+    result = response.messages[1].contents[0]
+    assert (result.result, response.messages[2].text) == (told, "end")
+    assert exception in (result.exception or "")
