@@ -95,16 +95,7 @@ def united_tools(known: Sequence[Any], *more: Any) -> list[Any]:
     for tool in known:
         enter_tool(by_name, tool)
     for tools in more:
-        for tool in normalize_tools(_recognised(tools, united)):
+        for tool in normalize_tools(tools):
             if enter_tool(by_name, tool) and not any(each is tool for each in united):
                 united.append(tool)
     return united
-
-
-def _recognised(tools: Any, known: Sequence[Any]) -> Any:
-    """Functions replaced by the tools that were made of them before; everything else as given."""
-    if callable(tools):
-        return next((tool for tool in known if getattr(tool, "func", None) == tools), tools)
-    if isinstance(tools, (list, tuple)):
-        return [_recognised(tool, known) for tool in tools]
-    return tools

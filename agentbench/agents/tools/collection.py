@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MethodType
 from typing import Any, TypeAlias
@@ -22,9 +21,6 @@ _connecting: dict[tuple[int, int], asyncio.Future[None]] = {}
 
 _MCP_NAMES = ("is_connected", "connect", "functions")
 
-_made: weakref.WeakValueDictionary[tuple[int, int], FunctionTool] = weakref.WeakValueDictionary()
-"""Tools made of functions here: a function that is given twice, to an agent and to its run, is one tool."""
-
 
 def is_mcp_tool(value: object) -> bool:
     """Whether this is a connection to tools on a server: it has `is_connected`, `connect()` and `functions`.
@@ -38,8 +34,9 @@ def is_mcp_tool(value: object) -> bool:
 def normalize_tools(tools: object = None) -> list[Any]:
     """Return tools as a flat list, in the order given.
 
-    Functions become tools. Tools, dicts and MCP tools stay as they are, and so does what is unknown here. Nested
-    iterables, and the `tools` of objects that have some, are taken apart.
+    Functions become tools, made anew by each call of this: two agents that are given one function have a tool each.
+    A function that is given twice is one tool. Tools, dicts and MCP tools stay as they are, and so does what is unknown
+    here. Nested iterables, and the `tools` of objects that have some, are taken apart.
 
     Args:
         tools: `None`, one tool, or many.
@@ -47,31 +44,32 @@ def normalize_tools(tools: object = None) -> list[Any]:
     Raises:
         TypeError: A class was given where a function is expected.
     """
-    return [] if tools is None else list(_flat(tools))
+    return [] if tools is None else list(_flat(tools, []))
 
 
-def _flat(item: Any) -> Iterator[Any]:
+def _flat(item: Any, made: list[FunctionTool]) -> Iterator[Any]:
     if isinstance(item, (FunctionTool, Mapping, str, bytes)) or is_mcp_tool(item):
         yield item
     elif isinstance(item, Iterable) and not isinstance(item, type):
         for part in item:
-            yield from _flat(part)
+            yield from _flat(part, made)
     elif isinstance(more := getattr(item, "tools", None), Iterable) and not isinstance(more, (str, bytes)):
         for part in more:
-            yield from _flat(part)
+            yield from _flat(part, made)
     elif callable(item):
-        yield _tool_of(item)
+        yield _tool_of(item, made)
     elif item is not None:
         yield item
 
 
-def _tool_of(func: Callable[..., Any]) -> FunctionTool:
-    # The key cannot come to mean another function while there is a tool, for that keeps its function alive.
-    key = (id(func.__self__), id(func.__func__)) if isinstance(func, MethodType) else (id(func), 0)
-    known = _made.get(key)
-    if known is None:
-        known = _made[key] = FunctionTool(func)
-    return known
+def _tool_of(func: Callable[..., Any], made: list[FunctionTool]) -> FunctionTool:
+    for tool in made:
+        if tool.func == func:
+            return tool
+    tool = FunctionTool(func)
+    tool._is_plain = True  # noqa: SLF001 - nobody else makes such tools
+    made.append(tool)
+    return tool
 
 
 def tool_name(tool: Any) -> str | None:
@@ -95,7 +93,8 @@ def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
         Whether it is a tool more: it has a new name, or none.
 
     Raises:
-        ValueError: A different tool has the name. A copy on which only other properties are noted is not different.
+        ValueError: A different tool has the name. Not different are a copy on which only other properties are noted,
+            and what was made here of the very function of the tool that was there before.
     """
     name = tool_name(tool)
     if name is None:
@@ -138,6 +137,8 @@ async def connect_once(server: Any) -> bool:
 
 def _is_same(one: Any, other: Any) -> bool:
     if one is other or one == other:
+        return True
+    if isinstance(other, FunctionTool) and other._is_plain and getattr(one, "func", None) == other.func:  # noqa: SLF001
         return True
     mine, others = getattr(one, "__dict__", {}), getattr(other, "__dict__", {})
     return (

@@ -74,6 +74,7 @@ class FunctionTool(SerializationMixin, Displayable):
     DEFAULT_EXCLUDE: ClassVar[Collection[str]] = frozenset({"result_parser"})
 
     _declaration_only = False
+    _is_plain = False  # made of a function that somebody gave in the place of a tool
 
     def __init__(  # noqa: PLR0913 - the given signature
         self,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from agentbench.agents.tools.collection import is_mcp_tool, normalize_tools, validate_tools
+from agentbench.agents.tools.collection import enter_tool, is_mcp_tool, normalize_tools, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from tests.ids import steady
 
@@ -98,20 +97,35 @@ class Service:
 
 
 def test_a_function_that_is_given_twice_is_one_tool() -> None:
-    first = normalize_tools(look)
-    assert normalize_tools([look, look]) == [first[0], first[0]]
+    first, second = normalize_tools([look, [look]])
+    assert first is second
     service, other = Service(), Service()
     made = normalize_tools([service.run, service.run, service.stop, other.run])
     assert made[0] is made[1]
     assert len({id(item) for item in made}) == 3
 
 
-def test_a_tool_that_nobody_holds_is_forgotten() -> None:
-    def passing() -> None: ...
+def test_a_function_that_two_are_given_is_a_tool_of_each() -> None:
+    (mine,), (yours,) = normalize_tools(look), normalize_tools(look)
+    mine.approval_mode = "always_require"
+    mine.invocation_count = 9
+    assert (yours.approval_mode, yours.invocation_count) == ("never_require", 0)
 
-    normalize_tools(passing)[0].invocation_count = 9
-    gc.collect()
-    assert normalize_tools(passing)[0].invocation_count == 0
+
+@pytest.mark.parametrize("before", [look, FunctionTool(look, approval_mode="always_require")], ids=["plain", "tool"])
+def test_a_function_is_the_tool_that_was_made_of_it_before(before: Any) -> None:
+    by_name: dict[str, Any] = {}
+    assert enter_tool(by_name, *normalize_tools(before))
+    first = by_name["look"]
+    assert not enter_tool(by_name, *normalize_tools(look))
+    assert by_name["look"] is first
+
+
+def test_a_tool_with_a_say_of_its_own_is_not_taken_for_a_plain_function_given_before() -> None:
+    by_name: dict[str, Any] = {}
+    enter_tool(by_name, *normalize_tools(look))
+    with pytest.raises(ValueError, match="Two tools are called 'look'"):
+        enter_tool(by_name, FunctionTool(look, approval_mode="always_require"))
 
 
 # ----------------------------------------------------------------------------------------------------- tools on servers
