@@ -65,7 +65,9 @@ class RawAgent(BaseAgent, Displayable):
         tokenizer: Counts tokens for it.
         raise_on_user_input: A run that needs an answer of a person raises `UserInputRequiredException` instead of
             returning a response that lists the `user_input_requests`.
-        save_abandoned: A stream that is closed before its end saves what was said until then in the session.
+        save_abandoned: A stream that is closed or cancelled before its end saves what was said until then in the
+            session, and a cancelled run what it was asked: their providers see the end of a run. Otherwise nothing is
+            saved, and providers see a cancellation as an error.
         additional_properties: As in `BaseAgent`.
         chat_client: Another name for `client`.
 

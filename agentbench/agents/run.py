@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, NamedTuple, NoReturn
 
 from agentbench.agents.run_answer import AnswerForm, partial_answer, streamed_answer
 from agentbench.agents.run_options import function_arguments, merged_options, united_tools
-from agentbench.agents.run_providers import RunProviders, auto_history, is_stored_by_service, loads_history
+from agentbench.agents.run_providers import auto_history, is_stored_by_service, loads_history
 from agentbench.agents.run_tools import connected_functions, split_mcp_tools
 from agentbench.agents.sessions.history import HistoryProvider
 from agentbench.agents.sessions.per_call_history import PerCallHistory
+from agentbench.agents.sessions.run_hooks import RunHooks
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.sessions.session_context import SessionContext
 from agentbench.agents.sessions.turn_lock import session_turn
@@ -53,8 +55,8 @@ class AgentRun:
         "_by_call",
         "_context",
         "_form",
+        "_hooks",
         "_messages",
-        "_providers",
         "_response",
         "_session",
     )
@@ -63,27 +65,33 @@ class AgentRun:
         self._agent, self._asked = agent, asked
         self._session = asked.session
         self._context: SessionContext | None = None
-        self._providers: RunProviders | None = None
+        self._hooks: RunHooks | None = None
         self._by_call: PerCallHistory | None = None
         self._response: AgentResponse[Any]
 
     async def respond(self) -> AgentResponse[Any]:
-        """Run without streaming."""
+        """Run without streaming.
+
+        Cancelled, it saves what was asked.
+        """
         try:
             await self._prepare()
             answer = self._agent.client.get_response(self._messages, **self._arguments)
             answer = await answer if isawaitable(answer) else answer
         except GeneratorExit:  # nobody awaits it any more, so nothing can be awaited here
             raise
-        except BaseException as error:
+        except Exception as error:
             await self._failed(error)
+            raise
+        except BaseException as error:
+            await _at_most_shortly(self._given_up(error, None, []))
             raise
         return await self._finish(answer)
 
     async def updates(self) -> AsyncIterator[AgentResponseUpdate]:
         """Run, giving updates; `final` has the response after the last one.
 
-        Closed before its end, it closes the client's stream and saves what was said until then.
+        Closed or cancelled before its end, it closes the client's stream and saves what was said until then.
         """
         seen: list[ChatResponseUpdate] = []
         stream: Any = None
@@ -95,14 +103,16 @@ class AgentRun:
                 note(update)
                 yield translate(update)
             answer = await streamed_answer(stream, seen)
-        except GeneratorExit:
-            await _close(stream)
-            await self._abandoned(seen)
+        except GeneratorExit as closing:
+            await self._given_up(closing, stream, seen)
             raise
-        except BaseException as error:  # noqa: BLE001 - raised below, maybe in other words
+        except Exception as error:  # noqa: BLE001 - raised below, maybe in other words
             await _close(stream)
             await self._failed(error)
             self._raise_as_told(error)
+        except BaseException as error:
+            await _at_most_shortly(self._given_up(error, stream, seen))
+            raise
         try:
             self._response = await self._finish(answer)
         except Exception as error:  # noqa: BLE001 - as above
@@ -125,9 +135,9 @@ class AgentRun:
         instructions: Sequence[str] = ()
         more_tools: list[Any] = []
         middleware: list[Any] = _as_list(client_kwargs.pop("middleware", None))
-        if self._providers is not None and context is not None and session is not None:
+        if self._hooks is not None and context is not None and session is not None:
             async with session_turn(session):
-                await self._providers.before()
+                await self._hooks.before()
             self._messages = context.get_messages(include_input=True)
             instructions, more_tools = context.instructions, context.tools
             middleware = [*middleware, *context.get_middleware()]
@@ -178,7 +188,7 @@ class AgentRun:
                 input_messages=inputs,
                 options=dict(options),
             )
-            self._providers = RunProviders(agent, session, self._context, providers)
+            self._hooks = RunHooks(agent, session, self._context, providers)
         return by_call
 
     async def _add_tools(self, chat_options: dict[str, Any], of_providers: list[Any], in_options: Any) -> None:
@@ -217,33 +227,46 @@ class AgentRun:
 
     async def _finish(self, answer: ChatResponse[Any]) -> AgentResponse[Any]:
         response = self._form.response(answer)
-        context, session = self._context, self._session
+        session = self._session
         if session is not None and answer.conversation_id and not answer.has_internal_conversation_id():
             session.service_session_id = answer.conversation_id
-        if self._providers is not None and context is not None and session is not None:
-            if self._by_call is not None:
-                await self._by_call.finish(answer)
-            _resolve_inputs(context, answer)
-            context._response = response  # noqa: SLF001 - users read it, this sets it
-            async with session_turn(session):
-                await self._providers.after()
+        if self._hooks is not None:
+            await self._keep(answer, response)
         return response
 
-    async def _abandoned(self, seen: list[ChatResponseUpdate]) -> None:
-        """Nobody wants the rest: what was asked and the part that was answered are kept, unless the agent says no."""
-        if self._providers is not None and self._agent.save_abandoned:
-            await self._finish(partial_answer(seen))
+    async def _keep(self, answer: ChatResponse[Any], response: AgentResponse[Any]) -> None:
+        context, session, hooks = self._context, self._session, self._hooks
+        if hooks is None or context is None or session is None:
+            return
+        if self._by_call is not None:
+            await self._by_call.finish(answer)
+        _resolve_inputs(context, answer)
+        context._response = response  # noqa: SLF001 - users read it, this sets it
+        async with session_turn(session):
+            await hooks.after()
 
-    def _raise_as_told(self, error: BaseException) -> NoReturn:
-        told = self._agent.error_to_raise(error) if isinstance(error, Exception) else error
+    async def _given_up(self, reason: BaseException, stream: Any, seen: list[ChatResponseUpdate]) -> None:
+        """Nobody wants the rest: what was asked and the part that was answered are kept, unless the agent says no.
+
+        A conversation that the service began meanwhile is not gone on with: its last answer was never finished.
+        """
+        await _close(stream)
+        if self._agent.save_abandoned:
+            answer = partial_answer(seen)
+            await self._keep(answer, AnswerForm(self._agent, None, keeps_id=self._by_call is None).response(answer))
+        elif not isinstance(reason, GeneratorExit):
+            await self._failed(reason)
+
+    def _raise_as_told(self, error: Exception) -> NoReturn:
+        told = self._agent.error_to_raise(error)
         if told is error:
             raise error
         raise told from error
 
     async def _failed(self, error: BaseException) -> None:
-        if self._providers is not None and self._session is not None:
+        if self._hooks is not None and self._session is not None:
             async with session_turn(self._session):
-                await self._providers.failed(error)
+                await self._hooks.failed(error)
 
 
 def _resolve_inputs(context: SessionContext, answer: ChatResponse[Any]) -> None:
@@ -264,6 +287,30 @@ async def _close(stream: Any) -> None:
         except Exception as error:
             logger.error("Closing the stream of a chat client failed: %s", type(error).__name__)
             logger.debug("Closing the stream of a chat client failed.", exc_info=error)
+
+
+async def _at_most_shortly(saving: Coroutine[Any, Any, None]) -> None:
+    """Save what is left of a run that is being cancelled; what takes longer goes on behind, and its errors are logged.
+
+    Whoever cancels waits for the end of the run, and its cancellation is what the caller has to see.
+    """
+    task = asyncio.ensure_future(saving)
+    _saving.add(task)
+    task.add_done_callback(_saved)
+    await asyncio.wait({task}, timeout=_PATIENCE_S)
+
+
+_PATIENCE_S = 1.0
+
+_saving: set[asyncio.Future[None]] = set()
+"""Held until they are done: an event loop does not hold its tasks."""
+
+
+def _saved(task: asyncio.Future[None]) -> None:
+    _saving.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("Saving what a cancelled run had so far failed: %s", type(error).__name__)
+        logger.debug("Saving what a cancelled run had so far failed.", exc_info=error)
 
 
 def _as_list(given: Any) -> list[Any]:

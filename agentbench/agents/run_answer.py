@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from operator import is_
 from typing import Any
 
 from agentbench._clock import runtime_defaults
+from agentbench.agents.sessions.attribution import UNNAMED, signed
 from agentbench.exceptions import AgentInvalidResponseException
 from agentbench.messages.content import Content
-from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate, map_chat_to_agent_update
-
-UNNAMED = "UnnamedAgent"
-"""What an agent without a name signs its messages with."""
 
 
 class AnswerForm:
@@ -48,7 +44,7 @@ class AnswerForm:
         """
         if not isinstance(answer, ChatResponse):
             raise _unusable(self._agent, answer)
-        messages = [each if each.author_name else _signed(each, self._author) for each in answer.messages]
+        messages = signed(answer.messages, self._agent)
         for message in messages:
             for content in message.contents:
                 if content.user_input_request:
@@ -109,14 +105,6 @@ def partial_answer(seen: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
     if answer.messages:
         answer.messages[-1].additional_properties["partial"] = True
     return answer
-
-
-def _signed(message: Message, author: str) -> Message:
-    twin = copy.copy(message)
-    twin.author_name = author
-    twin.contents = message.contents[:]
-    twin.additional_properties = message.additional_properties.copy()
-    return twin
 
 
 def _give_id(content: Content) -> None:

@@ -171,7 +171,8 @@ async def test_a_failing_on_error_is_logged_and_the_runs_error_is_raised(
     assert "secret" not in record.getMessage()
 
 
-async def test_a_cancelled_run_is_an_error_to_its_providers() -> None:
+@pytest.mark.parametrize(("saved", "end"), [(True, "after p: "), (False, "error p: ")])
+async def test_a_cancelled_run_ends_for_its_providers_as_the_agent_says(saved: bool, end: str) -> None:
     began, log = asyncio.Event(), list[str]()
 
     class Slow(Model):
@@ -179,13 +180,15 @@ async def test_a_cancelled_run_is_an_error_to_its_providers() -> None:
             began.set()
             await asyncio.Event().wait()
 
-    running = asyncio.create_task(_awaited(Agent(Slow(), context_providers=[Notes("p", log)]).run("q")))
+    running = asyncio.create_task(
+        _awaited(Agent(Slow(), context_providers=[Notes("p", log)], save_abandoned=saved).run("q"))
+    )
     await began.wait()
     running.cancel()
 
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert log == ["before p", "error p: "]
+    assert log == ["before p", end]
 
 
 async def _awaited(pending: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -257,6 +258,176 @@ async def test_history_around_calls_keeps_what_was_given_up(abandoned: bool) -> 
 
     stored = [each.text for each in session.state["in_memory"]["messages"]]
     assert stored == ["q", "one " if abandoned else "one two three"]
+
+
+class Waiting(Model):
+    """Says one word, then waits for ever."""
+
+    async def _inner_get_response(self, *, stream: bool, **given: Any) -> Any:
+        if not stream:
+            await asyncio.Event().wait()
+        return self._one_word()
+
+    async def _one_word(self) -> AsyncIterator[ChatResponseUpdate]:
+        try:
+            yield ChatResponseUpdate(text="one ", role="assistant", conversation_id=self.model)
+            await asyncio.Event().wait()
+        finally:
+            self.closed += 1
+
+
+async def read(stream: Any, then: Any = None) -> None:
+    async for _ in stream:
+        if then is not None:
+            await then()
+
+
+async def at_work(task: asyncio.Task[Any]) -> None:
+    for _ in range(30):
+        await asyncio.sleep(0)
+    assert not task.done()
+
+
+CUT = pytest.mark.parametrize("way", ["cancelled", "timed out", "cancelled in between"])
+
+
+@CUT
+async def test_a_stream_whose_reader_is_cancelled_keeps_the_turn(way: str) -> None:
+    client, session = Waiting(), AgentSession()
+    between = asyncio.Event().wait if way == "cancelled in between" else None
+    reading = read(Agent(client, name="a").run("q", stream=True, session=session), between)
+    if way == "timed out":
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(reading, 0.05)
+    else:
+        task = asyncio.create_task(reading)
+        await at_work(task)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        del task
+    del reading
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+    asked, partial = session.state["in_memory"]["messages"]
+    assert (asked.text, partial.text, partial.author_name) == ("q", "one ", "a")
+    assert partial.additional_properties["partial"] is True
+    assert client.closed == 1
+
+
+@pytest.mark.parametrize("by_call", [False, True], ids=["around the run", "around calls"])
+@pytest.mark.parametrize("saved", [False, True])
+async def test_a_cancelled_run_keeps_what_was_asked(by_call: bool, saved: bool) -> None:
+    session = AgentSession()
+    agent = Agent(Waiting(), require_per_service_call_history_persistence=by_call, save_abandoned=saved)
+    task = asyncio.create_task(agent.run("q", session=session))
+    await at_work(task)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [each.text for each in session.state["in_memory"].get("messages", [])] == ["q"] * saved
+
+
+async def test_a_run_that_is_cancelled_before_the_model_is_asked_keeps_what_its_first_providers_know() -> None:
+    class Slow(ContextProvider):
+        async def before_run(self, **given: Any) -> None:
+            await asyncio.Event().wait()
+
+        async def after_run(self, **given: Any) -> None:
+            pytest.fail("its before_run was not over")
+
+    client, session = Model(), AgentSession()
+    task = asyncio.create_task(Agent(client, context_providers=[Slow("s")]).run("q", session=session))
+    await at_work(task)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [each.text for each in session.state["in_memory"]["messages"]] == ["q"]
+    assert client.asked == []
+
+
+@BOTH
+async def test_a_cancellation_waits_for_no_slow_provider_and_is_hidden_by_no_failing_one(
+    stream: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("agentbench.agents.run._PATIENCE_S", 0)
+    goes_on, log = asyncio.Event(), list[str]()
+
+    class Slow(ContextProvider):
+        async def after_run(self, **given: Any) -> None:
+            await goes_on.wait()
+            log.append("slow")
+            raise OSError("disk")
+
+    session = AgentSession()
+    agent = Agent(Waiting(), context_providers=[Slow("s")])
+    task = asyncio.create_task(answer(agent, stream=stream, session=session))
+    await at_work(task)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (log, session.state["in_memory"]) == ([], {})
+
+    goes_on.set()
+    for _ in range(30):
+        await asyncio.sleep(0)
+    assert log == ["slow"]
+    assert [each.text for each in session.state["in_memory"]["messages"]] == ["q", "one "][: 1 + stream]
+    assert "OSError" in caplog.text
+    assert "disk" not in caplog.text
+
+
+async def test_an_answer_that_was_never_finished_is_not_gone_on_with() -> None:
+    session = AgentSession(service_session_id="before")
+    stream = Agent(Waiting(model="unfinished"), context_providers=[Notes("p", [])]).run(
+        "q", stream=True, session=session
+    )
+    await stream.__anext__()
+    await stream.aclose()
+
+    assert session.service_session_id == "before"
+
+
+@BOTH
+async def test_a_provider_that_fails_at_the_end_costs_the_others_nothing(
+    stream: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing(ContextProvider):
+        async def after_run(self, **given: Any) -> None:
+            raise OSError(self.source_id)
+
+    session, log = AgentSession(), list[str]()
+    agent = Agent(Model(), context_providers=[Notes("p", log), Failing("a"), Failing("b")])
+    with pytest.raises(OSError, match="b"):
+        await answer(agent, stream=stream, session=session)
+
+    assert log == ["before p", "after p: answer 1"]
+    assert [each.text for each in session.state["in_memory"]["messages"]] == ["q", "answer 1"]
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == [
+        "after_run of the context provider Failing(source_id='a') failed: OSError"
+    ]
+
+
+@BOTH
+@pytest.mark.parametrize("by_call", [False, True], ids=["around the run", "around calls"])
+async def test_what_is_kept_is_signed(stream: bool, by_call: bool) -> None:
+    session = AgentSession()
+    agent = Agent(
+        Model(call("n"), "done"), name="a", tools=[numbered(7)], require_per_service_call_history_persistence=by_call
+    )
+    response = await answer(agent, stream=stream, session=session)
+
+    kept = session.state["in_memory"]["messages"]
+    assert [(each.role, each.author_name) for each in kept] == [
+        ("user", None),
+        ("assistant", "a"),
+        ("tool", "a"),
+        ("assistant", "a"),
+    ]
+    assert [each.author_name for each in response.messages] == ["a", "a", "a"]
 
 
 async def test_a_conversation_of_the_agent_is_kept_by_the_service() -> None:

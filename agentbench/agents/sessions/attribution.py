@@ -1,4 +1,4 @@
-"""Who put a message into a conversation, noted on the message itself."""
+"""Who put a message into a conversation, and who said it, noted on the message itself."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from copy import copy
 from typing import Any, Final
 
 from agentbench.messages.message import Message
+
+#: What an agent without a name signs its messages with.
+UNNAMED: Final = "UnnamedAgent"
 
 #: Key among the additional properties of a message.
 ATTRIBUTION: Final = "_attribution"
@@ -57,6 +60,23 @@ def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
             duplicate.additional_properties[ATTRIBUTION] = dict(attribution)
         copies.append(duplicate)
     return copies
+
+
+def signed(messages: Iterable[Message], agent: Any) -> list[Message]:
+    """Return messages with the name of the agent as their author: copies of those that have none yet.
+
+    Args:
+        messages: The messages, which stay as they are.
+        agent: Whose they are.
+    """
+    author = agent.name or UNNAMED
+    signed_ones = []
+    for message in messages:
+        if not message.author_name:
+            message = _copy_of(message)
+            message.author_name = author
+        signed_ones.append(message)
+    return signed_ones
 
 
 def _copy_of(message: Any) -> Message:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
 from agentbench.agents.middleware.contexts import ChatContext
-from agentbench.agents.sessions.context_provider import call_hook, state_of
+from agentbench.agents.sessions.attribution import signed
 from agentbench.agents.sessions.open_calls import following, last_said, results_besides, without_questions
+from agentbench.agents.sessions.run_hooks import RunHooks
 from agentbench.agents.sessions.session_context import SessionContext
 from agentbench.agents.sessions.turn_lock import session_turn
 from agentbench.exceptions import AgentInvalidRequestException, ChatClientInvalidResponseException
@@ -55,10 +57,9 @@ class PerCallHistory(ChatMiddleware):
         """Load, let the model answer, and save."""
         _refuse_id(context.options.get("conversation_id"))
         given = context.messages
-        call = await self._load(self._new_messages(given))
+        call = self._unsaved = await self._load(self._new_messages(given))
         context.messages = [*without_questions(call.get_messages()), *call.input_messages]
         if context.stream:
-            self._unsaved = call
 
             async def save(response: ChatResponse[Any]) -> None:
                 await self._answered(call, response)
@@ -101,9 +102,7 @@ class PerCallHistory(ChatMiddleware):
     async def _load(self, new_messages: list[Message]) -> SessionContext:
         call = self._context(new_messages)
         async with session_turn(self._session):
-            for provider in self._providers:
-                if provider.load_messages:
-                    await self._call(provider, "before_run", call)
+            await RunHooks(self._agent, self._session, call, self._providers).before()
         new_messages[:] = following(call.get_messages(), new_messages)
         return call
 
@@ -120,16 +119,16 @@ class PerCallHistory(ChatMiddleware):
         response.mark_internal_conversation_id()
 
     async def _save(self, call: SessionContext, response: ChatResponse[Any] | None) -> None:
-        call._response = response  # noqa: SLF001 - for users it is read-only
-        async with session_turn(self._session):
-            for provider in reversed(self._providers):
-                await self._call(provider, "after_run", call)
-        self._saved.extend(call.input_messages)
+        # Signed as at the end of a run: what the agent said, and after its first answer also the results of its tools.
+        if response is not None:
+            call._response = twin = copy(response)  # noqa: SLF001 - for users it is read-only
+            twin.messages = signed(response.messages, self._agent)
+        if self._has_begun:
+            call._stored_inputs = signed(call.input_messages, self._agent)  # noqa: SLF001 - as above
         self._unsaved = None
-
-    async def _call(self, provider: Any, hook: str, call: SessionContext) -> None:
-        state = state_of(self._session, provider)
-        await call_hook(provider, hook, agent=self._agent, session=self._session, context=call, state=state)
+        async with session_turn(self._session):
+            await RunHooks(self._agent, self._session, call, self._providers, len(self._providers)).after()
+        self._saved.extend(call.input_messages)
 
 
 def _refuse_id(conversation_id: Any) -> None:
