@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench.exceptions import ContentError
-from agentbench.messages.content_record import CommonFields, ContentRecord
+from agentbench.messages.content_record import CommonFields, ContentRecord, check_approved
 from agentbench.messages.media import read_uri
 from agentbench.messages.usage import UsageDetails
 
@@ -312,7 +312,12 @@ class ContentFactories(ContentRecord):
         function_call: Content,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """The answer whether a tool may be called."""
+        """The answer whether a tool may be called.
+
+        Raises:
+            TypeError: `approved` is not `True` or `False`.
+        """
+        check_approved(approved)
         kind = "function_approval_response"
         return cls(kind, approved=approved, id=id, function_call=function_call, **common)
 
@@ -326,6 +331,7 @@ class ContentFactories(ContentRecord):
 
         Raises:
             ContentError: This content is no approval request, or an incomplete one.
+            TypeError: `approved` is not `True` or `False`.
         """
         if self.type != "function_approval_request" or self.id is None or self.function_call is None:
             message = f"Only an approval request with an id and a call can be answered; this content is {self!r}."

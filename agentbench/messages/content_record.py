@@ -138,6 +138,8 @@ class ContentRecord(Displayable):
             unknown = ", ".join(repr(name) for name in fields if name not in _KNOWN)
             problem = f"Content has no field {unknown}. Its fields are {', '.join(FIELDS)}."
             raise TypeError(problem)
+        if "approved" in fields and fields["approved"] is not None:
+            check_approved(fields["approved"])
         self._rare = {name: value for name, value in fields.items() if value is not None} if fields else None
 
     def set_fields(self) -> dict[str, Any]:
@@ -146,6 +148,17 @@ class ContentRecord(Displayable):
         if self._rare:
             found.update(self._rare)
         return found
+
+
+def check_approved(approved: object) -> None:
+    """Let nothing pass for a permission that only looks like one, such as the text `"no"`.
+
+    Raises:
+        TypeError: It is not `True` or `False`.
+    """
+    if not isinstance(approved, bool):
+        problem = f"approved is {approved!r}. Expected True or False."
+        raise TypeError(problem)
 
 
 def _rare_field(name: str) -> property:

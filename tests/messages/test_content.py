@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import re
 import threading
 from typing import Any
 
@@ -249,3 +250,20 @@ def test_an_approval_request_is_answered_with_all_that_it_has(approved: bool) ->
 def test_only_a_whole_approval_request_can_be_answered(content: Content) -> None:
     with pytest.raises(ContentError, match="Only an approval request"):
         content.to_function_approval_response(True)
+
+
+@pytest.mark.parametrize("approved", ["no", "false", "", 0, 1, None, []], ids=repr)
+def test_what_only_looks_like_a_permission_is_none(approved: Any) -> None:
+    request = Content.from_function_approval_request("i", CALL)
+    told = re.escape(f"approved is {approved!r}. Expected True or False.")
+    with pytest.raises(TypeError, match=told):
+        request.to_function_approval_response(approved)
+    with pytest.raises(TypeError, match=told):
+        Content.from_function_approval_response(approved, "i", CALL)
+
+
+@pytest.mark.parametrize("approved", ["no", "", 0, 1, []], ids=repr)
+def test_what_only_looks_like_a_permission_is_not_read_from_a_dictionary(approved: Any) -> None:
+    stored = Content.from_function_approval_response(True, "i", CALL).to_dict() | {"approved": approved}
+    with pytest.raises(TypeError, match="Expected True or False"):
+        Content.from_dict(stored)
