@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MethodType
 from typing import Any, TypeAlias
 
 from agentbench.agents.tools.function_tool import FunctionTool
