@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import typing
+from asyncio import current_task
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, cast
 
 from agentbench._display import Displayable
+from agentbench.messages.cleaning_up import clean_up, let_go, log_failure, log_or_raise
 
 if TYPE_CHECKING:
     from typing_extensions import Self, TypeVar
@@ -21,14 +22,14 @@ else:  # defaults came with Python 3.13, and only readers of types ask for them
     UpdateT = typing.TypeVar("UpdateT")
     FinalT = typing.TypeVar("FinalT")
 
-_log = logging.getLogger("agentbench")
-
 OuterUpdateT = typing.TypeVar("OuterUpdateT")
 OuterFinalT = typing.TypeVar("OuterFinalT")
 
 StreamState = Literal["unopened", "open", "ended", "failed", "closed"]
 
 _UNSET: Final[Any] = object()
+_CLOSING: Final[set[asyncio.Future[None]]] = set()
+"""The tasks that close forgotten streams; an event loop alone does not keep its tasks."""
 
 
 class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
@@ -57,6 +58,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
     __slots__ = (
         "__weakref__",
         "_cleanups",
+        "_closer",
         "_contexts",
         "_error",
         "_final",
@@ -66,6 +68,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         "_loop",
         "_map",
         "_pull",
+        "_reader",
         "_results",
         "_results_done",
         "_source",
@@ -87,6 +90,8 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         self._source: Any = _checked(stream)
         self._iterator: AsyncIterator[Any] | None = None
         self._pull: Callable[[], Awaitable[Any]] | None = None
+        self._reader: asyncio.Task[Any] | None = None
+        self._closer: asyncio.Future[BaseException | None] | None = None
         self._map: Callable[[Any], Any] | None = None
         self._updates: list[UpdateT] = []
         self._finalizer = finalizer
@@ -131,14 +136,18 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             if self._state != "unopened":
                 raise StopAsyncIteration
             pull = await self._open()
+        if self._reader is not None:
+            raise _read_twice()
+        self._reader = current_task(self._loop)
         try:
             update = await (self._pull_in_context(pull) if self._contexts else pull())
-        except StopAsyncIteration:
-            await self._end()
-            raise
+            if self._pull is None:
+                raise StopAsyncIteration
         except BaseException as error:
-            await self._fail(error)
+            await self._stopped(error)
             raise
+        finally:
+            self._reader = None
         try:
             if self._map is not None:
                 update = self._map(update)
@@ -168,7 +177,8 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
     async def _opened(self) -> Self:
         if self._state == "unopened":
-            await self._open()
+            with suppress(StopAsyncIteration):  # closed meanwhile
+                await self._open()
         return self
 
     async def get_final_response(self) -> FinalT:
@@ -197,20 +207,26 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
     async def aclose(self) -> None:
         """Give up what is left: close the source, also that of a stream within, and run the cleanup hooks.
 
+        Another task that is just reading is taken out of that, and finds the stream at its end.
+
         Raises:
             BaseException: Closing the source or a hook failed; all hooks ran nevertheless.
         """
         if self._state not in ("unopened", "open"):
             return
         self._state, self._pull = "closed", None
-        error: BaseException | None = None
-        try:
-            await self._close_source()
-        except BaseException as failure:  # noqa: BLE001 - raised below, after the hooks
-            error = failure
-        failed_hook = await self._clean_up()
-        if error is not None or failed_hook is not None:
-            raise cast("BaseException", error or failed_hook)
+        reader = self._reader
+        if reader is not None:
+            # It closes the source itself: some sources can be closed only in the task that reads them.
+            if reader is current_task():
+                return  # called by what it is reading
+            self._closer = asyncio.get_running_loop().create_future()
+            reader.cancel()
+            failure = await self._closer
+        else:
+            failure = await clean_up(self._endings())
+        if failure is not None:
+            raise failure
 
     async def __aenter__(self) -> Self:
         return self
@@ -272,14 +288,21 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
     # -------------------------------------------------------------------------------------------- beginning and end
 
     async def _open(self) -> Callable[[], Awaitable[Any]]:
+        if self._reader is not None:
+            raise _read_twice()
+        self._reader = current_task()
         try:
             if not hasattr(self._source, "__aiter__"):
                 self._source = await (self._in_context(self._source) if self._contexts else self._source)
             self._iterator = _checked(self._source, "__aiter__").__aiter__()
             self._loop = asyncio.get_running_loop()
+            if self._state == "closed":
+                raise StopAsyncIteration
         except BaseException as error:
-            await self._fail(error)
+            await self._stopped(error)
             raise
+        finally:
+            self._reader = None
         self._state = "open"
         self._pull = self._iterator.__anext__
         return self._pull
@@ -304,12 +327,21 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
                 pass  # the end of a stream is no error, and would look like one to a context manager
         raise StopAsyncIteration
 
+    async def _stopped(self, error: BaseException) -> None:
+        """There is nothing more to read. The error is the caller's to raise, unless another one is raised here."""
+        if self._state == "closed":
+            await self._closed_meanwhile(error)
+        elif isinstance(error, StopAsyncIteration):
+            await self._end()
+        else:
+            await self._fail(error)
+
     async def _end(self) -> None:
         self._state, self._pull = "ended", None
-        failed_hook = await self._clean_up()
+        failure = await clean_up(self._taken_hooks())
         await self._finish()
-        if failed_hook is not None:
-            raise failed_hook
+        if failure is not None:
+            raise failure
 
     async def _finish(self) -> None:
         try:
@@ -324,7 +356,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
                 if found is not None:
                     self._final = found
         except BaseException as error:
-            self._state, self._error = "failed", error
+            self._note(error)
             raise
 
     async def _finalized(self) -> Any:
@@ -335,65 +367,52 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             return await self._source.get_final_response()
         return list(self._updates)
 
+    def _note(self, error: BaseException) -> None:
+        # A cancellation is meant for one task; those who ask later are told that the stream was closed.
+        self._state, self._error = ("failed", error) if isinstance(error, Exception) else ("closed", None)
+
     async def _fail(self, error: BaseException) -> None:
-        """Close the source and clean up. The error is the caller's to raise; what fails here is only logged."""
         self._pull = None
+        self._note(error)
         if isinstance(error, GeneratorExit):
-            self._state = "closed"
-            self._let_go()
-            return
-        if isinstance(error, asyncio.CancelledError):
-            self._state = "closed"
+            let_go(self._endings())
         else:
-            self._state, self._error = "failed", error
+            log_or_raise(await clean_up(self._endings()))
+
+    async def _closed_meanwhile(self, error: BaseException) -> None:
+        """Do in the task that was reading what the one that closed the stream has left to it."""
+        closer, self._closer = self._closer, None
+        is_over = isinstance(error, StopAsyncIteration)
+        if closer is not None:
+            others = getattr(self._reader, "uncancel", int)()  # since Python 3.11: who else has cancelled this task
+            is_over = is_over or (isinstance(error, asyncio.CancelledError) and not others)
+        failure: BaseException | None = None
         try:
-            await self._close_source()
-        except Exception:  # noqa: BLE001 - the error that brought us here is the one to be told
-            _log.exception("Closing the source of a failed stream failed.")
-        failed_hook = await self._clean_up()
-        if failed_hook is not None:
-            _log.error("A cleanup hook of a failed stream failed.", exc_info=failed_hook)
+            if isinstance(error, GeneratorExit):
+                let_go(self._endings())
+            else:
+                failure = await clean_up(self._endings())
+            if closer is None or closer.done() or not isinstance(failure, Exception):
+                log_or_raise(failure)
+        finally:
+            if closer is not None and not closer.done():
+                closer.set_result(failure if isinstance(failure, Exception) else None)
+        if is_over:
+            raise StopAsyncIteration from None
 
-    async def _clean_up(self) -> BaseException | None:
-        """Run the cleanup hooks, all of them, and return the first failure."""
-        hooks, self._cleanups = self._cleanups, []
-        first: BaseException | None = None
-        for hook in hooks:
-            try:
-                found = hook()
-                if hasattr(found, "__await__"):
-                    await found
-            except BaseException as error:  # noqa: BLE001, PERF203 - returned, or logged
-                if first is not None:
-                    _log.error("A further cleanup hook of a stream failed.", exc_info=error)
-                first = first or error
-        return first
-
-    async def _close_source(self) -> None:
-        for close in self._closers():
-            found = close()
-            if hasattr(found, "__await__"):
-                await found
-
-    def _closers(self) -> list[Callable[[], Any]]:
-        """What closes the source: the iterator first, then what gave it."""
+    def _endings(self) -> list[Callable[[], Any]]:
+        """What closes the source, the iterator before what gave it, and then the cleanup hooks."""
         parts = [self._source] if self._iterator in (None, self._source) else [self._iterator, self._source]
-        closers = [getattr(part, "aclose", None) for part in parts]
+        # Of what was forgotten together with its stream, the loop itself closes the generators.
+        closers = [getattr(part, "aclose", None) for part in parts if not getattr(part, "ag_running", False)]
         if self._iterator is None and not hasattr(self._source, "__aiter__"):
             # A promise that nobody waited for: a coroutine is closed, a task is cancelled.
             closers.append(getattr(self._source, "close", None) or getattr(self._source, "cancel", None))
-        return [close for close in closers if callable(close)]
+        return [*(close for close in closers if callable(close)), *self._taken_hooks()]
 
-    def _let_go(self) -> None:
-        """Clean up where nothing can be awaited any more: go as far as each function goes without waiting."""
+    def _taken_hooks(self) -> list[Callable[[], Any]]:
         hooks, self._cleanups = self._cleanups, []
-        for call in (*self._closers(), *hooks):
-            try:
-                found = call()
-                if hasattr(found, "__await__"):
-                    _drive(found)
-            except Exception:  # noqa: BLE001, PERF203 - all of them are tried, and nobody could catch it here
-                _log.exception("Cleaning up an abandoned stream failed.")
+        return hooks
 
     def __del__(self) -> None:
         # Readers break out of a loop and forget the stream, and no one else would end its span or save its turn.
@@ -401,15 +420,16 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             return
         if self._loop is None or self._loop.is_closed():
             self._state = "closed"
-            self._let_go()
+            let_go(self._endings())
         else:
-            self._loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self._aclose_forgotten()))
+            self._loop.call_soon_threadsafe(_close_forgotten, self)
 
     async def _aclose_forgotten(self) -> None:
+        await asyncio.sleep(0)  # the loop begins to close forgotten generators first
         try:
             await self.aclose()
-        except Exception:  # noqa: BLE001 - nobody could catch it here
-            _log.exception("Closing a forgotten stream failed.")
+        except Exception as error:  # noqa: BLE001 - nobody could catch it here
+            log_failure(error)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._state}, {len(self._updates)} updates)"
@@ -422,13 +442,11 @@ def _checked(source: Any, *methods: str) -> Any:
     return source
 
 
-def _drive(awaitable: Awaitable[Any]) -> None:
-    steps = awaitable.__await__()
-    try:
-        next(steps)
-    except StopIteration:
-        return
-    close = getattr(steps, "close", None)
-    if callable(close):
-        close()
-    _log.warning("A cleanup hook of an abandoned stream wants to wait, which is not possible there; it was cut off.")
+def _read_twice() -> RuntimeError:
+    return RuntimeError("A stream was read while someone waits for its next update. Let one task read it.")
+
+
+def _close_forgotten(stream: ResponseStream[Any, Any]) -> None:
+    closing = asyncio.ensure_future(stream._aclose_forgotten())  # noqa: SLF001 - a part of the class
+    _CLOSING.add(closing)
+    closing.add_done_callback(_CLOSING.discard)

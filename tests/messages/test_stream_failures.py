@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from agentbench.messages.stream import ResponseStream
 from tests.messages.test_stream import BOTH_WAYS, numbers, read, stream_of
+
+LOGGED = "Closing a stream or one of its cleanup hooks failed: {}."
 
 
 class SourceError(Exception):
@@ -49,6 +51,15 @@ class Endless:
 
     async def aclose(self) -> None:
         self.closed += 1
+
+
+BOTH_ENDS = pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda wait: ResponseStream(numbers(), finalizer=wait), id="finalizer"),
+        pytest.param(lambda wait: ResponseStream(numbers()).with_result_hook(wait), id="result hook"),
+    ],
+)
 
 
 def raising(error: Exception) -> Callable[..., Any]:
@@ -170,7 +181,7 @@ async def test_a_failing_cleanup_hook_does_not_hide_the_error_of_the_source(
     with pytest.raises(SourceError):
         await read(stream)
     assert ran == [1]
-    assert "cleanup hook of a failed stream failed" in caplog.text
+    assert LOGGED.format("HookError") in caplog.text
 
 
 async def test_at_a_good_end_a_failing_cleanup_hook_is_told_once_and_the_response_is_there(
@@ -183,7 +194,16 @@ async def test_at_a_good_end_a_failing_cleanup_hook_is_told_once_and_the_respons
         await read(stream)
     assert await stream.get_final_response() == 6
     assert ran == ["result"]
-    assert "further cleanup hook" in caplog.text
+    assert LOGGED.format("HookError") in caplog.text
+
+
+async def test_what_a_failing_hook_says_is_for_debugging_only(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(SourceError):
+        await read(ResponseStream(failing()).with_cleanup_hook(raising(HookError("my diagnosis"))))
+    told = {record.levelname: caplog.handler.format(record) for record in caplog.records if record.name == "agentbench"}
+    assert "my diagnosis" not in told["ERROR"]
+    assert "my diagnosis" in told["DEBUG"]
 
 
 async def test_a_source_that_cannot_be_closed_does_not_hide_the_error(caplog: pytest.LogCaptureFixture) -> None:
@@ -193,7 +213,7 @@ async def test_a_source_that_cannot_be_closed_does_not_hide_the_error(caplog: py
 
     with pytest.raises(HookError):
         await read(ResponseStream(Stuck()).with_transform_hook(raising(HookError())))
-    assert "Closing the source of a failed stream failed" in caplog.text
+    assert LOGGED.format("SourceError") in caplog.text
 
 
 # ---------------------------------------------------------------------------------------------------- cancellation
@@ -227,6 +247,46 @@ async def test_a_timeout_is_a_cancellation() -> None:
         await asyncio.wait_for(read(stream), 0.01)
     assert cleanups == [1]
     assert stream.updates == [1]
+
+
+@BOTH_ENDS
+async def test_a_reader_cancelled_while_the_final_response_is_made_does_not_cancel_those_who_ask_later(
+    end: Callable[..., ResponseStream[int, Any]],
+) -> None:
+    begun = asyncio.Event()
+
+    async def wait(_: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    stream = end(wait)
+    reader = asyncio.ensure_future(read(stream))
+    await begun.wait()
+    reader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="closed before its end, after 3 updates"):
+            await stream.get_final_response()
+
+
+async def test_a_cancellation_while_cleaning_up_after_a_failure_gets_through() -> None:
+    begun = asyncio.Event()
+    ran: list[int] = []
+
+    async def wait() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    stream = ResponseStream(failing()).with_cleanup_hook(wait).with_cleanup_hook(lambda: ran.append(1))
+    reader = asyncio.ensure_future(read(stream))
+    await begun.wait()
+    reader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
+    assert ran == [1]
+    with pytest.raises(SourceError):
+        await stream.get_final_response()
 
 
 # ---------------------------------------------------------------------------------------------------------- closing
@@ -388,7 +448,7 @@ async def test_a_forgotten_stream_that_cannot_be_closed_is_logged(caplog: pytest
     gc.collect()
     for _ in range(5):
         await asyncio.sleep(0)
-    assert "Closing a forgotten stream failed" in caplog.text
+    assert LOGGED.format("HookError") in caplog.text
 
 
 def test_a_stream_that_outlives_its_loop_is_cleaned_up_as_far_as_possible() -> None:
@@ -413,19 +473,3 @@ async def test_streams_that_ended_or_were_never_opened_are_forgotten_silently() 
     gc.collect()
     await asyncio.sleep(0)
     assert log == [1]
-
-
-async def test_closing_while_another_task_reads_is_told() -> None:
-    async def slow() -> AsyncGenerator[int, None]:
-        yield 1
-        await asyncio.Event().wait()
-
-    stream = ResponseStream(slow())
-    await stream.__anext__()
-    reader = asyncio.ensure_future(read(stream))
-    await asyncio.sleep(0)
-    with pytest.raises(RuntimeError, match="already running"):
-        await stream.aclose()
-    reader.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await reader
