@@ -26,6 +26,8 @@ from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
 
 logger = logging.getLogger("agentbench")
 
+_NOTHING: Mapping[str, Any] = {}
+
 
 class Asked(NamedTuple):
     """What a run was called with; see `RawAgent.run`."""
@@ -127,20 +129,21 @@ class AgentRun:
     async def _prepare(self) -> None:
         agent, asked = self._agent, self._asked
         inputs = normalize_messages(asked.messages)
-        options = asked.options or {}
-        client_kwargs = dict(asked.client_kwargs or {})
+        options = asked.options or _NOTHING
+        client_kwargs = {**asked.client_kwargs} if asked.client_kwargs else {}
         history = self._take_providers(inputs, options)
         self._messages = inputs
         context, session = self._context, self._session
         instructions: Sequence[str] = ()
         more_tools: list[Any] = []
-        middleware: list[Any] = _as_list(client_kwargs.pop("middleware", None))
+        middleware: list[Any] = _as_list(client_kwargs.pop("middleware", None)) if client_kwargs else []
         if self._hooks is not None and context is not None and session is not None:
             async with session_turn(session):
                 await self._hooks.before()
             self._messages = context.get_messages(include_input=True)
             instructions, more_tools = context.instructions, context.tools
-            middleware = [*middleware, *context.get_middleware()]
+            if context.middleware:
+                middleware = [*middleware, *context.get_middleware()]
             if history:
                 self._by_call = PerCallHistory(history, agent=agent, session=session, context=context)
                 middleware.insert(0, self._by_call)
@@ -186,7 +189,7 @@ class AgentRun:
                 session_id=session.session_id,
                 service_session_id=session.service_session_id,
                 input_messages=inputs,
-                options=dict(options),
+                options={**options},
             )
             self._hooks = RunHooks(agent, session, self._context, providers)
         return by_call
@@ -271,12 +274,13 @@ class AgentRun:
 
 def _resolve_inputs(context: SessionContext, answer: ChatResponse[Any]) -> None:
     """Have history store what the model saw in place of the answers to approvals."""
+    if not answer._resolved_inputs:  # noqa: SLF001 - between the layers of one run
+        return
     seen: dict[int, list[Message]] = {}
-    for given, one in answer._resolved_inputs or ():  # noqa: SLF001 - between the layers of one run
+    for given, one in answer._resolved_inputs:  # noqa: SLF001 - as above
         seen.setdefault(id(given), []).append(one)
-    if seen:
-        stored = [one for each in context.stored_inputs for one in seen.get(id(each), [each])]
-        context._stored_inputs = stored  # noqa: SLF001
+    stored = [one for each in context.stored_inputs for one in seen.get(id(each), [each])]
+    context._stored_inputs = stored  # noqa: SLF001 - as above
 
 
 async def _close(stream: Any) -> None:

@@ -23,10 +23,10 @@ def normalize_messages(messages: AgentRunInputs | Mapping[str, Any] | None = Non
     """
     if messages is None:
         return []
-    if isinstance(messages, (str, Content, Message, Mapping)) or not isinstance(messages, Iterable):
-        return [_as_message(messages)]
     if type(messages) is list and {*map(type, messages)} == {Message}:  # a conversation, which may be long
         return messages.copy()
+    if isinstance(messages, (str, Content, Message, Mapping)) or not isinstance(messages, Iterable):
+        return [_as_message(messages)]
     return [item if isinstance(item, Message) else _as_message(item) for item in messages]
 
 

@@ -306,7 +306,7 @@ class AgentResponse(Response[ValueT]):
 def _as_messages(given: Any) -> list[Message]:
     if given is None:
         return []
-    if isinstance(given, (Message, Mapping, str)) or not isinstance(given, Iterable):
+    if type(given) is not list and (isinstance(given, (Message, Mapping, str)) or not isinstance(given, Iterable)):
         given = (given,)
     return [item if isinstance(item, Message) else _as_message(item) for item in given]
 

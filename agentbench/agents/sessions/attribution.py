@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from typing import Any, Final
 
 from agentbench.messages.message import Message
@@ -83,7 +82,7 @@ def _copy_of(message: Any) -> Message:
     if not isinstance(message, Message):  # lists of texts are a likely slip
         problem = f"{message!r} is no message. Expected a list of Message objects: Message('user', ['...'])."
         raise TypeError(problem)
-    duplicate = copy(message)
-    duplicate.contents = list(message.contents)
-    duplicate.additional_properties = dict(message.additional_properties)
+    duplicate = message.__copy__()
+    duplicate.contents = [*message.contents]
+    duplicate.additional_properties = {**message.additional_properties}
     return duplicate

@@ -100,7 +100,7 @@ async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
     if taken is not None and len(taken) < len(arguments):
         arguments = {name: value for name, value in arguments.items() if name in taken}
     result = method(**arguments)
-    if inspect.isawaitable(result):
+    if result is not None and inspect.isawaitable(result):
         await result
 
 

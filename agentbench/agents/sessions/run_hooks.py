@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench.agents.sessions.context_provider import call_hook, state_of
@@ -72,10 +72,10 @@ class RunHooks:
             except Exception as problem:  # noqa: BLE001, PERF203 - the error of the run is the one to be told
                 _log_failure(provider, "on_error", problem)
 
-    async def _call(self, provider: Any, hook: str, **more: Any) -> None:
+    def _call(self, provider: Any, hook: str, **more: Any) -> Awaitable[None]:
         session = self._session
         state = state_of(session, provider)
-        await call_hook(provider, hook, agent=self._agent, session=session, context=self._context, state=state, **more)
+        return call_hook(provider, hook, agent=self._agent, session=session, context=self._context, state=state, **more)
 
 
 def _log_failure(provider: Any, hook: str, error: Exception) -> None:
