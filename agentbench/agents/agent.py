@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
+from agentbench.agents.checks import check_asked
 from agentbench.agents.families import in_both_families
 from agentbench.agents.middleware_layer import AgentMiddlewareRuns
 from agentbench.agents.raw_agent import AgentStream, RawAgent, RunArguments
@@ -58,7 +59,7 @@ class Agent(AgentMiddlewareRuns, AgentSpans, RawAgent):
         description: str | None = None,
         tools: ToolTypes | Callable[..., Any] | Sequence[ToolTypes | Callable[..., Any]] | None = None,
         default_options: Mapping[str, Any] | None = None,
-        context_providers: Sequence[Any] | None = None,
+        context_providers: Any = None,
         middleware: MiddlewareInput = None,
         require_per_service_call_history_persistence: bool = False,
         function_invocation_configuration: Mapping[str, Any] | None = None,
@@ -145,6 +146,7 @@ class Agent(AgentMiddlewareRuns, AgentSpans, RawAgent):
             Exception: As in `RawAgent.run`, and whatever the client, a middleware or a provider raises.
         """
         if self.middleware or middleware or is_tracing():
+            check_asked(session, options, function_invocation_kwargs, client_kwargs)  # before the layers look at them
             below: Any = partial(super().run, middleware=middleware)
         else:  # the layers have nothing to do
             below = super(AgentSpans, self).run

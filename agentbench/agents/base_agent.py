@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._clock import runtime_defaults
 from agentbench.agents.as_tool import agent_as_tool
+from agentbench.agents.checks import told
 from agentbench.agents.mcp_server import agent_as_mcp_server
 from agentbench.agents.sessions.context_provider import warn_of_shared_sources
 from agentbench.agents.sessions.session import AgentSession
@@ -23,7 +24,7 @@ class BaseAgent:
         id: Its id. One that is made up here is another one at each start of the program.
         name: Its name: what it signs its messages with, and what graphs and tools know it by.
         description: What it is good for.
-        context_providers: Called before and after each run, in this order and in the reverse one.
+        context_providers: Called before and after each run, in this order and in the reverse one. Also one alone.
         middleware: Stands around its runs, around the calls of its model and of its tools.
         additional_properties: Anything the application wants to keep with it.
 
@@ -35,6 +36,9 @@ class BaseAgent:
         context_providers: A list.
         middleware: A list.
         additional_properties: A dict.
+
+    Raises:
+        TypeError: One of the context providers is none.
     """
 
     def __init__(
@@ -43,14 +47,14 @@ class BaseAgent:
         id: str | None = None,  # noqa: A002 - the name of the argument is given
         name: str | None = None,
         description: str | None = None,
-        context_providers: Sequence[Any] | None = None,
+        context_providers: Any = None,
         middleware: Any = None,
         additional_properties: Mapping[str, Any] | None = None,
     ) -> None:
         self.id_is_generated = not id
         self.id: str = id or runtime_defaults().ids.new_id("agent")
         self.name, self.description = name, description
-        self.context_providers: list[Any] = list(context_providers or ())
+        self.context_providers: list[Any] = _providers(context_providers)
         self.middleware: list[Any] = _as_list(middleware)
         self.additional_properties: dict[str, Any] = dict(additional_properties or {})
         warn_of_shared_sources(self.context_providers)
@@ -140,6 +144,26 @@ class BaseAgent:
     def __repr__(self) -> str:
         facts = [("id", self.id), ("name", self.name), ("description", self.description)]
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in facts if value)})"
+
+
+def _providers(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    several = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping, type))
+    providers = list(given) if several else [given]
+    for provider in providers:
+        if isinstance(provider, type):
+            message = (
+                f"{provider.__name__} is a class. Expected a context provider made of it: {provider.__name__}(...)."
+            )
+            raise TypeError(message)
+        if not isinstance(getattr(provider, "source_id", None), str):
+            message = (
+                f"A context provider is {told(provider)}, which has no source_id. Expected an object of a class "
+                "derived from ContextProvider, whose __init__ calls super().__init__(source_id)."
+            )
+            raise TypeError(message)
+    return providers
 
 
 def _as_list(given: Any) -> list[Any]:

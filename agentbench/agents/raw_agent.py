@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, overload
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.base_agent import BaseAgent
+from agentbench.agents.checks import check_asked, check_instructions, check_mapping
 from agentbench.agents.run import AgentRun, Asked
 from agentbench.agents.run_options import joined_instructions, united_tools
 from agentbench.agents.run_tools import split_mcp_tools
+from agentbench.agents.tool_loop.configuration import check_configuration
 from agentbench.agents.tools.collection import normalize_tools, tool_name
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.stream import ResponseStream
@@ -77,8 +79,9 @@ class RawAgent(BaseAgent, Displayable):
         mcp_tools: Those of the tools that stand for a server, connected to at the first run that needs them.
 
     Raises:
-        TypeError: If there is no client, or one without a callable `get_response`.
-        ValueError: If two different tools have one name.
+        TypeError: If there is no client, or one without a callable `get_response`, or if something else is of a wrong
+            type.
+        ValueError: If two different tools have one name, or the configuration is not valid.
     """
 
     AGENT_PROVIDER_NAME: ClassVar[str] = "agentbench"
@@ -96,7 +99,7 @@ class RawAgent(BaseAgent, Displayable):
         description: str | None = None,
         tools: ToolTypes | Callable[..., Any] | Sequence[ToolTypes | Callable[..., Any]] | None = None,
         default_options: Mapping[str, Any] | None = None,
-        context_providers: Sequence[Any] | None = None,
+        context_providers: Any = None,
         middleware: Any = None,
         require_per_service_call_history_persistence: bool = False,
         function_invocation_configuration: Mapping[str, Any] | None = None,
@@ -116,6 +119,11 @@ class RawAgent(BaseAgent, Displayable):
             additional_properties=additional_properties,
         )
         self.client: Any = _checked_client(client, chat_client)
+        check_instructions("instructions", instructions)
+        check_mapping("default_options", default_options, '{"temperature": 0.2}')
+        check_instructions("The default option instructions", (default_options or {}).get("instructions"))
+        if function_invocation_configuration is not None:
+            check_configuration(function_invocation_configuration)
         self.require_per_service_call_history_persistence = require_per_service_call_history_persistence
         self.function_invocation_configuration = function_invocation_configuration
         self.compaction_strategy, self.tokenizer = compaction_strategy, tokenizer
@@ -181,8 +189,10 @@ class RawAgent(BaseAgent, Displayable):
             UserInputRequiredException: If a person has to answer, and `raise_on_user_input` holds; the turn is saved.
             AgentInvalidRequestException: If the history is to be kept around calls and the service keeps it, too.
             AgentInvalidResponseException: If the client answers with nothing usable.
+            TypeError: If an argument is of a wrong type.
             ValueError: If two different tools have one name.
         """
+        check_asked(session, options, function_invocation_kwargs, client_kwargs)
         run = AgentRun(
             self,
             Asked(

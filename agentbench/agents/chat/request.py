@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
+from agentbench.agents.checks import check_asked
 from agentbench.agents.middleware.sorting import sort_middleware
 from agentbench.agents.tool_loop.configuration import (
     FunctionInvocationConfiguration,
@@ -62,7 +63,9 @@ class Given(NamedTuple):
 
         Raises:
             MiddlewareException: Some middleware is neither for calls of a model nor for calls of a tool.
+            TypeError: Options or keywords are no mapping.
         """
+        check_asked(None, options, function_invocation_kwargs, client_kwargs)
         own_options = dict(options) if options else {}
         arguments = function_invocation_kwargs or _NOTHING
         if own_options:

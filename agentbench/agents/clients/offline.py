@@ -54,7 +54,7 @@ class OfflineChatClient(AnsweringChatClient):
 
     Raises:
         TypeError: A rule is no pair, or its condition is neither a pattern nor a function.
-        ValueError: `chunk` or `delay` is not possible.
+        ValueError: A condition is text and no regular expression, or `chunk` or `delay` is not possible.
 
     Example:
         ```python
@@ -128,7 +128,7 @@ def _rule(pair: Any) -> tuple[Condition, ScriptEntry]:
 
 def _condition(given: Any) -> Condition:
     if isinstance(given, (str, re.Pattern)):
-        pattern = re.compile(given, re.IGNORECASE) if isinstance(given, str) else given
+        pattern = _pattern(given) if isinstance(given, str) else given
         return lambda messages, options: pattern.search(last_user_text(messages) or "") is not None
     if not callable(given):
         message = f"The condition of a rule is {given!r}; expected a pattern, or a function of the prompt."
@@ -136,6 +136,17 @@ def _condition(given: Any) -> Condition:
     if _takes_two(given):
         return lambda messages, options: given(messages, options)
     return lambda messages, options: given(last_user_text(messages) or "")
+
+
+def _pattern(given: str) -> re.Pattern[str]:
+    try:
+        return re.compile(given, re.IGNORECASE)
+    except re.error as error:
+        message = (
+            f"The condition {given!r} of a rule is no regular expression: {error}. For plain text give "
+            "re.escape(...) of it."
+        )
+        raise ValueError(message) from error
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
+from agentbench.agents.checks import told
 from agentbench.agents.sessions.session_json import read_state, write_state
 from agentbench.agents.sessions.turn_lock import QUEUES
 from agentbench.serialization.registry import register_type
@@ -84,8 +85,11 @@ class AgentSession(Displayable):
 
         Raises:
             KeyError: There is no `session_id`.
-            ValueError: Something in the state cannot be read; the error names where it is.
+            TypeError: This, or the state in it, is no mapping.
+            ValueError: This is something else that was written, or something in the state cannot be read; the error
+                names where it is.
         """
+        _check_stored(data)
         session = cls(session_id=data["session_id"], service_session_id=data.get("service_session_id"))
         session.state = read_state(data.get("state") or {})
         return session
@@ -109,6 +113,22 @@ class AgentSession(Displayable):
         service = "" if self.service_session_id is None else f", service_session_id={self.service_session_id!r}"
         held = f", state of {', '.join(map(repr, self.state))}" if self.state else ", no state"
         return f"{type(self).__name__}(session_id={self._session_id!r}{service}{held})"
+
+
+def _check_stored(data: Mapping[str, Any]) -> None:
+    given: object = data
+    if isinstance(given, (str, bytes)):
+        message = "A stored session was given as text. Read it first: AgentSession.from_dict(json.loads(text))."
+        raise TypeError(message)
+    if not isinstance(given, Mapping):
+        message = f"A stored session is {told(given)}. Expected the mapping that to_dict() wrote."
+        raise TypeError(message)
+    if given.get("type", "session") != "session":
+        message = f"A stored session has the type {given['type']!r}. Expected 'session', as to_dict() writes it."
+        raise ValueError(message)
+    if not isinstance(state := given.get("state") or {}, Mapping):
+        message = f"The state of a stored session is {told(state)}. Expected a mapping."
+        raise TypeError(message)
 
 
 def _from_checkpoint(found: dict[str, Any]) -> AgentSession:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypedDict, cast
 
+from agentbench.agents.checks import check_known, check_mapping, check_whole_number, told
+
 
 class FunctionInvocationConfiguration(TypedDict, total=False):
     """Limits and habits of the loop; what is missing has its default.
@@ -50,13 +52,68 @@ _LEAST: Final = {
 _CHOICES: Final = {"error_scope": ("batch", "tool"), "approval_scope": ("batch", "call")}
 
 
+_SWITCHES: Final = ("enabled", "terminate_on_unknown_calls", "include_detailed_errors", "sync_tools_in_threads")
+_KNOWN: Final = tuple(FunctionInvocationConfiguration.__annotations__)
+
+
+def check_configuration(config: Mapping[str, Any]) -> None:
+    """Refuse what no loop can be configured by; what is missing is no fault.
+
+    Raises:
+        TypeError: A value is of a wrong type, or this is no mapping.
+        ValueError: A key is not known, a limit is too small, or a scope is none of the two.
+    """
+    check_mapping("function_invocation_configuration", config, '{"max_iterations": 10}')
+    check_known("function_invocation_configuration", config, _KNOWN)
+    for key, value in config.items():
+        if key in _LEAST:
+            _check_limit(key, value)
+        elif key in _CHOICES:
+            _check_choice(key, value)
+        elif key in _SWITCHES and not isinstance(value, bool):
+            message = f"{key} is {told(value)}. Expected True or False."
+            raise TypeError(message)
+        elif key == "max_duration_s":
+            _check_duration(value)
+
+
+def _check_limit(key: str, value: Any) -> None:
+    if value is None and key == "max_function_calls":
+        return
+    least, expected = _LEAST[key]
+    if value is not None:
+        check_whole_number(key, value)
+    if value is None or value < least:
+        message = f"{key} is {value!r}. Expected {expected}."
+        raise ValueError(message)
+
+
+def _check_choice(key: str, value: Any) -> None:
+    choices = _CHOICES[key]
+    if value not in choices:
+        message = f"{key} is {value!r}. Expected {choices[0]!r} or {choices[1]!r}."
+        raise ValueError(message)
+
+
+def _check_duration(value: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        message = f"max_duration_s is {told(value)}. Expected a number of seconds, or None for any time."
+        raise TypeError(message)
+    if not value > 0:
+        message = f"max_duration_s is {value!r}. Expected more than 0 seconds, or None for any time."
+        raise ValueError(message)
+
+
 def normalize_function_invocation_configuration(
     config: Mapping[str, Any] | None = None,
 ) -> FunctionInvocationConfiguration:
     """Return a configuration of its own, checked, with the defaults for what is missing.
 
     Raises:
-        ValueError: A limit is too small, or a scope is none of the two.
+        TypeError: A value is of a wrong type, or this is no mapping.
+        ValueError: A key is not known, a limit is too small, or a scope is none of the two.
     """
     checked = FunctionInvocationConfiguration(
         enabled=True,
@@ -67,24 +124,9 @@ def normalize_function_invocation_configuration(
         additional_tools=[],
         include_detailed_errors=False,
     )
-    if not config:
+    if config is None:
         return checked
+    check_configuration(config)
     checked.update(cast("FunctionInvocationConfiguration", config))
-    for key, (least, expected) in _LEAST.items():
-        value = checked[key]  # type: ignore[literal-required]
-        if value is None and key == "max_function_calls":
-            continue
-        if value is None or value < least:
-            message = f"{key} is {value!r}. Expected {expected}."
-            raise ValueError(message)
-    duration_s = checked.get("max_duration_s")
-    if duration_s is not None and duration_s <= 0:
-        message = f"max_duration_s is {duration_s!r}. Expected more than 0 seconds, or None for any time."
-        raise ValueError(message)
-    for key, choices in _CHOICES.items():
-        value = checked.get(key, choices[0])
-        if value not in choices:
-            message = f"{key} is {value!r}. Expected {choices[0]!r} or {choices[1]!r}."
-            raise ValueError(message)
     checked["additional_tools"] = list(checked["additional_tools"] or ())
     return checked

@@ -6,6 +6,7 @@ from collections.abc import MutableMapping
 from threading import Lock
 from typing import Any, Protocol
 
+from agentbench.agents.checks import check_whole_number
 from agentbench.agents.middleware.contexts import RUN_INVOCATIONS
 from agentbench.exceptions import ToolException
 
@@ -96,9 +97,13 @@ def checked_limit(name: str, limit: int | None) -> int | None:
     """Return a limit, if it is one.
 
     Raises:
+        TypeError: It is no whole number.
         ValueError: It is less than 1.
     """
-    if limit is not None and limit < 1:
+    if limit is None:
+        return None
+    check_whole_number(name, limit)
+    if limit < 1:
         message = f"{name}={limit!r} would allow nothing. Expected None, for no limit, or at least 1."
         raise ValueError(message)
     return limit

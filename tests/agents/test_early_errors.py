@@ -1,0 +1,177 @@
+"""Mistakes of users are told where they are made: what was given, what was expected, how to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agentbench.agents.agent import Agent
+from agentbench.agents.clients.echo import EchoChatClient
+from agentbench.agents.clients.offline import OfflineChatClient
+from agentbench.agents.clients.scripted import ScriptedChatClient
+from agentbench.agents.middleware.bases import agent_middleware
+from agentbench.agents.raw_agent import RawAgent
+from agentbench.agents.sessions.context_provider import ContextProvider
+from agentbench.agents.sessions.history import InMemoryHistoryProvider
+from agentbench.agents.sessions.session import AgentSession
+from agentbench.agents.tools.function_tool import FunctionTool
+
+
+def made(**arguments: Any) -> Agent:
+    return Agent(EchoChatClient(), **arguments)
+
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+@agent_middleware
+async def passing(context: Any, call_next: Any) -> None:
+    await call_next()
+
+
+class Forgetful(ContextProvider):
+    def __init__(self) -> None:
+        pass
+
+
+# ------------------------------------------------------------------------------------------------------------ sessions
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("abc", r"session is 'abc'\. Expected an AgentSession: agent\.create_session\(session_id='abc'\)\."),
+        (AgentSession(session_id="s").to_dict(), r"session is of type dict\. .* AgentSession\.from_dict\(\.\.\.\)"),
+        (AgentSession, r"session is the class AgentSession\. .*: agent\.create_session\(\)\."),
+        (5, r"session is 5\."),
+    ],
+    ids=["its id", "as stored", "the class", "a number"],
+)
+@pytest.mark.parametrize("agent", [Agent, RawAgent])
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_is_no_session_is_refused_at_the_call(agent: Any, stream: bool, given: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        agent(EchoChatClient()).run("q", session=given, stream=stream)
+
+
+def test_what_is_no_session_is_refused_before_a_middleware_sees_it() -> None:
+    run: Any = made(middleware=[passing]).run
+    with pytest.raises(TypeError, match="session is 'abc'"):
+        run("q", session="abc")
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "told"),
+    [
+        ('{"session_id": "s"}', TypeError, r"as text.*json\.loads"),
+        (None, TypeError, r"is None\. Expected the mapping"),
+        (["s"], TypeError, "of type list"),
+        ({"session_id": "s", "state": 5}, TypeError, "state of a stored session is 5"),
+        ({"session_id": "s", "type": "workflow"}, ValueError, "type 'workflow'. Expected 'session'"),
+    ],
+    ids=["text", "None", "a list", "a state of 5", "another type"],
+)
+def test_what_is_no_stored_session_is_told(given: Any, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        AgentSession.from_dict(given)
+
+
+def test_a_stored_session_needs_no_type_and_no_state() -> None:
+    assert AgentSession.from_dict({"session_id": "s", "state": None}) == AgentSession(session_id="s")
+
+
+# -------------------------------------------------------------------------------------------------------- of an agent
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"instructions": 5}, r"instructions is 5\. Expected text"),
+        ({"instructions": b"abc"}, r"instructions is b'abc'\. Expected text"),
+        ({"instructions": ["a", 5]}, r"In instructions there is 5\."),
+        ({"default_options": {"instructions": 5}}, r"option instructions is 5\."),
+        ({"default_options": "x"}, r"default_options is 'x'\. Expected a mapping, such as"),
+        ({"context_providers": [5]}, r"A context provider is 5, which has no source_id"),
+        ({"context_providers": "memory"}, r"A context provider is 'memory'"),
+        ({"context_providers": InMemoryHistoryProvider}, r"InMemoryHistoryProvider is a class\. .*Provider\(\.\.\.\)"),
+        ({"context_providers": [InMemoryHistoryProvider]}, r"InMemoryHistoryProvider is a class\."),
+        ({"context_providers": [Forgetful()]}, r"of type Forgetful, .* super\(\)\.__init__\(source_id\)"),
+        ({"function_invocation_configuration": "x"}, r"function_invocation_configuration is 'x'\."),
+    ],
+    ids=str,
+)
+def test_an_agent_refuses_what_is_of_a_wrong_type(arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        made(**arguments)
+
+
+def test_one_context_provider_needs_no_list() -> None:
+    memory = InMemoryHistoryProvider()
+    assert made(context_providers=memory).context_providers == [memory]
+    assert made(context_providers=iter([memory])).context_providers == [memory]
+
+
+@pytest.mark.parametrize("name", ["options", "function_invocation_kwargs", "client_kwargs"])
+@pytest.mark.parametrize("middleware", [[], [passing]], ids=["plain", "with middleware"])
+def test_a_run_refuses_text_in_the_place_of_a_mapping(name: str, middleware: list[Any]) -> None:
+    arguments: Any = {name: "ada"}
+    with pytest.raises(TypeError, match=rf"{name} is 'ada'\. Expected a mapping, such as {{"):
+        made(middleware=middleware).run("q", **arguments)
+
+
+@pytest.mark.parametrize("name", ["options", "function_invocation_kwargs", "client_kwargs"])
+def test_a_client_refuses_text_in_the_place_of_a_mapping(name: str) -> None:
+    arguments: Any = {name: "ada"}
+    with pytest.raises(TypeError, match=rf"{name} is 'ada'\. Expected a mapping"):
+        EchoChatClient().get_response("q", **arguments)
+
+
+# ---------------------------------------------------------------------------------------------- limits, rules, options
+
+
+@pytest.mark.parametrize("name", ["max_invocations", "max_invocation_exceptions", "max_invocations_per_run"])
+@pytest.mark.parametrize("given", ["3", 2.5, True])
+def test_a_limit_of_a_tool_is_a_whole_number(name: str, given: Any) -> None:
+    arguments: Any = {name: given}
+    with pytest.raises(TypeError, match=rf"{name} is {given!r}\. Expected a whole number\."):
+        FunctionTool(add, **arguments)
+
+
+CONFIGURED: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"max_iterations": "3"}, TypeError, "max_iterations is '3'. Expected a whole number"),
+    ({"max_function_calls": 1.5}, TypeError, "max_function_calls is 1.5"),
+    ({"max_duration_s": "3"}, TypeError, "max_duration_s is '3'. Expected a number of seconds"),
+    ({"enabled": "no"}, TypeError, "enabled is 'no'. Expected True or False"),
+    ({"max_iterations": 0}, ValueError, "max_iterations is 0"),
+    ({"max_iteration": 3}, ValueError, "unknown key 'max_iteration'. Did you mean 'max_iterations'"),
+    ({"error_scope": "run"}, ValueError, "error_scope is 'run'"),
+]
+
+
+@pytest.mark.parametrize(("configuration", "error", "told"), CONFIGURED, ids=str)
+@pytest.mark.parametrize(
+    "make",
+    [made, EchoChatClient, lambda **given: ScriptedChatClient(["a"], **given)],
+    ids=["agent", "client", "scripted client"],
+)
+def test_a_configuration_is_checked_where_it_is_given(
+    make: Callable[..., Any], configuration: dict[str, Any], error: type[Exception], told: str
+) -> None:
+    with pytest.raises(error, match=told):
+        make(function_invocation_configuration=configuration)
+
+
+def test_a_rule_that_is_no_pattern_is_named() -> None:
+    with pytest.raises(ValueError, match=r"condition '\(' of a rule is no regular expression: .*re\.escape"):
+        OfflineChatClient(rules=[("(", "b")])
+
+
+@pytest.mark.parametrize("name", ["temperature", "max_tokens"])
+async def test_an_option_that_is_no_number_is_named(name: str) -> None:
+    from agentbench.agents.chat.options_check import validate_chat_options
+
+    with pytest.raises(TypeError, match=rf"option {name} is 'many'\. Expected a"):
+        await validate_chat_options({name: "many"})
