@@ -8,7 +8,7 @@ from typing import Any
 from agentbench.agents.middleware.bases import AgentMiddleware, ChatMiddleware, FunctionMiddleware
 from agentbench.agents.middleware.sorting import sort_middleware
 from agentbench.agents.raw_agent import RawAgent
-from agentbench.agents.run_options import tool_name
+from agentbench.agents.tools.collection import tool_name
 from agentbench.exceptions import MiddlewareException
 from agentbench.notebook.markup import Page, Table
 from agentbench.notebook.redaction import line_preview, mask_secrets
