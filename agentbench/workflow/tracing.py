@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import propagate, trace
-from opentelemetry.trace import Link, Span, SpanContext, SpanKind, StatusCode, TraceFlags
+from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags
 
-from agentbench.observability import get_tracer
+from agentbench.observability.failures import mark_failed, told
+from agentbench.observability.instruments import get_tracer
 from agentbench.workflow.delivery import Delivery
 from agentbench.workflow.message import WorkflowMessage
 from agentbench.workflow.routing import EdgeGroupDeliveryStatus, EdgeRunner, PlanNotes
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
     from agentbench.workflow.workflow import Workflow
 
 _UNDELIVERED_BUT_FINE = (EdgeGroupDeliveryStatus.BUFFERED, EdgeGroupDeliveryStatus.DROPPED_CONDITION_FALSE)
-
-
-def _fail(span: Span, error: BaseException) -> None:
-    span.record_exception(error)
-    span.set_attribute("error.type", type(error).__name__)
-    span.set_status(StatusCode.ERROR, str(error))
 
 
 @contextmanager
@@ -44,8 +39,10 @@ def build_span(name: str | None, description: str | None, *, definition: bool = 
         try:
             yield BuildSpan(span, definition=definition)
         except Exception as error:
-            span.add_event("build.error", {"build.error.message": str(error), "build.error.type": type(error).__name__})
-            _fail(span, error)
+            span.add_event(
+                "build.error", {"build.error.message": told(error), "build.error.type": type(error).__name__}
+            )
+            mark_failed(span, error)
             raise
 
 
@@ -92,8 +89,8 @@ class RunTracer:
 
     def failed(self, error: BaseException) -> None:
         """The run ended with an error, or was cancelled."""
-        self._run.add_event("workflow.error", {"error.message": str(error), "error.type": type(error).__name__})
-        _fail(self._run, error)
+        self._run.add_event("workflow.error", {"error.message": told(error), "error.type": type(error).__name__})
+        mark_failed(self._run, error)
         self._run.end()
 
     async def around(self, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Any:
@@ -119,7 +116,7 @@ class RunTracer:
             try:
                 return await call
             except Exception as error:
-                _fail(span, error)
+                mark_failed(span, error)
                 raise
 
     def sent(self, delivery: Delivery, envelope: WorkflowMessage) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
-from opentelemetry.trace import Span, StatusCode
+from opentelemetry.trace import Span
 
 from agentbench.agents.telemetry.attributes import Attributes, response_attributes
 from agentbench.exceptions import UserInputRequiredException
-from agentbench.observability import OBSERVABILITY_SETTINGS, get_tracer
+from agentbench.observability.failures import mark_failed
+from agentbench.observability.instruments import get_tracer
 
 _RUN_KEY = otel_context.create_key("agentbench-run")
 
@@ -104,14 +105,8 @@ class Operation:
         """Mark the span as failed. What an error says may be content, so that is kept only where contents are."""
         if isinstance(error, UserInputRequiredException):
             return
-        kind = type(error).__name__
-        self.report({"error.type": kind})
-        if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
-            self._span.record_exception(error)
-            self._span.set_status(StatusCode.ERROR, str(error))
-        else:
-            self._span.add_event("exception", {"exception.type": f"{type(error).__module__}.{kind}"})
-            self._span.set_status(StatusCode.ERROR, kind)
+        self.attributes["error.type"] = type(error).__name__
+        mark_failed(self._span, error)
 
     @property
     def seconds(self) -> float:
