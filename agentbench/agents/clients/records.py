@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agentbench.messages.message import Message
 
-__all__ = ["ModelCall", "copied"]
+__all__ = ["ModelCall"]
 
 
 class ModelCall(NamedTuple):
     """One call of a model.
 
     Attributes:
-        messages: Copies of what it was sent, so that later changes do not show.
+        messages: Copies of what it was sent, so that later changes do not show. Calls share those of equal messages.
         options: Of the call; tools are the objects themselves.
         stream: Whether the answer was streamed.
         client_kwargs: What was handed through to the client.
@@ -25,10 +23,3 @@ class ModelCall(NamedTuple):
     options: dict[str, Any]
     stream: bool
     client_kwargs: dict[str, Any]
-
-
-def copied(
-    messages: Sequence[Message], options: Mapping[str, Any], *, stream: bool, client_kwargs: Mapping[str, Any]
-) -> ModelCall:
-    """Record a call."""
-    return ModelCall(copy.deepcopy(list(messages)), dict(options), stream, dict(client_kwargs))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from agentbench.agents.clients.answering import NO_USER_MESSAGE, AnsweringChatClient, last_user_text, settled
-from agentbench.agents.clients.records import ModelCall, copied
+from agentbench.agents.clients.per_message import PerMessage
+from agentbench.agents.clients.records import ModelCall
 from agentbench.agents.clients.script import (
     TOOLS_DISABLED,
     Call,
@@ -91,6 +93,7 @@ class ScriptedChatClient(AnsweringChatClient):
         self.strict_tools = strict_tools
         self.honour_tool_choice = honour_tool_choice
         self.calls: list[ModelCall] = []
+        self._copies: PerMessage[Message] = PerMessage(copy.deepcopy)
         self._script = _entries(script)
         self._position = 0
         self._lock = threading.Lock()
@@ -131,7 +134,7 @@ class ScriptedChatClient(AnsweringChatClient):
         stream: bool,
         client_kwargs: Mapping[str, Any],
     ) -> Reply:
-        record = copied(messages, options, stream=stream, client_kwargs=client_kwargs)
+        record = ModelCall(self._copies(messages), dict(options), stream, dict(client_kwargs))
         silent = self.honour_tool_choice and tools_disabled(options)
         with self._lock:
             self.calls.append(record)

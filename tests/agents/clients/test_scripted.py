@@ -193,6 +193,16 @@ async def test_records_do_not_change_with_the_messages() -> None:
     assert (messages, options, stream, client_kwargs) == call
 
 
+async def test_records_share_the_messages_that_stayed_the_same() -> None:
+    client = ScriptedChatClient(["one", "two"])
+    messages = [Message("user", ["first"])]
+    messages += (await client.get_response(messages)).messages
+    await client.get_response([*messages, Message("user", ["second"])])
+    first, second = client.calls
+    assert second.messages[0] is first.messages[0]
+    assert [message.text for message in second.messages] == ["first", "one", "second"]
+
+
 async def test_replies_do_not_change_the_script() -> None:
     client = ScriptedChatClient([Message("assistant", ["a"])], on_exhausted="repeat_last")
     first = await client.get_response("go")

@@ -16,12 +16,13 @@ from agentbench.agents.chat.replies import ChatStream, told_as_stream
 from agentbench.agents.clients.answering import checked_delay
 from agentbench.agents.clients.cassette.misses import Why, missed
 from agentbench.agents.clients.cassette.original import Original
-from agentbench.agents.clients.cassette.plain import plain_answer
+from agentbench.agents.clients.cassette.plain import Plain, plain_answer
 from agentbench.agents.clients.cassette.recorded import RecordedCall
 from agentbench.agents.clients.cassette.recording import Recording, Request
 from agentbench.agents.clients.cassette.request import Match
 from agentbench.agents.clients.cassette.secrets import Redaction, held_secrets
 from agentbench.agents.clients.cassette.tape import header_line
+from agentbench.agents.clients.per_message import PerMessage
 from agentbench.exceptions import CassetteMissError, ChatClientException
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -48,7 +49,7 @@ class CassetteCall(NamedTuple):
     """One call of the model.
 
     Attributes:
-        messages: Copies of what it was sent, so that later changes do not show.
+        messages: Copies of what it was sent, so that later changes do not show. Calls share those of equal messages.
         options: Of the call; tools are the objects themselves.
         stream: Whether the answer was streamed.
         client_kwargs: What was handed through to the client.
@@ -62,6 +63,13 @@ class CassetteCall(NamedTuple):
     client_kwargs: dict[str, Any]
     number: int | None = None
     served: bool = False
+
+
+class _Asked(NamedTuple):
+    """What is kept of a message that the model is asked."""
+
+    copy: Message
+    written: Plain
 
 
 @drawn_by("agentbench.notebook.cassette_view:cassette")
@@ -148,6 +156,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             repeat=on_repeat == "last",
             anew=mode == "record",
         )
+        self._asked: PerMessage[_Asked] = PerMessage(self._as_asked)
         if mode == "replay" and not os.path.exists(self.path):
             message = f"There is no cassette {self.path} to replay. Record it first: mode='auto' and a client."
             raise FileNotFoundError(message)
@@ -189,8 +198,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     async def _respond(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any]
     ) -> ChatResponse[Any]:
-        place = self._note(messages, options, kwargs, stream=False)
-        found, request = self._find(messages, options, place)
+        found, request, place = self._find(messages, options, kwargs, stream=False)
         if found is not None:
             return _response_of(found, options)
         response = await self._original.respond(messages, options, kwargs)
@@ -200,8 +208,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     async def _open(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any]
     ) -> ChatStream:
-        place = self._note(messages, options, kwargs, stream=True)
-        found, request = self._find(messages, options, place)
+        found, request, place = self._find(messages, options, kwargs, stream=True)
         response_format = options.get("response_format")
         if found is None:
             inner = await self._original.open(messages, options, kwargs)
@@ -229,32 +236,36 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
 
     # ----------------------------------------------------------------------------------------------- finding and adding
 
-    def _note(
-        self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any], *, stream: bool
-    ) -> int:
-        call = CassetteCall(copy.deepcopy(list(messages)), dict(options), stream, dict(kwargs))
-        with self._lock:
-            self.calls.append(call)
-            return len(self.calls) - 1
-
     def _find(
-        self, messages: Sequence[Message], options: Mapping[str, Any], place: int
-    ) -> tuple[RecordedCall | None, Request]:
-        """The recorded call, or `None` and a request that may be recorded."""
+        self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any], *, stream: bool
+    ) -> tuple[RecordedCall | None, Request, int]:
+        """The recorded call, or `None` and a request that may be recorded; and its place among the calls."""
+        asked = self._asked(messages)
+        place = self._note(CassetteCall([each.copy for each in asked], dict(options), stream, dict(kwargs)))
         self._recording.read()  # others may have added to it, and it may say only now what the model is
-        request = self._recording.request(messages, options, model=self.model)
+        written = [each.written for each in asked]
+        request = self._recording.request(written, options, model=self.model)
         found = self._recording.serve(request)
         if found is not None:
             with self._lock:
                 self.calls[place] = self.calls[place]._replace(number=found.number, served=True)
-            return found, request
+            return found, request, place
         why = self._why_not_recorded()
         if why is not None:
             raise self._missed(request, why)
+        self._recording.require_writable()
         self._original.get()
-        request = self._recording.request(messages, options, model=self.model)  # the model may be known only now
+        request = self._recording.request(written, options, model=self.model)  # the model may be known only now
         self._recording.refuse_secrets(json.dumps(request.sent, ensure_ascii=False), self._secrets())
-        return None, request
+        return None, request, place
+
+    def _as_asked(self, message: Message) -> _Asked:
+        return _Asked(copy.deepcopy(message), self._recording.message(message))
+
+    def _note(self, call: CassetteCall) -> int:
+        with self._lock:
+            self.calls.append(call)
+            return len(self.calls) - 1
 
     def _why_not_recorded(self) -> Why | None:
         if self.mode == "replay":
@@ -266,7 +277,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     def _missed(self, request: Request, why: Why) -> CassetteMissError:
         return missed(
             path=self.path,
-            request=request.canonical,
+            request=self._recording.canonical(request.sent),
             nearest=self._recording.nearest(request),
             equal=self._recording.count(request),
             why=why,

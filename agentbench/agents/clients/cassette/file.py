@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -125,6 +126,27 @@ class CassetteFile:
         self._read_bytes, self._tail, self._torn_at = 0, b"", -1
 
     # ------------------------------------------------------------------------------------------------------- writing
+
+    def require_writable(self, *, replace: bool = False) -> None:
+        """Do nothing if it looks as if the file can be written.
+
+        Args:
+            replace: Another one is to take its place.
+
+        Raises:
+            OSError: It cannot be written, or not be made.
+        """
+        try:
+            os.close(os.open(self._place, os.O_RDWR | _BINARY))
+        except FileNotFoundError:
+            replace = True
+        if not replace:
+            return
+        folder = os.path.dirname(os.path.realpath(self._place))
+        while not os.path.exists(folder):
+            folder = os.path.dirname(folder)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
 
     def append(self, lines_of: Callable[[Tape], list[str]]) -> None:
         """Add lines behind all that others have added meanwhile; either all of them or none.

@@ -7,14 +7,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agentbench.agents.clients.cassette.file import CassetteFile
+from agentbench.agents.clients.cassette.keys import RequestKeys
 from agentbench.agents.clients.cassette.nearest import Nearest, nearest_call
-from agentbench.agents.clients.cassette.plain import Plain
+from agentbench.agents.clients.cassette.plain import Plain, plain_message
 from agentbench.agents.clients.cassette.recorded import RecordedCall
 from agentbench.agents.clients.cassette.request import Match, canonical_request, key_of, request_as_sent
 from agentbench.agents.clients.cassette.secrets import Redaction, find_secret
 from agentbench.agents.clients.cassette.shelf import Shelf
 from agentbench.agents.clients.cassette.tape import Tape, pruned_lines
 from agentbench.exceptions import ChatClientException
+from agentbench.messages.message import Message
 
 __all__ = ["Recording", "Request"]
 
@@ -24,12 +26,10 @@ class Request(NamedTuple):
 
     Attributes:
         sent: As it is written.
-        canonical: As it is compared.
         key: Equal for requests that are.
     """
 
     sent: Plain
-    canonical: Plain
     key: str
 
 
@@ -50,7 +50,8 @@ class Recording:
         self._file = CassetteFile(path)
         self._match = match
         self._redaction = redaction
-        self._shelf = Shelf(lambda sent: key_of(self._canonical(sent)), repeat=repeat)
+        self._key_of = RequestKeys(redaction.value) if match is None else lambda sent: key_of(self.canonical(sent))
+        self._shelf = Shelf(self._key_of, repeat=repeat)
         self._serves = not anew
         self._anew = anew
         self._lock = threading.Lock()
@@ -80,11 +81,26 @@ class Recording:
         """The others."""
         return self._shelf.unused
 
-    def request(self, messages: Sequence[Any], options: Mapping[str, Any], *, model: str | None) -> Request:
-        """Bring a request into the forms in which it is written and compared."""
-        sent = self._redaction.value(request_as_sent(list(messages), options, model=model))
-        canonical = canonical_request(sent, self._match)
-        return Request(sent, canonical, key_of(canonical))
+    def message(self, message: Message) -> Plain:
+        """Bring a message into the form in which it is written."""
+        written: Plain = self._redaction.value(plain_message(message))
+        return written
+
+    def request(self, messages: list[Plain], options: Mapping[str, Any], *, model: str | None) -> Request:
+        """Bring a request into the form in which it is written, and find its key.
+
+        Args:
+            messages: As they are written; not to be changed afterwards.
+            options: Of the call.
+            model: What `model` is where the options say nothing.
+        """
+        sent: Plain = self._redaction.value(request_as_sent([], options, model=model))
+        sent["messages"] = messages
+        return Request(sent, self._key_of(sent))
+
+    def canonical(self, sent: Plain) -> Plain:
+        """Bring a request into the form in which it is compared."""
+        return canonical_request(self._redaction.value(sent), self._match)
 
     def read(self) -> None:
         """Take in what is in the file by now, if it is to answer.
@@ -104,11 +120,26 @@ class Recording:
 
     def nearest(self, request: Request) -> Nearest | None:
         """The recorded call that is most like a request."""
-        return nearest_call(request.canonical, self._file.tape.calls, self._canonical)
+        return nearest_call(self.canonical(request.sent), self._file.tape.calls, self.canonical)
 
     def count(self, request: Request) -> int:
         """How often a request was recorded."""
         return self._shelf.count(request.key)
+
+    def require_writable(self) -> None:
+        """Do nothing if it looks as if a call can be recorded.
+
+        Raises:
+            ChatClientException: The file cannot be written.
+        """
+        try:
+            self._file.require_writable(replace=self._anew)
+        except OSError as error:
+            message = (
+                f"This call is not in {self.path}, and cannot be recorded there: {error}. The model was not asked. "
+                "Make the file writable, or only replay it: mode='replay'."
+            )
+            raise ChatClientException(message) from error
 
     def add(
         self, request: Request, answer: Plain, *, header: Callable[[], str], secrets: Collection[str]
@@ -177,9 +208,6 @@ class Recording:
     def _refresh(self) -> None:
         self._file.refresh()
         self._shelf.take_in(self._file.tape)
-
-    def _canonical(self, sent: Plain) -> Plain:
-        return canonical_request(self._redaction.value(sent), self._match)
 
     def _redacted(self, answer: Plain) -> Plain:
         if "updates" in answer:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentbench.agents.clients.cassette.plain import Plain, plain_message, plain_options, plain_tools
+from agentbench.agents.clients.cassette.plain import Plain, plain_options, plain_tools
 
-__all__ = ["Match", "canonical_request", "key_of", "prompt_of", "request_as_sent"]
+__all__ = ["Match", "canonical_message", "canonical_request", "key_of", "prompt_of", "request_as_sent"]
 
 Match = Callable[[Plain], Mapping[str, Any]]
 
@@ -19,10 +18,10 @@ _IDS_OF_CALLS = frozenset({"function_call", "function_approval_request", "functi
 _NESTED_LISTS = ("inputs", "outputs", "items", "output")
 
 
-def request_as_sent(messages: list[Any], options: Mapping[str, Any], *, model: str | None) -> Plain:
+def request_as_sent(messages: list[Plain], options: Mapping[str, Any], *, model: str | None) -> Plain:
     """A request as it is written: `messages`, `tools`, `options`, all plain JSON values."""
     return {
-        "messages": [plain_message(message) for message in messages],
+        "messages": messages,
         "tools": plain_tools(options.get("tools")),
         "options": plain_options(options, model=model),
     }
@@ -35,27 +34,21 @@ def canonical_request(request: Plain, match: Match | None = None) -> Plain:
     of `additional_properties` that start with `_`) is gone.
 
     Args:
-        request: As it was sent, or as it was read. It is not changed.
-        match: Rewrites the form; gets its own copy.
+        request: As it was sent, or as it was read. It is not changed, and nothing of it is in the form.
+        match: Rewrites the form.
 
     Raises:
         TypeError: If `match` returns no mapping.
     """
     ids: dict[str, str] = {}
     canonical: Plain = {
-        "messages": [
-            {
-                **message,
-                "contents": [_content(item, ids) for item in message["contents"] if item.get("type") != "usage"],
-            }
-            for message in request["messages"]
-        ],
+        "messages": [canonical_message(message, ids) for message in request["messages"]],
         "tools": _numbers(request["tools"]),
         "options": _numbers(request["options"]),
     }
     if match is None:
         return canonical
-    rewritten: object = match(copy.deepcopy(canonical))
+    rewritten: object = match(canonical)
     if not isinstance(rewritten, Mapping):
         message = f"match returned {type(rewritten).__name__}; expected the request, a mapping, changed or as it was."
         raise TypeError(message)
@@ -87,7 +80,13 @@ def _numbers(value: Any) -> Any:
     return value
 
 
-def _message(message: Plain, ids: dict[str, str]) -> Plain:
+def canonical_message(message: Plain, ids: dict[str, str]) -> Plain:
+    """A message of a request as it is compared.
+
+    Args:
+        message: As it was sent, or as it was read.
+        ids: How the ids of calls are numbered; those that are new are added.
+    """
     contents = [_content(item, ids) for item in message["contents"] if item.get("type") != "usage"]
     return {**message, "contents": contents}
 
@@ -110,7 +109,8 @@ def _content(content: Plain, ids: dict[str, str]) -> Plain:
     for name in _NESTED_LISTS:
         if isinstance(content.get(name), list):
             canonical[name] = [
-                _content(item, ids) if isinstance(item, dict) and "type" in item else item for item in content[name]
+                _content(item, ids) if isinstance(item, dict) and "type" in item else _numbers(item)
+                for item in content[name]
             ]
     properties = content.get("additional_properties")
     kept = {k: v for k, v in properties.items() if not k.startswith("_")} if isinstance(properties, dict) else {}

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import pickle
@@ -63,6 +64,38 @@ async def test_a_read_only_file_in_a_read_only_folder_is_replayed(path: Path) ->
         assert (await ask(CassetteChatClient(path, mode="replay"))).text == "hi"
     finally:
         path.parent.chmod(0o755)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_file_that_cannot_be_written_is_noticed_before_the_model_is_asked(
+    path: Path, monkeypatch: pytest.MonkeyPatch, *, stream: bool
+) -> None:
+    await recorded(path, ["hi"], "hello")
+    open_file = os.open
+
+    def read_only(name: Any, flags: int, *more: Any) -> int:  # as for everybody but the superuser
+        if flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+        return open_file(name, flags, *more)
+
+    monkeypatch.setattr(os, "open", read_only)
+    model = ScriptedChatClient(["never"])
+    client = CassetteChatClient(path, model)
+    with pytest.raises(ChatClientException, match=r"cannot be recorded there.*Permission denied.*was not asked"):
+        await ask(client, "something else", stream=stream)
+    assert model.calls == []
+    assert (await ask(client, "hello", stream=stream)).text == "hi"
+
+
+@pytest.mark.parametrize("mode", ["auto", "record"])
+async def test_a_folder_that_cannot_be_written_is_noticed_before_the_model_is_asked(
+    path: Path, monkeypatch: pytest.MonkeyPatch, mode: Any
+) -> None:
+    monkeypatch.setattr(os, "access", lambda place, mode: not os.path.isdir(place))
+    model = ScriptedChatClient(["never"])
+    with pytest.raises(ChatClientException, match="cannot be recorded there"):
+        await ask(CassetteChatClient(path, model, mode=mode))
+    assert model.calls == []
 
 
 async def test_auto_makes_the_file_and_adds_to_it(path: Path) -> None:

@@ -10,7 +10,8 @@ from typing import Any, cast
 import pydantic
 import pytest
 
-from agentbench.agents.clients.cassette.plain import plain_answer, plain_options, plain_tools, to_plain
+from agentbench.agents.clients.cassette.keys import RequestKeys
+from agentbench.agents.clients.cassette.plain import plain_answer, plain_message, plain_options, plain_tools, to_plain
 from agentbench.agents.clients.cassette.request import canonical_request, key_of, prompt_of, request_as_sent
 from agentbench.messages.content import Content
 from agentbench.messages.message import Message
@@ -18,8 +19,21 @@ from agentbench.messages.response import ChatResponse
 from agentbench.settings import SecretString
 
 
+def as_sent(messages: list[Message], options: dict[str, Any], *, model: str | None) -> dict[str, Any]:
+    return request_as_sent([plain_message(message) for message in messages], options, model=model)
+
+
 def key(messages: list[Message], **options: Any) -> str:
-    return key_of(canonical_request(request_as_sent(messages, options, model=None)))
+    """The key that is made message by message; equal exactly where the one of the whole request is."""
+    request = as_sent(messages, options, model=None)
+    made = KEYS(request)
+    assert SEEN.setdefault(key_of(canonical_request(request)), made) == made
+    assert list(SEEN.values()).count(made) == 1
+    return made
+
+
+KEYS = RequestKeys(lambda value: value)
+SEEN: dict[str, str] = {}
 
 
 def call(call_id: str, arguments: Any = '{"a": 1}') -> Content:
@@ -138,14 +152,14 @@ def test_every_other_option_is_compared(left: dict[str, Any], right: dict[str, A
 
 def test_the_model_of_the_client_counts_where_the_options_name_none() -> None:
     def key_with(of_client: str | None, /, **options: Any) -> str:
-        return key_of(canonical_request(request_as_sent(ASKED, options, model=of_client)))
+        return key_of(canonical_request(as_sent(ASKED, options, model=of_client)))
 
     assert key_with("big") == key_with(None, model="big") == key_with("small", model="big")
     assert key_with("small") != key_with("big")
 
 
 def test_match_rewrites_a_copy_and_must_return_it() -> None:
-    sent = request_as_sent([Message("user", ["Today is Monday. Hello"])], {}, model=None)
+    sent = as_sent([Message("user", ["Today is Monday. Hello"])], {}, model=None)
 
     def without_the_day(request: dict[str, Any]) -> dict[str, Any]:
         request["messages"][0]["contents"][0]["text"] = "Hello"
@@ -233,7 +247,7 @@ def test_an_object_that_json_cannot_hold_is_the_same_in_every_run() -> None:
 
 def test_a_result_that_says_what_its_item_says_is_written_once() -> None:
     message = Message("tool", [Content.from_function_result("c", result="sunny")])
-    sent = request_as_sent([message], {}, model=None)
+    sent = as_sent([message], {}, model=None)
     assert sent["messages"] == [
         {"role": "tool", "contents": [{"type": "function_result", "call_id": "c", "result": "sunny"}]}
     ]
@@ -241,7 +255,7 @@ def test_a_result_that_says_what_its_item_says_is_written_once() -> None:
 
 def test_a_result_with_an_image_keeps_its_items() -> None:
     items = [Content.from_text("a cat"), Content.from_data(b"\x89PNG", "image/png")]
-    sent = request_as_sent([Message("tool", [Content.from_function_result("c", result=items)])], {}, model=None)
+    sent = as_sent([Message("tool", [Content.from_function_result("c", result=items)])], {}, model=None)
     assert [item["type"] for item in sent["messages"][0]["contents"][0]["items"]] == ["text", "data"]
 
 
@@ -260,6 +274,34 @@ def test_an_answer_comes_back_from_what_is_written_of_it() -> None:
 
 def test_the_prompt_is_what_the_user_said_last() -> None:
     messages = [*ASKED, Message("assistant", ["5"])]
-    assert prompt_of(request_as_sent(messages, {}, model=None)) == "What is 2+3?"
-    assert prompt_of(request_as_sent([Message("system", ["rules"])], {}, model=None)) == "rules"
-    assert prompt_of(request_as_sent([], {}, model=None)) == ""
+    assert prompt_of(as_sent(messages, {}, model=None)) == "What is 2+3?"
+    assert prompt_of(as_sent([Message("system", ["rules"])], {}, model=None)) == "rules"
+    assert prompt_of(as_sent([], {}, model=None)) == ""
+
+
+def test_calls_are_numbered_across_messages() -> None:
+    def talk(*call_ids: str) -> list[Message]:
+        return [Message("assistant", [call(call_id)]) for call_id in call_ids]
+
+    assert key(talk("a", "b", "a")) == key(talk("x", "a", "x"))
+    assert len({key(talk(*ids)) for ids in ("aaa", "aab", "aba", "abb", "abc")}) == 5
+
+
+def test_of_a_long_conversation_only_what_is_new_is_read() -> None:
+    read: list[str] = []
+
+    def prepare(value: dict[str, Any]) -> dict[str, Any]:
+        read.extend(item["text"] for item in value.get("contents", ()))
+        return value
+
+    keys, messages = RequestKeys(prepare), [plain_message(Message("user", [text])) for text in "abc"]
+    for length in (1, 2, 3, 3):
+        keys(request_as_sent(messages[:length], {}, model=None))
+    assert read == ["a", "b", "c"]
+
+
+def test_messages_that_are_forgotten_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentbench.agents.clients.cassette.keys._MOST", 2)
+    keys = RequestKeys(lambda value: value)
+    requests = [as_sent([Message("user", [text])], {}, model=None) for text in "abcdab"]
+    assert [keys(request) for request in requests] == [key([Message("user", [text])]) for text in "abcdab"]
