@@ -14,6 +14,7 @@ from agentbench.agents.tools.collection import enter_tool, normalize_tools
 _UNITED_ELSEWHERE = frozenset({"instructions", "tools", "additional_function_arguments"})
 _MERGED_BY_KEY = frozenset({"metadata", "logit_bias"})
 _IMMUTABLE = frozenset({str, int, float, bool, type(None)})
+_CONTAINERS = (dict, list, set)
 
 
 def merged_options(
@@ -27,7 +28,7 @@ def merged_options(
 
     Args:
         defaults: The agent's; values are copied, since a client may change what it gets.
-        given: Those of the run. A value of `None` counts as not given.
+        given: Those of the run; lists and dictionaries are copied. A value of `None` counts as not given.
         instructions: What the providers add; they stand between the agent's and the run's.
         conversation_id: Of the session; it beats the option.
 
@@ -54,6 +55,8 @@ def _lay_over(merged: dict[str, Any], given: Mapping[str, Any]) -> None:
         if value is None or key in _UNITED_ELSEWHERE:
             continue
         before = merged.get(key)
+        if isinstance(value, _CONTAINERS):
+            value = isolate_or_same(value)
         if key in _MERGED_BY_KEY and isinstance(before, Mapping) and isinstance(value, Mapping):
             merged[key] = {**before, **value}
         else:

@@ -97,6 +97,25 @@ def test_a_function_is_the_tool_that_was_made_of_it() -> None:
     assert united_tools([one], [add], add) == [one]
 
 
+def test_a_client_may_change_what_it_gets() -> None:
+    class Form: ...
+
+    form = Form()
+    defaults, given = (
+        {"stop": ["a"], "metadata": {"a": [1]}},
+        {"mine": {"x": [1]}, "metadata": {"b": [2]}, "form": form},
+    )
+    merged = merged_options(defaults, given)
+    merged["stop"].append("b")
+    merged["mine"]["x"].append(2)
+    merged["metadata"]["a"].append(2)
+    merged["metadata"]["b"].append(3)
+
+    assert defaults == {"stop": ["a"], "metadata": {"a": [1]}}
+    assert given == {"mine": {"x": [1]}, "metadata": {"b": [2]}, "form": form}
+    assert merged["form"] is form
+
+
 def test_two_tools_of_one_name_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match="'add'"):
         united_tools([tool(add)], [tool(lambda x: x, name="add")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from agentbench.agents.sessions.attribution import ATTRIBUTION, attributed
@@ -63,6 +64,9 @@ class HistoryProvider(ContextProvider):
             session_id: Of the session.
             state: What this provider keeps in the session.
             **kwargs: For subclasses.
+
+        Raises:
+            NotImplementedError: The subclass has none.
         """
         message = f"{type(self).__name__} has no get_messages(). Define it, or override before_run()."
         raise NotImplementedError(message)
@@ -77,6 +81,9 @@ class HistoryProvider(ContextProvider):
             messages: The new ones, oldest first. They are not to be changed.
             state: What this provider keeps in the session.
             **kwargs: For subclasses.
+
+        Raises:
+            NotImplementedError: The subclass has none.
         """
         message = f"{type(self).__name__} has no save_messages(). Define it, or override after_run()."
         raise NotImplementedError(message)
@@ -104,6 +111,10 @@ class HistoryProvider(ContextProvider):
         if self.store_outputs and context.response is not None:
             messages += context.response.messages
         return messages
+
+
+_replacing = Lock()
+"""Held while a list is replaced by a longer one, for sessions that are used in several threads."""
 
 
 class InMemoryHistoryProvider(HistoryProvider):
@@ -156,8 +167,11 @@ class InMemoryHistoryProvider(HistoryProvider):
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
         """Add copies of messages to the state; without a state nothing is kept."""
-        if state is not None:
-            state["messages"] = [*(state.get("messages") or ()), *attributed(messages, self)]
+        if state is None:
+            return
+        added = attributed(messages, self)
+        with _replacing:
+            state["messages"] = [*(state.get("messages") or ()), *added]
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
@@ -169,8 +183,10 @@ class InMemoryHistoryProvider(HistoryProvider):
         stored = state.get("messages") or []
         if not self._is_stamped(session, stored):
             # Put there by somebody else, or just read: later runs find it as this provider stores it.
-            if not all(ATTRIBUTION in message.additional_properties for message in stored):
-                stored = state["messages"] = attributed(stored, self)
+            with _replacing:
+                stored = state.get("messages") or []
+                if not all(ATTRIBUTION in message.additional_properties for message in stored):
+                    stored = state["messages"] = attributed(stored, self)
             self._note(session, stored)
         context.share_messages(self, not_excluded(stored) if self.skip_excluded else stored)
 

@@ -35,6 +35,8 @@ class SessionContext:
         metadata: Notes from one provider to another.
 
     Attributes:
+        context_messages: As given, then extended. The messages of a history are those that it keeps: to change one for
+            this run, put a copy in its place.
         instruction_sources: Which source gave each of the instructions; `None` for those that were there at first.
 
     Raises:

@@ -133,7 +133,8 @@ def session_turn(session: AgentSession) -> Turn:
     model. See the module for who may take it again.
 
     Args:
-        session: The session. Runs that share it on other event loops, in other threads, are not kept out.
+        session: The session. Runs that share it on other event loops, in other threads, are not kept out: their turns
+            are all kept, and may be mixed.
     """
     return Turn(session)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -290,3 +292,28 @@ async def test_the_work_of_a_turn_does_not_grow_with_the_history(monkeypatch: py
     for number in range(50):
         await turn(session, [provider], f"q{number}")
     assert looked_into == [2] * 50
+
+
+async def test_turns_of_several_threads_are_all_kept() -> None:
+    class Slow(dict[str, Any]):
+        """Has another thread come between reading and writing, unless that one has to wait."""
+
+        other: Thread | None = None
+
+        def get(self, key: str, default: Any = None) -> Any:
+            found = super().get(key, default)
+            if self.other is None:
+                self.other = Thread(target=lambda: asyncio.run(save("other")))
+                self.other.start()
+                self.other.join(0.2)
+            return found
+
+    history, state = InMemoryHistoryProvider(), Slow()
+
+    async def save(text: str) -> None:
+        await history.save_messages("s", [Message("user", text)], state=state)
+
+    await save("first")
+    assert state.other is not None
+    state.other.join()
+    assert texts(state["messages"]) == ["first", "other"]
