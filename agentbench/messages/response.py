@@ -32,7 +32,7 @@ else:  # defaults came with Python 3.13, and only readers of types ask for them
     ValueT = typing.TypeVar("ValueT")
 
 _Messages = Sequence[Message | Mapping[str, Any]] | Message | Mapping[str, Any] | None
-_NO_VALUE: Final = object()
+_NO_VALUE: Final = ...  # stays itself when it is copied or pickled, unlike an object()
 _INTERNAL_CONVERSATION_ID: Final = "_internal_conversation_id"
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -144,6 +147,18 @@ def test_a_given_value_wins_and_can_be_set() -> None:
     response.value = City(name="Oslo")
     assert response.value == City(name="Oslo")
     assert ChatResponse(text="1", response_format={}, value=0).value == 0
+
+
+@pytest.mark.parametrize("cls", RESPONSES)
+@pytest.mark.parametrize(
+    "copied",
+    [copy.copy, copy.deepcopy, lambda response: pickle.loads(pickle.dumps(response))],
+    ids=["copy", "deepcopy", "pickle"],
+)
+def test_the_value_of_a_copy_is_read_from_its_text(cls: Any, copied: Callable[[Any], Any]) -> None:
+    assert copied(cls(text='{"a": 1}', response_format={})).value == {"a": 1}
+    assert copied(cls(text='{"a": 1}')).value is None
+    assert copied(cls(text="b", value="c")).value == "c"
 
 
 def test_a_format_of_no_known_kind_gives_no_value_and_a_warning(caplog: pytest.LogCaptureFixture) -> None:
