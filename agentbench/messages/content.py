@@ -13,7 +13,7 @@ from agentbench._display import drawn_by
 from agentbench.exceptions import ContentError
 from agentbench.messages.content_addition import add_contents
 from agentbench.messages.content_factories import ContentFactories
-from agentbench.messages.content_record import FIELDS, STORED
+from agentbench.messages.content_record import FIELDS
 from agentbench.messages.media import detect_media_type_from_base64
 from agentbench.messages.pydantic_form import core_schema
 from agentbench.messages.wording import shortened, size_of_data_uri
@@ -33,6 +33,7 @@ KINDS: Final = frozenset(
         *("shell_command_output", "function_approval_request", "function_approval_response", "oauth_consent_request"),
     }
 )
+_MAY_HOLD_CONTENTS: Final = frozenset({"function_call", "inputs", "items", "outputs", "output", "result"})
 _KNOWN_KEYS: Final = frozenset({*FIELDS, "annotations", "raw_representation"})
 
 
@@ -93,7 +94,7 @@ class Content(ContentFactories):
             ContentError: Its data are no bytes of a known form.
         """
         given: object = data
-        values: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {}
+        values: dict[str, Any] = dict(given) if type(given) is dict or isinstance(given, Mapping) else {}
         kind = values.pop("type", None)
         if not isinstance(kind, str) or not kind:
             told = ", ".join(map(repr, values)) or shortened(data)
@@ -104,9 +105,12 @@ class Content(ContentFactories):
         properties = dict(values.pop("additional_properties", None) or {})
         if kind == "data" and isinstance(values.get("data"), (bytes, bytearray)):
             values["uri"] = cls._from_bytes(values.pop("data"), values).uri
-        for name in [name for name in values if name not in _KNOWN_KEYS]:
-            properties.setdefault(name, values.pop(name))
-        return cls(kind, additional_properties=properties, **cls._revived(values))
+        if not _KNOWN_KEYS.issuperset(values):
+            for name in [name for name in values if name not in _KNOWN_KEYS]:
+                properties.setdefault(name, values.pop(name))
+        if not _MAY_HOLD_CONTENTS.isdisjoint(values):
+            cls._revive(values)
+        return cls(kind, additional_properties=properties, **values)
 
     @classmethod
     def _from_bytes(cls, data: bytes, values: dict[str, Any]) -> Self:
@@ -118,7 +122,7 @@ class Content(ContentFactories):
         return cls.from_data(data, values["media_type"])
 
     @classmethod
-    def _revived(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def _revive(cls, values: dict[str, Any]) -> None:
         call = values.get("function_call")
         if isinstance(call, Mapping):
             values["function_call"] = cls.from_dict(call)
@@ -130,7 +134,6 @@ class Content(ContentFactories):
         for name in ("output", "result"):
             if name in values:
                 values[name] = cls._revived_output(values[name], ())
-        return values
 
     @classmethod
     def _revived_output(cls, value: Any, kinds: Collection[str]) -> Any:
@@ -202,9 +205,18 @@ class Content(ContentFactories):
         cls = type(self)
         duplicate = cls.__new__(cls)
         memo[id(self)] = duplicate
-        for name in STORED:
-            value = getattr(self, name)
-            setattr(duplicate, name, value if name == "raw_representation" else copy.deepcopy(value, memo))
+        duplicate.type = self.type
+        duplicate.text = self.text
+        duplicate.raw_representation = self.raw_representation
+        duplicate.annotations = None if self.annotations is None else copy.deepcopy(self.annotations, memo)
+        duplicate.additional_properties = copy.deepcopy(self.additional_properties, memo)
+        duplicate._rare = None  # noqa: SLF001 - of the same class
+        if self._rare:
+            duplicate._rare = {  # noqa: SLF001
+                name: value if type(value) is str else copy.deepcopy(value, memo) for name, value in self._rare.items()
+            }
+        if hasattr(self, "__dict__"):  # of a subclass
+            duplicate.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return duplicate
 
     def parse_arguments(self) -> dict[str, Any] | None:

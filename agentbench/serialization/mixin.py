@@ -19,6 +19,8 @@ _log = logging.getLogger("agentbench")
 
 _MISSING: Final = object()
 _IDENTIFIERS: Final[WeakKeyDictionary[type, tuple[str, ...]]] = WeakKeyDictionary()
+_SLOTS: Final[WeakKeyDictionary[type, tuple[str, ...]]] = WeakKeyDictionary()
+_UNCHANGING: Final = frozenset({type(None), str, bool, int, float, bytes})
 _Dependencies = Mapping[str, Mapping[str, Any]]
 
 
@@ -146,7 +148,7 @@ class SerializationMixin:
         duplicate = cls.__new__(cls)
         memo[id(self)] = duplicate
         for name, value in _attributes_of(self):
-            shared = name == "raw_representation"
+            shared = type(value) in _UNCHANGING or name == "raw_representation"
             object.__setattr__(duplicate, name, value if shared else copy.deepcopy(value, memo))
         return duplicate
 
@@ -176,13 +178,20 @@ def _letter_by_letter(name: str) -> str:
 
 
 def _attributes_of(instance: object) -> Iterator[tuple[str, Any]]:
-    for cls in reversed(type(instance).__mro__):
-        slots = vars(cls).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            value = getattr(instance, name, _MISSING)
-            if value is not _MISSING and name not in {"__dict__", "__weakref__"}:
-                yield name, value
+    for name in _slots_of(type(instance)):
+        value = getattr(instance, name, _MISSING)
+        if value is not _MISSING:
+            yield name, value
     yield from list(getattr(instance, "__dict__", {}).items())
+
+
+def _slots_of(cls: type) -> tuple[str, ...]:
+    known = _SLOTS.get(cls)
+    if known is None:
+        given = [vars(each).get("__slots__", ()) for each in reversed(cls.__mro__)]
+        names = [name for slots in given for name in ((slots,) if isinstance(slots, str) else slots)]
+        known = _SLOTS[cls] = tuple(name for name in dict.fromkeys(names) if name not in {"__dict__", "__weakref__"})
+    return known
 
 
 def _written(value: Any, *, exclude_none: bool) -> Any:
@@ -190,8 +199,8 @@ def _written(value: Any, *, exclude_none: bool) -> Any:
         return value
     if isinstance(value, SerializationMixin):
         return value.to_dict(exclude_none=exclude_none)
-    if isinstance(value, SerializationProtocol) and not isinstance(value, type):
-        return value.to_dict()
+    if hasattr(value, "to_dict") and hasattr(value, "from_dict") and not isinstance(value, type):
+        return value.to_dict()  # asking for the protocol takes ten times as long
     if isinstance(value, (list, tuple)):
         items = [_written(item, exclude_none=exclude_none) for item in value]
         return [item for item in items if item is not _MISSING]

@@ -178,6 +178,29 @@ def test_a_deep_copy_shares_what_the_service_sent_and_nothing_else() -> None:
     assert content.arguments == {"a": [1]}
 
 
+def test_a_deep_copy_shares_no_lists_that_can_still_be_filled() -> None:
+    content = Content("shell_tool_call", commands=[], annotations=[])
+    twin = copy.deepcopy(content)
+    twin.status = "done"
+    assert twin.commands is not None
+    assert twin.annotations is not None
+    twin.commands.append("ls")
+    twin.annotations.append({"type": "citation"})
+    assert (content.commands, content.annotations, content.status) == ([], [], None)
+
+
+def test_a_deep_copy_of_a_subclass_has_its_attributes() -> None:
+    class Rated(Content):
+        pass
+
+    rated = Rated("text", text="a")
+    rated.stars = [5]  # type: ignore[attr-defined]
+    twin = copy.deepcopy(rated)
+    assert type(twin) is Rated
+    assert twin.stars == [5]  # type: ignore[attr-defined]
+    assert twin.stars is not rated.stars  # type: ignore[attr-defined]
+
+
 def test_a_deep_copy_keeps_aliases() -> None:
     twins = copy.deepcopy([TEXT, TEXT])
     assert twins[0] is twins[1]
