@@ -9,6 +9,7 @@ from agentbench._clock import runtime_defaults
 from agentbench.agents.as_tool import agent_as_tool
 from agentbench.agents.checks import told
 from agentbench.agents.mcp_server import agent_as_mcp_server
+from agentbench.agents.middleware.sorting import flat_middleware
 from agentbench.agents.sessions.context_provider import warn_of_shared_sources
 from agentbench.agents.sessions.session import AgentSession
 
@@ -55,7 +56,7 @@ class BaseAgent:
         self.id: str = id or runtime_defaults().ids.new_id("agent")
         self.name, self.description = name, description
         self.context_providers: list[Any] = _providers(context_providers)
-        self.middleware: list[Any] = _as_list(middleware)
+        self.middleware: list[Any] = flat_middleware(middleware)
         self.additional_properties: dict[str, Any] = dict(additional_properties or {})
         warn_of_shared_sources(self.context_providers)
 
@@ -164,9 +165,3 @@ def _providers(given: Any) -> list[Any]:
             )
             raise TypeError(message)
     return providers
-
-
-def _as_list(given: Any) -> list[Any]:
-    if given is None:
-        return []
-    return list(given) if isinstance(given, (list, tuple)) else [given]

@@ -9,7 +9,7 @@ from typing import Any
 from agentbench.agents.middleware.bases import chat_middleware, function_middleware
 from agentbench.agents.middleware.contexts import AgentContext
 from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks
-from agentbench.agents.middleware.sorting import sort_middleware
+from agentbench.agents.middleware.sorting import flat_middleware, sort_middleware
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.stream import ResponseStream
@@ -45,7 +45,7 @@ class AgentMiddlewareRuns:
     def __init__(self, *args: Any, middleware: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         sort_middleware(middleware)
-        self.middleware: list[Any] = _flat(middleware)
+        self.middleware: list[Any] = flat_middleware(middleware)
 
     def run(  # noqa: PLR0913 - the given signature
         self,
@@ -71,10 +71,10 @@ class AgentMiddlewareRuns:
         Raises:
             MiddlewareException: If something given is no middleware, or its kind cannot be told.
         """
-        chain, for_client = _split([*self.middleware, *_flat(middleware)])
+        chain, for_client = _split([*self.middleware, *flat_middleware(middleware)])
         if for_client:
             client_kwargs = dict(client_kwargs or {})
-            client_kwargs["middleware"] = [*for_client, *_flat(client_kwargs.get("middleware"))]
+            client_kwargs["middleware"] = [*for_client, *flat_middleware(client_kwargs.get("middleware"))]
         given = {
             "session": session,
             "tools": tools,
@@ -184,11 +184,3 @@ def _alone(call: Callable[..., Any], kind: Callable[[Any], Any]) -> Any:
         await call(context, call_next)
 
     return kind(process)
-
-
-def _flat(given: Any) -> list[Any]:
-    if given is None:
-        return []
-    if isinstance(given, (list, tuple)):
-        return [one for item in given for one in _flat(item)]
-    return [given]

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, NamedTuple, NoReturn
 
+from agentbench.agents.middleware.sorting import flat_middleware
 from agentbench.agents.run_answer import AnswerForm, partial_answer, streamed_answer
 from agentbench.agents.run_options import function_arguments, merged_options, united_tools
 from agentbench.agents.run_providers import auto_history, is_stored_by_service, loads_history
@@ -136,7 +137,7 @@ class AgentRun:
         context, session = self._context, self._session
         instructions: Sequence[str] = ()
         more_tools: list[Any] = []
-        middleware: list[Any] = _as_list(client_kwargs.pop("middleware", None)) if client_kwargs else []
+        middleware: list[Any] = flat_middleware(client_kwargs.pop("middleware", None)) if client_kwargs else []
         if self._hooks is not None and context is not None and session is not None:
             async with session_turn(session):
                 await self._hooks.before()
@@ -315,12 +316,6 @@ def _saved(task: asyncio.Future[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         logger.error("Saving what a cancelled run had so far failed: %s", type(error).__name__)
         logger.debug("Saving what a cancelled run had so far failed.", exc_info=error)
-
-
-def _as_list(given: Any) -> list[Any]:
-    if given is None:
-        return []
-    return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def _two_histories(agent: Any, conversation: object) -> AgentInvalidRequestException:

@@ -59,7 +59,7 @@ def sort_middleware(*given: object) -> SortedMiddleware:
     Raises:
         MiddlewareException: Something given is no middleware, or its kind cannot be told.
     """
-    entries = list(_flat([item for item in given if item is not None]))
+    entries = [one for item in given for one in flat_middleware(item)]
     if not entries:
         return _NONE
     sorted_: dict[MiddlewareType, list[Callable[..., Any]]] = {_AGENT: [], _CHAT: [], _FUNCTION: []}
@@ -70,12 +70,17 @@ def sort_middleware(*given: object) -> SortedMiddleware:
     return SortedMiddleware(tuple(sorted_[_AGENT]), tuple(sorted_[_CHAT]), tuple(sorted_[_FUNCTION]))
 
 
-def _flat(given: Sequence[object]) -> Iterator[object]:
-    for item in given:
-        if isinstance(item, Sequence) and not isinstance(item, (str, bytes)):
+def flat_middleware(given: object) -> list[Any]:
+    """Middleware as a flat list, of whatever kind: `None`, one, or a sequence, possibly nested."""
+    return [] if given is None else list(_flat(given))
+
+
+def _flat(given: object) -> Iterator[object]:
+    if isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
+        for item in given:
             yield from _flat(item)
-        else:
-            yield item
+    else:
+        yield given
 
 
 def _read(one: object) -> tuple[tuple[MiddlewareType, ...], Callable[..., Any]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.middleware.sorting import sort_middleware
+from agentbench.agents.middleware.sorting import flat_middleware, sort_middleware
 from agentbench.agents.sessions.attribution import attributed, source_id_of
 from agentbench.exceptions import MiddlewareException
 from agentbench.messages.message import Message
@@ -166,7 +166,7 @@ class SessionContext:
                 "agent middleware to the agent."
             )
             raise MiddlewareException(message)
-        self.middleware.setdefault(name, []).extend(_flat(middleware))
+        self.middleware.setdefault(name, []).extend(flat_middleware(middleware))
 
     def get_middleware(self) -> list[Any]:
         """All middleware that was added, source by source."""
@@ -219,13 +219,3 @@ def _noted(tool: Any, source_id: str) -> Any:
     noted = copy(tool)
     noted.additional_properties = {**properties, _CONTEXT_SOURCE: source_id}
     return noted
-
-
-def _flat(given: Any) -> Iterator[Any]:
-    if given is None:
-        return
-    if isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
-        for item in given:
-            yield from _flat(item)
-    else:
-        yield given
