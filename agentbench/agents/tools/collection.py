@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import CoroutineType
 from typing import Any, TypeAlias
 
+from agentbench.agents.checks import told
 from agentbench.agents.tools.function_tool import FunctionTool
 
 ToolTypes: TypeAlias = FunctionTool | Callable[..., Any] | Mapping[str, Any] | Sequence[Any] | Any
@@ -17,6 +19,8 @@ _OF_A_COPY = frozenset({"additional_properties", "_bound"})
 
 _connecting: dict[tuple[int, int], asyncio.Future[None]] = {}
 """The end of each connecting that goes on, by MCP tool and event loop."""
+
+_NO_TOOLS = (str, bytes, bytearray, int, float, complex, type(None), CoroutineType)
 
 _MCP_NAMES = ("is_connected", "connect", "functions")
 
@@ -34,21 +38,23 @@ def normalize_tools(tools: object = None) -> list[Any]:
     """Return tools as a flat list, in the order given.
 
     Functions become tools, made anew by each call of this: two agents that are given one function have a tool each.
-    A function that is given twice is one tool. Tools, dicts and MCP tools stay as they are, and so does what is unknown
-    here. Nested iterables, and the `tools` of objects that have some, are taken apart.
+    A function that is given twice is one tool. Tools, dicts and MCP tools stay as they are, and so do objects of
+    classes that are unknown here. Nested iterables, and the `tools` of objects that have some, are taken apart.
 
     Args:
         tools: `None`, one tool, or many.
 
     Raises:
-        TypeError: A class was given where a function is expected.
+        TypeError: A class, an agent, text, a number, `None` or a coroutine was given where a tool is expected.
     """
     return [] if tools is None else list(_flat(tools, []))
 
 
 def _flat(item: Any, made: list[FunctionTool]) -> Iterator[Any]:
-    if isinstance(item, (FunctionTool, Mapping, str, bytes)) or is_mcp_tool(item):
+    if isinstance(item, (FunctionTool, Mapping)) or is_mcp_tool(item):
         yield item
+    elif isinstance(item, _NO_TOOLS) or _is_agent(item):
+        raise _no_tool(item)
     elif isinstance(item, Iterable) and not isinstance(item, type):
         for part in item:
             yield from _flat(part, made)
@@ -57,8 +63,27 @@ def _flat(item: Any, made: list[FunctionTool]) -> Iterator[Any]:
             yield from _flat(part, made)
     elif callable(item):
         yield _tool_of(item, made)
-    elif item is not None:
+    else:
         yield item
+
+
+def _is_agent(item: Any) -> bool:
+    members = ("run", "create_session", "get_session")
+    return not isinstance(item, type) and all(callable(getattr(item, name, None)) for name in members)
+
+
+def _no_tool(item: Any) -> TypeError:
+    expected = "Expected functions, tools or declarations of tools"
+    if isinstance(item, str):
+        return TypeError(f"{told(item)} is text, and no tool. {expected}: the function itself, not its name.")
+    if isinstance(item, CoroutineType):
+        item.close()  # nobody is going to await it
+        mend = f"give the function {item.__name__} itself, without calling it"
+        return TypeError(f"A coroutine was given as a tool. {expected}: {mend}.")
+    if isinstance(item, _NO_TOOLS):
+        mend = "a function itself, for one, not what it returned"
+        return TypeError(f"{told(item)} is no tool. {expected}: {mend}.")
+    return TypeError(f"{item!r} is an agent, and no tool. {expected}: give its as_tool().")
 
 
 def _tool_of(func: Callable[..., Any], made: list[FunctionTool]) -> FunctionTool:

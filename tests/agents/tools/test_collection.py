@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from agentbench.agents.agent import Agent
+from agentbench.agents.clients.echo import EchoChatClient
 from agentbench.agents.tools.collection import enter_tool, is_mcp_tool, normalize_tools, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from tests.ids import steady
@@ -42,11 +44,19 @@ class Toolbox:
         self.tools = tools
 
 
+class Foreign:
+    tools = ()
+
+    def run(self) -> None: ...
+    def create_session(self) -> None: ...
+    def get_session(self) -> None: ...
+
+
 TOOL = FunctionTool(listen)
 DECLARATION = {"type": "web_search"}
 
 
-@pytest.mark.parametrize("nothing", [None, [], (), [[], [None]]], ids=steady)
+@pytest.mark.parametrize("nothing", [None, [], (), [[], [()]]], ids=steady)
 def test_nothing_gives_nothing(nothing: Any) -> None:
     assert normalize_tools(nothing) == []
     assert normalize_tools() == []
@@ -72,10 +82,35 @@ def test_nested_iterables_and_boxes_of_tools_are_taken_apart_in_order() -> None:
     assert [getattr(item, "name", item) for item in found] == ["look", "listen", DECLARATION, "listen", server]
 
 
-@pytest.mark.parametrize("unknown", [5, "text", b"x", object()], ids=steady)
-def test_what_is_unknown_is_kept(unknown: Any) -> None:
+def test_an_object_of_an_unknown_class_is_kept() -> None:
+    unknown = object()
     assert normalize_tools(unknown) == [unknown]
     assert normalize_tools([[unknown]]) == [unknown]
+
+
+async def pending() -> None: ...
+
+
+NO_TOOLS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: 5, r"5 is no tool\. Expected functions.* not what it returned"),
+    (lambda: True, r"True is no tool"),
+    (lambda: [None], r"None is no tool"),
+    (lambda: "look", r"'look' is text, and no tool\. .* not its name"),
+    (lambda: b"x", r"b'x' is no tool"),
+    (pending, r"A coroutine was given as a tool\. .* the function pending itself, without calling it"),
+    (lambda: Agent(EchoChatClient(), name="inner"), r"name='inner'.* is an agent, and no tool\. .* its as_tool\(\)"),
+    (Foreign, r"is an agent"),
+]
+
+
+@pytest.mark.parametrize(("make", "told"), NO_TOOLS, ids=[told for _, told in NO_TOOLS])
+def test_what_is_no_tool_is_refused_with_a_hint(make: Callable[[], Any], told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        normalize_tools([listen, make()])
+    with pytest.raises(TypeError, match=told):
+        Agent(EchoChatClient(), tools=[listen, make()])
+    with pytest.raises(TypeError, match=told):
+        EchoChatClient().get_response("q", options={"tools": [listen, make()]})
 
 
 def test_a_class_is_refused_with_a_hint() -> None:
