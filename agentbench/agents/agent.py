@@ -145,12 +145,14 @@ class Agent(AgentMiddlewareRuns, AgentSpans, RawAgent):
             MiddlewareException: If something given is no middleware, or its kind cannot be told.
             Exception: As in `RawAgent.run`, and whatever the client, a middleware or a provider raises.
         """
-        if self.middleware or middleware or is_tracing():
+        raises = self.raise_on_user_input if raise_on_user_input is None else raise_on_user_input
+        has_layers = bool(self.middleware or middleware) or is_tracing()
+        if has_layers:
             check_asked(session, options, function_invocation_kwargs, client_kwargs)  # before the layers look at them
             below: Any = partial(super().run, middleware=middleware)
-        else:  # the layers have nothing to do
-            below = super(AgentSpans, self).run
-        pending = below(
+        else:
+            below = partial(super(AgentSpans, self).run, raise_on_user_input=raises)
+        pending: Any = below(
             messages,
             stream=stream,
             session=session,
@@ -161,7 +163,8 @@ class Agent(AgentMiddlewareRuns, AgentSpans, RawAgent):
             function_invocation_kwargs=function_invocation_kwargs,
             client_kwargs=client_kwargs,
         )
-        raises = self.raise_on_user_input if raise_on_user_input is None else raise_on_user_input
+        if not has_layers:
+            return pending  # type: ignore[no-any-return]
         if not stream:
             return _outermost(pending, raises=raises)
         streamed: AgentStream = pending
@@ -183,3 +186,6 @@ async def _outermost(pending: Awaitable[Any], *, raises: bool) -> Any:
     if raises and isinstance(response, AgentResponse):
         response.raise_for_user_input()
     return response
+
+
+_outermost.__qualname__ = "Agent.run"  # what Python names when the await was forgotten

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, overload
@@ -86,7 +86,7 @@ class RawAgent(BaseAgent, Displayable):
 
     AGENT_PROVIDER_NAME: ClassVar[str] = "agentbench"
 
-    # Whether a run that needs a person raises here; with layers around, the outermost one does.
+    # Whether a run that needs a person raises here if not told so; with layers around, the outermost one does.
     _raises_here: ClassVar[bool] = True
 
     def __init__(  # noqa: PLR0913 - the given signature
@@ -193,6 +193,7 @@ class RawAgent(BaseAgent, Displayable):
             ValueError: If two different tools have one name.
         """
         check_asked(session, options, function_invocation_kwargs, client_kwargs)
+        raises = self._raises_here and self.raise_on_user_input if raise_on_user_input is None else raise_on_user_input
         run = AgentRun(
             self,
             Asked(
@@ -204,13 +205,11 @@ class RawAgent(BaseAgent, Displayable):
                 tokenizer,
                 function_invocation_kwargs,
                 client_kwargs,
+                raises,
             ),
         )
-        raises = self._raises_here and (
-            self.raise_on_user_input if raise_on_user_input is None else raise_on_user_input
-        )
         if not stream:
-            return _raising(run.respond()) if raises else run.respond()
+            return run.respond()
         streamed: AgentStream = ResponseStream(run.updates(), finalizer=run.final)
         return streamed.with_result_hook(AgentResponse.raise_for_user_input) if raises else streamed
 
@@ -241,7 +240,7 @@ class RawAgent(BaseAgent, Displayable):
                     stack.push_async_callback(server.close)
 
     def error_to_raise(self, error: Exception) -> Exception:
-        """What is raised to the reader of a stream for an error of the run: the error itself."""
+        """What is raised for an error of the run: the error itself."""
         return error
 
     def warn_if_tools_are_lost(self) -> None:
@@ -271,10 +270,6 @@ class RawAgent(BaseAgent, Displayable):
             if names
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
-
-
-async def _raising(pending: Awaitable[AgentResponse[Any]]) -> AgentResponse[Any]:
-    return (await pending).raise_for_user_input()
 
 
 def _checked_client(client: Any, chat_client: Any) -> Any:

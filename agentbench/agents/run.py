@@ -41,6 +41,7 @@ class Asked(NamedTuple):
     tokenizer: Any = None
     function_invocation_kwargs: Mapping[str, Any] | None = None
     client_kwargs: Mapping[str, Any] | None = None
+    raises: bool = False
 
 
 class AgentRun:
@@ -83,13 +84,19 @@ class AgentRun:
             answer = await answer if isawaitable(answer) else answer
         except GeneratorExit:  # nobody awaits it any more, so nothing can be awaited here
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised below, maybe in other words
             await self._failed(error)
-            raise
+            self._raise_as_told(error)
         except BaseException as error:
             await _at_most_shortly(self._given_up(error, None, []))
             raise
-        return await self._finish(answer)
+        try:
+            response = await self._finish(answer)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._raise_as_told(error)
+        return response.raise_for_user_input() if self._asked.raises else response
+
+    respond.__qualname__ = "Agent.run"  # what Python names when the await was forgotten
 
     async def updates(self) -> AsyncIterator[AgentResponseUpdate]:
         """Run, giving updates; `final` has the response after the last one.

@@ -15,6 +15,7 @@ from agentbench import (
     Content,
     ContextProvider,
     Message,
+    RawAgent,
 )
 from tests.agents.agent_runs import BOTH, Notes, answer, numbered
 from tests.agents.fake_clients import Model, call
@@ -169,6 +170,14 @@ async def test_a_failing_on_error_is_logged_and_the_runs_error_is_raised(
     [record] = [each for each in caplog.records if each.levelname == "ERROR"]
     assert "KeyError" in record.getMessage()
     assert "secret" not in record.getMessage()
+
+
+@pytest.mark.parametrize("agent", [Agent, RawAgent])
+async def test_a_forgotten_await_is_told_once_by_a_name_that_users_know(agent: Any) -> None:
+    with pytest.warns(RuntimeWarning) as told:
+        agent(Model()).run("q")
+
+    assert [str(each.message) for each in told] == ["coroutine 'Agent.run' was never awaited"]
 
 
 @pytest.mark.parametrize(("saved", "end"), [(True, "after p: "), (False, "error p: ")])
