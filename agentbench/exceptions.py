@@ -51,13 +51,14 @@ A class with a second base can be caught as that built-in error too. Messages ne
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_origin
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
 logger = logging.getLogger("agentbench")
 logger.addHandler(logging.NullHandler())
@@ -78,7 +79,9 @@ def _restore(cls: type[_E], args: tuple[object, ...], facts: dict[str, Any]) -> 
 class AgentFrameworkException(Exception):
     """The root of the tree.
 
-    Creating an error logs its message once, on the logger `agentbench`; copying and unpickling it do not.
+    Creating an error logs its message once, on the logger `agentbench`; copying and unpickling it do not. A copy shares
+    the inner exception; a pickle holds one of another library only as its class and words, since that may be a class
+    which cannot be unpickled, and may keep a request with its credentials.
 
     Args:
         message: What was wrong, what was expected, how to mend it. It is what `str()` gives.
@@ -115,8 +118,32 @@ class AgentFrameworkException(Exception):
     def __str__(self) -> str:
         return str(self.message)
 
+    def __copy__(self) -> Self:
+        return _restore(type(self), self.args, self._facts())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        memo[id(self.inner_exception)] = self.inner_exception
+        return _restore(type(self), copy.deepcopy(self.args, memo), copy.deepcopy(self._facts(), memo))
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.args, self.__dict__.copy())
+        inner, facts = self.inner_exception, self._facts()
+        facts["inner_exception"] = written = None if inner is None else _as_written(inner)
+        return _restore, (type(self), tuple(written if arg is inner else arg for arg in self.args), facts)
+
+    def _facts(self) -> dict[str, Any]:
+        """All that an error keeps, besides `args`."""
+        return self.__dict__.copy()
+
+
+class _ErrorElsewhere(Exception):
+    """Stands in a pickle for an exception of another library."""
+
+
+def _as_written(inner: BaseException) -> BaseException:
+    cls = type(inner)
+    if isinstance(inner, (AgentFrameworkException, _ErrorElsewhere)) or cls.__module__ == "builtins":
+        return inner
+    return _ErrorElsewhere(f"{cls.__module__}.{cls.__qualname__}: {inner}")
 
 
 AgentBenchException = AgentFrameworkException
@@ -340,13 +367,9 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         """The command that installs the package."""
         return self._command or f'pip install "agentbench[{self.extra}]"'
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def _facts(self) -> dict[str, Any]:
         # What ImportError keeps stands outside __dict__.
-        return _restore, (
-            type(self),
-            self.args,
-            {**self.__dict__, "name": self.name, "path": self.path, "msg": self.msg},
-        )
+        return {**super()._facts(), "name": self.name, "path": self.path, "msg": self.msg}
 
 
 # ------------------------------------------------------------------------------------------------------------ workflows

@@ -7,6 +7,7 @@ from typing import Any
 from agentbench.exceptions import (
     AgentContentFilterException,
     AgentException,
+    AgentFrameworkException,
     AgentInvalidAuthException,
     AgentInvalidRequestException,
     AgentInvalidResponseException,
@@ -65,7 +66,8 @@ def _as(cls: type[ChatClientException], args: tuple[object, ...], facts: dict[st
 
 
 def _reduce(error: Any) -> tuple[Any, ...]:
-    return _restore, (error._client_side, error.args, error.__dict__.copy())  # noqa: SLF001 - of the class made above
+    _, (_, args, facts) = AgentFrameworkException.__reduce__(error)
+    return _restore, (error._client_side, args, facts)  # noqa: SLF001 - of the class made above
 
 
 def _restore(cls: type[ChatClientException], args: tuple[object, ...], facts: dict[str, Any]) -> ChatClientException:

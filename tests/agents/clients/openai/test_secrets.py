@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -143,3 +145,26 @@ async def test_no_text_of_a_conversation_is_logged_above_debug(
     told = " ".join(record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG)
     assert "the answer" not in told
     assert "the question" not in told
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 422, 429, 500])
+@pytest.mark.parametrize("through_an_agent", [False, True])
+async def test_an_error_can_leave_the_process_and_leaves_the_key_behind(
+    server: OpenAIServer, *, status: int, through_an_agent: bool
+) -> None:
+    server.answer(reply(ECHO, status))
+    async with OpenAIChatClient("m", base_url=server.url, api_key=KEY, max_retries=0) as client:
+        with pytest.raises(ChatClientException) as caught:
+            await (client.as_agent().run("hello") if through_an_agent else client.get_response("hello"))
+    error = caught.value
+    assert error.inner_exception is not None
+    written = pickle.dumps(error)
+    assert KEY.encode() not in written
+    again = pickle.loads(written)
+    assert (type(again), str(again), again.status_code) == (type(error), str(error), status)
+    assert str(again.inner_exception).startswith(f"openai.{type(error.inner_exception).__name__}: ")
+    assert pickle.loads(pickle.dumps(again)).args[1].args == again.inner_exception.args
+    for copied in (copy.copy(error), copy.deepcopy(error)):
+        assert (type(copied), str(copied), copied.status_code) == (type(error), str(error), status)
+        assert copied.inner_exception is error.inner_exception
+        assert copied.args == error.args
