@@ -1,12 +1,11 @@
-"""The SDK's own client: made when it is first needed, one for each event loop, closed when nobody needs it any more."""
+"""The SDK's own client: made when it is first needed, one for each event loop, closed with that loop at the latest."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from agentbench._extras import require
@@ -61,7 +60,7 @@ class Connection:
         self._limits = {"timeout": timeout, "max_retries": max_retries}
         # Open connections belong to the loop in which they were opened: a script that calls asyncio.run() twice
         # needs two clients.
-        self._of_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = weakref.WeakKeyDictionary()
+        self._of_loop: dict[asyncio.AbstractEventLoop, _Opened] = {}
         self._tokens: list[SecretString] = []  # the last few keys that came from a function
         self._parameters: dict[str, frozenset[str] | None] = {}
 
@@ -77,9 +76,12 @@ class Connection:
         if self._given is not None:
             return self._given
         loop = asyncio.get_running_loop()
-        if loop not in self._of_loop:
-            self._of_loop[loop] = self._new_sdk()
-        return self._of_loop[loop]
+        opened = self._of_loop.get(loop)
+        if opened is None or opened.sdk.is_closed():
+            for other in [other for other in self._of_loop if other.is_closed()]:
+                del self._of_loop[other]
+            opened = self._of_loop[loop] = _Opened(self._new_sdk())
+        return opened.sdk
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
         """A copied client goes on with the same connections."""
@@ -89,7 +91,7 @@ class Connection:
         """Close what was opened in the running loop. A later request opens it anew."""
         opened = self._of_loop.pop(asyncio.get_running_loop(), None)
         if opened is not None:
-            await opened.close()
+            await opened.aclose()
 
     def resource(self, path: str, since: str) -> Any:
         """A part of the SDK, such as `chat.completions`.
@@ -209,6 +211,29 @@ class Connection:
                 raise _too_old(name, others)
             arguments["extra_body"] = {**others, **(arguments.get("extra_body") or {})}
         return arguments
+
+
+class _Opened:
+    """A client of the SDK that is closed in the loop in which it was opened: now, or when that loop is shut down.
+
+    `asyncio.run()` ends with closing the generators that are still open, so one of them closes the client.
+    """
+
+    def __init__(self, sdk: AsyncOpenAI) -> None:
+        self.sdk = sdk
+        self._keeper = _kept_open(sdk)
+        with suppress(StopIteration):  # it does not wait before it yields, and now the loop knows of it
+            self._keeper.__anext__().send(None)
+
+    async def aclose(self) -> None:
+        await self._keeper.aclose()
+
+
+async def _kept_open(sdk: AsyncOpenAI) -> AsyncGenerator[None, None]:
+    try:
+        yield
+    finally:
+        await sdk.close()
 
 
 def _too_old(method: str, fields: Iterable[str]) -> MissingExtraError:

@@ -434,6 +434,22 @@ def test_one_client_serves_several_loops_one_after_the_other(server: OpenAIServe
         assert asyncio.run(ask()) == number
 
 
+def test_with_its_loop_ends_what_was_opened_in_it(server: OpenAIServer) -> None:
+    client = client_of(server)
+    opened: list[openai.AsyncOpenAI] = []
+
+    async def ask() -> None:
+        await client.get_response("x")
+        opened.append(client._connection.sdk())
+        assert not opened[-1].is_closed()
+
+    for number in range(1, 4):
+        server.answer(reply(wire.completion()))
+        asyncio.run(ask())  # and nobody closes the client
+        assert [sdk.is_closed() for sdk in opened] == [True] * number
+        assert len(client._connection._of_loop) == 1
+
+
 async def test_a_client_that_was_closed_opens_a_new_connection_when_it_is_used_again(server: OpenAIServer) -> None:
     server.answer(reply(wire.completion("1")), reply(wire.completion("2")))
     client = client_of(server)
