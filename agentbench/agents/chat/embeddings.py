@@ -19,6 +19,7 @@ from typing import (
 )
 
 from agentbench.agents.chat.network import require_network
+from agentbench.agents.telemetry.layers import embeddings_in_span
 
 if TYPE_CHECKING:
     from typing_extensions import Self, TypeVar
@@ -132,6 +133,8 @@ class SupportsGetEmbeddings(Protocol):
 class BaseEmbeddingClient(ABC, Generic[InputT, VectorT, OptionsT]):
     """The base of embedding clients. A call without values gives an empty list, and the subclass is not asked.
 
+    Where telemetry is set up, a call is a span `embeddings <model>`, with the subclass' `OTEL_PROVIDER_NAME`.
+
     Args:
         additional_properties: Whatever else belongs to the client.
     """
@@ -165,13 +168,17 @@ class BaseEmbeddingClient(ABC, Generic[InputT, VectorT, OptionsT]):
 
 
 def _guarded(get_embeddings: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Look at what every client has to look at, before it asks its service."""
+    """Do what every client has to do before and while it asks its service."""
 
     @wraps(get_embeddings)
     async def guarded(self: Any, values: Sequence[Any], *, options: Any = None, **more: Any) -> Any:
         if not len(values):
             return GeneratedEmbeddings[Any, Any](options=options)
-        require_network(self)
-        return await get_embeddings(self, values, options=options, **more)
+
+        async def ask() -> Any:
+            require_network(self)
+            return await get_embeddings(self, values, options=options, **more)
+
+        return await embeddings_in_span(self, values, options, ask)
 
     return guarded

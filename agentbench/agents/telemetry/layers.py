@@ -6,12 +6,16 @@ Over a client that makes its own spans (it says so with `MAKES_OWN_SPANS`), a mi
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from typing import Any, Protocol, cast
 
 from agentbench.agents.telemetry.attributes import as_list
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.observability import is_tracing
+
+_embedding: ContextVar[Any] = ContextVar("agentbench-embedding", default=None)
+"""The client whose span is open; a class that asks its base class, or itself for parts, gets one span."""
 
 
 class _Client(Protocol):
@@ -151,15 +155,27 @@ class EmbeddingSpans:
             **kwargs: For the next class.
         """
         inner = cast("_Embedder", super()).get_embeddings
+        return await embeddings_in_span(self, values, kwargs.get("options"), lambda: inner(values, *args, **kwargs))
 
-        def ask() -> Awaitable[Any]:
-            return inner(values, *args, **kwargs)
 
-        if not is_tracing() or not len(values):
-            return await ask()
-        from agentbench.agents.telemetry.spans import traced_embeddings  # noqa: PLC0415 - OpenTelemetry
+async def embeddings_in_span(client: Any, values: Any, options: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
+    """Ask for embeddings within a span, unless nothing is traced, there are no values, or the client is in one already.
 
-        return await traced_embeddings(self, kwargs.get("options"), ask)
+    Args:
+        client: Who is asked.
+        values: What is embedded.
+        options: Of the call.
+        ask: Does the work.
+    """
+    if not is_tracing() or not len(values) or _embedding.get() is client:
+        return await ask()
+    from agentbench.agents.telemetry.spans import traced_embeddings  # noqa: PLC0415 - OpenTelemetry
+
+    token = _embedding.set(client)
+    try:
+        return await traced_embeddings(client, options, ask)
+    finally:
+        _embedding.reset(token)
 
 
 class EmbeddingTelemetryLayer(EmbeddingSpans):

@@ -269,6 +269,28 @@ async def test_a_failing_embedding_call_fails_its_span_and_no_values_make_none(s
     assert len(spans.names()) == client.calls == 1
 
 
+async def test_a_plain_embedding_client_gets_one_span_a_call_also_where_it_asks_itself(spans: Spans) -> None:
+    class Plain(BaseEmbeddingClient[str, list[float], Any]):
+        async def get_embeddings(self, values: Any, *, options: Any = None) -> GeneratedEmbeddings[list[float], Any]:
+            return GeneratedEmbeddings([Embedding([1.0], model="em") for _ in values])
+
+    class InParts(Plain):
+        OTEL_PROVIDER_NAME = "parts"
+
+        async def get_embeddings(self, values: Any, *, options: Any = None) -> GeneratedEmbeddings[list[float], Any]:
+            if len(values) == 1:
+                return await super().get_embeddings(values, options=options)
+            return GeneratedEmbeddings([(await self.get_embeddings([value]))[0] for value in values])
+
+    await Plain().get_embeddings(["a"])
+    await InParts().get_embeddings(["a", "b"])
+    assert spans.names() == ["embeddings unknown", "embeddings unknown"]
+    providers = [span.attributes["gen_ai.provider.name"] for span in spans.all()]
+    assert providers == ["unknown", "parts"]
+    assert list(await Plain().get_embeddings([])) == []
+    assert len(spans.names()) == 2
+
+
 async def test_an_embedding_client_with_spans_gets_no_second_one(spans: Spans) -> None:
     class Ours(EmbeddingSpans, Vectors):
         pass
