@@ -55,6 +55,11 @@ def call(name: str, call_id: str, **arguments: Any) -> Content:
     return Content.from_function_call(call_id, name, arguments=arguments)
 
 
+def failure(result: str, exception: str, kind: str | None = None) -> Content:
+    properties = None if kind is None else {"_exception_type": kind}
+    return Content.from_function_result("c1", result=result, exception=exception, additional_properties=properties)
+
+
 def answered() -> list[Message]:
     return [
         Message("user", ["How much rain?"]),
@@ -80,8 +85,29 @@ def test_a_call_and_its_result_are_one_part_of_the_turn_that_called() -> None:
     assert isinstance(first, Called)
     assert isinstance(second, Called)
     assert (first.signature, first.outcome, first.failed) == ('rain(day="monday")', '{"mm": 54}', False)
-    assert (second.signature, second.outcome, second.failed) == ("wind()", "Error: Function failed.", True)
+    assert (second.signature, second.outcome, second.failed) == ("wind()", "Error: Function failed. broken", True)
     assert (last.role, last.name, last.parts) == ("assistant", "station", (Said("54 mm"),))
+
+
+@pytest.mark.parametrize(
+    ("result", "shown"),
+    [
+        (failure("Error: Function failed.", "'Ada'", "KeyError"), "Error: Function failed. KeyError: 'Ada'"),
+        (failure("Error: Function failed.", "", "TimeoutError"), "Error: Function failed. TimeoutError"),
+        (failure("Error: Function failed. Exception: 'Ada'", "'Ada'", "KeyError"), "… Exception: 'Ada' KeyError"),
+        (failure('Error: Requested function "x" not found.', "not there"), 'Error: Requested function "x" not found.'),
+        (failure("Error: Function failed.", "<b>bold</b>", "E"), "Error: Function failed. E: <b>"),
+    ],
+    ids=["type and text", "type alone", "text told already", "unknown tool", "markup"],
+)
+def test_a_tool_that_failed_shows_what_it_raised(result: Content, shown: str) -> None:
+    messages = [Message("assistant", [call("rain", "c1")]), Message("tool", [result])]
+    (turn,) = turns_of(messages)
+    (part,) = turn.parts
+    assert isinstance(part, Called)
+    assert shown.removeprefix("…") in part.result
+    assert shown.removeprefix("…") in " ".join(Reader(transcript(messages).html).words.split())
+    assert "<b>" not in transcript(messages).html
 
 
 def test_a_call_without_a_result_has_no_outcome() -> None:
@@ -157,7 +183,7 @@ def test_the_text_reads_like_a_play() -> None:
     assert transcript(answered()).text.splitlines() == [
         "user     How much rain?",
         'station  rain(day="monday") → {"mm": 54}',
-        "         wind() ✗ Error: Function failed.",
+        "         wind() ✗ Error: Function failed. broken",
         "station  54 mm",
     ]
 

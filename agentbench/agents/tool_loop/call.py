@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from agentbench.agents.middleware.contexts import RUN_INVOCATIONS, FunctionInvocationContext
 from agentbench.agents.middleware.pipeline import run_pipeline
@@ -18,6 +18,9 @@ logger = logging.getLogger("agentbench")
 
 REJECTED = "Error: Tool call invocation was rejected by user."
 UNANSWERED = "Error: Tool call invocation was not approved: the user went on without an answer."
+EXCEPTION_TYPE: Final = "_exception_type"
+"""Where a failed result notes the class of the error among its additional properties; its text is `exception`."""
+
 _UNPARSED = "Error: Argument parsing failed."
 _FAILED = "Error: Function failed."
 _NO_QUESTION = "Error: The tool needs an answer of the user to go on, but it did not say what to ask."
@@ -129,24 +132,29 @@ class Calling:
             return tool.invoke(arguments=arguments, context=context, tool_call_id=call_id, in_thread=True)  # type: ignore[no-any-return]
         return tool.invoke(arguments=arguments, context=context, tool_call_id=call_id)  # type: ignore[no-any-return]
 
-    def failure(self, content: Content, text: str, error: Exception) -> Outcome:
+    def failure(self, content: Content, text: str, error: Exception, *, known: bool = True) -> Outcome:
         """The result of a call that failed.
 
-        The log has the class of the error; everything that somebody wrote, the model's name for the tool included, may
-        be private, and is only there at the level DEBUG, with the traceback.
+        The log has the name of a known tool and the class of the error. What the model or the error wrote may be
+        private, and is only there at the level DEBUG, with the traceback.
         """
-        said = _said(error)
-        logger.error("A call of a tool failed: %s.", type(error).__name__)
+        said, kind = _said(error), type(error).__name__
+        logger.error("A call of %s failed: %s.", f"the tool {content.name!r}" if known else "an unknown tool", kind)
         logger.debug("Call %r of tool %r failed: %s", content.call_id, content.name, said, exc_info=error)
         if self._detailed:
             text = f"{text} Exception: {said}"
-        result = Content.from_function_result(content.call_id or "", result=text, exception=said)
+        result = Content.from_function_result(
+            content.call_id or "",
+            result=text,
+            exception=said,
+            additional_properties={EXCEPTION_TYPE: kind} if known else None,
+        )
         return Outcome(content.name or "", result, failed=True)
 
     def unknown(self, content: Content) -> Outcome:
         """The result of a call of a tool that is not there."""
         error = unknown_tool(content)
-        return self.failure(content, f'Error: Requested function "{content.name}" not found.', error)
+        return self.failure(content, f'Error: Requested function "{content.name}" not found.', error, known=False)
 
     def refused(self, content: Content, reason: str) -> Outcome:
         """The result of a call that a limit of the loop does not allow."""

@@ -19,6 +19,10 @@ _SIGNATURE_LIMIT: Final = 72
 _OUTCOME_LIMIT: Final = 60
 _DETAIL_LIMIT: Final = 4_000
 
+#: Where the loop notes the class of the error that a tool raised; its text is `exception`.
+_EXCEPTION_TYPE: Final = "_exception_type"
+_UNKNOWN_TOOL: Final = "Error: Requested function "
+
 #: Pictures that a page may show from their own bytes. SVG is a document, and is not among them.
 _PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _PICTURE_LIMIT: Final = 2_000_000
@@ -194,7 +198,17 @@ def _called(call: Content, result: Content | None) -> Called:
         return Called(signature, arguments)
     text = _result_text(result)
     failed = bool(result.exception) or text.startswith("Error: ")
+    text = " ".join(filter(None, (text, _reason(result, text))))
     return Called(signature, arguments, line_preview(text, _OUTCOME_LIMIT) or "(empty)", text[:_DETAIL_LIMIT], failed)
+
+
+def _reason(result: Content, said: str) -> str:
+    """The error that made a call fail, which the model was not told; empty if it was, or if there was none."""
+    kind = result.additional_properties.get(_EXCEPTION_TYPE)
+    error = str(mask_secrets(result.exception or ""))
+    if error in said or said.startswith(_UNKNOWN_TOOL):
+        error = ""
+    return ": ".join(filter(None, (str(kind or ""), error)))
 
 
 def _signature(call: Content) -> tuple[str, str]:

@@ -91,7 +91,7 @@ async def test_the_log_names_the_class_of_an_error_and_its_text_only_for_debuggi
         await result_of(mode, call("1", "fail"))
 
     by_level = {level: [r.getMessage() for r in caplog.records if r.levelno == level] for level in (10, 40)}
-    assert by_level[logging.ERROR] == ["A call of a tool failed: ValueError."]
+    assert by_level[logging.ERROR] == ["A call of the tool 'fail' failed: ValueError."]
     assert any("a secret text" in message for message in by_level[logging.DEBUG])
 
 
@@ -228,7 +228,7 @@ class Odd:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema  # noqa: PLC0415 - pydantic loads at first use
+        from pydantic_core import core_schema
 
         def refuse(_: Any) -> Any:
             raise RuntimeError("no")
@@ -237,7 +237,7 @@ class Odd:
         return core_schema.json_or_python_schema(core_schema.any_schema(), schema)
 
 
-class Speechless(Exception):
+class SpeechlessError(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no text")
 
@@ -249,14 +249,14 @@ def odd(value: Odd) -> str:
 
 @tool
 def speechless() -> str:
-    raise Speechless
+    raise SpeechlessError
 
 
 @pytest.mark.parametrize(
     ("wanted", "told", "exception"),
     [
         (call("1", "odd", {"value": 1}), "Error: Argument parsing failed.", "no"),
-        (call("1", "speechless"), "Error: Function failed.", "Speechless"),
+        (call("1", "speechless"), "Error: Function failed.", "SpeechlessError"),
         (call("1", "odd", "[" * 200_000), "Error: Argument parsing failed.", ""),
     ],
     ids=["a validator that raises", "an error without a text", "nested too deeply"],
