@@ -170,6 +170,9 @@ class RawAgent(BaseAgent, Displayable):
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
         """Answer messages. Nothing happens before the awaitable is awaited, or the stream is asked for an update.
 
+        The session keeps the turn of a run that comes to its end, and what there is of one that is given up: see
+        `save_abandoned`. Of a run that fails it keeps nothing, so that it can be tried again.
+
         Args:
             messages: What is said to the agent: text, contents, messages, or several of them.
             stream: Whether updates are wanted as they come.

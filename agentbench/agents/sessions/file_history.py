@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from agentbench.agents.checks import told
 from agentbench.agents.sessions.file_names import folder_ignores_case, stem_of
 from agentbench.agents.sessions.history import HistoryProvider, not_excluded
 from agentbench.agents.sessions.line_store import LineStore
@@ -42,7 +43,8 @@ class FileHistoryProvider(HistoryProvider):
         between_processes: Whether several processes save at the same time: they then wait for each other.
 
     Raises:
-        OSError: The folder is not there and cannot be made.
+        OSError: The folder is not there and cannot be made; in its place is a file.
+        TypeError: The path is none.
         ValueError: The path is empty.
     """
 
@@ -69,14 +71,12 @@ class FileHistoryProvider(HistoryProvider):
             store_context_from=store_context_from,
             store_outputs=store_outputs,
         )
-        if not os.fspath(storage_path):
-            message = "storage_path is empty; expected a folder. For the current one say '.'."
-            raise ValueError(message)
+        folder = _checked_folder(storage_path)
         self.skip_excluded = skip_excluded
         self._dumps: JsonDumps = _to_json if dumps is None else dumps
         self._loads: JsonLoads = json.loads if loads is None else loads
-        os.makedirs(os.fspath(storage_path), mode=0o700, exist_ok=True)
-        self._folder = os.path.realpath(os.fspath(storage_path))
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        self._folder = os.path.realpath(folder)
         self._ignores_case = folder_ignores_case(self._folder)
         self._store = LineStore(self._folder, between_processes=between_processes)
         self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, asyncio.Lock]] = (
@@ -195,3 +195,17 @@ def _to_json(data: Any) -> str:
     except UnicodeEncodeError:  # half of a character, which UTF-8 lacks
         return json.dumps(data)
     return text
+
+
+def _checked_folder(given: object) -> str:
+    if not isinstance(given, (str, os.PathLike)):
+        message = f"storage_path is {told(given)}. Expected a folder, as text or as a pathlib.Path."
+        raise TypeError(message)
+    folder = os.fspath(given)
+    if not folder:
+        message = "storage_path is empty; expected a folder. For the current one say '.'."
+        raise ValueError(message)
+    if os.path.isfile(folder):
+        message = f"storage_path {folder!r} is a file. Expected a folder, in which each session gets a file of its own."
+        raise NotADirectoryError(message)
+    return folder

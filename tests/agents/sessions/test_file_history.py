@@ -126,6 +126,15 @@ async def test_an_empty_path_is_refused() -> None:
         FileHistoryProvider("")
 
 
+def test_what_is_no_folder_is_refused_at_once(tmp_path: Path) -> None:
+    given: Any = 5
+    with pytest.raises(TypeError, match=r"storage_path is 5\. Expected a folder"):
+        FileHistoryProvider(given)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError, match=r"is a file\. Expected a folder"):
+        FileHistoryProvider(tmp_path / "file")
+
+
 async def test_messages_of_all_kinds_come_back(tmp_path: Path) -> None:
     given = [
         Message("assistant", [Content.from_function_call("c", "f", arguments={"type": "message"})], author_name="a"),
