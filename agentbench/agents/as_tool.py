@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.inner_conversation import continued, conversation, with_conversation
+from agentbench.agents.middleware.contexts import INNER_APPROVALS, FunctionInvocationContext
 from agentbench.agents.protocol import SupportsAgentRun
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import UserInputRequiredException
+from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 
 if TYPE_CHECKING:
@@ -49,12 +51,15 @@ def agent_as_tool(  # noqa: PLR0913 - the given signature
             extra["function_invocation_kwargs"] = for_tools
         if propagate_session and context.session is not None:
             extra["session"] = context.session
-        response = await run_streamed(agent, arguments[arg_name], stream_callback, **extra)
+        answered = context.metadata.get(INNER_APPROVALS)
+        told = [Message("user", arguments[arg_name])] if answered is None else continued(answered)
+        response = await run_streamed(agent, told if answered else arguments[arg_name], stream_callback, **extra)
         if response.user_input_requests:
-            raise UserInputRequiredException(response.user_input_requests)
+            kept = () if "session" in extra else conversation(told, response)
+            raise UserInputRequiredException(with_conversation(response.user_input_requests, kept))
         return response.text
 
-    told = arg_description or f"Task for {tool_name}"
+    explained = arg_description or f"Task for {tool_name}"
     return FunctionTool(
         run_agent,
         name=tool_name,
@@ -62,7 +67,7 @@ def agent_as_tool(  # noqa: PLR0913 - the given signature
         approval_mode=approval_mode,
         input_model={
             "type": "object",
-            "properties": {arg_name: {"type": "string", "description": told}},
+            "properties": {arg_name: {"type": "string", "description": explained}},
             "required": [arg_name],
             "additionalProperties": False,
         },

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from agentbench.messages.content import Content
 
 RUN_INVOCATIONS = "run_invocations"
 """Key in `FunctionInvocationContext.metadata`: how often each tool was called in this run, by the tool's name.
 
 Whoever drives the tools of a run puts one dict there for all of its calls; a tool counts its own calls in it.
 """
+
+INNER_APPROVALS = "inner_approvals"
+"""Key in `FunctionInvocationContext.metadata`: `InnerApprovals`, if the tool asked for some when it was called."""
+
+
+class InnerApprovals(NamedTuple):
+    """What a tool asked a person about calls that it wants to make itself, with the answers; it is called once more.
+
+    Attributes:
+        requests: As the tool raised them, in a `UserInputRequiredException`.
+        answers: Responses to some or all of them, approved or not.
+    """
+
+    requests: tuple[Content, ...]
+    answers: tuple[Content, ...]
 
 
 class AgentContext:
@@ -169,7 +187,7 @@ class FunctionInvocationContext:
         arguments: What it is called with, by parameter; validated again if a middleware changes it.
         session: The session of the run, if any.
         metadata: Shared between the middleware of this call. Holds `call_id`; `approval_response` when a person
-            approved the call.
+            approved the call; `inner_approvals` when it is called again with answers to what it asked itself.
         result: `None` until the tool ran; then its result as a list of `Content`.
         kwargs: What the run was given for its tools, by name; the model does not see it.
     """

@@ -8,7 +8,7 @@ from copy import copy
 from agentbench.messages.content import Content
 from agentbench.messages.message import Message
 
-_UNANSWERED = "Error: Tool call was not answered."
+UNANSWERED = "Error: Tool call was not answered."
 
 
 def following(history: Sequence[Message], new: Sequence[Message]) -> list[Message]:
@@ -32,7 +32,7 @@ def following(history: Sequence[Message], new: Sequence[Message]) -> list[Messag
         if content.type == "function_result"
     }
     results = [
-        Content.from_function_result(content.call_id or "", result=_UNANSWERED)
+        Content.from_function_result(content.call_id or "", result=UNANSWERED)
         for message in history
         for content in message.contents
         if content.type == "function_call" and content.call_id not in answered and not _is_made_by_service(content)

@@ -1,4 +1,7 @@
-"""Answers of a person to calls that wait for one: what they allow, and the conversation as the model sees it then.
+"""Calls of a conversation that wait for an answer: what a person allows, and the conversation as the model sees it.
+
+Services refuse a call that no result follows, and a result that does not follow its call. So answers of a person
+become results, results that came late are put behind their calls, and what was never answered is told as such.
 
 Pure: nothing is awaited, and no message that was given is changed.
 """
@@ -6,100 +9,21 @@ Pure: nothing is awaited, and no message that was given is changed.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from operator import is_
 from typing import Final, NamedTuple, cast
 
-from agentbench.agents.tool_loop.call import UNANSWERED, ToolCall, rejection
+from agentbench.agents.sessions.open_calls import UNANSWERED
+from agentbench.agents.tool_loop.call import Outcome, ToolCall, rejection
+from agentbench.agents.tool_loop.waiting import WaitingCall, is_same_call
 from agentbench.messages.content import Content
 from agentbench.messages.message import Message
 
 REQUEST: Final = "function_approval_request"
 RESPONSE: Final = "function_approval_response"
 _KINDS: Final = frozenset((REQUEST, RESPONSE))
-
-
-class Approvals:
-    """The requests and answers in a conversation.
-
-    Attributes:
-        allowed: The calls to be made now, in order.
-        results: Results by the id of the call, of those that were not allowed; those of the calls that were made
-            are added by whoever makes them.
-    """
-
-    __slots__ = ("_answered", "_asked", "_called", "_known", "allowed", "results")
-
-    def __init__(self, messages: Sequence[Message]) -> None:
-        contents = [content for message in messages for content in message.contents]
-        self._called = {content.call_id for content in contents if content.type == "function_call"}
-        self._known = {content.call_id for content in contents if content.type == "function_result"}
-        self._asked = {_call_id(content) for content in contents if content.type == REQUEST and _is_ours(content)}
-        self._answered: set[str] = set()
-        self.allowed: list[ToolCall] = []
-        self.results: dict[str, Content] = {}
-        for content in contents:
-            if content.type == RESPONSE and _is_ours(content):
-                self._take(content)
-
-    def _take(self, answer: Content) -> None:
-        call_id = _call_id(answer)
-        if call_id in self._known or call_id in self._answered:
-            return
-        self._answered.add(call_id)
-        call = _call_of(answer)
-        if answer.approved:
-            self.allowed.append(ToolCall(call, answer))
-        else:
-            self.results[call_id] = rejection(call)
-
-    def resolve(self, messages: Sequence[Message], *, has_service: bool) -> Resolved:
-        """Put results in the place of answers, take requests out, and answer what was never answered.
-
-        Args:
-            messages: The conversation that this was made of.
-            has_service: Whether a service keeps the conversation, and with it the calls that are not in the list.
-        """
-        seen: list[Message] = []
-        pairs: list[tuple[Message, Message]] = []
-        for message in messages:
-            if not any(content.type in _KINDS and _is_ours(content) for content in message.contents):
-                seen.append(message)
-                continue
-            changed = self._resolved(message, has_service=has_service)
-            seen.extend(changed)
-            pairs.extend((message, one) for one in changed)
-        return Resolved(seen, pairs)
-
-    def _resolved(self, message: Message, *, has_service: bool) -> list[Message]:
-        """Return what stands in the place of one message that asks or answers."""
-        others: list[Content] = []
-        results: list[Content] = []
-        unasked: list[Content] = []
-        unanswered: list[Content] = []
-        for content in message.contents:
-            if content.type not in _KINDS or not _is_ours(content):
-                others.append(content)
-                continue
-            call, call_id = _call_of(content), _call_id(content)
-            if content.type == RESPONSE:
-                if call_id not in self._called and call_id not in self._asked and not has_service:
-                    unasked.append(call)
-                    self._called.add(call_id)
-                if (result := self.results.pop(call_id, None)) is not None:
-                    results.append(result)
-                continue
-            if call_id not in self._called:
-                others.append(call)
-                self._called.add(call_id)
-            if call_id not in self._known and call_id not in self._answered:
-                self._known.add(call_id)
-                unanswered.append(rejection(call, UNANSWERED))
-        return [
-            *([Message("assistant", unasked)] if unasked and results else ()),
-            *([_copy(message, "tool", results)] if results else ()),
-            *([_copy(message, message.role, others)] if others else ()),
-            *([Message("tool", unanswered)] if unanswered else ()),
-        ]
+_OF_THE_MODEL: Final = frozenset(("assistant", "tool"))
 
 
 class Resolved(NamedTuple):
@@ -107,35 +31,209 @@ class Resolved(NamedTuple):
 
     Attributes:
         messages: As the model sees it; what did not change is the same object.
-        replaced: Each changed message with what stands in its place: one pair for each, so several with one message
-            that was split.
+        replaced: Each message with what is to be remembered in its place, if that is something else: one pair for
+            each, so several with one message that was split.
     """
 
     messages: list[Message]
     replaced: list[tuple[Message, Message]]
 
 
+class Approvals:
+    """The requests, answers and open calls in a conversation.
+
+    Attributes:
+        allowed: The calls to be made now, in order; `take` wants to know what came of them.
+    """
+
+    __slots__ = ("_answered", "_asked", "_calls", "_kept", "_late", "_made", "_messages", "_open", "_talk", "allowed")
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._calls: list[WaitingCall] = []
+        self._open: dict[str, WaitingCall | None] = {}  # by the id of the call; None once there is a result
+        self._asked: dict[str, WaitingCall] = {}  # by the id of the request
+        self._late: set[int] = set()  # results that are put elsewhere, by identity
+        self._talk = 0  # how many messages of others than the model and its tools were read
+        self._kept = [self._read(at, message) for at, message in enumerate(messages)]
+        self._answered = [call for call in self._calls if call.result is None and call.answers]
+        settled = [(call, call.settled()) for call in self._answered]
+        self._made = [call for call, wanted in settled if wanted is not None]
+        self.allowed: list[ToolCall] = [wanted for _, wanted in settled if wanted is not None]
+        for call, wanted in settled:
+            if wanted is None:
+                call.result = rejection(call.content)
+
+    # ---------------------------------------------------------------------------------------------------- reading it
+
+    def _read(self, at: int, message: Message) -> list[Content]:
+        """Take in a message, and return those of its contents that are to be remembered."""
+        kept = [one for content in message.contents if (one := self._taken(content, at)) is not None]
+        if kept and message.role not in _OF_THE_MODEL:
+            self._talk += 1
+        return kept
+
+    def _taken(self, content: Content, at: int) -> Content | None:
+        kind = content.type
+        if kind == "function_call":
+            return content if _is_of_service(content) else self._call(content, at)
+        if kind == "function_result":
+            return self._result(content)
+        if kind not in _KINDS or not _is_ours(content):
+            return content
+        if kind == REQUEST:
+            return self._request(content, at)
+        self._response(content, at)
+        return None
+
+    def _call(self, content: Content, at: int) -> Content | None:
+        known = self._open.get(content.call_id or "")
+        if known is None or known.is_untold or not is_same_call(known.content, content):
+            self._note(WaitingCall(content, at, self._talk))
+        elif known.at != at:
+            return None  # told once more by who answers without having seen the history
+        return content
+
+    def _result(self, content: Content) -> Content:
+        call_id = content.call_id or ""
+        call = self._open.get(call_id)
+        if call is not None:
+            call.result = content
+            call.is_late = call.talk != self._talk
+            if call.is_late:
+                self._late.add(id(content))
+        self._open[call_id] = None
+        return content
+
+    def _request(self, content: Content, at: int) -> Content | None:
+        asked, told = _call_of(content), None
+        call_id = asked.call_id or ""
+        call = (self._open.get(content.call_id) if content.call_id else None) or self._open.get(call_id)
+        if call is None:
+            if call_id in self._open:
+                return None  # it has its result
+            call = self._note(WaitingCall(asked, at, self._talk))
+            told = asked
+        if call.is_untold:
+            return None  # it was answered before
+        call.ask(content)
+        self._asked[content.id or ""] = call
+        return told
+
+    def _response(self, content: Content, at: int) -> None:
+        asked = _call_of(content)
+        call_id = asked.call_id or ""
+        call = self._asked.get(content.id or "") or self._open.get(call_id)
+        if call is None and call_id not in self._open:
+            call = self._note(WaitingCall(asked, at, self._talk, is_untold=True))
+        if call is not None and call.result is None:
+            call.answer(content, at, self._talk)
+
+    def _note(self, call: WaitingCall) -> WaitingCall:
+        self._calls.append(call)
+        self._open[call.content.call_id or ""] = call
+        return call
+
+    # --------------------------------------------------------------------------------------------------- answering it
+
+    def take(self, outcomes: Iterable[Outcome]) -> None:
+        """Take in what came of the calls that were allowed."""
+        for call, outcome in zip(self._made, outcomes, strict=True):
+            call.result = outcome.result
+
+    @property
+    def results(self) -> list[Content]:
+        """What the answers came to, in the order of the calls."""
+        return [call.result for call in self._answered if call.result is not None]
+
+    def resolve(self, *, has_service: bool) -> Resolved:
+        """Put results in the place of answers, take requests out, and answer what was never answered.
+
+        Args:
+            has_service: Whether a service keeps the conversation, and with it the calls that are not in the list.
+        """
+        answered: dict[int, list[WaitingCall]] = defaultdict(list)
+        behind: dict[int, list[Content]] = defaultdict(list)
+        made_up: dict[int, list[Content]] = defaultdict(list)
+        for call in self._calls:
+            if call.result is None and not call.answers and (call.requests or call.talk < self._talk):
+                result = rejection(call.content, UNANSWERED)
+                made_up[call.at].append(result)
+                behind[call.at].append(result)
+            elif call.result is not None and call.is_late:
+                behind[call.at].append(call.result)
+                self._late.add(id(call.result))
+        for call in self._answered:
+            if call.result is not None:
+                answered[call.answered_at].append(call)
+        seen: list[Message] = []
+        replaced: list[tuple[Message, Message]] = []
+        for at, message in enumerate(self._messages):
+            told = self._told(at, answered[at], has_service=has_service)
+            if made_up[at] or len(told) != 1 or told[0] is not message:
+                replaced.extend((message, one) for one in (*told, *_as_message("tool", made_up[at])))
+            seen.extend(one for part in told if (one := self._without_late(part)).contents or one is message)
+            seen.extend(_as_message("tool", behind[at]))
+        return Resolved(seen, replaced)
+
+    def _told(self, at: int, answered: Sequence[WaitingCall], *, has_service: bool) -> list[Message]:
+        """Return what is to be remembered of a message."""
+        message, kept = self._messages[at], self._kept[at]
+        if len(kept) == len(message.contents) and all(map(is_, kept, message.contents)):
+            return [message]
+        untold = [call.content for call in answered if call.is_untold and not has_service]
+        results = [call.result for call in answered if call.result is not None]
+        return [
+            *_as_message("assistant", untold),
+            *([_copy(message, "tool", results)] if results else ()),
+            *([_copy(message, message.role, kept)] if kept else ()),
+        ]
+
+    def _without_late(self, message: Message) -> Message:
+        kept = [content for content in message.contents if id(content) not in self._late]
+        return message if len(kept) == len(message.contents) else _copy(message, message.role, kept)
+
+
 def find_approvals(messages: Sequence[Message]) -> Approvals | None:
-    """Return the requests and answers in a conversation; `None` where there are none, which is told quickly."""
-    for message in messages:
-        for content in message.contents:
-            if content.type in _KINDS:
-                return Approvals(messages)
+    """Return what waits in a conversation, or waited; `None` where nothing does, which is told quickly."""
+    kinds = {content.type for message in messages for content in message.contents}
+    if not kinds.isdisjoint(_KINDS) or ("function_call" in kinds and _has_open_calls(messages)):
+        return Approvals(messages)
     return None
+
+
+def _has_open_calls(messages: Sequence[Message]) -> bool:
+    """Whether somebody goes on after a call that has no result yet."""
+    waiting: set[str | None] = set()
+    for message in messages:
+        if message.role not in _OF_THE_MODEL:
+            if waiting:
+                return True
+            continue
+        for content in message.contents:
+            if content.type == "function_call" and not _is_of_service(content):
+                waiting.add(content.call_id)
+            elif content.type == "function_result":
+                waiting.discard(content.call_id)
+    return False
 
 
 def _is_ours(content: Content) -> bool:
     """Whether this is about a call that is made here, rather than by the service."""
     call = content.function_call
-    return call is not None and not call.additional_properties.get("server_label")
+    return call is not None and not _is_of_service(call)
+
+
+def _is_of_service(call: Content) -> bool:
+    return bool(call.additional_properties.get("server_label"))
 
 
 def _call_of(content: Content) -> Content:
     return cast("Content", content.function_call)  # there is one where _is_ours says so
 
 
-def _call_id(content: Content) -> str:
-    return _call_of(content).call_id or content.id or ""
+def _as_message(role: str, contents: list[Content]) -> list[Message]:
+    return [Message(role, contents)] if contents else []
 
 
 def _copy(message: Message, role: str, contents: list[Content]) -> Message:

@@ -7,7 +7,12 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from agentbench.agents.middleware.contexts import RUN_INVOCATIONS, FunctionInvocationContext
+from agentbench.agents.middleware.contexts import (
+    INNER_APPROVALS,
+    RUN_INVOCATIONS,
+    FunctionInvocationContext,
+    InnerApprovals,
+)
 from agentbench.agents.middleware.pipeline import run_pipeline
 from agentbench.agents.tool_loop.configuration import FunctionInvocationConfiguration
 from agentbench.exceptions import ToolExecutionException, UserInputRequiredException
@@ -17,7 +22,6 @@ from agentbench.observability import is_tracing
 logger = logging.getLogger("agentbench")
 
 REJECTED = "Error: Tool call invocation was rejected by user."
-UNANSWERED = "Error: Tool call invocation was not approved: the user went on without an answer."
 EXCEPTION_TYPE: Final = "_exception_type"
 """Where a failed result notes the class of the error among its additional properties; its text is `exception`."""
 
@@ -32,10 +36,14 @@ class ToolCall(NamedTuple):
     Attributes:
         content: The `function_call`.
         approval: The person's answer that allowed it, if one was asked.
+        requests: What the tool itself asked when it was called before, about calls that it wants to make.
+        answers: To these.
     """
 
     content: Content
     approval: Content | None = None
+    requests: tuple[Content, ...] = ()
+    answers: tuple[Content, ...] = ()
 
 
 class Outcome(NamedTuple):
@@ -106,6 +114,8 @@ class Calling:
         metadata: dict[str, Any] = {"call_id": call.content.call_id, RUN_INVOCATIONS: self._run_invocations}
         if call.approval is not None:
             metadata["approval_response"] = call.approval
+        if call.requests:
+            metadata[INNER_APPROVALS] = InnerApprovals(call.requests, call.answers)
         return metadata
 
     async def _invoke(self, tool: Any, content: Content, context: FunctionInvocationContext) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from agentbench.agents.tool_loop.answers import Addition, additions_of, merged, sorted_out, with_additions
 from agentbench.agents.tool_loop.approvals import Approvals, find_approvals
 from agentbench.agents.tool_loop.batch import open_calls, plan_batch, run_batch
 from agentbench.agents.tool_loop.call import Calling, Outcome, ToolCall
@@ -18,10 +19,8 @@ from agentbench.agents.tool_loop.configuration import FunctionInvocationConfigur
 from agentbench.agents.tool_loop.limits import Limits
 from agentbench.agents.tool_loop.toolbox import Toolbox, needs_server, without
 from agentbench.agents.tools.collection import validate_tools
-from agentbench.messages.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
-from agentbench.messages.usage import UsageDetails, add_usage_details
 
 if TYPE_CHECKING:
     from agentbench.messages.stream import ResponseStream
@@ -42,18 +41,6 @@ class Model(Protocol):
     ) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
         """Ask for a streamed answer."""
         ...
-
-
-class Addition(NamedTuple):
-    """What the loop puts into the answer besides what the model said.
-
-    Attributes:
-        role: `tool` for results, `assistant` for questions to a person.
-        contents: Those.
-    """
-
-    role: str
-    contents: list[Content]
 
 
 class Request(NamedTuple):
@@ -151,20 +138,15 @@ class ToolLoop:
         self._toolbox = Toolbox(tools, self._request.configuration["additional_tools"])
 
     async def _take_in(self, approvals: Approvals) -> tuple[list[Message], list[Addition]]:
-        outcomes: list[Outcome] = []
-        if approvals.allowed:
-            outcomes = await self._run(approvals.allowed)
-            for call, outcome in zip(approvals.allowed, outcomes, strict=True):
-                if outcome.result is not None:
-                    approvals.results[call.content.call_id or call.approval.id or ""] = outcome.result  # type: ignore[union-attr]
-        results = list(approvals.results.values())
-        has_service = bool(self.options.get("conversation_id"))
-        messages, resolved = approvals.resolve(self._request.messages, has_service=has_service)
-        questions, _, has_ended = _sorted_out((), outcomes)
-        additions = _additions(questions, [])
+        outcomes = await self._run(approvals.allowed) if approvals.allowed else []
+        approvals.take(outcomes)
+        results = approvals.results
+        messages, resolved = approvals.resolve(has_service=bool(self.options.get("conversation_id")))
+        questions, _, has_ended = sorted_out((), outcomes)
+        additions = additions_of(questions, [])
         if has_ended:
             # The results are the answer, so they are not told as part of the question too.
-            additions = _additions(questions, results)
+            additions = additions_of(questions, results)
         else:
             self._resolved = resolved or None
         if additions:
@@ -202,8 +184,8 @@ class ToolLoop:
         )
         self._limits.count_round()
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
-        questions, results, has_ended = _sorted_out(batch.questions, outcomes)
-        additions = _additions(questions, results)
+        questions, results, has_ended = sorted_out(batch.questions, outcomes)
+        additions = additions_of(questions, results)
         said = with_additions(response.messages, additions)
         self._said.extend(said)
         self._has_additions = True
@@ -293,73 +275,6 @@ async def answer(loop: ToolLoop, model: Model) -> ChatResponse[Any]:
     return loop.response()
 
 
-def with_additions(messages: Sequence[Message], additions: Iterable[Addition]) -> list[Message]:
-    """Return messages with additions behind them, in the way in which folding their updates would put them.
-
-    A call that is handed back replaces the one that it is a copy of.
-    """
-    said = list(messages)
-    for role, contents in additions:
-        left = contents
-        if role == "assistant":
-            left = _replace_calls(said, contents)
-        if not left:
-            continue
-        if said and said[-1].role == role:
-            said[-1] = _with_contents(said[-1], [*said[-1].contents, *left])
-        else:
-            said.append(Message(role, left))
-    return said
-
-
-def _replace_calls(said: list[Message], contents: list[Content]) -> list[Content]:
-    """Put handed-back calls in the place of their originals; return the contents that are none."""
-    back = {one.call_id: one for one in contents if one.type == "function_call" and one.call_id}
-    if not back:
-        return contents
-    used: set[str | None] = set()
-    for index, message in enumerate(said):
-        ids = {one.call_id for one in message.contents if one.type == "function_call"} & back.keys()
-        if ids:
-            used |= ids
-            said[index] = _with_contents(
-                message,
-                [
-                    back[one.call_id or ""] if one.type == "function_call" and one.call_id in ids else one
-                    for one in message.contents
-                ],
-            )
-    return [one for one in contents if one.type != "function_call" or one.call_id not in used]
-
-
-def _with_contents(message: Message, contents: list[Content]) -> Message:
-    copied = copy.copy(message)
-    copied.contents = contents
-    return copied
-
-
-def merged(responses: Sequence[ChatResponse[Any]], said: list[Message]) -> ChatResponse[Any]:
-    """Return the last of several answers, with other messages, the usage of all, and what only earlier ones told."""
-    if not responses:
-        return ChatResponse(messages=said)
-    whole = copy.copy(responses[-1])
-    whole.messages = said
-    whole.additional_properties = {}
-    usage: UsageDetails | None = None
-    for response in responses:
-        if response.usage_details is not None:
-            usage = add_usage_details(usage, response.usage_details)
-        whole.additional_properties.update(response.additional_properties)
-    whole.usage_details = usage
-    for name in _LATEST:
-        if not getattr(whole, name):
-            setattr(whole, name, next((told for r in reversed(responses) if (told := getattr(r, name))), None))
-    return whole
-
-
-_LATEST: Final = ("response_id", "conversation_id", "model", "created_at", "finish_reason")
-
-
 def own_copy(message: Message) -> Message:
     """Return a copy of a message that can be marked: its additional properties are its own."""
     copied = copy.copy(message)
@@ -370,19 +285,3 @@ def own_copy(message: Message) -> Message:
 def mode_of(tool_choice: Any) -> Any:
     """The mode of a tool choice, however it is written."""
     return tool_choice if tool_choice is None or isinstance(tool_choice, str) else tool_choice.get("mode")
-
-
-def _sorted_out(questions: Iterable[Content], outcomes: Iterable[Outcome]) -> tuple[list[Content], list[Content], bool]:
-    """Return all questions, those of the outcomes last; the results; and whether a middleware ended the loop."""
-    asked, results, has_ended = list(questions), [], False
-    for outcome in outcomes:
-        asked.extend(outcome.requests)
-        if outcome.result is not None:
-            results.append(outcome.result)
-        has_ended = has_ended or outcome.ended
-    return asked, results, has_ended
-
-
-def _additions(questions: list[Content], results: list[Content]) -> list[Addition]:
-    additions = [Addition("assistant", questions)] if questions else []
-    return [*additions, Addition("tool", results)] if results else additions

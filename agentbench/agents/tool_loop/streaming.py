@@ -6,7 +6,8 @@ import copy
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from agentbench.agents.tool_loop.loop import Addition, Model, ToolLoop
+from agentbench.agents.tool_loop.answers import Addition
+from agentbench.agents.tool_loop.loop import Model, ToolLoop
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate

@@ -8,8 +8,9 @@ import pytest
 
 from agentbench.agents.middleware.bases import function_middleware
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.sessions.open_calls import UNANSWERED
 from agentbench.agents.tool_loop.approvals import find_approvals
-from agentbench.agents.tool_loop.call import REJECTED, UNANSWERED
+from agentbench.agents.tool_loop.call import REJECTED
 from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import MiddlewareTermination, UserInputRequiredException
 from agentbench.messages.content import Content
@@ -218,7 +219,7 @@ async def test_middleware_that_ends_an_approved_call_ends_the_request_with_its_r
 
     resumed = await ask(mode, client, [QUESTION, *response.messages, answers(yes, no)], options=OPTIONS)
 
-    assert results(resumed) == [REJECTED, "stopped"]
+    assert results(resumed) == ["stopped", REJECTED]
     assert shape(resumed) == [("tool", ["function_result", "function_result"])]
     assert resumed._resolved_inputs is None
 
