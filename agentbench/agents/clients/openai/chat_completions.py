@@ -10,7 +10,7 @@ from agentbench.agents.clients.openai.chat_messages import chat_messages
 from agentbench.agents.clients.openai.chat_options import chat_options
 from agentbench.agents.clients.openai.chat_response import chat_response
 from agentbench.agents.clients.openai.chat_updates import ChunkReader
-from agentbench.agents.clients.openai.wire import items
+from agentbench.agents.clients.openai.wire import field, items
 from agentbench.exceptions import ChatClientInvalidRequestException
 from agentbench.messages.inputs import prepend_instructions_to_messages
 from agentbench.messages.message import Message
@@ -48,8 +48,8 @@ class ChatCompletions:
         return chat_response(answer, response_format=options.get("response_format"))
 
     def failure(self, answer: Any) -> Any:
-        """Nothing: this API reports failures by the status of its answer."""
-        return None
+        """What a compatible service reports as its failure in place of choices, if it does."""
+        return None if items(answer, "choices") else field(answer, "error") or None
 
     def reader(self, options: Mapping[str, Any]) -> ChunkReader:
         """Return the reader for a stream."""

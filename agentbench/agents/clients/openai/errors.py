@@ -79,8 +79,14 @@ _WHAT = {
     _REQUEST: ("cannot do what it was asked", "Check model, messages and options."),
     _RESPONSE: ("answered with something that is no answer", "Check that base_url=... is the address of its API."),
     OpenAIContentFilterException: ("stopped this with its content filter", "Change what is asked."),
-    ChatClientException: ("could not be reached, or failed", "Try again later."),
+    ChatClientException: ("failed", "Try again later."),
 }
+_BUSY = ("takes no more requests for now", "Wait a while, then try again.")
+_SLOW = ("did not answer in time", "Try again later, or wait longer: timeout=...")
+_AWAY = ("could not be reached, or the connection broke", "Try again later.")
+
+_REQUEST_STATUS = frozenset({400, 404, 409, 413, 415, 422})
+_RETRYABLE_STATUS = frozenset({408, 425, 429})
 
 # What is wrong with an answer that can be decoded.
 NO_ANSWER = "it holds nothing that a model has said"
@@ -126,11 +132,12 @@ def reported(body: Any, *, url: str, secrets: Iterable[str] = ()) -> ChatClientE
     """The error of ours for a failure that a service reports as part of an answer.
 
     Args:
-        body: What it reports, with `code` and `message`.
+        body: What it reports: `code` and `message`, or only a text.
         url: The address of the service, as it may be shown.
         secrets: What must not be shown.
     """
-    detail = _blotted(text(body, "message") or "no reason was given", tuple(secrets))
+    said = text(body, "message") or (body if isinstance(body, str) else None) or "no reason was given"
+    detail = _blotted(said, tuple(secrets))
     return _described(_of_code(body), detail=detail, status=None, body=body, url=url, inner=None)
 
 
@@ -157,7 +164,17 @@ def _class_for(error: Exception, body: Any) -> type[ChatClientException] | None:
 
 def _of_code(body: Any) -> type[ChatClientException] | None:
     codes = (text(body, "code"), text(body, "type"))
-    return next((_OF_CODE[code] for code in codes if code in _OF_CODE), None)
+    named = next((_OF_CODE[code] for code in codes if code in _OF_CODE), None)
+    return named or _of_status(number(body, "code") or 0)
+
+
+def _of_status(status: int) -> type[ChatClientException] | None:
+    """The class for a status of HTTP, which some services report within an answer."""
+    if status in (401, 403):
+        return _AUTH
+    if status in _REQUEST_STATUS:
+        return _REQUEST
+    return ChatClientException if status in _RETRYABLE_STATUS or status >= 500 else None
 
 
 def _described(
@@ -169,7 +186,7 @@ def _described(
     url: str,
     inner: Exception | None,
 ) -> ChatClientException:
-    what, mend = _WHAT[cls or ChatClientException] if cls else ("reported an error", "Check the request.")
+    what, mend = _described_as(cls, status or number(body, "code"), inner)
     shown = " ".join(detail.split())[:_LONGEST_DETAIL].rstrip(".")
     message = f"The service at {url} {what}{f' (HTTP {status})' if status else ''}: {shown}. {mend}"
     made: ChatClientException
@@ -180,6 +197,19 @@ def _described(
     made.status_code = status
     made.is_retryable = cls is ChatClientException or status == 408
     return made
+
+
+def _described_as(
+    cls: type[ChatClientException] | None, status: int | None, inner: Exception | None
+) -> tuple[str, str]:
+    """What the service did, and what to do about it."""
+    if cls is None:
+        return "reported an error", "Check the request."
+    if cls is ChatClientException and status == 429:
+        return _BUSY
+    if cls is ChatClientException and status is None and inner is not None:
+        return _SLOW if "Timeout" in type(inner).__name__ else _AWAY
+    return _WHAT[cls]
 
 
 def _content_filter_error(message: str, inner: Exception | None, body: Any) -> OpenAIContentFilterException:

@@ -48,8 +48,8 @@ class Responses:
         return WireRequest("create", {"model": options.get("model") or model, "input": sent, **body})
 
     def response(self, answer: Any, options: Mapping[str, Any]) -> ChatResponse[Any] | None:
-        """Read an answer; `None` if it has no id."""
-        if text(answer, "id") is None:
+        """Read an answer; `None` if it has no id or no list of output."""
+        if text(answer, "id") is None or not isinstance(field(answer, "output"), (list, tuple)):
             return None
         stored = _is_stored(options) and field(answer, "store") is not False
         return response_of(answer, stored=stored, response_format=options.get("response_format"))

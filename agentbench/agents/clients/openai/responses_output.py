@@ -82,7 +82,7 @@ def continuation_token(answer: Any) -> ContinuationToken | None:
 
 def failure_of(answer: Any) -> Any:
     """What went wrong, if the service says that it failed to answer."""
-    return field(answer, "error") or {} if text(answer, "status") == "failed" else None
+    return field(answer, "error") or ({} if text(answer, "status") == "failed" else None)
 
 
 def output_contents(item: Any) -> Iterator[Content]:

@@ -83,6 +83,19 @@ def test_each_error_has_its_class(
     assert "boom" in str(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "status", "told"),
+    [
+        ("RateLimitError", 429, "takes no more requests for now (HTTP 429): boom. Wait a while, then try again."),
+        ("InternalServerError", 503, "failed (HTTP 503): boom. Try again later."),
+        ("APITimeoutError", None, "did not answer in time: boom. Try again later, or wait longer: timeout=..."),
+        ("APIConnectionError", None, "could not be reached, or the connection broke: boom. Try again later."),
+    ],
+)
+def test_what_may_succeed_later_is_told_apart(name: str, status: int | None, told: str) -> None:
+    assert str(translated(sdk_error(name, status=status), url=URL)) == f"The service at {URL} {told}"
+
+
 def test_a_real_error_of_json_is_an_invalid_response() -> None:
     with pytest.raises(json.JSONDecodeError) as caught:
         json.loads("{nope")

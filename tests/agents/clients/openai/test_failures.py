@@ -115,12 +115,36 @@ async def test_the_content_filter_tells_what_it_found(server: OpenAIServer, stre
         reply({"choices": None}),
         reply({"choices": []}),
         reply({"object": "list"}),
+        reply({"id": "x", "choices": []}),
     ],
-    ids=["no-json", "no-text", "html", "null", "list", "empty", "null-choices", "no-choices", "other"],
+    ids=["no-json", "no-text", "html", "null", "list", "empty", "null-choices", "no-choices", "other", "other-api"],
 )
 async def test_what_is_no_answer_is_an_invalid_response(server: OpenAIServer, answer: Answer, api: str) -> None:
     server.answer(Answer(answer.parts, answer.status, answer.headers))
     assert type(await failure(server, api=api)) is RESPONSE
+
+
+@APIS
+@pytest.mark.parametrize(
+    ("reported", "expected", "retryable"),
+    [
+        ({"message": "model overloaded", "code": "overloaded_error"}, ChatClientException, True),
+        ({"message": "model overloaded", "code": 429}, ChatClientException, True),
+        ({"message": "model overloaded", "code": 502}, ChatClientException, True),
+        ({"message": "model overloaded", "code": 401}, ChatClientInvalidAuthException, False),
+        ({"message": "model overloaded", "code": 400}, ChatClientInvalidRequestException, False),
+        ({"message": "model overloaded"}, ChatClientException, False),
+        ("model overloaded", ChatClientException, False),
+    ],
+)
+async def test_an_error_that_comes_as_an_answer_is_told_in_the_services_words(
+    server: OpenAIServer, api: str, reported: Any, expected: type[ChatClientException], retryable: bool
+) -> None:
+    server.answer(reply({"error": reported}))
+    found = await failure(server, api=api)
+    assert type(found) is expected
+    assert found.is_retryable is retryable
+    assert "model overloaded" in str(found)
 
 
 @APIS
