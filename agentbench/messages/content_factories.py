@@ -27,7 +27,15 @@ class ContentFactories(ContentRecord):
 
     @classmethod
     def from_text(cls, text: str, **common: Unpack[CommonFields]) -> Self:
-        """Text that a person or a model wrote."""
+        """Text that a person or a model wrote.
+
+        Raises:
+            TypeError: This is no text.
+        """
+        given: object = text
+        if type(given) is not str and not isinstance(given, str):
+            message = f"The text is of type {type(given).__name__}. Expected text; for a number, str(...) of it."
+            raise TypeError(message)
         return cls("text", text=text, **common) if common else cls._bare("text", text, None)
 
     @classmethod

@@ -45,7 +45,7 @@ class Message(Record):
         raw: Another name of `raw_representation`.
 
     Raises:
-        TypeError: A content is of no known kind, or a field is given under both of its names.
+        TypeError: The role is no text, a content is of no known kind, or a field is given under both of its names.
         ValueError: A content is a dictionary without a type.
 
     Example:
@@ -254,7 +254,10 @@ def _only(alias: str, given: Any, name: str, other: Any) -> Any:
 
 def _plain_role(role: Any) -> str:
     value = getattr(role, "value", role)  # enums of roles
-    return str(value)
+    if isinstance(value, str):
+        return str(value)
+    message = f"The role is of type {type(role).__name__}. Expected text: Message('user', ['Good morning'])."
+    raise TypeError(message)
 
 
 def _public(properties: Mapping[str, Any]) -> Mapping[str, Any]:

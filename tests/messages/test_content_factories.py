@@ -289,3 +289,11 @@ def test_a_strange_scheme_is_noted_and_a_missing_media_type_warned_of(caplog: py
     caplog.set_level(logging.INFO, "agentbench")
     assert Content.from_uri("gopher://x").type == "uri"
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
+
+
+@pytest.mark.parametrize("text", [5, None, b"a", ["a"]], ids=["number", "none", "bytes", "list"])
+def test_a_text_is_text(text: Any) -> None:
+    with pytest.raises(TypeError, match=f"The text is of type {type(text).__name__}. Expected text"):
+        Content.from_text(text)
+    with pytest.raises(TypeError, match="Expected text"):
+        Content.from_text(text, additional_properties={"a": 1})

@@ -122,6 +122,12 @@ def test_a_role_is_plain_text(role: Any) -> None:
     assert message.role == "user"
 
 
+@pytest.mark.parametrize("role", [5, None, b"user", ["user"]], ids=["number", "none", "bytes", "list"])
+def test_a_role_that_is_no_text_is_refused(role: Any) -> None:
+    with pytest.raises(TypeError, match=f"The role is of type {type(role).__name__}. Expected text"):
+        Message(role, ["hi"])
+
+
 @pytest.mark.parametrize("role", ["system", "developer", "", "anything at all"])
 def test_any_role_is_taken(role: str) -> None:
     assert Message(role).role == role
