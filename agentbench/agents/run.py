@@ -18,7 +18,7 @@ from agentbench.agents.sessions.per_call_history import PerCallHistory
 from agentbench.agents.sessions.run_hooks import RunHooks
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.sessions.session_context import SessionContext
-from agentbench.agents.sessions.turn_lock import session_turn
+from agentbench.agents.sessions.turn_lock import after_forgotten_streams, note_stream, session_turn
 from agentbench.exceptions import AgentInvalidRequestException
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
@@ -105,8 +105,12 @@ class AgentRun:
         """
         seen: list[ChatResponseUpdate] = []
         stream: Any = None
+        noted: AgentSession | None = None
         try:
             await self._prepare()
+            if self._asked.session is not None:
+                noted = self._asked.session
+                note_stream(noted, 1)
             stream = await self._open()
             translate, note = self._form.update, seen.append
             async for update in stream:
@@ -123,6 +127,9 @@ class AgentRun:
         except BaseException as error:
             await _at_most_shortly(self._given_up(error, stream, seen))
             raise
+        finally:
+            if noted is not None:
+                note_stream(noted, -1)
         try:
             self._response = await self._finish(answer)
         except Exception as error:  # noqa: BLE001 - as above
@@ -146,6 +153,7 @@ class AgentRun:
         more_tools: list[Any] = []
         middleware: list[Any] = flat_middleware(client_kwargs.pop("middleware", None)) if client_kwargs else []
         if self._hooks is not None and context is not None and session is not None:
+            await after_forgotten_streams(session)
             async with session_turn(session):
                 await self._hooks.before()
             self._messages = context.get_messages(include_input=True)
@@ -261,12 +269,14 @@ class AgentRun:
 
         A conversation that the service began meanwhile is not gone on with: its last answer was never finished.
         """
-        await _close(stream)
-        if self._agent.save_abandoned:
-            answer = partial_answer(seen)
-            await self._keep(answer, AnswerForm(self._agent, None, keeps_id=self._by_call is None).response(answer))
-        elif not isinstance(reason, GeneratorExit):
-            await self._failed(reason)
+        try:
+            if self._agent.save_abandoned:
+                answer = partial_answer(seen)
+                await self._keep(answer, AnswerForm(self._agent, None, keeps_id=self._by_call is None).response(answer))
+            elif not isinstance(reason, GeneratorExit):
+                await self._failed(reason)
+        finally:
+            await _close(stream)
 
     def _raise_as_told(self, error: Exception) -> NoReturn:
         told = self._agent.error_to_raise(error)

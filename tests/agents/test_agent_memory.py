@@ -19,6 +19,7 @@ from agentbench import (
     HistoryProvider,
     InMemoryHistoryProvider,
     Message,
+    agent_middleware,
 )
 from tests.agents.agent_runs import BOTH, Notes, answer, numbered
 from tests.agents.fake_clients import Model, Stranger, call
@@ -289,6 +290,23 @@ async def at_work(task: asyncio.Task[Any]) -> None:
 
 
 CUT = pytest.mark.parametrize("way", ["cancelled", "timed out", "cancelled in between"])
+
+
+@agent_middleware
+async def passing(context: Any, call_next: Any) -> None:
+    await call_next()
+
+
+@pytest.mark.parametrize("layers", [{}, {"middleware": passing}], ids=["plain", "with middleware"])
+async def test_a_turn_that_was_left_stands_before_the_next_one(layers: Any) -> None:
+    client, session = Model("one two three", "next"), AgentSession()
+    agent = Agent(client, **layers)
+    async for _ in agent.run("q", stream=True, session=session):
+        break
+    await agent.run("and?", session=session)
+
+    assert client.asked[1].texts == ["q", "one ", "and?"]
+    assert [each.text for each in session.state["in_memory"]["messages"]] == ["q", "one ", "and?", "next"]
 
 
 @CUT

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 QUEUES: Final = "_turn_queues"
 
 
+#: Rounds of the event loop within which forgotten streams are closed.
+_ROUNDS: Final = 8
+
+#: Attribute of a session: how many streams of runs on it are being read, or were forgotten and are not closed yet.
+STREAMS: Final = "_open_streams"
+
+
 class TurnQueue:
     """Who has the turn and who waits for it, first come first served. Belongs to one event loop."""
 
@@ -137,6 +144,20 @@ def session_turn(session: AgentSession) -> Turn:
             are all kept, and may be mixed.
     """
     return Turn(session)
+
+
+def note_stream(session: AgentSession, more: int) -> None:
+    """Note that a stream of a run on a session was opened (1), or is closed (-1)."""
+    attributes = vars(session)
+    attributes[STREAMS] = attributes.get(STREAMS, 0) + more
+
+
+async def after_forgotten_streams(session: AgentSession) -> None:
+    """Let a stream that its reader has just left take its turn: the event loop closes it within a few rounds."""
+    for _ in range(_ROUNDS):
+        if not vars(session).get(STREAMS):
+            return
+        await asyncio.sleep(0)
 
 
 def _queue_of(session: AgentSession) -> TurnQueue:
