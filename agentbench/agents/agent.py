@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
-from agentbench.agents.checks import check_asked
+from agentbench.agents.checks import check_asked, check_constructor_keywords, unexpected_run_keyword
 from agentbench.agents.families import in_both_families
 from agentbench.agents.middleware_layer import AgentMiddlewareRuns
 from agentbench.agents.raw_agent import AgentStream, RawAgent, RunArguments
@@ -71,6 +71,8 @@ class Agent(AgentMiddlewareRuns, AgentSpans, RawAgent):
         chat_client: Any = None,
         **layers: Any,
     ) -> None:
+        if layers:
+            check_constructor_keywords(self, layers, options="default_options")
         super().__init__(
             client,
             instructions,
@@ -118,6 +120,7 @@ class Agent(AgentMiddlewareRuns, AgentSpans, RawAgent):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
         raise_on_user_input: bool | None = None,
+        **unknown: Any,
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
         """Answer messages. Nothing happens before the awaitable is awaited, or the stream is asked for an update.
 
@@ -136,6 +139,7 @@ class Agent(AgentMiddlewareRuns, AgentSpans, RawAgent):
             function_invocation_kwargs: As in `RawAgent.run`.
             client_kwargs: As in `RawAgent.run`.
             raise_on_user_input: As in `RawAgent.run`.
+            **unknown: None is taken; each is an error that tells what was meant.
 
         Returns:
             An awaitable of the response, `None` being it where a middleware ends the run without one; with
@@ -143,8 +147,11 @@ class Agent(AgentMiddlewareRuns, AgentSpans, RawAgent):
 
         Raises:
             MiddlewareException: If something given is no middleware, or its kind cannot be told.
+            TypeError: If an argument is not known, or of a wrong type.
             Exception: As in `RawAgent.run`, and whatever the client, a middleware or a provider raises.
         """
+        if unknown:
+            raise unexpected_run_keyword(self, unknown)
         raises = self.raise_on_user_input if raise_on_user_input is None else raise_on_user_input
         has_layers = bool(self.middleware or middleware) or is_tracing()
         if has_layers:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from agentbench.messages.options import ChatOptions
 
 _SHOWN_LIMIT = 60
 
@@ -88,6 +90,62 @@ def check_known(name: str, given: Mapping[Any, Any], known: Iterable[str]) -> No
         if key not in names:
             message = f"{name} has the unknown key {key!r}.{did_you_mean(key, names)} Known are {', '.join(names)}."
             raise ValueError(message)
+
+
+def check_constructor_keywords(made: object, keywords: Iterable[str], *, options: str = "") -> None:
+    """Refuse keywords that no constructor of an object takes.
+
+    Args:
+        made: The object.
+        keywords: Of which its constructor does not know whether another one takes them.
+        options: The name of the argument for options, if there is one.
+
+    Raises:
+        TypeError: There is one. The error names the class of the object, and a keyword that it takes.
+    """
+    known = _constructor_keywords(type(made))
+    for name in keywords:
+        if name not in known:
+            raise unexpected_keyword(type(made).__name__, name, known, options=options)
+
+
+def unexpected_constructor_keyword(made: object, keywords: Iterable[str]) -> TypeError:
+    """The error of keywords that the constructors of an object do not take."""
+    name = next(iter(keywords))
+    known = (each for each in _constructor_keywords(type(made)) if each != name)
+    return unexpected_keyword(type(made).__name__, name, known)
+
+
+def _constructor_keywords(cls: type) -> list[str]:
+    constructors = (each.__dict__["__init__"] for each in cls.__mro__[:-1] if "__init__" in each.__dict__)
+    return [name for constructor in constructors for name in _keywords_of(constructor)]
+
+
+def unexpected_keyword(callee: str, name: str, known: Iterable[str], *, options: str = "") -> TypeError:
+    """The error of a keyword that is not taken.
+
+    Args:
+        callee: Name of the class or method.
+        name: Of the keyword.
+        known: The keywords that are taken.
+        options: The name of the one for options, if there is one.
+    """
+    mend = did_you_mean(name, known)
+    if options and name in ChatOptions.__annotations__:
+        mend = f" It is an option of the model: give {options}={{{name!r}: ...}}."
+    return TypeError(f"{callee}() got an unexpected keyword argument {name!r}.{mend}")
+
+
+def unexpected_run_keyword(agent: object, keywords: Mapping[str, Any]) -> TypeError:
+    """The error of keywords that the `run` of an agent does not take."""
+    cls: Any = type(agent)
+    return unexpected_keyword(f"{cls.__name__}.run", next(iter(keywords)), _keywords_of(cls.run), options="options")
+
+
+def _keywords_of(function: Callable[..., Any]) -> list[str]:
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return [each.name for each in parameters if each.kind not in variable]
 
 
 def check_session(session: object) -> None:

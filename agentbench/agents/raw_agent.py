@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, overload
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.base_agent import BaseAgent
-from agentbench.agents.checks import check_asked, check_instructions, check_mapping
+from agentbench.agents.checks import check_asked, check_instructions, check_mapping, unexpected_run_keyword
 from agentbench.agents.run import AgentRun, Asked
 from agentbench.agents.run_options import joined_instructions, united_tools
 from agentbench.agents.run_tools import split_mcp_tools
@@ -167,6 +167,7 @@ class RawAgent(BaseAgent, Displayable):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
         raise_on_user_input: bool | None = None,
+        **unknown: Any,
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
         """Answer messages. Nothing happens before the awaitable is awaited, or the stream is asked for an update.
 
@@ -184,6 +185,7 @@ class RawAgent(BaseAgent, Displayable):
             function_invocation_kwargs: For tools; the model does not see them.
             client_kwargs: For the client.
             raise_on_user_input: For this run, instead of the agent's.
+            **unknown: None is taken; each is an error that tells what was meant.
 
         Returns:
             An awaitable of the response; with `stream=True` a stream of updates that ends in the response.
@@ -192,9 +194,11 @@ class RawAgent(BaseAgent, Displayable):
             UserInputRequiredException: If a person has to answer, and `raise_on_user_input` holds; the turn is saved.
             AgentInvalidRequestException: If the history is to be kept around calls and the service keeps it, too.
             AgentInvalidResponseException: If the client answers with nothing usable.
-            TypeError: If an argument is of a wrong type.
+            TypeError: If an argument is not known, or of a wrong type.
             ValueError: If two different tools have one name.
         """
+        if unknown:
+            raise unexpected_run_keyword(self, unknown)
         check_asked(session, options, function_invocation_kwargs, client_kwargs)
         raises = self._raises_here and self.raise_on_user_input if raise_on_user_input is None else raise_on_user_input
         run = AgentRun(

@@ -175,3 +175,46 @@ async def test_an_option_that_is_no_number_is_named(name: str) -> None:
 
     with pytest.raises(TypeError, match=rf"option {name} is 'many'\. Expected a"):
         await validate_chat_options({name: "many"})
+
+
+# ------------------------------------------------------------------------------------------------------------- keywords
+
+
+class Own(Agent):
+    pass
+
+
+KEYWORDS: list[tuple[Callable[..., Any], str, str]] = [
+    (
+        Agent,
+        "instruction",
+        r"^Agent\(\) got an unexpected keyword argument 'instruction'\. Did you mean 'instructions'\?$",
+    ),
+    (Own, "tool", r"^Own\(\) got .* 'tool'\. Did you mean 'tools'\?$"),
+    (Agent, "temperature", r"an option of the model: give default_options={'temperature': \.\.\.}"),
+    (Agent(EchoChatClient()).run, "temperature", r"^Agent\.run\(\) got .* give options={'temperature': \.\.\.}"),
+    (Own(EchoChatClient()).run, "sesion", r"^Own\.run\(\) got .* Did you mean 'session'\?"),
+    (RawAgent(EchoChatClient()).run, "response_format", r"^RawAgent\.run\(\) got .* give options={'response_format'"),
+]
+
+
+@pytest.mark.parametrize(("call", "keyword", "told"), KEYWORDS, ids=[keyword for _, keyword, _ in KEYWORDS])
+def test_an_unknown_keyword_names_what_was_called_and_what_was_meant(
+    call: Callable[..., Any], keyword: str, told: str
+) -> None:
+    with pytest.raises(TypeError, match=told):
+        call(EchoChatClient(), **{keyword: 1})
+
+
+@pytest.mark.parametrize("client", [EchoChatClient, ScriptedChatClient, OfflineChatClient])
+def test_an_unknown_keyword_of_a_client_names_its_class(client: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match=r"^\w+ChatClient\(\) got .* 'midleware'\. Did you mean 'middleware'\?$"):
+        client(*([["a"]] if client is ScriptedChatClient else []), midleware=[])
+
+
+def test_an_unknown_keyword_of_a_service_names_its_class() -> None:
+    from agentbench.openai import OpenAIChatClient
+
+    client: Callable[..., Any] = OpenAIChatClient
+    with pytest.raises(TypeError, match=r"^OpenAIChatClient\(\) got .* 'baseurl'\. Did you mean 'base_url'\?$"):
+        client("m", baseurl="http://127.0.0.1:1")

@@ -6,12 +6,13 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, cast, overload
 
 from agentbench.agents.chat.model_call import CallSettings, ModelCalls, build_response_stream
 from agentbench.agents.chat.options_check import validate_chat_options
 from agentbench.agents.chat.replies import ChatStream
 from agentbench.agents.chat.request import Given, loop_request, take_apart
+from agentbench.agents.checks import unexpected_constructor_keyword
 from agentbench.agents.tool_loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
@@ -112,7 +113,10 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         tokenizer: TokenizerProtocol | None = None,
         additional_properties: Mapping[str, Any] | None = None,
         otel_provider_name: str | None = None,
+        **unknown: NoReturn,
     ) -> None:
+        if unknown:
+            raise unexpected_constructor_keyword(self, unknown)
         if middleware is not None:
             take_apart(middleware)
             self.middleware = middleware

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 from agentbench.agents.chat.client import BaseChatClient
 from agentbench.agents.clients.openai.api import Api
@@ -67,6 +67,7 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
         otel_provider_name: str | None = None,
         timeout: float | None = None,
         max_retries: int | None = None,
+        **unknown: NoReturn,
     ) -> None:
         super().__init__(
             middleware=middleware,
@@ -75,6 +76,7 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
             tokenizer=tokenizer,
             additional_properties=additional_properties,
             otel_provider_name=otel_provider_name,
+            **unknown,
         )
         self.api: ApiName = self._checked_api(api)
         if _APIS[self.api].stores:
