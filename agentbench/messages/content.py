@@ -209,7 +209,8 @@ class Content(ContentFactories):
         duplicate.text = self.text
         duplicate.raw_representation = self.raw_representation
         duplicate.annotations = None if self.annotations is None else copy.deepcopy(self.annotations, memo)
-        duplicate.additional_properties = copy.deepcopy(self.additional_properties, memo)
+        properties = self.additional_properties
+        duplicate.additional_properties = copy.deepcopy(properties, memo) if properties else {}
         duplicate._rare = None  # noqa: SLF001 - of the same class
         if self._rare:
             duplicate._rare = {  # noqa: SLF001

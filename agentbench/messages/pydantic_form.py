@@ -8,7 +8,8 @@ from typing import Any
 def core_schema(cls: Any) -> Any:
     """Return the schema of a class with `to_dict` and `from_dict`.
 
-    Instances pass through uncopied, dictionaries in the form of `to_dict` are read, and JSON holds that form.
+    Instances pass through uncopied, dictionaries in the form of `to_dict` are read, and JSON holds that form. What
+    cannot be read is an error of its field.
     """
     from pydantic_core import core_schema as schemas  # noqa: PLC0415 - only users of pydantic need it
 

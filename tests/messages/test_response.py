@@ -6,6 +6,8 @@ import copy
 import importlib.util
 import json
 import pickle
+import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -141,6 +143,14 @@ def test_a_text_that_does_not_fit_raises_where_the_value_is_wanted(cls: Any, tex
     assert response.text == text
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors take notes since Python 3.11")
+@pytest.mark.parametrize("response_format", [City, {"type": "object"}], ids=["model", "schema"])
+def test_the_error_of_a_text_that_does_not_fit_tells_what_to_do(response_format: Any) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the note is what is looked at
+        assert ChatResponse(text="```json\n{}\n```", response_format=response_format).value
+    assert "try_value()" in "".join(traceback.format_exception_only(caught.value))
+
+
 def test_a_given_value_wins_and_can_be_set() -> None:
     response = AgentResponse(text="nope", response_format=City, value=City(name="Rome"))
     assert response.value == City(name="Rome")
@@ -205,7 +215,7 @@ def test_a_conversation_id_can_be_marked_as_made_here() -> None:
 
 def test_resolved_inputs_are_neither_written_nor_compared() -> None:
     one, other = ChatResponse(text="a"), ChatResponse(text="a")
-    one._resolved_inputs = [(Message("user", "a"), Message("tool", "b"))]
+    one._resolved_inputs = [(Message("user", "a"), [Message("tool", "b")])]
     assert one == other
     assert one.to_dict() == other.to_dict()
     assert other._resolved_inputs is None
