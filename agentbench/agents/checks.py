@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, get_origin
 
 from agentbench.messages.options import ChatOptions
 
@@ -48,6 +48,26 @@ def check_mapping(name: str, value: object, expected: str) -> None:
     if value is not None and not isinstance(value, Mapping):
         message = f"{name} is {told(value)}. Expected a mapping, such as {expected}."
         raise TypeError(message)
+
+
+def check_options(name: str, options: Any) -> None:
+    """Refuse options that are no mapping, or whose `response_format` describes no form.
+
+    Raises:
+        TypeError: They are something else.
+    """
+    check_mapping(name, options, '{"temperature": 0.2}')
+    form = options.get("response_format") if options else None
+    if form is None or isinstance(form, Mapping) or (isinstance(form, type) and hasattr(form, "model_validate_json")):
+        return
+    expected = "Expected a pydantic model class, or a JSON schema as a mapping"
+    if hasattr(form, "model_validate_json"):
+        message = f"The option response_format is an instance. {expected}: give the class {type(form).__name__}."
+    elif get_origin(form) is not None:
+        message = f"The option response_format is {form!r}. {expected}: give a model with a field of that type."
+    else:
+        message = f"The option response_format is {told(form)}. {expected}."
+    raise TypeError(message)
 
 
 def check_instructions(name: str, value: object) -> None:
@@ -176,7 +196,7 @@ def check_asked(
     """
     check_session(session)
     if options is not None:
-        check_mapping("options", options, '{"temperature": 0.2}')
+        check_options("options", options)
     if function_invocation_kwargs is not None:
         check_mapping("function_invocation_kwargs", function_invocation_kwargs, '{"user": "ada"}')
     if client_kwargs is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, overload
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.base_agent import BaseAgent
-from agentbench.agents.checks import check_asked, check_instructions, check_mapping, unexpected_run_keyword
+from agentbench.agents.checks import check_asked, check_instructions, check_options, unexpected_run_keyword
 from agentbench.agents.run import AgentRun, Asked
 from agentbench.agents.run_options import joined_instructions, united_tools
 from agentbench.agents.run_tools import split_mcp_tools
@@ -120,7 +120,7 @@ class RawAgent(BaseAgent, Displayable):
         )
         self.client: Any = _checked_client(client, chat_client)
         check_instructions("instructions", instructions)
-        check_mapping("default_options", default_options, '{"temperature": 0.2}')
+        check_options("default_options", default_options)
         check_instructions("The default option instructions", (default_options or {}).get("instructions"))
         if function_invocation_configuration is not None:
             check_configuration(function_invocation_configuration)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from agentbench.agents.agent import Agent
 from agentbench.agents.clients.echo import EchoChatClient
@@ -175,6 +176,36 @@ async def test_an_option_that_is_no_number_is_named(name: str) -> None:
 
     with pytest.raises(TypeError, match=rf"option {name} is 'many'\. Expected a"):
         await validate_chat_options({name: "many"})
+
+
+class City(BaseModel):
+    name: str
+
+
+FORMS: list[tuple[Any, str]] = [
+    (list[int], r"response_format is list\[int\]\. .* a model with a field of that type"),
+    (City(name="Oslo"), r"response_format is an instance\. .* give the class City"),
+    ("json", r"response_format is 'json'\. Expected a pydantic model class, or a JSON schema as a mapping"),
+    (int, r"response_format is the class int\."),
+]
+
+
+@pytest.mark.parametrize(("form", "told"), FORMS, ids=[told for _, told in FORMS])
+def test_what_describes_no_form_of_an_answer_is_refused_at_the_call(form: Any, told: str) -> None:
+    run: Callable[..., object] = made().run
+    with pytest.raises(TypeError, match=told):
+        run("q", options={"response_format": form})
+    with pytest.raises(TypeError, match=told):
+        EchoChatClient().get_response("q", options={"response_format": form})
+    with pytest.raises(TypeError, match=told):
+        made(default_options={"response_format": form})
+
+
+async def test_models_and_schemas_describe_the_form_of_an_answer() -> None:
+    client = ScriptedChatClient(['{"name": "Oslo"}', '{"name": "Oslo"}'])
+    assert (await client.get_response("q", options={"response_format": City})).value == City(name="Oslo")
+    schema = City.model_json_schema()
+    assert (await client.get_response("q", options={"response_format": schema})).value == {"name": "Oslo"}
 
 
 # ------------------------------------------------------------------------------------------------------------- keywords
