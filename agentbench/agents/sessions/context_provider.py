@@ -24,7 +24,8 @@ class ContextProvider:
 
     Hooks may be plain functions, and may leave out the arguments that they do not use. A provider may also have a hook
     `on_error(self, *, agent, session, context, state, error)`: it is called in the place of `after_run` when the run
-    failed after this provider's `before_run`.
+    failed after this provider's `before_run`. A run that was cancelled, or whose stream was closed early, did not fail:
+    `after_run` gets what there is of its answer, maybe nothing, if the agent saves that (`save_abandoned`).
 
     Args:
         source_id: By which its messages are told apart, and under which it keeps its state in the session. Unique among
@@ -60,6 +61,8 @@ class ContextProvider:
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Look at a run after the model has answered. Providers are called in reverse order.
+
+        All of them are called, whatever one raises; the first error is raised when the last one is done.
 
         Args:
             agent: That ran.
