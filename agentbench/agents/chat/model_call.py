@@ -101,7 +101,7 @@ class ModelCalls:
         if context.result is None:
             _warn_of_nothing()
             context.result = ResponseStream(_nothing(), finalizer=ChatResponse.from_updates)
-        return _with_hooks(context)
+        return _with_hooks(context, self._finalizer(options))
 
     # ------------------------------------------------------------------------------------------- within the middleware
 
@@ -161,6 +161,13 @@ class ModelCalls:
             return lambda updates: build_response_stream(updates)
         return lambda updates: own(updates, response_format=response_format)
 
+    def _finalizer(self, options: Mapping[str, Any]) -> Callable[[Sequence[ChatResponseUpdate]], ChatResponse[Any]]:
+        response_format = options.get("response_format")
+        own = getattr(self._settings.client, "_finalize_response_updates", None)
+        if own is None:
+            return lambda updates: ChatResponse.from_updates(updates, output_format_type=response_format)
+        return lambda updates: own(updates, response_format=response_format)
+
     # -------------------------------------------------------------------------------------------------- the middleware
 
     def _context(self, messages: list[Message], options: dict[str, Any], *, stream: bool) -> ChatContext:
@@ -197,14 +204,21 @@ def build_response_stream(
     return ResponseStream(updates, finalizer=finalizer)
 
 
-def _with_hooks(context: ChatContext) -> ChatStream:
-    """Return the stream of a call with the hooks of its middleware: the response says what a reader has read."""
+def _with_hooks(
+    context: ChatContext, finalizer: Callable[[Sequence[ChatResponseUpdate]], ChatResponse[Any]]
+) -> ChatStream:
+    """Return the stream of a call with the hooks of its middleware: the response says what a reader has read.
+
+    Args:
+        context: As the middleware left it.
+        finalizer: Makes the response of updates that were changed.
+    """
     transforms, stream = context.stream_transform_hooks, context.result
     if transforms and isinstance(stream, ResponseStream):
         for transform in transforms:
             stream.with_transform_hook(transform)
         context.stream_transform_hooks = []
-        stream = stream.with_finalizer(ChatResponse.from_updates)
+        stream = stream.with_finalizer(finalizer)
     return with_stream_hooks(stream, context)
 
 

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from agentbench.exceptions import ChatClientException
 from agentbench.settings import read_flag
 
+logger = logging.getLogger("agentbench")
+
 OFFLINE_VARIABLE: Final = "AGENTBENCH_OFFLINE"
 
 
 def is_offline() -> bool:
-    """Whether the environment asks to stay off the network; read anew each time."""
-    return bool(read_flag(os.environ.get(OFFLINE_VARIABLE, "")))
+    """Whether the environment asks to stay off the network; read anew each time. Unknown words are told."""
+    said = os.environ.get(OFFLINE_VARIABLE, "")
+    asks = read_flag(said)
+    if asks is None:
+        _warn_of(said)
+    return bool(asks)
+
+
+@lru_cache(maxsize=8)
+def _warn_of(word: str) -> None:
+    """Tell once that a word says nothing."""
+    logger.warning(
+        "%s is %r, so clients may go to the network. Expected true, 1, yes, on, false, 0, no or off.",
+        OFFLINE_VARIABLE,
+        word,
+    )
 
 
 def needs_network(client: Any) -> bool:

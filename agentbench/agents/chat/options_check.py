@@ -30,7 +30,7 @@ async def validate_chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
         value = checked.get(name)
         if value is None:
             continue
-        if not hasattr(value, "__float__"):
+        if isinstance(value, bool) or not hasattr(value, "__float__"):
             message = f"The option {name} is {told(value)}. Expected a number from {least:g} to {most:g}."
             raise TypeError(message)
         if not least <= value <= most:
@@ -38,7 +38,7 @@ async def validate_chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(message)
         checked[name] = float(value)
     max_tokens = checked.get("max_tokens")
-    if max_tokens is not None and not hasattr(max_tokens, "__float__"):
+    if isinstance(max_tokens, bool) or (max_tokens is not None and not hasattr(max_tokens, "__float__")):
         message = f"The option max_tokens is {told(max_tokens)}. Expected a whole number."
         raise TypeError(message)
     if max_tokens is not None and max_tokens <= 0:

@@ -124,6 +124,25 @@ async def test_hooks_of_middleware_change_updates_and_the_final_response(mode: s
     assert (await ask(mode, Script(says("quiet"), middleware=shout))).text == "QUIET"
 
 
+async def test_changed_updates_become_a_response_in_the_way_of_their_client(mode: str) -> None:
+    class Signing(Script):
+        def _finalize_response_updates(self, updates: Any, *, response_format: Any = None) -> ChatResponse[Any]:
+            response = super()._finalize_response_updates(updates, response_format=response_format)
+            response.additional_properties["signed"] = response_format
+            return response
+
+    @chat_middleware
+    async def shout(context: ChatContext, call_next: Any) -> None:
+        context.stream_transform_hooks.append(lambda update: update)
+        await call_next()
+
+    client = Signing([ChatResponseUpdate(text="{}")], middleware=shout)
+
+    response = await ask(mode, client, options={"response_format": {"type": "object"}})
+
+    assert response.additional_properties["signed"] == {"type": "object"}
+
+
 async def test_a_result_hook_of_middleware_replaces_the_response_and_what_the_loop_does(mode: str) -> None:
     replaced = says("instead")
 

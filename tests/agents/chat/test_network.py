@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from agentbench.agents.chat.network import is_offline, needs_network, require_network
@@ -25,6 +27,15 @@ def test_the_switch_is_read_at_each_question(value: str, expected: bool, monkeyp
     assert is_offline() is expected
     monkeypatch.delenv("AGENTBENCH_OFFLINE")
     assert is_offline() is False
+
+
+def test_a_word_that_says_nothing_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("AGENTBENCH_OFFLINE", "certainly")
+    with caplog.at_level(logging.WARNING, logger="agentbench"):
+        assert (is_offline(), is_offline()) == (False, False)
+    assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["AGENTBENCH_OFFLINE is 'certainly'"]
 
 
 @pytest.mark.parametrize(

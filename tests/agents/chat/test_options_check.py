@@ -20,6 +20,12 @@ async def test_a_number_has_to_be_in_its_range(name: str, low: int, high: int) -
             await validate_chat_options({name: wrong})
 
 
+@pytest.mark.parametrize("name", ["temperature", "top_p", "max_tokens"])
+async def test_a_truth_value_is_no_number(name: str) -> None:
+    with pytest.raises(TypeError, match=name):
+        await validate_chat_options({name: True})
+
+
 async def test_there_is_room_for_at_least_one_token() -> None:
     assert await validate_chat_options({"max_tokens": 1}) == {"max_tokens": 1}
     with pytest.raises(ValueError, match="max_tokens"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -209,7 +211,14 @@ async def test_nothing_happens_before_the_first_pull() -> None:
 
 
 async def test_a_stream_that_is_never_read_leaves_nothing_behind() -> None:
-    Script(says("hi")).get_response("q", stream=True)
+    client = Script(says("hi"))
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        client.get_response("q", stream=True)
+        gc.collect()
+
+    assert (client.seen, [str(one.message) for one in told]) == ([], [])
 
 
 async def test_closing_a_stream_closes_the_answer_that_is_being_streamed() -> None:
