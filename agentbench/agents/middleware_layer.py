@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any
 
+from agentbench.agents.checks import told
 from agentbench.agents.middleware.bases import chat_middleware, function_middleware
 from agentbench.agents.middleware.contexts import AgentContext
 from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks
 from agentbench.agents.middleware.sorting import flat_middleware, sort_middleware
 from agentbench.messages.inputs import normalize_messages
-from agentbench.messages.response import AgentResponse
+from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.stream import ResponseStream
 
 _ASKED = (
@@ -106,12 +107,32 @@ class AgentMiddlewareLayer(AgentMiddlewareRuns):
 
 
 async def _answered(chain: _Chain, context: AgentContext, below: Callable[..., Any]) -> Any:
+    of_agent: Any = None
+
     async def innermost() -> None:
+        nonlocal of_agent
         result = below(context.messages, **_given(context))
-        context.result = await result if isawaitable(result) else result
+        context.result = of_agent = await result if isawaitable(result) else result
 
     await run_pipeline(chain, context, innermost)
+    if context.result is not of_agent:
+        _check_result(context.result)
     return context.result
+
+
+def _check_result(result: object) -> None:
+    """Refuse what is no response of an agent, ours or another library's.
+
+    Raises:
+        TypeError: A middleware set something else.
+    """
+    if result is None or (hasattr(result, "messages") and not isinstance(result, ChatResponse)):
+        return
+    message = (
+        f"The result that a middleware set for the run is {told(result)}. Expected an AgentResponse, such as "
+        "AgentResponse(text='...')."
+    )
+    raise TypeError(message)
 
 
 class _Streamed:

@@ -18,6 +18,7 @@ from agentbench.agents.sessions.context_provider import ContextProvider
 from agentbench.agents.sessions.history import InMemoryHistoryProvider
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.messages.response import AgentResponse, ChatResponse
 
 
 def made(**arguments: Any) -> Agent:
@@ -249,3 +250,39 @@ def test_an_unknown_keyword_of_a_service_names_its_class() -> None:
     client: Callable[..., Any] = OpenAIChatClient
     with pytest.raises(TypeError, match=r"^OpenAIChatClient\(\) got .* 'baseurl'\. Did you mean 'base_url'\?$"):
         client("m", baseurl="http://127.0.0.1:1")
+
+
+# ----------------------------------------------------------------------------------------------------------- middleware
+
+
+def setting(result: Any) -> Any:
+    @agent_middleware
+    async def replace(context: Any, call_next: Any) -> None:
+        context.result = result
+
+    return replace
+
+
+@pytest.mark.parametrize(
+    "result", ["hello", 5, {"text": "a"}, ChatResponse(text="a")], ids=["text", "5", "dict", "chat"]
+)
+async def test_what_a_middleware_gives_for_a_response_of_an_agent_is_one(result: Any) -> None:
+    with pytest.raises(TypeError, match=r"result that a middleware set .* Expected an AgentResponse, such as"):
+        await made(middleware=[setting(result)]).run("q")
+
+
+async def test_a_middleware_may_give_a_response_or_nothing() -> None:
+    response = AgentResponse(text="mine")
+    assert await made(middleware=[setting(response)]).run("q") is response
+    assert await made(middleware=[setting(None)]).run("q") is None
+
+
+async def test_a_middleware_that_returns_what_nobody_takes_is_warned_of() -> None:
+    @agent_middleware
+    async def forgetful(context: Any, call_next: Any) -> Any:
+        return AgentResponse(text="mine")
+
+    with pytest.warns(
+        RuntimeWarning, match=r"forgetful returned something \(of type AgentResponse\) .* set context\.result"
+    ):
+        assert await made(middleware=[forgetful]).run("q") is None

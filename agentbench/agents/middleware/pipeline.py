@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentbench.agents.checks import told
 from agentbench.exceptions import MiddlewareTermination
 from agentbench.messages.stream import ResponseStream
 
@@ -74,7 +76,18 @@ class _Chain:
 
         pending = self._middleware[index](self._context, call_next)
         if pending is not None:  # a plain function may have set the result and be done
-            await pending
+            returned = await pending
+            if returned is not None and self._context.result is None:
+                _warn_of_return(self._middleware[index], returned)
+
+
+def _warn_of_return(middleware: Callable[..., Any], returned: object) -> None:
+    name = getattr(middleware, "__qualname__", None) or type(middleware).__name__
+    message = (
+        f"The middleware {name} returned something ({told(returned)}) that nobody takes, and there is no result. To give "
+        "one, set context.result; to go on, `await call_next()`."
+    )
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def with_stream_hooks(stream: object, context: AgentContext | ChatContext) -> ResponseStream[Any, Any]:
