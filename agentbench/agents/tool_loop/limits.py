@@ -53,7 +53,7 @@ class Limits:
         """Count a batch and its errors."""
         self._executed += executed
         if self._errors_of is None:
-            self._errors = self._errors + 1 if any(outcome.failed for outcome in outcomes) else 0
+            self._errors = self._errors + 1 if [outcome for outcome in outcomes if outcome.failed] else 0
             return
         failing = {outcome.name for outcome in outcomes if outcome.failed}
         for name in {outcome.name for outcome in outcomes}:
