@@ -28,36 +28,21 @@ from tests.agents.tool_loop.scripts import MODES, Script, ask, call, results, sa
 
 
 class EchoClient(BaseChatClient):
-    """Chat client that echoes the last user message."""
+    """One async hook for both ways of answering, as the first client of one's own is written."""
 
     async def _inner_get_response(
-        self,
-        *,
-        messages: Sequence[Message],
-        stream: bool,
-        options: Mapping[str, Any],
-        **kwargs: Any,
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> ChatResponse | ResponseStream[ChatResponseUpdate, ChatResponse]:
-        last_user = next(
-            (m.text for m in reversed(list(messages)) if m.role == "user"),
-            "(no user message)",
-        )
-        reply_text = f"Echo: {last_user}"
+        heard = [message.text for message in messages if message.role == "user"]
+        reply = f"Echo: {heard[-1] if heard else '(no user message)'}"
+        if not stream:
+            return ChatResponse(messages=[Message("assistant", [reply])])
 
-        if stream:
+        async def words() -> AsyncIterable[ChatResponseUpdate]:
+            for word in reply.split():
+                yield ChatResponseUpdate(role="assistant", contents=[{"type": "text", "text": f"{word} "}])
 
-            async def _chunks() -> AsyncIterable[ChatResponseUpdate]:
-                for word in reply_text.split():
-                    yield ChatResponseUpdate(
-                        role="assistant",
-                        contents=[{"type": "text", "text": word + " "}],
-                    )
-
-            return self._build_response_stream(_chunks())
-
-        return ChatResponse(
-            messages=[Message("assistant", [reply_text])],
-        )
+        return self._build_response_stream(words())
 
 
 class Coroutine(BaseChatClient[Any]):
@@ -141,20 +126,20 @@ async def test_update_contents_given_as_dictionaries_are_converted() -> None:
 
 
 async def test_the_agent_of_a_client_gets_what_it_was_made_with() -> None:
-    def get_weather(city: str) -> str:
-        return f"Sunny in {city}"
+    def tide(port: str) -> str:
+        return f"low in {port}"
 
     agent = EchoClient().as_agent(
-        name="weather_bot",
-        instructions="Help with weather queries.",
-        tools=[FunctionTool(get_weather)],
+        name="harbour",
+        instructions="Tell the tide.",
+        tools=[FunctionTool(tide)],
         default_options={"temperature": 0.3},
         function_invocation_configuration={"max_iterations": 2},
     )
 
     assert isinstance(agent, Agent)
-    assert agent.name == "weather_bot"
-    assert [one.name for one in agent.default_options["tools"]] == ["get_weather"]
+    assert agent.name == "harbour"
+    assert [one.name for one in agent.default_options["tools"]] == ["tide"]
     assert agent.default_options["temperature"] == 0.3
 
 

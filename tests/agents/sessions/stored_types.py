@@ -20,8 +20,8 @@ from agentbench import AgentSession, Content, Message, register_state_type
 @register_state_type
 class UserPreferences(BaseModel):
     language: str = "en"
-    timezone: str = "UTC"
-    notifications_enabled: bool = True
+    spice: int = 0
+    loud: bool = True
 
     @classmethod
     def _get_type_identifier(cls) -> str:
@@ -99,7 +99,7 @@ messages = st.builds(
     st.none() | texts,
     st.dictionaries(texts, st.integers() | st.datetimes(timezones=st.just(timezone.utc)), max_size=2),
 )
-preferences = st.builds(UserPreferences, language=texts, notifications_enabled=st.booleans())
+preferences = st.builds(UserPreferences, language=texts, loud=st.booleans())
 leaves = (
     st.none()
     | st.booleans()

@@ -1,8 +1,7 @@
-"""Sessions: ids, equality, copies, and the examples of the documentation."""
+"""Sessions: ids, equality, copies, and what registered types become."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import pickle
 import subprocess
@@ -14,7 +13,7 @@ from uuid import UUID
 
 import pytest
 
-from agentbench import AgentSession, CountingIds, Message, set_runtime_defaults
+from agentbench import AgentSession, CountingIds, Message, register_state_type, set_runtime_defaults
 from agentbench._clock import runtime_defaults
 from agentbench.serialization.json_text import from_json, to_json
 
@@ -122,95 +121,59 @@ def test_the_example_of_restoring_a_session() -> None:
     assert restored_session.session_id == session.session_id
 
 
-def test_the_example_of_registered_preferences() -> None:
-    pytest.importorskip("pydantic")
-    from pydantic import BaseModel
-
-    from agentbench import register_state_type
-
-    class UserPreferences(BaseModel):
-        language: str = "en"
-        timezone: str = "UTC"
-        notifications_enabled: bool = True
-
-    register_state_type(UserPreferences)  # call once at module level
-
+def there_and_back(value: Any) -> Any:
+    """A value of a session's state after a way through JSON."""
     session = AgentSession()
-    session.state["p"] = UserPreferences(language="de")
-    assert session.to_dict()["state"]["p"]["type"] == "userpreferences"
-    assert AgentSession.from_dict(json.loads(json.dumps(session.to_dict()))).state["p"] == UserPreferences(
-        language="de"
-    )
+    session.state["kept"] = value
+    return AgentSession.from_dict(json.loads(json.dumps(session.to_dict()))).state["kept"]
 
 
-def test_the_example_of_an_identifier_of_ones_own() -> None:
+def test_a_registered_model_is_stored_under_its_name_and_comes_back() -> None:
     pytest.importorskip("pydantic")
     from pydantic import BaseModel
 
-    from agentbench import register_state_type
+    class Taste(BaseModel):
+        spice: int = 0
+        dishes: list[str] = []
 
-    class UserPreferences(BaseModel):
-        language: str = "en"
+    register_state_type(Taste)
+    session = AgentSession()
+    session.state["kept"] = Taste(spice=3)
+    assert session.to_dict()["state"]["kept"]["type"] == "taste"
+    assert there_and_back(Taste(spice=3, dishes=["dal"])) == Taste(spice=3, dishes=["dal"])
+
+
+def test_a_registered_model_may_choose_what_it_is_stored_under() -> None:
+    pytest.importorskip("pydantic")
+    from pydantic import BaseModel
+
+    class Taste(BaseModel):
+        spice: int = 0
 
         @classmethod
         def _get_type_identifier(cls) -> str:
-            return "prefs"  # stored as "type": "prefs" in the dict
+            return "what_they_like"
 
-    register_state_type(UserPreferences)
-
+    register_state_type(Taste)
     session = AgentSession()
-    session.state["p"] = UserPreferences()
-    assert session.to_dict()["state"]["p"]["type"] == "prefs"
-    assert type(AgentSession.from_dict(session.to_dict()).state["p"]) is UserPreferences
+    session.state["kept"] = Taste()
+    assert session.to_dict()["state"]["kept"]["type"] == "what_they_like"
+    assert type(there_and_back(Taste())) is Taste
 
 
-def test_the_example_of_a_typed_object() -> None:
-    pytest.importorskip("pydantic")
-    from pydantic import BaseModel
+def test_a_registered_class_with_a_form_of_its_own_comes_back() -> None:
+    class Trail:
+        def __init__(self, places: list[str]) -> None:
+            self.places = places
 
-    from agentbench import register_state_type
-
-    class ConversationMeta(BaseModel):
-        turn_count: int = 0
-        topic: str = "unknown"
-
-    register_state_type(ConversationMeta)
-
-    async def main() -> None:
-        session = AgentSession()
-        meta = ConversationMeta(turn_count=5, topic="Python async")
-        session.state["meta"] = meta
-
-        # Serialize and save
-        raw = json.dumps(session.to_dict())
-
-        # Restore (simulates cold start after process restart)
-        restored_session = AgentSession.from_dict(json.loads(raw))
-        restored_meta = restored_session.state["meta"]
-        assert isinstance(restored_meta, ConversationMeta)
-        assert restored_meta.turn_count == 5
-
-    asyncio.run(main())
-
-
-def test_the_example_of_an_object_with_a_form_of_its_own() -> None:
-    from agentbench import register_state_type
-
-    class SearchHistory:
-        def __init__(self, queries: list[str]) -> None:
-            self.queries = queries
-
-        def to_dict(self) -> dict:  # type: ignore[type-arg]
-            return {"type": "search_history", "queries": self.queries}
+        def to_dict(self) -> dict[str, Any]:
+            return {"type": "walked_trail", "places": self.places}
 
         @classmethod
-        def from_dict(cls, data: dict) -> SearchHistory:  # type: ignore[type-arg]
-            return cls(queries=data["queries"])
+        def from_dict(cls, data: dict[str, Any]) -> Trail:
+            return cls(data["places"])
 
-    register_state_type(SearchHistory)
-
-    session = AgentSession()
-    session.state["h"] = SearchHistory(["a", "b"])
-    restored = AgentSession.from_dict(json.loads(json.dumps(session.to_dict()))).state["h"]
-    assert isinstance(restored, SearchHistory)
-    assert restored.queries == ["a", "b"]
+    register_state_type(Trail)
+    found = there_and_back(Trail(["bridge", "mill"]))
+    assert isinstance(found, Trail)
+    assert found.places == ["bridge", "mill"]
