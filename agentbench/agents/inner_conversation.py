@@ -21,11 +21,8 @@ _KEY: Final = "inner_conversation"
 def conversation(told: Iterable[Message], response: AgentResponse[Any]) -> list[Message]:
     """What was said until an agent asked: what it was told, as its model saw that, and its answer."""
     resolved = getattr(response.raw_representation, "_resolved_inputs", None) or ()
-    seen: list[Message] = []
-    for message in told:
-        instead = [one for given, one in resolved if given is message]
-        seen.extend(instead or [message])
-    return [*seen, *response.messages]
+    seen = {id(given): instead for given, instead in resolved}
+    return [*(one for message in told for one in seen.get(id(message), [message])), *response.messages]
 
 
 def with_conversation(requests: Iterable[Content], said: Sequence[Message]) -> list[Content]:

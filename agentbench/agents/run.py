@@ -294,9 +294,7 @@ def _resolve_inputs(context: SessionContext, answer: ChatResponse[Any]) -> None:
     """Have history store what the model saw in place of the answers to approvals."""
     if not answer._resolved_inputs:  # noqa: SLF001 - between the layers of one run
         return
-    seen: dict[int, list[Message]] = {}
-    for given, one in answer._resolved_inputs:  # noqa: SLF001 - as above
-        seen.setdefault(id(given), []).append(one)
+    seen = {id(given): instead for given, instead in answer._resolved_inputs}  # noqa: SLF001 - as above
     stored = [one for each in context.stored_inputs for one in seen.get(id(each), [each])]
     context._stored_inputs = stored  # noqa: SLF001 - as above
 

@@ -187,8 +187,8 @@ class ChatResponse(Response[ValueT]):
         self.continuation_token = continuation_token
         self.additional_properties = {} if additional_properties is None else dict(additional_properties)
         self.raw_representation = raw_representation
-        # Pairs of an input message as it was given and as the model saw it, where answers to approvals replaced it.
-        self._resolved_inputs: list[tuple[Message, Message]] | None = None
+        # Input messages, each with what is to be remembered in its place, where answers to approvals replaced it.
+        self._resolved_inputs: list[tuple[Message, list[Message]]] | None = None
 
     @property
     def text(self) -> str:

@@ -1,7 +1,14 @@
 """Calls of a conversation that wait for an answer: what a person allows, and the conversation as the model sees it.
 
-Services refuse a call that no result follows, and a result that does not follow its call. So answers of a person
-become results, results that came late are put behind their calls, and what was never answered is told as such.
+Services refuse a call that no result follows, and a result that does not follow its call. The rule that sees to it:
+
+- An answer counts until the model speaks again. Its result stands right behind the call.
+- What has no result or answer by then is told as unanswered; an answer that the model has spoken after is never acted
+  upon again.
+- An answer that comes later than that is a call of its own: it is told anew, under an id of its own, with its result
+  behind it, since what was said before stays said. So is an answer to what the conversation does not hold.
+- What is made is the call of the conversation. An answer that tells another one is refused.
+- A call is made once: further answers to it are left out.
 
 Pure: nothing is awaited, and no message that was given is changed.
 """
@@ -14,16 +21,18 @@ from collections.abc import Iterable, Sequence
 from operator import is_
 from typing import Final, NamedTuple, cast
 
+from agentbench.agents.sessions.attribution import ATTRIBUTION
 from agentbench.agents.sessions.open_calls import UNANSWERED
-from agentbench.agents.tool_loop.call import Outcome, ToolCall, rejection
+from agentbench.agents.tool_loop.call import Outcome, ToolCall, changed, rejection
 from agentbench.agents.tool_loop.waiting import WaitingCall, is_same_call
 from agentbench.messages.content import Content
 from agentbench.messages.message import Message
 
 REQUEST: Final = "function_approval_request"
 RESPONSE: Final = "function_approval_response"
+REFUSED: Final = "Error: The answer is about another call than the one that was asked about. The call was not made."
+UNKEPT: Final = "The call was approved, and made at that time; its result was not kept."
 _KINDS: Final = frozenset((REQUEST, RESPONSE))
-_OF_THE_MODEL: Final = frozenset(("assistant", "tool"))
 
 
 class Resolved(NamedTuple):
@@ -31,54 +40,70 @@ class Resolved(NamedTuple):
 
     Attributes:
         messages: As the model sees it; what did not change is the same object.
-        replaced: Each message with what is to be remembered in its place, if that is something else: one pair for
-            each, so several with one message that was split.
+        replaced: Each message with what is to be remembered in its place, if that is something else, or nothing.
     """
 
     messages: list[Message]
-    replaced: list[tuple[Message, Message]]
+    replaced: list[tuple[Message, list[Message]]]
 
 
 class Approvals:
     """The requests, answers and open calls in a conversation.
 
+    Args:
+        messages: The conversation.
+        made: Calls that were made for an answer before, with their results, where nobody else remembers them.
+
     Attributes:
         allowed: The calls to be made now, in order; `take` wants to know what came of them.
     """
 
-    __slots__ = ("_answered", "_asked", "_calls", "_kept", "_late", "_made", "_messages", "_open", "_talk", "allowed")
+    __slots__ = ("_asked", "_calls", "_home", "_known", "_made", "_making", "_messages", "_open", "_stays", "allowed")
 
-    def __init__(self, messages: Sequence[Message]) -> None:
-        self._messages = messages
+    def __init__(self, messages: Sequence[Message], made: Sequence[tuple[Content, Content]] = ()) -> None:
+        self._messages, self._made = messages, made
         self._calls: list[WaitingCall] = []
-        self._open: dict[str, WaitingCall | None] = {}  # by the id of the call; None once there is a result
-        self._asked: dict[str, WaitingCall] = {}  # by the id of the request
-        self._late: set[int] = set()  # results that are put elsewhere, by identity
-        self._talk = 0  # how many messages of others than the model and its tools were read
-        self._kept = [self._read(at, message) for at, message in enumerate(messages)]
-        self._answered = [call for call in self._calls if call.result is None and call.answers]
-        settled = [(call, call.settled()) for call in self._answered]
-        self._made = [call for call, wanted in settled if wanted is not None]
-        self.allowed: list[ToolCall] = [wanted for _, wanted in settled if wanted is not None]
-        for call, wanted in settled:
-            if wanted is None:
-                call.result = rejection(call.content)
+        self._known: dict[str, WaitingCall] = {}  # the last call of an id
+        self._asked: dict[str, tuple[WaitingCall, Content]] = {}  # by the id of the request
+        self._open: list[WaitingCall] = []
+        self._making: list[WaitingCall] = []
+        self.allowed: list[ToolCall] = []
+        self._home: int | None = None  # where results that are new are remembered: the first message of the user
+        self._stays = [self._read(at, message) for at, message in enumerate(messages)]
+        self._close(is_over=False)
 
     # ---------------------------------------------------------------------------------------------------- reading it
 
     def _read(self, at: int, message: Message) -> list[Content]:
         """Take in a message, and return those of its contents that are to be remembered."""
-        kept = [one for content in message.contents if (one := self._taken(content, at)) is not None]
-        if kept and message.role not in _OF_THE_MODEL:
-            self._talk += 1
-        return kept
+        again: set[int] = set()
+        if message.role == "assistant":
+            again = {id(one) for one in message.contents if one.type == "function_call" and self._is_open(one)}
+            if not again:
+                self._close(is_over=True)
+            self._home = None
+        elif self._home is None and ATTRIBUTION not in message.additional_properties:
+            self._home = at
+        return [
+            one
+            for content in message.contents
+            if id(content) not in again and (one := self._taken(content, at)) is not None
+        ]
+
+    def _is_open(self, call: Content) -> bool:
+        """Whether this call waits already: it is told once more by who has not seen the history."""
+        known = self._known.get(call.call_id or "")
+        return known is not None and known in self._open and is_same_call(known.content, call)
 
     def _taken(self, content: Content, at: int) -> Content | None:
         kind = content.type
         if kind == "function_call":
-            return content if _is_of_service(content) else self._call(content, at)
+            known = self._known.get(content.call_id or "")
+            if not _is_of_service(content) and (known is None or known.at != at):
+                self._note(WaitingCall(content, at))
+            return content
         if kind == "function_result":
-            return self._result(content)
+            return self._result(content, at)
         if kind not in _KINDS or not _is_ours(content):
             return content
         if kind == REQUEST:
@@ -86,65 +111,105 @@ class Approvals:
         self._response(content, at)
         return None
 
-    def _call(self, content: Content, at: int) -> Content | None:
-        known = self._open.get(content.call_id or "")
-        if known is None or known.is_untold or not is_same_call(known.content, content):
-            self._note(WaitingCall(content, at, self._talk))
-        elif known.at != at:
-            return None  # told once more by who answers without having seen the history
-        return content
+    def _note(self, call: WaitingCall) -> WaitingCall:
+        self._calls.append(call)
+        self._open.append(call)
+        self._known[call.content.call_id or ""] = call
+        return call
 
-    def _result(self, content: Content) -> Content:
-        call_id = content.call_id or ""
-        call = self._open.get(call_id)
-        if call is not None:
-            call.result = content
-            call.is_late = call.talk != self._talk
-            if call.is_late:
-                self._late.add(id(content))
-        self._open[call_id] = None
-        return content
+    def _result(self, content: Content, at: int) -> Content | None:
+        call = self._known.get(content.call_id or "")
+        if call is None:
+            return content
+        if call.result is None or call.is_made_up:
+            call.give(content, at)
+            return content
+        if call.is_closed and (again := self._again(call, at)) is not None:
+            again.give(changed(content, call_id=again.content.call_id), at)
+        return None
 
     def _request(self, content: Content, at: int) -> Content | None:
         asked, told = _call_of(content), None
-        call_id = asked.call_id or ""
-        call = (self._open.get(content.call_id) if content.call_id else None) or self._open.get(call_id)
-        if call is None:
-            if call_id in self._open:
-                return None  # it has its result
-            call = self._note(WaitingCall(asked, at, self._talk))
-            told = asked
-        if call.is_untold:
-            return None  # it was answered before
+        call = self._known.get(content.call_id or "") or self._known.get(asked.call_id or "")
+        if call is None or (call.at != at and call.result is not None and not call.is_made_up):
+            call, told = self._note(WaitingCall(asked, at)), asked
         call.ask(content)
-        self._asked[content.id or ""] = call
+        if call not in self._open:
+            self._open.append(call)
+        self._asked[content.id or ""] = call, content
         return told
 
     def _response(self, content: Content, at: int) -> None:
-        asked = _call_of(content)
-        call_id = asked.call_id or ""
-        call = self._asked.get(content.id or "") or self._open.get(call_id)
-        if call is None and call_id not in self._open:
-            call = self._note(WaitingCall(asked, at, self._talk, is_untold=True))
-        if call is not None and call.result is None:
-            call.answer(content, at, self._talk)
+        told = _call_of(content)
+        call, request = self._asked.get(content.id or "") or (self._known.get(told.call_id or ""), None)
+        if call is None:
+            self._note(WaitingCall(told, at, is_untold=True)).answer(content, at)
+            return
+        if call.is_closed:
+            call = self._again(call, at)
+        if call is None or call.result is not None:
+            return
+        asked = call.content if request is None else _call_of(request)
+        call.answer(content, at, is_about_another=not is_same_call(asked, told))
 
-    def _note(self, call: WaitingCall) -> WaitingCall:
-        self._calls.append(call)
-        self._open[call.content.call_id or ""] = call
-        return call
+    def _again(self, call: WaitingCall, at: int) -> WaitingCall | None:
+        """Return a call that went unanswered as one of its own; `None` if it is already."""
+        call_id = f"{call.content.call_id or ''}_again"
+        known = self._known.get(call_id)
+        if known is not None and known.at > call.at:
+            return None
+        again = self._note(WaitingCall(changed(call.content, call_id=call_id), at, is_untold=True))
+        again.requests = list(call.requests)
+        return again
 
     # --------------------------------------------------------------------------------------------------- answering it
 
+    def _close(self, *, is_over: bool) -> None:
+        """Settle what is open: the model speaks next.
+
+        Args:
+            is_over: Whether it has spoken already, so that nothing is made any more.
+        """
+        for call in self._open:
+            if call.result is not None:
+                continue
+            call.remembered_at = self._home if self._home is not None and call.at < self._home else call.source
+            result = self._result_without_making(call)
+            if result is not None:
+                call.make_up(result)
+            elif is_over:
+                call.make_up(Content.from_function_result(call.content.call_id or "", result=UNKEPT))
+            else:
+                self.allowed.append(cast("ToolCall", call.settled()))
+                self._making.append(call)
+        self._open = []
+
+    def _result_without_making(self, call: WaitingCall) -> Content | None:
+        """Return what a call comes to that is not to be made, or was made before."""
+        if not call.answers:
+            return rejection(call.content, UNANSWERED)
+        if call.is_about_another:
+            return rejection(call.content, REFUSED)
+        if call.settled() is None:
+            return rejection(call.content)
+        return self._made_before(call.content)
+
+    def _made_before(self, call: Content) -> Content | None:
+        return next((result for one, result in self._made if is_same_call(one, call)), None)
+
     def take(self, outcomes: Iterable[Outcome]) -> None:
         """Take in what came of the calls that were allowed."""
-        for call, outcome in zip(self._made, outcomes, strict=True):
+        for call, outcome in zip(self._making, outcomes, strict=True):
             call.result = outcome.result
 
     @property
     def results(self) -> list[Content]:
         """What the answers came to, in the order of the calls."""
-        return [call.result for call in self._answered if call.result is not None]
+        return [call.result for call in self._calls if call.answers and call.result is not None]
+
+    def has_result_of(self, call: Content) -> bool:
+        """Whether the conversation itself holds the result of a call."""
+        return any(one.is_given and is_same_call(one.content, call) for one in self._calls)
 
     def resolve(self, *, has_service: bool) -> Resolved:
         """Put results in the place of answers, take requests out, and answer what was never answered.
@@ -152,70 +217,79 @@ class Approvals:
         Args:
             has_service: Whether a service keeps the conversation, and with it the calls that are not in the list.
         """
-        answered: dict[int, list[WaitingCall]] = defaultdict(list)
-        behind: dict[int, list[Content]] = defaultdict(list)
-        made_up: dict[int, list[Content]] = defaultdict(list)
+        shown: dict[int, list[WaitingCall]] = defaultdict(list)
+        remembered: dict[int, list[WaitingCall]] = defaultdict(list)
+        untold: dict[int, list[WaitingCall]] = defaultdict(list)
+        moved: set[int] = set()
         for call in self._calls:
-            if call.result is None and not call.answers and (call.requests or call.talk < self._talk):
-                result = rejection(call.content, UNANSWERED)
-                made_up[call.at].append(result)
-                behind[call.at].append(result)
-            elif call.result is not None and call.is_late:
-                behind[call.at].append(call.result)
-                self._late.add(id(call.result))
-        for call in self._answered:
-            if call.result is not None:
-                answered[call.answered_at].append(call)
+            if call.result is None or (call.is_given and call.source == call.at and not call.is_untold):
+                continue  # there is none, or it stands in the message of the call
+            if call.is_untold:
+                untold[call.at].append(call)
+                continue
+            shown[call.at].append(call)
+            if call.is_given:
+                moved.add(id(call.result))
+            elif call.remembered_at is not None:
+                remembered[call.remembered_at].append(call)
         seen: list[Message] = []
-        replaced: list[tuple[Message, Message]] = []
+        replaced: list[tuple[Message, list[Message]]] = []
         for at, message in enumerate(self._messages):
-            told = self._told(at, answered[at], has_service=has_service)
-            if made_up[at] or len(told) != 1 or told[0] is not message:
-                replaced.extend((message, one) for one in (*told, *_as_message("tool", made_up[at])))
-            seen.extend(one for part in told if (one := self._without_late(part)).contents or one is message)
-            seen.extend(_as_message("tool", behind[at]))
+            kept = self._stays[at]
+            anew = [] if has_service else [call.content for call in untold[at]]
+            told = [*_as_message("assistant", anew), *self._as_messages(untold[at])]
+            if told or remembered[at] or not _are_same(kept, message.contents):
+                own = [_copy(message, message.role, kept)] if kept else []
+                replaced.append((message, [*self._as_messages(remembered[at]), *told, *own]))
+            rest = [content for content in kept if id(content) not in moved]
+            if _are_same(rest, message.contents):
+                seen += [*told, message]
+            else:
+                seen += [*told, *([_copy(message, message.role, rest)] if rest else ())]
+            seen += self._as_messages(shown[at])
         return Resolved(seen, replaced)
 
-    def _told(self, at: int, answered: Sequence[WaitingCall], *, has_service: bool) -> list[Message]:
-        """Return what is to be remembered of a message."""
-        message, kept = self._messages[at], self._kept[at]
-        if len(kept) == len(message.contents) and all(map(is_, kept, message.contents)):
-            return [message]
-        untold = [call.content for call in answered if call.is_untold and not has_service]
-        results = [call.result for call in answered if call.result is not None]
-        return [
-            *_as_message("assistant", untold),
-            *([_copy(message, "tool", results)] if results else ()),
-            *([_copy(message, message.role, kept)] if kept else ()),
-        ]
-
-    def _without_late(self, message: Message) -> Message:
-        kept = [content for content in message.contents if id(content) not in self._late]
-        return message if len(kept) == len(message.contents) else _copy(message, message.role, kept)
+    def _as_messages(self, calls: Sequence[WaitingCall]) -> list[Message]:
+        """Return the results of calls, in a message for each of those that brought them."""
+        brought: dict[int | None, list[Content]] = {}
+        for call in calls:
+            brought.setdefault(call.source, []).append(cast("Content", call.result))
+        found: list[Message] = []
+        for source, results in brought.items():
+            if source is None:
+                found.append(Message("tool", results))
+            elif _are_same(results, self._messages[source].contents):
+                found.append(self._messages[source])
+            else:
+                found.append(_copy(self._messages[source], "tool", results))
+        return found
 
 
-def find_approvals(messages: Sequence[Message]) -> Approvals | None:
-    """Return what waits in a conversation, or waited; `None` where nothing does, which is told quickly."""
+def find_approvals(messages: Sequence[Message], made: Sequence[tuple[Content, Content]] = ()) -> Approvals | None:
+    """Return what waits in a conversation, or waited; `None` where nothing does, which is told quickly.
+
+    Args:
+        messages: The conversation.
+        made: See `Approvals`.
+    """
     kinds = {content.type for message in messages for content in message.contents}
     if not kinds.isdisjoint(_KINDS) or ("function_call" in kinds and _has_open_calls(messages)):
-        return Approvals(messages)
+        return Approvals(messages, made)
     return None
 
 
 def _has_open_calls(messages: Sequence[Message]) -> bool:
-    """Whether somebody goes on after a call that has no result yet."""
+    """Whether a call has no result right behind it."""
     waiting: set[str | None] = set()
     for message in messages:
-        if message.role not in _OF_THE_MODEL:
-            if waiting:
-                return True
-            continue
+        if waiting and message.role != "tool":
+            return True
         for content in message.contents:
             if content.type == "function_call" and not _is_of_service(content):
                 waiting.add(content.call_id)
             elif content.type == "function_result":
                 waiting.discard(content.call_id)
-    return False
+    return bool(waiting)
 
 
 def _is_ours(content: Content) -> bool:
@@ -230,6 +304,10 @@ def _is_of_service(call: Content) -> bool:
 
 def _call_of(content: Content) -> Content:
     return cast("Content", content.function_call)  # there is one where _is_ours says so
+
+
+def _are_same(some: Sequence[Content], others: Sequence[Content]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
 
 
 def _as_message(role: str, contents: list[Content]) -> list[Message]:

@@ -17,6 +17,7 @@ from agentbench.agents.tool_loop.batch import open_calls, plan_batch, run_batch
 from agentbench.agents.tool_loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.tool_loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.tool_loop.limits import Limits
+from agentbench.agents.tool_loop.made_calls import MadeCalls
 from agentbench.agents.tool_loop.toolbox import Toolbox, needs_server, without
 from agentbench.agents.tools.collection import validate_tools
 from agentbench.messages.message import Message
@@ -81,6 +82,7 @@ class ToolLoop:
         "_is_kept_by_service",
         "_last_call",
         "_limits",
+        "_made",
         "_own",
         "_request",
         "_resolved",
@@ -98,13 +100,14 @@ class ToolLoop:
         self.options: dict[str, Any] = dict(request.options)
         self._toolbox: Toolbox | None = None
         self._limits = Limits(config)
+        self._made = MadeCalls(request.session)
         self._calling: Calling | None = None
         self.messages: list[Message] = []
         self.done = False
         self._said: list[Message] = []
         self._has_additions = False
         self._responses: list[ChatResponse[Any]] = []
-        self._resolved: list[tuple[Message, Message]] | None = None
+        self._resolved: list[tuple[Message, list[Message]]] | None = None
         self._last_call = mode_of(self.options.get("tool_choice")) == "none"
         self._is_internal = self._is_kept_by_service = False
 
@@ -121,7 +124,7 @@ class ToolLoop:
         approvals = None
         if self._request.configuration["enabled"]:
             await self._fill_toolbox()
-            approvals = find_approvals(messages)
+            approvals = find_approvals(messages, self._made.pairs())
         if approvals is None:
             messages = list(messages)
         else:
@@ -140,6 +143,10 @@ class ToolLoop:
     async def _take_in(self, approvals: Approvals) -> tuple[list[Message], list[Addition]]:
         outcomes = await self._run(approvals.allowed) if approvals.allowed else []
         approvals.take(outcomes)
+        self._made.forget(approvals.has_result_of)
+        for call, outcome in zip(approvals.allowed, outcomes, strict=True):
+            if outcome.result is not None:
+                self._made.keep(call.content, outcome.result)
         results = approvals.results
         messages, resolved = approvals.resolve(has_service=bool(self.options.get("conversation_id")))
         questions, _, has_ended = sorted_out((), outcomes)
@@ -199,8 +206,10 @@ class ToolLoop:
         """Remember under which id the service keeps the conversation, or that somebody here does."""
         if response.has_internal_conversation_id():
             self._is_internal = True
+            self._made.forget(lambda _: True)
         elif response.conversation_id:
             self._is_kept_by_service = True
+            self._made.forget(lambda _: True)
             self.options["conversation_id"] = response.conversation_id
             if self._request.session is not None:
                 self._request.session.service_session_id = response.conversation_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentbench.agents.sessions.open_calls import UNANSWERED
 from agentbench.agents.tool_loop.call import ToolCall
 from agentbench.messages.content import Content
 
@@ -10,41 +11,64 @@ class WaitingCall:
     """A call and what was asked and answered about it.
 
     Args:
-        content: The `function_call`. What is run is what the conversation has, whatever an answer says.
+        content: The `function_call`, as the conversation has it.
         at: The index of its message.
-        talk: How many messages of others than the model and its tools came before it.
         is_untold: Whether the conversation does not have the call, only an answer to it.
 
     Attributes:
         requests: What a person was asked; only the last questions, if the tool asked once more.
         answers: To these.
-        answered_at: The index of the message with the first of them.
-        is_late: Whether others spoke before the result came, so that it has to be put behind the call.
+        is_about_another: Whether one of them tells another call than the one that was asked about.
         result: What the model is told.
+        is_given: Whether the conversation has the result.
+        is_made_up: Whether the conversation has none, and the model has spoken since.
+        source: The index of the message with the result, or with the first answer.
+        remembered_at: The index of the message in whose place a result that is new is remembered.
     """
 
-    __slots__ = ("answered_at", "answers", "at", "content", "is_late", "is_untold", "requests", "result", "talk")
+    __slots__ = (
+        *("answers", "at", "content", "is_about_another", "is_given", "is_made_up", "is_untold", "remembered_at"),
+        *("requests", "result", "source"),
+    )
 
-    def __init__(self, content: Content, at: int, talk: int, *, is_untold: bool = False) -> None:
-        self.content, self.at, self.talk, self.is_untold = content, at, talk, is_untold
+    def __init__(self, content: Content, at: int, *, is_untold: bool = False) -> None:
+        self.content, self.at, self.is_untold = content, at, is_untold
         self.requests: list[Content] = []
         self.answers: list[Content] = []
-        self.answered_at = at
-        self.is_late = False
+        self.is_about_another = self.is_given = self.is_made_up = False
         self.result: Content | None = None
+        self.source: int | None = None
+        self.remembered_at: int | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the conversation went on without an answer."""
+        return self.result is not None and not self.answers and self.result.result == UNANSWERED
 
     def ask(self, request: Content) -> None:
-        """Note a question; one that comes after answers begins anew."""
-        if self.answers:
+        """Note a question; one that comes after answers, or after they are too late, begins anew."""
+        if self.answers or self.is_made_up:
             self.requests, self.answers = [], []
+            self.is_about_another = self.is_made_up = False
+            self.result = self.source = None
         self.requests.append(request)
 
-    def answer(self, answer: Content, at: int, talk: int) -> None:
+    def answer(self, answer: Content, at: int, *, is_about_another: bool = False) -> None:
         """Note an answer; of several to one question the first counts."""
+        if any(answer.id == known.id for known in self.answers):
+            return
         if not self.answers:
-            self.answered_at, self.is_late = at, talk != self.talk
-        if all(answer.id != known.id for known in self.answers):
-            self.answers.append(answer)
+            self.source = at
+        self.answers.append(answer)
+        self.is_about_another = self.is_about_another or is_about_another
+
+    def give(self, result: Content, at: int) -> None:
+        """Note the result that the conversation has."""
+        self.result, self.source, self.is_given, self.is_made_up = result, at, True, False
+
+    def make_up(self, result: Content) -> None:
+        """Note a result that the conversation does not have."""
+        self.result, self.is_made_up = result, True
 
     def settled(self) -> ToolCall | None:
         """Return the call that the answers lead to; `None` where they forbid it."""
@@ -63,5 +87,9 @@ class WaitingCall:
 
 
 def is_same_call(one: Content, other: Content) -> bool:
-    """Whether two contents are one call, told twice."""
-    return (one.call_id, one.name, one.arguments) == (other.call_id, other.name, other.arguments)
+    """Whether two contents are one call, told twice; arguments may be written in two ways."""
+    return one is other or (
+        (one.call_id or "") == (other.call_id or "")
+        and one.name == other.name
+        and (one.parse_arguments() or {}) == (other.parse_arguments() or {})
+    )

@@ -86,7 +86,7 @@ async def test_messages_that_were_given_are_not_changed_and_the_response_tells_w
     assert [message.to_dict() for message in (*response.messages, given)] == before
     pairs = resumed._resolved_inputs or []
     assert [one is other for (one, _), other in zip(pairs, (response.messages[0], given), strict=True)] == [True, True]
-    assert [seen.role for _, seen in pairs] == ["assistant", "tool"]
+    assert [[one.role for one in instead] for _, instead in pairs] == [["assistant"], ["tool"]]
 
 
 async def test_a_request_without_answers_to_approvals_tells_nothing_of_them() -> None:
@@ -131,8 +131,8 @@ async def test_a_request_that_nobody_answered_gets_a_result_right_after_its_call
     await ask(mode, client, [QUESTION, *response.messages, given, Message("user", "well?")], options=OPTIONS)
 
     assert client.roles(0) == ["user", "assistant", "tool", "tool", "user"]
-    assert [one.result for one in client.seen[0][2].contents] == [UNANSWERED]
-    assert [one.result for one in client.seen[0][3].contents] == ["did it"]
+    assert [one.result for one in client.seen[0][2].contents] == ["did it"]
+    assert [one.result for one in client.seen[0][3].contents] == [UNANSWERED]
 
 
 @both_ways
@@ -274,7 +274,7 @@ async def test_two_turns_over_one_growing_history(mode: str) -> None:
     history += [*first.messages, answers(first.user_input_requests[0].to_function_approval_response(True))]
     second = await ask(mode, client, list(history), options=OPTIONS)
     replaced = {id(one): seen for one, seen in second._resolved_inputs or ()}
-    history = [replaced.get(id(one), one) for one in history]
+    history = [one for given in history for one in replaced.get(id(given), [given])]
     history += [*second.messages, Message("user", "thanks")]
 
     await ask(mode, client, list(history), options=OPTIONS)
@@ -284,5 +284,6 @@ async def test_two_turns_over_one_growing_history(mode: str) -> None:
 
 
 def test_a_conversation_without_approvals_is_told_as_such() -> None:
-    assert find_approvals([QUESTION, Message("assistant", [call("1", "add")])]) is None
+    done = Message("tool", [Content.from_function_result("1", result="2")])
+    assert find_approvals([QUESTION, Message("assistant", [call("1", "add")]), done, QUESTION]) is None
     assert find_approvals([]) is None
