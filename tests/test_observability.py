@@ -42,6 +42,14 @@ def test_the_environment_sets_the_switches(monkeypatch, text, on):
     assert {getattr(settings, name) for name in SWITCHES[:3]} == {on}
 
 
+def test_a_word_that_says_nothing_switches_nothing_on_and_is_told(monkeypatch, caplog):
+    monkeypatch.setenv("ENABLE_INSTRUMENTATION", "sure")
+    assert not ObservabilitySettings().ENABLED
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "ENABLE_INSTRUMENTATION is 'sure', which switches nothing on. Expected true or false."
+    ]
+
+
 def test_by_default_everything_is_on_but_sensitive_data():
     settings = ObservabilitySettings()
     assert {name: getattr(settings, name) for name in SWITCHES} == {

@@ -15,7 +15,12 @@ logger = logging.getLogger("agentbench")
 
 def _flag(name: str, *, default: bool) -> bool:
     text = os.environ.get(name)
-    return default if text is None else bool(read_flag(text))
+    if text is None:
+        return default
+    flag = read_flag(text)
+    if flag is None:
+        logger.warning("%s is %r, which switches nothing on. Expected true or false.", name, text)
+    return bool(flag)
 
 
 class ObservabilitySettings:

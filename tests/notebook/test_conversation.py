@@ -221,7 +221,9 @@ def test_only_the_latest_turns_are_shown_and_the_others_counted() -> None:
 
 def test_nothing_said_is_shown_as_nothing() -> None:
     assert transcript([]).text == "(no messages)"
-    assert transcript([Message("user", [])]).text == "user  (nothing)"
+    for message in (Message("user", []), Message("user", "")):
+        assert transcript([message]).text == "user  (nothing)"
+        assert message._repr_mimebundle_()["text/plain"] == "user  (nothing)"
 
 
 def test_a_picture_is_shown_from_its_own_bytes_and_never_from_elsewhere() -> None:

@@ -160,8 +160,9 @@ class ScriptedChatClient(AnsweringChatClient):
             return NO_USER_MESSAGE if heard is None else f"Echo: {heard}"
         if self.on_exhausted == "repeat_last" and self._script:
             return TOOLS_DISABLED if silent and calls_tools(self._script[-1]) else self._script[-1]
+        entries = "1 entry" if len(self._script) == 1 else f"{len(self._script)} entries"
         message = (
-            f"The script has {len(self._script)} entries, and this is call {len(self.calls)} of the model. Expected at "
+            f"The script has {entries}, and this is call {len(self.calls)} of the model. Expected at "
             "most one call per entry; add an entry, or choose on_exhausted='repeat_last' or 'echo'."
         )
         raise ChatClientException(message)

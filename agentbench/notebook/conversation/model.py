@@ -140,7 +140,7 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
             and not (_is_call(content) and content.call_id in waiting)
         ]
         parts = tuple(parts_of(shown, results))
-        if parts or not message.contents:
+        if parts or all(content.type == "text" for content in message.contents):
             turns.append(Turn(str(message.role), message.author_name or "", parts))
     return turns
 

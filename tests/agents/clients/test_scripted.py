@@ -58,7 +58,7 @@ async def test_calls_of_one_entry_run_in_one_batch() -> None:
 async def test_an_exhausted_script_tells_how_many_calls_there_were() -> None:
     client = ScriptedChatClient(["a"])
     assert await text(client) == "a"
-    with pytest.raises(ChatClientException, match="The script has 1 entries, and this is call 2 of the model"):
+    with pytest.raises(ChatClientException, match="The script has 1 entry, and this is call 2 of the model"):
         await text(client)
 
 
