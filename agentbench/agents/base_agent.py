@@ -90,6 +90,9 @@ class BaseAgent:
     ) -> FunctionTool:
         """This agent as a tool of another one.
 
+        What it asks a person, such as whether one of its own tools may be called, the calling agent asks. Once that is
+        answered it goes on where it asked.
+
         Args:
             name: Of the tool; by default the agent's name, in letters that a model may use.
             description: What a model reads; by default the agent's.

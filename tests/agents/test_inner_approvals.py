@@ -67,6 +67,17 @@ async def test_an_approved_call_is_made_and_the_inner_agent_goes_on(
     assert outer.asked[-1].messages[2].contents[0].result == "all done"
 
 
+async def test_streamed_it_goes_on_too(ran: list[str], danger: FunctionTool) -> None:
+    inner = Model(call("danger", what="it"), "all done")
+    agent = Agent(Model(call("helper", "o1", task="x"), "the end"), tools=[helper(inner, danger)])
+    session = AgentSession()
+
+    first = await agent.run("q", session=session, stream=True).get_final_response()
+    second = await agent.run(answered(first, True), session=session, stream=True).get_final_response()
+
+    assert (ran, second.text) == (["it"], "the end")
+
+
 async def test_a_rejected_call_is_told_to_the_inner_agent(ran: list[str], danger: FunctionTool) -> None:
     inner = Model(call("danger", what="it"), "then not")
     outer = Model(call("helper", "o1", task="clean up"), "the end")
