@@ -8,7 +8,7 @@ from asyncio import current_task
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, cast
 
 from agentbench._display import Displayable
 from agentbench.messages.cleaning_up import clean_up, let_go, log_failure, log_or_raise
@@ -129,6 +129,20 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
     def __aiter__(self) -> Self:
         return self
+
+    if not TYPE_CHECKING:  # type checkers know these mistakes by themselves
+
+        def __iter__(self) -> NoReturn:
+            message = (
+                "A stream is read with `async for`, not with `for`. Its response: await stream.get_final_response()."
+            )
+            raise TypeError(message)
+
+        def __getattr__(self, name: str) -> NoReturn:
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in ("text", "messages", "value"):
+                message += f". The response has it: (await stream.get_final_response()).{name}"
+            raise AttributeError(message)
 
     async def __anext__(self) -> UpdateT:
         pull = self._pull

@@ -451,3 +451,19 @@ def test_types() -> None:
         assert await waited is outer
 
     asyncio.run(check())
+
+
+def test_a_stream_in_a_plain_loop_says_how_it_is_read() -> None:
+    stream: Any = ResponseStream(numbers())
+    with pytest.raises(TypeError, match="async for"):
+        list(stream)
+
+
+@pytest.mark.parametrize("name", ["text", "messages", "value"])
+def test_a_stream_says_where_the_parts_of_its_response_are(name: str) -> None:
+    stream: Any = ResponseStream(numbers())
+    assert not hasattr(stream, name)
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'.*get_final_response\(\)\)\.{name}"):
+        getattr(stream, name)
+    with pytest.raises(AttributeError, match=r"has no attribute 'other'$"):
+        getattr(stream, "other")  # noqa: B009 - an attribute that is not there

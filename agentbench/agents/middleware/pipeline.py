@@ -84,8 +84,8 @@ class _Chain:
 def _warn_of_return(middleware: Callable[..., Any], returned: object) -> None:
     name = getattr(middleware, "__qualname__", None) or type(middleware).__name__
     message = (
-        f"The middleware {name} returned something ({told(returned)}) that nobody takes, and there is no result. To give "
-        "one, set context.result; to go on, `await call_next()`."
+        f"The middleware {name} returned something ({told(returned)}) that nobody takes, and there is no result. To "
+        "give one, set context.result; to go on, `await call_next()`."
     )
     warnings.warn(message, RuntimeWarning, stacklevel=3)
 
