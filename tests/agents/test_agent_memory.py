@@ -410,6 +410,22 @@ async def test_an_answer_that_was_never_finished_is_not_gone_on_with() -> None:
 
 
 @BOTH
+async def test_a_conversation_of_the_service_with_an_open_call_is_not_gone_on_with(stream: bool) -> None:
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    asking = ChatResponse(messages=[Message("assistant", [call("wait")])], conversation_id="unfinished")
+    session = AgentSession(service_session_id="before")
+    task = asyncio.create_task(answer(Agent(Model(asking), tools=[wait]), stream=stream, session=session))
+    await at_work(task)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert session.service_session_id == "before"
+
+
+@BOTH
 async def test_a_provider_that_fails_at_the_end_costs_the_others_nothing(
     stream: bool, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -211,8 +211,6 @@ class ToolLoop:
             self._is_kept_by_service = True
             self._made.forget(lambda _: True)
             self.options["conversation_id"] = response.conversation_id
-            if self._request.session is not None:
-                self._request.session.service_session_id = response.conversation_id
 
     def _go_on(self, said: list[Message], additions: list[Addition]) -> None:
         """Prepare the next call of the model."""
@@ -254,7 +252,13 @@ class ToolLoop:
     # ------------------------------------------------------------------------------------------------------ the answer
 
     def response(self) -> ChatResponse[Any]:
-        """The answer as a whole: all messages of all rounds, the usage of all calls, everything else from the last."""
+        """The answer as a whole: all messages of all rounds, the usage of all calls, everything else from the last.
+
+        Only now the session goes on with the conversation of the service: before, there may be calls without results.
+        """
+        session = self._request.session
+        if session is not None and self._is_kept_by_service:
+            session.service_session_id = self.options["conversation_id"]
         if len(self._responses) == 1 and not self._has_additions:
             return self._signed(self._responses[0])
         return self._signed(merged(self._responses, self._said))
