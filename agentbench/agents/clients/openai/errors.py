@@ -42,6 +42,7 @@ _OF_CLASS: dict[str, type[ChatClientException]] = {
     "NotFoundError": _REQUEST,
     "ConflictError": _REQUEST,
     "UnprocessableEntityError": _REQUEST,
+    "UnicodeEncodeError": _REQUEST,
     "APIResponseValidationError": _RESPONSE,
     "LengthFinishReasonError": _RESPONSE,
     "JSONDecodeError": _RESPONSE,
@@ -101,7 +102,7 @@ def sdk_errors() -> tuple[type[Exception], ...]:
     transport = tuple(library.HTTPError for library in libraries if library is not None)
     sdk = sys.modules.get("openai")
     own = (sdk.OpenAIError,) if sdk is not None else ()
-    return *own, *transport, json.JSONDecodeError, UnicodeDecodeError
+    return *own, *transport, json.JSONDecodeError, UnicodeError
 
 
 def translated(error: Exception, *, url: str, secrets: Iterable[str] = ()) -> ChatClientException:

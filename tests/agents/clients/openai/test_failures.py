@@ -165,6 +165,15 @@ async def test_what_is_no_stream_is_an_invalid_response(server: OpenAIServer, an
     assert type(await failure(server, streaming=True, api=api)) is RESPONSE
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_half_of_a_character_cannot_be_sent(server: OpenAIServer, streaming: bool) -> None:
+    async with OpenAIChatClient("m", base_url=server.url, max_retries=0) as client:
+        asked: Any = client.get_response("cut off: \ud83d", stream=streaming)
+        with pytest.raises(ChatClientInvalidRequestException, match="surrogates not allowed"):
+            await (asked.get_final_response() if streaming else asked)
+    assert server.requests == []
+
+
 async def test_a_stream_that_breaks_off_can_be_tried_again(server: OpenAIServer) -> None:
     server.answer(stream(wire.chunk("a"), cut=True))
     async with OpenAIChatClient("m", base_url=server.url, max_retries=0) as client:
