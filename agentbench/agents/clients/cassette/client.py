@@ -19,8 +19,9 @@ from agentbench.agents.clients.cassette.original import Original
 from agentbench.agents.clients.cassette.plain import Plain, plain_answer
 from agentbench.agents.clients.cassette.recorded import RecordedCall
 from agentbench.agents.clients.cassette.recording import Recording, Request
+from agentbench.agents.clients.cassette.redaction import Redaction
 from agentbench.agents.clients.cassette.request import Match
-from agentbench.agents.clients.cassette.secrets import Redaction, held_secrets
+from agentbench.agents.clients.cassette.secrets import held_secrets
 from agentbench.agents.clients.cassette.tape import header_line
 from agentbench.agents.clients.per_message import PerMessage
 from agentbench.exceptions import CassetteMissError, ChatClientException

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import Any, Literal
 
 from agentbench.agents.clients.cassette.nearest import Nearest
-from agentbench.agents.clients.cassette.secrets import Redaction, mask_secrets
+from agentbench.agents.clients.cassette.redaction import Redaction
+from agentbench.agents.clients.cassette.secrets import mask_secrets
 from agentbench.exceptions import CassetteMissError
 
 __all__ = ["Why", "missed"]

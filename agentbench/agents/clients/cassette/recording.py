@@ -11,8 +11,9 @@ from agentbench.agents.clients.cassette.keys import RequestKeys
 from agentbench.agents.clients.cassette.nearest import Nearest, nearest_call
 from agentbench.agents.clients.cassette.plain import Plain, plain_message
 from agentbench.agents.clients.cassette.recorded import RecordedCall
+from agentbench.agents.clients.cassette.redaction import Redaction
 from agentbench.agents.clients.cassette.request import Match, canonical_request, key_of, request_as_sent
-from agentbench.agents.clients.cassette.secrets import Redaction, find_secret
+from agentbench.agents.clients.cassette.secrets import find_secret
 from agentbench.agents.clients.cassette.shelf import Shelf
 from agentbench.agents.clients.cassette.tape import Tape, pruned_lines
 from agentbench.exceptions import ChatClientException
