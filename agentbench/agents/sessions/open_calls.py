@@ -21,23 +21,44 @@ def following(history: Sequence[Message], new: Sequence[Message]) -> list[Messag
         history: What was said before.
         new: What follows. Messages are not changed: those that have to be are copied.
     """
-    told = {content.call_id for message in history for content in message.contents if content.type == "function_call"}
-    if not told:
+    waiting: dict[str | None, Content] = {}
+    for content in (content for message in history for content in message.contents):
+        if content.type == "function_call" and not _is_made_by_service(content):
+            waiting[content.call_id] = content
+        elif content.type == "function_result":
+            waiting.pop(content.call_id, None)
+    if not waiting:
         return list(new)
-    following = [one for message in new if (one := _without_calls(message, told)) is not None]
-    answered = {
-        content.call_id
-        for message in (*history, *following)
-        for content in message.contents
-        if content.type == "function_result"
-    }
-    results = [
-        Content.from_function_result(content.call_id or "", result=UNANSWERED)
-        for message in history
-        for content in message.contents
-        if content.type == "function_call" and content.call_id not in answered and not _is_made_by_service(content)
-    ]
-    return [Message("tool", results), *following] if results else following
+    answers: list[Message] = []
+    rest: list[Message] = []
+    unanswered = dict(waiting)
+    told_anew: set[str | None] = set()
+    for message in new:
+        kept: list[Content] = []
+        results: list[Content] = []
+        for content in message.contents:
+            call_id = content.call_id
+            if content.type == "function_call" and call_id in waiting:
+                if is_same_call(waiting[call_id], content):
+                    continue
+                told_anew.add(call_id)
+            is_answer = content.type == "function_result" and call_id in unanswered and call_id not in told_anew
+            (results if is_answer else kept).append(content)
+            if is_answer:
+                del unanswered[call_id]
+        answers += _part(message, results)
+        rest += _part(message, kept)
+    closed = [Content.from_function_result(call_id or "", result=UNANSWERED) for call_id in unanswered]
+    return [*([Message("tool", closed)] if closed else ()), *answers, *rest]
+
+
+def is_same_call(one: Content, other: Content) -> bool:
+    """Whether two contents are one call, told twice; arguments may be written in two ways."""
+    return one is other or (
+        (one.call_id or "") == (other.call_id or "")
+        and one.name == other.name
+        and (one.parse_arguments() or {}) == (other.parse_arguments() or {})
+    )
 
 
 def without_questions(messages: Sequence[Message]) -> list[Message]:
@@ -71,13 +92,10 @@ def last_said(messages: Sequence[Message]) -> list[Message]:
     return said
 
 
-def _without_calls(message: Message, told: set[str | None]) -> Message | None:
-    contents = [
-        content for content in message.contents if content.type != "function_call" or content.call_id not in told
-    ]
-    if len(contents) == len(message.contents):
-        return message
-    return _with(message, contents) if contents else None
+def _part(message: Message, contents: list[Content]) -> list[Message]:
+    if not contents:
+        return []
+    return [message if len(contents) == len(message.contents) else _with(message, contents)]
 
 
 def _with(message: Message, contents: list[Content]) -> Message:

@@ -22,9 +22,9 @@ from operator import is_
 from typing import Final, NamedTuple, cast
 
 from agentbench.agents.sessions.attribution import ATTRIBUTION
-from agentbench.agents.sessions.open_calls import UNANSWERED
+from agentbench.agents.sessions.open_calls import UNANSWERED, is_same_call
 from agentbench.agents.tool_loop.call import Outcome, ToolCall, changed, rejection
-from agentbench.agents.tool_loop.waiting import WaitingCall, is_same_call
+from agentbench.agents.tool_loop.waiting import WaitingCall
 from agentbench.messages.content import Content
 from agentbench.messages.message import Message
 

@@ -191,6 +191,8 @@ class ToolLoop:
         )
         self._limits.count_round()
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
+        if batch.questions:
+            self._made.forget_asked(batch.questions)
         questions, results, has_ended = sorted_out(batch.questions, outcomes)
         additions = additions_of(questions, results)
         said = with_additions(response.messages, additions)
@@ -206,10 +208,8 @@ class ToolLoop:
         """Remember under which id the service keeps the conversation, or that somebody here does."""
         if response.has_internal_conversation_id():
             self._is_internal = True
-            self._made.forget(lambda _: True)
         elif response.conversation_id:
             self._is_kept_by_service = True
-            self._made.forget(lambda _: True)
             self.options["conversation_id"] = response.conversation_id
 
     def _go_on(self, said: list[Message], additions: list[Addition]) -> None:

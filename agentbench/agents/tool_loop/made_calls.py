@@ -1,13 +1,15 @@
-"""Calls that a person approved and that were made, until the conversation remembers their results.
+"""Calls that a person approved and that were made, until the messages of the session hold their results.
 
-A run that fails after its tools have run saves no turn. The same answer, given once more, must not make them again.
+A run that fails after its tools have run saves no turn, and a service that keeps the conversation does not show it. The
+same answer, given once more, must not make the calls again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from agentbench.agents.sessions.open_calls import is_same_call
 from agentbench.messages.content import Content
 from agentbench.messages.message import Message
 
@@ -36,6 +38,11 @@ class MadeCalls:
         """Keep what came of a call."""
         if self._state is not None:
             self._state[APPROVED_CALLS] = [*self._state.get(APPROVED_CALLS, ()), Message("tool", [call, result])]
+
+    def forget_asked(self, questions: Iterable[Content]) -> None:
+        """Drop the calls that a person is asked about anew: models use ids again."""
+        asked = [one.function_call for one in questions if one.function_call is not None]
+        self.forget(lambda made: any(is_same_call(one, made) for one in asked))
 
     def forget(self, is_remembered: Callable[[Content], bool]) -> None:
         """Drop the calls that are remembered elsewhere."""

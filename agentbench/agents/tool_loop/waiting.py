@@ -84,12 +84,3 @@ class WaitingCall:
         if not request.call_id or asked is None:
             return False
         return (asked.call_id, asked.name) != (self.content.call_id, self.content.name)
-
-
-def is_same_call(one: Content, other: Content) -> bool:
-    """Whether two contents are one call, told twice; arguments may be written in two ways."""
-    return one is other or (
-        (one.call_id or "") == (other.call_id or "")
-        and one.name == other.name
-        and (one.parse_arguments() or {}) == (other.parse_arguments() or {})
-    )

@@ -18,6 +18,10 @@ def result(*ids: str, said: str = "ok") -> Message:
     return Message("tool", [Content.from_function_result(each, result=said) for each in ids])
 
 
+def other(call_id: str) -> Message:
+    return Message("assistant", [Content.from_function_call(call_id, "f", arguments={"x": 1})])
+
+
 def question(call_id: str) -> Content:
     return Content.from_function_approval_request(call_id, Content.from_function_call(call_id, "f"))
 
@@ -36,7 +40,11 @@ HI = Message("user", ["hi"])
         ([call("a", "b")], [result("a")], [result("b", said=UNANSWERED), result("a")]),
         ([call("a", "b")], [HI], [result("a", "b", said=UNANSWERED), HI]),
         ([call("a")], [call("a"), result("a")], [result("a")]),
-        ([call("a")], [call("a", "b"), result("a", "b")], [call("b"), result("a", "b")]),
+        ([call("a")], [call("a", "b"), result("a", "b")], [result("a"), call("b"), result("b")]),
+        ([call("a")], [HI, call("a"), result("a")], [result("a"), HI]),
+        ([call("a"), result("a"), HI], [call("a"), result("a")], [call("a"), result("a")]),
+        ([call("a"), result("a"), HI, call("a")], [HI], [result("a", said=UNANSWERED), HI]),
+        ([call("a")], [other("a"), result("a")], [result("a", said=UNANSWERED), other("a"), result("a")]),
         ([call("a", at_service=True)], [HI], [HI]),
     ],
 )
