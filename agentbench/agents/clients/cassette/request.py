@@ -88,7 +88,7 @@ def canonical_message(message: Plain, ids: dict[str, str]) -> Plain:
         ids: How the ids of calls are numbered; those that are new are added.
     """
     contents = [_content(item, ids) for item in message["contents"] if item.get("type") != "usage"]
-    return {**message, "contents": contents}
+    return {**_numbers({**message, "contents": ()}), "contents": contents}
 
 
 def _content(content: Plain, ids: dict[str, str]) -> Plain:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 from dataclasses import dataclass
 from enum import Enum
@@ -277,6 +278,26 @@ def test_the_prompt_is_what_the_user_said_last() -> None:
     assert prompt_of(as_sent(messages, {}, model=None)) == "What is 2+3?"
     assert prompt_of(as_sent([Message("system", ["rules"])], {}, model=None)) == "rules"
     assert prompt_of(as_sent([], {}, model=None)) == ""
+
+
+def test_whatever_match_changes_stays_out_of_what_was_read() -> None:
+    contents = [{"type": "function_call", "call_id": "c", "arguments": {"a": [1]}, "items": [["x"], {"k": ["y"]}]}]
+    read = {
+        "messages": [{"role": "user", "contents": contents, "more": {"k": [1]}}],
+        "tools": [{"n": [1]}],
+        "options": {},
+    }
+    before = copy.deepcopy(read)
+
+    def empty(value: Any) -> Any:
+        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            empty(item)
+        if isinstance(value, (dict, list)):
+            value.clear()
+        return value
+
+    canonical_request(read, empty)
+    assert read == before
 
 
 def test_calls_are_numbered_across_messages() -> None:
