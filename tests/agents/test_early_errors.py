@@ -17,12 +17,17 @@ from agentbench.agents.raw_agent import RawAgent
 from agentbench.agents.sessions.context_provider import ContextProvider
 from agentbench.agents.sessions.history import InMemoryHistoryProvider
 from agentbench.agents.sessions.session import AgentSession
+from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.response import AgentResponse, ChatResponse
 
 
 def made(**arguments: Any) -> Agent:
     return Agent(EchoChatClient(), **arguments)
+
+
+def named() -> Agent:
+    return made(name="inner")
 
 
 def add(a: int, b: int) -> int:
@@ -140,6 +145,36 @@ def test_a_limit_of_a_tool_is_a_whole_number(name: str, given: Any) -> None:
     arguments: Any = {name: given}
     with pytest.raises(TypeError, match=rf"{name} is {given!r}\. Expected a whole number\."):
         FunctionTool(add, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "proposal"), [("my tool!", "my_tool"), ("a b", "a_b"), ("größe", "gr_e"), ("!", "tool"), ("a\n", "a")]
+)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda name: FunctionTool(add, name=name),
+        lambda name: tool(name=name)(add),
+        lambda name: named().as_tool(name=name),
+    ],
+    ids=["FunctionTool", "tool", "as_tool"],
+)
+def test_a_name_that_no_service_takes_is_refused_with_a_better_one(
+    make: Callable[[str], Any], name: str, proposal: str
+) -> None:
+    with pytest.raises(ValueError, match=f"The name .* of a tool has characters .* such as '{proposal}'"):
+        make(name)
+
+
+def test_a_name_of_a_tool_is_text() -> None:
+    arguments: Any = {"name": 5}
+    with pytest.raises(TypeError, match=r"The name of a tool is 5\."):
+        FunctionTool(add, **arguments)
+
+
+@pytest.mark.parametrize("name", ["add", "my-tool_2", "server.tool", "server:tool"])
+def test_names_that_some_service_takes_stay(name: str) -> None:
+    assert FunctionTool(add, name=name).name == name
 
 
 CONFIGURED: list[tuple[dict[str, Any], type[Exception], str]] = [

@@ -117,7 +117,8 @@ def test_a_tool_without_schema_tells_why() -> None:
 @pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
 def test_what_others_wrote_is_inert(attack: str) -> None:
     schema = {"properties": {attack: {"type": attack, "description": attack, "default": attack}}, "required": []}
-    made = FunctionTool(name=attack, description=attack, kind=attack, input_model=schema)
+    made = FunctionTool(name="made", description=attack, kind=attack, input_model=schema)
+    made.name = attack
     check_bundle(tool(made))
 
 

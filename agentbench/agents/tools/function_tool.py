@@ -16,7 +16,7 @@ from agentbench.agents.tools.counters import Counters, checked_limit
 from agentbench.agents.tools.input_schema import InputModel, schema_of
 from agentbench.agents.tools.owners import BoundTools
 from agentbench.agents.tools.results import SKIP_PARSING, SkipParsing, parse_result
-from agentbench.agents.tools.signature import ToolSignature, description_of, name_of
+from agentbench.agents.tools.signature import ToolSignature, checked_name, description_of, name_of
 from agentbench.exceptions import ToolException, UserInputRequiredException
 from agentbench.messages.content import Content
 from agentbench.serialization.mixin import SerializationMixin
@@ -56,7 +56,8 @@ class FunctionTool(SerializationMixin, Displayable):
 
     Raises:
         TypeError: There is neither function nor name, the function is none, or `input_model` describes no arguments.
-        ValueError: A limit is less than 1, the approval mode is unknown, or there are two context parameters.
+        ValueError: A limit is less than 1, the approval mode is unknown, there are two context parameters, or the name
+            has characters that no service takes.
 
     Example:
         ```python
@@ -102,7 +103,7 @@ class FunctionTool(SerializationMixin, Displayable):
             message = f"{func!r} is a tool already. Use it as it is, or make another of its function: {func.name}.func."
             raise TypeError(message)
         self.func = func
-        self.name: str = name or ("" if func is None else name_of(func))
+        self.name: str = checked_name(name) if name else "" if func is None else name_of(func)
         self._schema = schema_of(func, self.name, input_model)
         signature = self._schema.signature
         self.description = description or description_of(func)

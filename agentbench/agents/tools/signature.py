@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from agentbench._signatures.annotations import UnknownNameError, holds_text, scope_of
 from agentbench._signatures.callables import Callee, take_apart
 from agentbench._signatures.forms import TypeLike, flatten_union, unwrap
+from agentbench.agents.checks import told
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 
 NO_VALUE: Any = inspect.Parameter.empty
@@ -18,6 +19,7 @@ NO_VALUE: Any = inspect.Parameter.empty
 
 _FALLBACKS = {FunctionInvocationContext.__name__: FunctionInvocationContext}
 _CONTEXT_TEXT = re.compile(rf"\b{FunctionInvocationContext.__name__}\b")
+_NAME = re.compile(r"[0-9A-Za-z_.:-]+")
 _OWNERS = ("self", "cls")
 
 
@@ -175,6 +177,26 @@ def name_of(func: Callable[..., Any]) -> str:
     func = _inside(func)
     name: str = getattr(func, "__name__", type(func).__name__)
     return "lambda" if name == "<lambda>" else name
+
+
+def checked_name(name: object) -> str:
+    """Return a name that was given to a tool, if a service can take it.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It has other characters than services allow.
+    """
+    if not isinstance(name, str):
+        message = f"The name of a tool is {told(name)}. Expected text."
+        raise TypeError(message)
+    if not _NAME.fullmatch(name):
+        proposal = re.sub(r"[^0-9A-Za-z_.:-]+", "_", name).strip("_") or "tool"
+        message = (
+            f"The name {name!r} of a tool has characters that no model's service takes. Expected letters from A to Z, "
+            f"digits, and any of _ - . : only, such as {proposal!r}."
+        )
+        raise ValueError(message)
+    return name
 
 
 def description_of(func: Callable[..., Any] | None) -> str:
