@@ -187,7 +187,7 @@ class Approvals:
     def _result_without_making(self, call: WaitingCall) -> Content | None:
         """Return what a call comes to that is not to be made, or was made before."""
         if not call.answers:
-            return rejection(call.content, UNANSWERED)
+            return self._made_before(call.content) or rejection(call.content, UNANSWERED)
         if call.is_about_another:
             return rejection(call.content, REFUSED)
         if call.settled() is None:
