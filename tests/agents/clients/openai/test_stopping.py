@@ -18,6 +18,7 @@ async def test_stopping_an_answer_ends_its_reader_and_its_connection_and_keeps_t
     answer = server.answer(stream(wire.chunk("Once upon "), gate, wire.chunk("a time")))
     server.answer(reply(wire.completion("As you like.")))
     shown: list[str] = []
+    has_shown = asyncio.Event()
     async with OpenAIChatClient("m", base_url=server.url, max_retries=0) as client:
         agent = client.as_agent(name="teller")
         session = agent.create_session()
@@ -25,11 +26,13 @@ async def test_stopping_an_answer_ends_its_reader_and_its_connection_and_keeps_t
 
         async def show() -> str:
             async for update in running:
-                shown.append(update.text)  # noqa: PERF401 - what is shown before the end counts
+                shown.append(update.text)
+                has_shown.set()
             return "at its end"
 
         showing = asyncio.create_task(show())
         await happened(gate.reached)
+        await has_shown.wait()
         await running.aclose()
         await happened(answer.closed_by_client)
         assert await showing == "at its end"
