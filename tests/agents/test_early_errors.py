@@ -321,3 +321,12 @@ async def test_a_middleware_that_returns_what_nobody_takes_is_warned_of() -> Non
         RuntimeWarning, match=r"forgetful returned something \(of type AgentResponse\) .* set context\.result"
     ):
         assert await made(middleware=[forgetful]).run("q") is None
+
+
+async def test_what_comes_next_takes_no_arguments() -> None:
+    @agent_middleware
+    async def like_others(context: Any, call_next: Any) -> None:
+        await call_next(context)
+
+    with pytest.raises(TypeError, match=r"call_next\(\) takes no arguments"):
+        await made(middleware=[like_others]).run("q")

@@ -71,7 +71,10 @@ class _Chain:
                 raise
             return
 
-        async def call_next() -> None:
+        async def call_next(*given: object) -> None:
+            if given:
+                message = "call_next() takes no arguments. Change the context where need be, then `await call_next()`."
+                raise TypeError(message)
             await self.go_on_from(index + 1)
 
         pending = self._middleware[index](self._context, call_next)
