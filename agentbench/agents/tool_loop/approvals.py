@@ -52,7 +52,8 @@ class Approvals:
 
     Args:
         messages: The conversation.
-        made: Calls that were made for an answer before, with their results, where nobody else remembers them.
+        made: Calls that somebody was asked about before, with their results if they were made, where the messages need
+            not tell.
 
     Attributes:
         allowed: The calls to be made now, in order; `take` wants to know what came of them.
@@ -60,7 +61,7 @@ class Approvals:
 
     __slots__ = ("_asked", "_calls", "_home", "_known", "_made", "_making", "_messages", "_open", "_stays", "allowed")
 
-    def __init__(self, messages: Sequence[Message], made: Sequence[tuple[Content, Content]] = ()) -> None:
+    def __init__(self, messages: Sequence[Message], made: Sequence[tuple[Content, Content | None]] = ()) -> None:
         self._messages, self._made = messages, made
         self._calls: list[WaitingCall] = []
         self._known: dict[str, WaitingCall] = {}  # the last call of an id
@@ -143,7 +144,9 @@ class Approvals:
         told = _call_of(content)
         call, request = self._asked.get(content.id or "") or (self._known.get(told.call_id or ""), None)
         if call is None:
-            self._note(WaitingCall(told, at, is_untold=True)).answer(content, at)
+            known = next((one for one, _ in reversed(self._made) if one.call_id == told.call_id), told)
+            untold = self._note(WaitingCall(known, at, is_untold=True))
+            untold.answer(content, at, is_about_another=not is_same_call(known, told))
             return
         if call.is_closed:
             call = self._again(call, at)
@@ -195,7 +198,7 @@ class Approvals:
         return self._made_before(call.content)
 
     def _made_before(self, call: Content) -> Content | None:
-        return next((result for one, result in self._made if is_same_call(one, call)), None)
+        return next((result for one, result in self._made if result is not None and is_same_call(one, call)), None)
 
     def take(self, outcomes: Iterable[Outcome]) -> None:
         """Take in what came of the calls that were allowed."""
@@ -265,7 +268,9 @@ class Approvals:
         return found
 
 
-def find_approvals(messages: Sequence[Message], made: Sequence[tuple[Content, Content]] = ()) -> Approvals | None:
+def find_approvals(
+    messages: Sequence[Message], made: Sequence[tuple[Content, Content | None]] = ()
+) -> Approvals | None:
     """Return what waits in a conversation, or waited; `None` where nothing does, which is told quickly.
 
     Args:

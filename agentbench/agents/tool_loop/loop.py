@@ -16,8 +16,8 @@ from agentbench.agents.tool_loop.approvals import Approvals, find_approvals
 from agentbench.agents.tool_loop.batch import open_calls, plan_batch, run_batch
 from agentbench.agents.tool_loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.tool_loop.configuration import FunctionInvocationConfiguration
+from agentbench.agents.tool_loop.known_calls import KnownCalls
 from agentbench.agents.tool_loop.limits import Limits
-from agentbench.agents.tool_loop.made_calls import MadeCalls
 from agentbench.agents.tool_loop.toolbox import Toolbox, needs_server, without
 from agentbench.agents.tools.collection import validate_tools
 from agentbench.messages.message import Message
@@ -80,9 +80,9 @@ class ToolLoop:
         "_has_additions",
         "_is_internal",
         "_is_kept_by_service",
+        "_known",
         "_last_call",
         "_limits",
-        "_made",
         "_own",
         "_request",
         "_resolved",
@@ -100,7 +100,7 @@ class ToolLoop:
         self.options: dict[str, Any] = dict(request.options)
         self._toolbox: Toolbox | None = None
         self._limits = Limits(config)
-        self._made = MadeCalls(request.session)
+        self._known = KnownCalls(request.session)
         self._calling: Calling | None = None
         self.messages: list[Message] = []
         self.done = False
@@ -124,7 +124,7 @@ class ToolLoop:
         approvals = None
         if self._request.configuration["enabled"]:
             await self._fill_toolbox()
-            approvals = find_approvals(messages, self._made.pairs())
+            approvals = find_approvals(messages, self._known.known())
         if approvals is None:
             messages = list(messages)
         else:
@@ -143,10 +143,10 @@ class ToolLoop:
     async def _take_in(self, approvals: Approvals) -> tuple[list[Message], list[Addition]]:
         outcomes = await self._run(approvals.allowed) if approvals.allowed else []
         approvals.take(outcomes)
-        self._made.forget(approvals.has_result_of)
+        self._known.forget(approvals.has_result_of)
         for call, outcome in zip(approvals.allowed, outcomes, strict=True):
             if outcome.result is not None:
-                self._made.keep(call.content, outcome.result)
+                self._known.made(call.content, outcome.result)
         results = approvals.results
         messages, resolved = approvals.resolve(has_service=bool(self.options.get("conversation_id")))
         questions, _, has_ended = sorted_out((), outcomes)
@@ -192,7 +192,7 @@ class ToolLoop:
         self._limits.count_round()
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
         if batch.questions:
-            self._made.forget_asked(batch.questions)
+            self._known.ask(batch.questions, keep=self._is_internal or self._is_kept_by_service)
         questions, results, has_ended = sorted_out(batch.questions, outcomes)
         additions = additions_of(questions, results)
         said = with_additions(response.messages, additions)
