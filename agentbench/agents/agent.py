@@ -106,6 +106,10 @@ class Agent(AgentMiddlewareRuns, AgentSpans, RawAgent):
     def run(
         self, messages: AgentRunInputs | None = None, *, stream: Literal[True], **arguments: Unpack[AgentArguments]
     ) -> AgentStream: ...
+    @overload
+    def run(
+        self, messages: AgentRunInputs | None = None, *, stream: bool, **arguments: Unpack[AgentArguments]
+    ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream: ...
     def run(  # noqa: PLR0913 - the given signature
         self,
         messages: AgentRunInputs | None = None,

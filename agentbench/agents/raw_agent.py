@@ -154,6 +154,10 @@ class RawAgent(BaseAgent, Displayable):
     def run(
         self, messages: AgentRunInputs | None = None, *, stream: Literal[True], **arguments: Unpack[RunArguments]
     ) -> AgentStream: ...
+    @overload
+    def run(
+        self, messages: AgentRunInputs | None = None, *, stream: bool, **arguments: Unpack[RunArguments]
+    ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream: ...
     def run(  # noqa: PLR0913 - the given signature
         self,
         messages: AgentRunInputs | None = None,
