@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_origin
 
@@ -26,11 +27,17 @@ def told(value: object) -> str:
     return f"of type {type(value).__name__}"
 
 
-def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """A sentence that names the known name most like this one, with a blank before it; empty if none is."""
+def did_you_mean(name: object, known: Iterable[str], *, likeness: float = 0.6) -> str:
+    """A sentence that names the known name most like this one, with a blank before it; empty if none is.
+
+    Args:
+        name: As given.
+        known: What might be meant.
+        likeness: How like it has to be, from 0 to 1.
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - only for errors
 
-    close = get_close_matches(str(name), list(known), n=1)
+    close = get_close_matches(str(name), list(known), n=1, cutoff=likeness)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
@@ -134,6 +141,15 @@ def unexpected_constructor_keyword(made: object, keywords: Iterable[str]) -> Typ
     name = next(iter(keywords))
     known = (each for each in _constructor_keywords(type(made)) if each != name)
     return unexpected_keyword(type(made).__name__, name, known)
+
+
+def warn_of_near_misses(cls: type, keywords: Iterable[str]) -> None:
+    """Warn of keywords that are kept as attributes and look like misspelt arguments of a constructor."""
+    known = _constructor_keywords(cls)
+    for name in keywords:
+        if meant := did_you_mean(name, known, likeness=0.85):
+            message = f"{cls.__name__}() keeps {name!r} as an attribute, since it has no argument of that name.{meant}"
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def _constructor_keywords(cls: type) -> list[str]:

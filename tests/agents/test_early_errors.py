@@ -330,3 +330,11 @@ async def test_what_comes_next_takes_no_arguments() -> None:
 
     with pytest.raises(TypeError, match=r"call_next\(\) takes no arguments"):
         await made(middleware=[like_others]).run("q")
+
+
+def test_a_misspelt_argument_of_a_tool_is_warned_of_and_kept() -> None:
+    with pytest.warns(RuntimeWarning, match=r"FunctionTool\(\) keeps 'descripton' as an .* mean 'description'\?"):
+        made_tool: Any = FunctionTool(add, descripton="x")
+    assert made_tool.descripton == "x"
+    other: Any = FunctionTool(add, owner="me")
+    assert other.owner == "me"

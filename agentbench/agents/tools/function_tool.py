@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 from agentbench._display import Displayable, drawn_by
+from agentbench.agents.checks import warn_of_near_misses
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.arguments import ValidArguments
 from agentbench.agents.tools.calling import call
@@ -47,7 +48,7 @@ class FunctionTool(SerializationMixin, Displayable):
         additional_properties: Whatever else belongs to it.
         input_model: What describes the arguments, if not the signature: a pydantic model class, or a JSON schema.
         result_parser: Turns what the function returned into text or contents; `SKIP_PARSING` hands it on as it is.
-        **kwargs: Kept as attributes.
+        **kwargs: Kept as attributes; of a name that looks like a misspelt argument there is a warning.
 
     Attributes:
         func: The function, or `None`.
@@ -118,6 +119,8 @@ class FunctionTool(SerializationMixin, Displayable):
         self._owner = None if signature is None else signature.owner
         self._counters = Counters()
         self._bound = BoundTools()
+        if kwargs:
+            warn_of_near_misses(type(self), kwargs)
         for attribute, value in kwargs.items():
             setattr(self, attribute, value)
 
