@@ -33,6 +33,7 @@ RESPONSE: Final = "function_approval_response"
 REFUSED: Final = "Error: The answer is about another call than the one that was asked about. The call was not made."
 UNKEPT: Final = "The call was approved, and made at that time; its result was not kept."
 _KINDS: Final = frozenset((REQUEST, RESPONSE))
+_TAKEN: Final = _KINDS | {"function_call", "function_result"}
 
 
 class Resolved(NamedTuple):
@@ -79,12 +80,15 @@ class Approvals:
         """Take in a message, and return those of its contents that are to be remembered."""
         again: set[int] = set()
         if message.role == "assistant":
-            again = {id(one) for one in message.contents if one.type == "function_call" and self._is_open(one)}
-            if not again:
-                self._close(is_over=True)
+            if self._open:
+                again = {id(one) for one in message.contents if one.type == "function_call" and self._is_open(one)}
+                if not again:
+                    self._close(is_over=True)
             self._home = None
         elif self._home is None and ATTRIBUTION not in message.additional_properties:
             self._home = at
+        if _TAKEN.isdisjoint([content.type for content in message.contents]):
+            return message.contents
         return [
             one
             for content in message.contents
@@ -239,6 +243,9 @@ class Approvals:
         replaced: list[tuple[Message, list[Message]]] = []
         for at, message in enumerate(self._messages):
             kept = self._stays[at]
+            if kept is message.contents and not (at in shown or at in remembered or at in untold):
+                seen.append(message)
+                continue
             anew = [] if has_service else [call.content for call in untold[at]]
             told = [*_as_message("assistant", anew), *self._as_messages(untold[at])]
             if told or remembered[at] or not _are_same(kept, message.contents):
