@@ -337,6 +337,8 @@ class ContentFactories(ContentRecord):
     def to_function_approval_response(self, approved: bool) -> Self:
         """Answer this question.
 
+        An answer counts once, until the model speaks again; given later, it is told to the model as a call of its own.
+
         Raises:
             ContentError: This content is no approval request, or an incomplete one.
             TypeError: `approved` is not `True` or `False`.
