@@ -120,7 +120,12 @@ def test_providers_and_middleware_are_listed_in_their_order() -> None:
 
 
 def test_secrets_among_the_options_are_masked() -> None:
-    options = {"temperature": 0.25, "api_key": "sk-1", "user": SecretString("hidden"), "response_format": {"type": "object"}}
+    options = {
+        "temperature": 0.25,
+        "api_key": "sk-1",
+        "user": SecretString("hidden"),
+        "response_format": {"type": "object"},
+    }
     for said in both(Agent(Client(), default_options=options)):
         assert "0.25" in said
         assert "response_format" in said
