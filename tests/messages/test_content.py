@@ -13,6 +13,7 @@ import pytest
 from agentbench.exceptions import ContentError
 from agentbench.messages.content import Content
 from agentbench.messages.content_record import FIELDS
+from tests.ids import steady
 
 CALL = Content.from_function_call("call-1", "get_weather", arguments='{"city": "Oslo"}')
 TEXT = Content.from_text("hi")
@@ -275,7 +276,7 @@ def test_only_a_whole_approval_request_can_be_answered(content: Content) -> None
         content.to_function_approval_response(True)
 
 
-@pytest.mark.parametrize("approved", ["no", "false", "", 0, 1, None, []], ids=repr)
+@pytest.mark.parametrize("approved", ["no", "false", "", 0, 1, None, []], ids=steady)
 def test_what_only_looks_like_a_permission_is_none(approved: Any) -> None:
     request = Content.from_function_approval_request("i", CALL)
     told = re.escape(f"approved is {approved!r}. Expected True or False.")
@@ -285,7 +286,7 @@ def test_what_only_looks_like_a_permission_is_none(approved: Any) -> None:
         Content.from_function_approval_response(approved, "i", CALL)
 
 
-@pytest.mark.parametrize("approved", ["no", "", 0, 1, []], ids=repr)
+@pytest.mark.parametrize("approved", ["no", "", 0, 1, []], ids=steady)
 def test_what_only_looks_like_a_permission_is_not_read_from_a_dictionary(approved: Any) -> None:
     stored = Content.from_function_approval_response(True, "i", CALL).to_dict() | {"approved": approved}
     with pytest.raises(TypeError, match="Expected True or False"):
