@@ -7,6 +7,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -82,6 +83,11 @@ class FileHistoryProvider(HistoryProvider):
         self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, asyncio.Lock]] = (
             WeakKeyDictionary()
         )
+
+    @property
+    def storage_path(self) -> Path:
+        """The folder of the files, with links resolved."""
+        return Path(self._folder)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._folder!r}, source_id={self.source_id!r})"

@@ -397,3 +397,7 @@ async def test_a_save_that_nobody_waits_for_any_more_is_whole(tmp_path: Path, mo
     go_on.set()
     await after
     assert texts(await history.get_messages("s")) == ["a", "b"]
+
+
+def test_the_folder_can_be_read_back(tmp_path: Path) -> None:
+    assert FileHistoryProvider(str(tmp_path / "new")).storage_path == (tmp_path / "new").resolve()
