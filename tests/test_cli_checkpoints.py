@@ -18,8 +18,8 @@ import pytest
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.cli import main
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WorkflowMessage
 from tests.tools.refresh_notebooks import ROOT
 
 ATTACK = "\x1b]0;owned\x07\x1b[2Jsafe\u202egnp"
@@ -830,8 +830,8 @@ from enum import Enum
 from collections import OrderedDict, defaultdict
 from typing import Any, NamedTuple
 from agentbench import FileCheckpointStorage, WorkflowCheckpoint
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WorkflowMessage
 
 class Mood(Enum):
     GOOD = 1

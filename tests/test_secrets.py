@@ -48,7 +48,7 @@ from agentbench import (
     function_middleware,
     tool,
 )
-from agentbench.agents.clients.script import Call
+from agentbench.agents.clients.scripted.script import Call
 from agentbench.agents.middleware.contexts import AgentContext, ChatContext
 from agentbench.observability import OBSERVABILITY_SETTINGS
 from agentbench.openai import OpenAIChatClient

@@ -7,14 +7,14 @@ from collections.abc import Collection
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
-from agentbench.checkpoints.backend import CheckpointRecord
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.file_storage.backend import FileBackend
 from agentbench.checkpoints.file_storage.manifest import UnreadableManifestError
 from agentbench.checkpoints.file_storage.whole_record import WholeRecord
 from agentbench.checkpoints.listing import Listing
-from agentbench.checkpoints.parted import PartedStorage
-from agentbench.checkpoints.parts import ChainMemory
+from agentbench.checkpoints.parts.backend import CheckpointRecord
+from agentbench.checkpoints.parts.parted import PartedStorage
+from agentbench.checkpoints.parts.parts import ChainMemory
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.file_storage.pickled_format import PickledFormat

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from agentbench.checkpoints.backend import CheckpointRecord, StorageBackend
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.records import CONTENT, plain_fields, read_metadata
+from agentbench.checkpoints.parts.backend import CheckpointRecord, StorageBackend
+from agentbench.checkpoints.parts.records import CONTENT, plain_fields, read_metadata
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 
 T = TypeVar("T")

@@ -11,10 +11,10 @@ from typing import Any
 from agentbench._copying import is_atomic, isolate, isolate_but
 from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.grown_list import GrownList, GrowthLogs
 from agentbench.checkpoints.guarded import id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
+from agentbench.checkpoints.parts.grown_list import GrownList, GrowthLogs
 from agentbench.checkpoints.storage import checkpoint_order, require_head, require_keep, select_infos
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 

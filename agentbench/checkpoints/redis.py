@@ -23,7 +23,7 @@ more is worked out here; they are removed only if nobody has saved to the chain 
 
 from __future__ import annotations
 
-from agentbench.checkpoints.parted import PartedStorage
+from agentbench.checkpoints.parts.parted import PartedStorage
 from agentbench.checkpoints.redis_storage.backend import RedisBackend
 from agentbench.checkpoints.redis_storage.client import RedisClient
 

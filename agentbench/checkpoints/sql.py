@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agentbench._extras import require
-from agentbench.checkpoints.parted import PartedStorage
+from agentbench.checkpoints.parts.parted import PartedStorage
 
 if TYPE_CHECKING:
     from sqlalchemy import URL

@@ -9,9 +9,9 @@ from operator import attrgetter
 from typing import Any
 
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.parted import PartedStorage
-from agentbench.checkpoints.parts import PartTexts, _all_parts, _PartReader
-from agentbench.checkpoints.records import CONTENT, plain_fields, read_metadata
+from agentbench.checkpoints.parts.parted import PartedStorage
+from agentbench.checkpoints.parts.parts import PartTexts, _all_parts, _PartReader
+from agentbench.checkpoints.parts.records import CONTENT, plain_fields, read_metadata
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.cli.checkpoint_access import unknown_class
 from agentbench.exceptions import CheckpointNotFoundError, UnknownStoredTypeError, WorkflowCheckpointException

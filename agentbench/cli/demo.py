@@ -14,10 +14,10 @@ from agentbench._clock import CountingIds
 from agentbench._extras import require
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.cli.commands import Commands
-from agentbench.workflow.approval import Approval
-from agentbench.workflow.events import WorkflowRunState
-from agentbench.workflow.options import RunOptions
-from agentbench.workflow.run import WorkflowRun
+from agentbench.workflows.events.events import WorkflowRunState
+from agentbench.workflows.executors.approval import Approval
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.run.run import WorkflowRun
 
 
 def add_demo(commands: Commands) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message, RoleLiteral
 
 #: What an agent can be asked: text, a content or a message, or several of them.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench._display import Displayable
 from agentbench.exceptions import ContentError
-from agentbench.messages.content import Content, to_plain
+from agentbench.messages.content.content import Content, to_plain
 from agentbench.messages.pydantic_form import core_schema
 from agentbench.serialization.mixin import SerializationMixin
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by
 from agentbench.exceptions import UserInputRequiredException
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.fold import fold_updates
 from agentbench.messages.message import Message
 from agentbench.messages.record import Record

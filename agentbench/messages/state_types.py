@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.record import Record
 from agentbench.messages.response import AgentResponse, ChatResponse, Response

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NewType, TypedDict
 
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.record import Record, as_contents
 from agentbench.messages.wording import shortened
 

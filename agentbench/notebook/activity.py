@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agentbench.notebook.states import strongest
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.report import PlannedDelivery
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.report import PlannedDelivery
 
 __all__ = ["Activity", "Element", "Moment", "course_of"]
 

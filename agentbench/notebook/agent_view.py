@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from agentbench.agents.agent.raw_agent import RawAgent
 from agentbench.agents.middleware.bases import AgentMiddleware, ChatMiddleware, FunctionMiddleware
 from agentbench.agents.middleware.sorting import sort_middleware
-from agentbench.agents.raw_agent import RawAgent
 from agentbench.agents.tools.collection import tool_name
 from agentbench.exceptions import MiddlewareException
 from agentbench.notebook.markup import Page, Table

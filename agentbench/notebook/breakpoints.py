@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from agentbench.notebook.escaping import esc
-from agentbench.workflow.boundary import PauseReason
-from agentbench.workflow.report import PlannedDelivery, StepReport
+from agentbench.workflows.engine.boundary import PauseReason
+from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 __all__ = [
     "Boundary",

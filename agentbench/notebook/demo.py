@@ -10,14 +10,14 @@ import pandas as pd
 from typing_extensions import Never
 from vega_datasets import local_data
 
-from agentbench.workflow.approval import Approval
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.cases import Case, Default
-from agentbench.workflow.context import WorkflowContext
-from agentbench.workflow.executor import Executor
-from agentbench.workflow.function_executor import executor
-from agentbench.workflow.handlers import handler, response_handler
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.approval import Approval
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import executor
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.graph.cases import Case, Default
+from agentbench.workflows.run.workflow import Workflow
 
 __all__ = ["Cars", "Measure", "Publish", "Question", "Report", "Trend", "Years", "build_workflow"]
 

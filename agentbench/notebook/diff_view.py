@@ -12,7 +12,7 @@ from agentbench.notebook.escaping import MASK, esc, is_secret_name
 from agentbench.notebook.markup import MAX_ROWS, Markup, Table, element
 from agentbench.notebook.redaction import preview
 from agentbench.notebook.style import read_static
-from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflows.executors.message import WorkflowMessage
 
 __all__ = [
     "Piece",

@@ -17,10 +17,10 @@ from agentbench.exceptions import RequestAlreadyAnswered
 from agentbench.notebook.breakpoints import Boundary, Breakpoint, Hit, find_hits, pause_reason
 from agentbench.notebook.stepper_edits import Edit, updates_of
 from agentbench.notebook.stepper_messages import RunFacts, StepEnded, StepFailed
-from agentbench.workflow.boundary import PauseReason
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.report import PlannedDelivery, StepReport
-from agentbench.workflow.run import WorkflowRun
+from agentbench.workflows.engine.boundary import PauseReason
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.report import PlannedDelivery, StepReport
+from agentbench.workflows.run.run import WorkflowRun
 
 __all__ = ["DrivenRun", "line_to"]
 

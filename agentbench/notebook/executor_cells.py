@@ -11,9 +11,9 @@ from typing import Any
 
 from agentbench.notebook.markup import Page, Table
 from agentbench.notebook.workbench import older_code, ports_of, workbench
-from agentbench.workflow.executor import Executor
-from agentbench.workflow.function_executor import FunctionExecutor
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import FunctionExecutor
+from agentbench.workflows.run.workflow import Workflow
 
 __all__ = ["Definition", "define_executor"]
 

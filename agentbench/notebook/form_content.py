@@ -18,7 +18,7 @@ from agentbench.notebook.form_schema import shape_of_schema
 from agentbench.notebook.form_shapes import Group, Leaf, Part, Shape
 from agentbench.notebook.form_types import shape_of_field, shape_of_type, type_name
 from agentbench.notebook.request_reading import Option, Question, default_prompt, unwrapped
-from agentbench.workflow.approval import Approval
+from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["FormContent", "content_for_request", "content_for_type"]
 

@@ -15,7 +15,7 @@ from agentbench.notebook.form_rows import ManyDraft, PairsDraft
 from agentbench.notebook.json_reading import read_json
 from agentbench.notebook.redaction import line_preview, mask_secrets
 from agentbench.notebook.step_log import counted
-from agentbench.workflow.approval import Approval
+from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["answer_text", "form_text", "problems_text"]
 

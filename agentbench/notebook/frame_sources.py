@@ -20,7 +20,7 @@ from agentbench.checkpoints.storage import (
 )
 from agentbench.notebook.frame_contents import Contents, Everything, Pages
 from agentbench.notebook.loop_bound import awaited
-from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = [
     "Chosen",

@@ -19,7 +19,7 @@ from agentbench.notebook.rendering.svg import Dress, dress_svg
 from agentbench.notebook.shape import GraphShape, path_lengths, read_shape
 from agentbench.notebook.shape_text import shape_mermaid, shape_text
 from agentbench.notebook.states import strongest
-from agentbench.workflow.drawing import require_folder
+from agentbench.workflows.draw.drawing import require_folder
 
 __all__ = ["GraphView", "checked_direction", "detail_for", "draw"]
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from agentbench._bridge import run_sync
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.checkpoints.parted import PartedStorage
+from agentbench.checkpoints.parts.parted import PartedStorage
 from agentbench.exceptions import NestedLoopError
 
 __all__ = ["awaited"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from agentbench.notebook.executor_cells import Definition
-    from agentbench.workflow.workflow import Workflow
+    from agentbench.workflows.run.workflow import Workflow
 
 __all__ = [
     "COMMANDS",
@@ -195,9 +195,9 @@ def completions(line: str, namespace: dict[str, Any]) -> list[str]:
 
 
 def _is_drawable(value: object) -> bool:
-    from agentbench.workflow.builder import WorkflowBuilder
-    from agentbench.workflow.run import WorkflowRun
-    from agentbench.workflow.workflow import Workflow
+    from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+    from agentbench.workflows.run.run import WorkflowRun
+    from agentbench.workflows.run.workflow import Workflow
 
     return isinstance(value, (Workflow, WorkflowBuilder, WorkflowRun))
 

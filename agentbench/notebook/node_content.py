@@ -12,7 +12,7 @@ from agentbench.notebook.step_log import counted
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.usage_model import calls_of
 from agentbench.notebook.value_tree import Entry
-from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = ["Fact", "duration_words", "node_entries", "node_facts"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agentbench.notebook.states import STATES, strongest
-from agentbench.workflow.report import planned
+from agentbench.workflows.run.report import planned
 
 __all__ = ["read_states"]
 

@@ -22,8 +22,8 @@ from agentbench.notebook.progress_state import ProgressState
 from agentbench.notebook.step_log import workflow_name
 from agentbench.notebook.stepper_messages import USUAL_LIMIT
 from agentbench.notebook.waiting import wait
-from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
-from agentbench.workflow.run import WorkflowRun
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+from agentbench.workflows.run.run import WorkflowRun
 
 if TYPE_CHECKING:
     from agentbench.notebook.stepper import Stepper

@@ -9,7 +9,7 @@ from typing import Any
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.step_log import counted
 from agentbench.notebook.usage_model import tokens_of
-from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = ["ProgressState"]
 

@@ -22,7 +22,7 @@ from enum import Enum
 from typing import Any, Literal, Protocol, Union, get_args, get_origin
 
 from agentbench.notebook.redaction import fields_of, mask_secrets, preview
-from agentbench.workflow.approval import Approval
+from agentbench.workflows.executors.approval import Approval
 
 __all__ = [
     "Option",

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from agentbench.notebook.condition_text import lambda_text
-from agentbench.workflow.edges import (
+from agentbench.workflows.graph.edges import (
     EdgeGroup,
     FanInEdgeGroup,
     FanOutEdgeGroup,
@@ -18,7 +18,7 @@ from agentbench.workflow.edges import (
     SwitchCaseEdgeGroup,
     SwitchCaseEdgeGroupCase,
 )
-from agentbench.workflow.graph import find_sub_workflow
+from agentbench.workflows.graph.signature import find_sub_workflow
 
 __all__ = [
     "EdgeKind",

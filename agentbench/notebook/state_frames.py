@@ -11,7 +11,7 @@ from agentbench.notebook.escaping import MASK, is_secret_name
 from agentbench.notebook.frame_columns import Column, assembled
 from agentbench.notebook.frame_sources import Chosen, Run, Since, read_checkpoints, read_runs
 from agentbench.notebook.redaction import mask_secrets
-from agentbench.workflow.state import ABSENT
+from agentbench.workflows.executors.state import ABSENT
 
 if TYPE_CHECKING:
     import pandas as pd

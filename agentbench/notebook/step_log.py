@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.redaction import line_preview
-from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
-from agentbench.workflow.report import StepReport
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.run.report import StepReport
 
 __all__ = [
     "LogLine",

@@ -47,11 +47,11 @@ from agentbench.notebook.stepper_screen import Layout, StepperScreen
 from agentbench.notebook.stepper_session import Start, StepperSession
 from agentbench.notebook.stepper_travel import StepperTravel, require_count, require_speed
 from agentbench.notebook.waiting import wait
-from agentbench.workflow.adoption import adopt_checkpoint
-from agentbench.workflow.options import RunOptions
-from agentbench.workflow.report import StepReport
-from agentbench.workflow.run import WorkflowRun
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.builder.adoption import adopt_checkpoint
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.run.report import StepReport
+from agentbench.workflows.run.run import WorkflowRun
+from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph_view import GraphView

@@ -10,7 +10,7 @@ from agentbench.notebook.redaction import line_preview
 from agentbench.notebook.step_log import counted, deliveries_text, failures_of, outputs_of, run_name
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
-from agentbench.workflow.message import WORKFLOW_SOURCE
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 
 __all__ = ["Banner", "banner_of", "place_words"]
 

@@ -16,8 +16,8 @@ from agentbench.notebook.step_log import counted
 from agentbench.notebook.stepper_messages import StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.value_tree import Entry, ValueTree
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.report import StepReport
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.report import StepReport
 
 __all__ = ["TABS", "Breaks", "Content", "Sources", "content_of"]
 

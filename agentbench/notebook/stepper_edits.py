@@ -13,7 +13,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.changes import CheckpointChange
 from agentbench.exceptions import InvalidEdit, UnstorableValueError
 from agentbench.notebook.edit_paths import Place, find_place, replaced
-from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflows.executors.message import WorkflowMessage
 
 __all__ = ["Edit", "EditDesk", "StagedEdits", "Updates", "checked_edit", "updates_of"]
 

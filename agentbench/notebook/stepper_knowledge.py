@@ -12,7 +12,7 @@ from agentbench.notebook.checkpoint_line import CheckpointLine, Past
 from agentbench.notebook.step_log import LogLine
 from agentbench.notebook.stepper_edits import Edit, EditDesk
 from agentbench.notebook.stepper_messages import ALLOWED, RunAsked, RunFacts, StepAsked, StepperStatus, Until
-from agentbench.workflow.report import StepReport
+from agentbench.workflows.run.report import StepReport
 
 __all__ = ["LOG_LINES", "Goal", "StepperKnowledge"]
 

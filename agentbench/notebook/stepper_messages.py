@@ -14,9 +14,9 @@ from typing import Any, Literal
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.breakpoints import Breakpoint, Hit
 from agentbench.notebook.stepper_edits import Edit
-from agentbench.workflow.boundary import PauseReason
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.report import PlannedDelivery, StepReport
+from agentbench.workflows.engine.boundary import PauseReason
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 __all__ = [
     "ALLOWED",

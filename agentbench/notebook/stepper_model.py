@@ -55,7 +55,7 @@ from agentbench.notebook.stepper_messages import (
     Until,
 )
 from agentbench.notebook.usage_model import tokens_of
-from agentbench.workflow.report import StepReport
+from agentbench.workflows.run.report import StepReport
 
 __all__ = ["LOG_LINES", "StepperModel"]
 

@@ -15,10 +15,10 @@ from agentbench.notebook.stepper_messages import StepperStatus
 from agentbench.notebook.stepper_screen import StepperScreen
 from agentbench.notebook.stepper_session import StepperSession
 from agentbench.notebook.waiting import wait
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.report import StepReport
-from agentbench.workflow.result import WorkflowRunResult
-from agentbench.workflow.run import WorkflowRun
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.report import StepReport
+from agentbench.workflows.run.result import WorkflowRunResult
+from agentbench.workflows.run.run import WorkflowRun
 
 __all__ = ["StepperReading"]
 

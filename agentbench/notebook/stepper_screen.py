@@ -29,7 +29,7 @@ from agentbench.notebook.stepper_session import StepperSession
 from agentbench.notebook.stepper_tabs import StepperTabs
 from agentbench.notebook.stepper_view import StepperView, view_of
 from agentbench.notebook.workbench import older_code
-from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph_view import GraphView

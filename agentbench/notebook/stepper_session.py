@@ -51,9 +51,9 @@ from agentbench.notebook.stepper_messages import (
     TakeStep,
 )
 from agentbench.notebook.stepper_model import StepperModel
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.run import WorkflowRun
-from agentbench.workflow.stream import call_on
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.run import WorkflowRun
+from agentbench.workflows.run.stream import call_on
 
 __all__ = ["Start", "StepperSession"]
 

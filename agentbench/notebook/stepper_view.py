@@ -15,7 +15,7 @@ from agentbench.notebook.stepper_banner import Banner, banner_of, place_words
 from agentbench.notebook.stepper_controls import Button, MenuItem, buttons_of, more_menu_of, run_menu_of
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
-from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = ["SIGNS", "Header", "Scrubber", "ShownBreakpoint", "StepperView", "view_of"]
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from agentbench.notebook.timeline_model import supersteps_of
 from agentbench.notebook.usage_prices import Price, cost_of
-from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = ["ModelCall", "Usage", "added", "calls_of", "grouped", "tokens_of"]
 

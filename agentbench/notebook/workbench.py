@@ -9,7 +9,7 @@ from agentbench._signatures import type_name
 from agentbench.notebook.markup import Page, Table
 
 if TYPE_CHECKING:
-    from agentbench.workflow.executor import Executor
+    from agentbench.workflows.executors.executor import Executor
 
 __all__ = ["Workbench", "older_code", "ports_of", "workbench"]
 

@@ -20,10 +20,10 @@ from agentbench.notebook.workflow_text import (
     names_in,
     parse_workflow,
 )
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.cases import Case, Default
-from agentbench.workflow.executor import Executor
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.graph.cases import Case, Default
+from agentbench.workflows.run.workflow import Workflow
 
 __all__ = ["define_workflow"]
 

@@ -11,8 +11,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from agentbench.exceptions import GraphConnectivityError
-from agentbench.workflow.edge import callable_name
-from agentbench.workflow.edges import (
+from agentbench.workflows.executors.options import WorkflowSettings
+from agentbench.workflows.graph.edge import callable_name
+from agentbench.workflows.graph.edges import (
     EdgeGroup,
     FanInEdgeGroup,
     FanOutEdgeGroup,
@@ -21,11 +22,10 @@ from agentbench.workflow.edges import (
     SwitchCaseEdgeGroup,
     SwitchCaseEdgeGroupDefault,
 )
-from agentbench.workflow.options import WorkflowSettings
-from agentbench.workflow.start import infer_starts
+from agentbench.workflows.run.start import infer_starts
 
 if TYPE_CHECKING:
-    from agentbench.workflow.workflow import Workflow
+    from agentbench.workflows.run.workflow import Workflow
 
 __all__ = ["names_in_code", "remember_names", "to_python"]
 

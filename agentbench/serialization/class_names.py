@@ -24,12 +24,12 @@ _OF_LIBRARY: Final[Mapping[str, str]] = {
     for module, names in {
         "agentbench.checkpoints.checkpoint": ("WorkflowCheckpoint",),
         "agentbench.checkpoints.info": ("CheckpointInfo",),
-        "agentbench.messages.content": ("Content",),
+        "agentbench.messages.content.content": ("Content",),
         "agentbench.messages.message": ("Message",),
         "agentbench.messages.response": ("AgentResponse", "ChatResponse"),
         "agentbench.messages.update": ("AgentResponseUpdate", "ChatResponseUpdate"),
-        "agentbench.workflow.approval": ("Approval",),
-        "agentbench.workflow.events": (
+        "agentbench.workflows.executors.approval": ("Approval",),
+        "agentbench.workflows.events.events": (
             "SuperstepCompletionInfo",
             "WorkflowErrorDetails",
             "WorkflowEvent",
@@ -37,7 +37,7 @@ _OF_LIBRARY: Final[Mapping[str, str]] = {
             "WorkflowEventType",
             "WorkflowRunState",
         ),
-        "agentbench.workflow.message": ("MessageType", "WorkflowMessage"),
+        "agentbench.workflows.executors.message": ("MessageType", "WorkflowMessage"),
     }.items()
     for name in names
 }

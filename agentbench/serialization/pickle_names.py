@@ -35,17 +35,17 @@ _THEIR_EVENTS: Final = "agent_framework._workflows._events"
 _OURS: Final[Mapping[str, str]] = {
     f"{theirs}:{name}": f"{ours}:{name}"
     for theirs, ours, names in (
-        (_THEIR_MESSAGES, "agentbench.workflow.message", ("MessageType", "WorkflowMessage")),
-        (_THEIR_EVENTS, "agentbench.workflow.events", ("WorkflowErrorDetails", "WorkflowEvent")),
-        (_THEIR_EVENTS, "agentbench.workflow.events", ("WorkflowEventSource", "WorkflowRunState")),
+        (_THEIR_MESSAGES, "agentbench.workflows.executors.message", ("MessageType", "WorkflowMessage")),
+        (_THEIR_EVENTS, "agentbench.workflows.events.events", ("WorkflowErrorDetails", "WorkflowEvent")),
+        (_THEIR_EVENTS, "agentbench.workflows.events.events", ("WorkflowEventSource", "WorkflowRunState")),
     )
     for name in names
 }
 #: What takes the state of those that are made of other attributes there.
 _TAKES_THEIRS: Final[Mapping[str, str]] = {
     **_OURS,
-    f"{_THEIR_MESSAGES}:WorkflowMessage": "agentbench.workflow.foreign_forms:ForeignMessage",
-    f"{_THEIR_EVENTS}:WorkflowEvent": "agentbench.workflow.foreign_forms:ForeignEvent",
+    f"{_THEIR_MESSAGES}:WorkflowMessage": "agentbench.workflows.graph.foreign_forms:ForeignMessage",
+    f"{_THEIR_EVENTS}:WorkflowEvent": "agentbench.workflows.graph.foreign_forms:ForeignEvent",
 }
 
 

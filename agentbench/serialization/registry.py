@@ -42,8 +42,8 @@ _BY_TAG: dict[str, StateType] = {}
 
 # Modules that register their types when they are imported.
 _MODULE_OF_TAG: Final[Mapping[str, str]] = {
-    "workflow_message": "agentbench.workflow.state_types",
-    "workflow_event": "agentbench.workflow.state_types",
+    "workflow_message": "agentbench.workflows.persist.state_types",
+    "workflow_event": "agentbench.workflows.persist.state_types",
     **dict.fromkeys(
         (
             *("content", "message", "chat_response", "agent_response"),
@@ -64,7 +64,7 @@ _MODULE_OF_TAG: Final[Mapping[str, str]] = {
 _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
     "agentbench.agents": "agentbench.agents.sessions.session",
     "agentbench.messages": "agentbench.messages.state_types",
-    "agentbench": "agentbench.workflow.state_types",
+    "agentbench": "agentbench.workflows.persist.state_types",
     "numpy": "agentbench.notebook.array_types",
     "pandas": "agentbench.notebook.frame_types",
 }

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentbench.agents.clients.cassette.client import CassetteChatClient as CassetteChatClient
-    from agentbench.agents.clients.echo import EchoChatClient as EchoChatClient
-    from agentbench.agents.clients.offline import OfflineChatClient as OfflineChatClient
-    from agentbench.agents.clients.offline import default_chat_client as default_chat_client
-    from agentbench.agents.clients.script import Call as Call
-    from agentbench.agents.clients.scripted import ScriptedChatClient as ScriptedChatClient
+    from agentbench.agents.clients.scripted.echo import EchoChatClient as EchoChatClient
+    from agentbench.agents.clients.scripted.offline import OfflineChatClient as OfflineChatClient
+    from agentbench.agents.clients.scripted.offline import default_chat_client as default_chat_client
+    from agentbench.agents.clients.scripted.script import Call as Call
+    from agentbench.agents.clients.scripted.scripted import ScriptedChatClient as ScriptedChatClient
     from agentbench.testing import storage_suite as storage_suite
     from agentbench.testing.storage_suite import StorageCheck as StorageCheck
 
 _MODULE_OF = {
-    "Call": "agentbench.agents.clients.script",
+    "Call": "agentbench.agents.clients.scripted.script",
     "CassetteChatClient": "agentbench.agents.clients.cassette.client",
-    "EchoChatClient": "agentbench.agents.clients.echo",
-    "OfflineChatClient": "agentbench.agents.clients.offline",
-    "ScriptedChatClient": "agentbench.agents.clients.scripted",
+    "EchoChatClient": "agentbench.agents.clients.scripted.echo",
+    "OfflineChatClient": "agentbench.agents.clients.scripted.offline",
+    "ScriptedChatClient": "agentbench.agents.clients.scripted.scripted",
     "StorageCheck": "agentbench.testing.storage_suite",
-    "default_chat_client": "agentbench.agents.clients.offline",
+    "default_chat_client": "agentbench.agents.clients.scripted.offline",
 }
 
 __all__ = [

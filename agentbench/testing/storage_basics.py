@@ -29,8 +29,8 @@ from agentbench.testing.expectations import (
     make_checkpoint,
     save_chain,
 )
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.message import MessageType, WorkflowMessage
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 
 
 async def a_saved_checkpoint_is_loaded_with_all_its_fields(storage: CheckpointStorage) -> None:

@@ -33,8 +33,8 @@ from agentbench.testing.expectations import (
     make_checkpoint,
     save_chain,
 )
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WorkflowMessage
 
 Check = Callable[[CheckpointStorage], Awaitable[None]]
 

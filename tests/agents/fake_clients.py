@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
 from agentbench import ChatResponse, ChatResponseUpdate, Content, Message
-from agentbench.agents.chat.client import BaseChatClient
+from agentbench.agents.model.client import BaseChatClient
 
 
 class Asked(NamedTuple):

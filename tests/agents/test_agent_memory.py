@@ -371,7 +371,7 @@ async def test_a_run_that_is_cancelled_before_the_model_is_asked_keeps_what_its_
 async def test_a_cancellation_waits_for_no_slow_provider_and_is_hidden_by_no_failing_one(
     stream: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("agentbench.agents.run._PATIENCE_S", 0)
+    monkeypatch.setattr("agentbench.agents.agent.run._PATIENCE_S", 0)
     goes_on, log = asyncio.Event(), list[str]()
 
     class Slow(ContextProvider):

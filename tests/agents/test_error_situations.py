@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.agent import Agent
-from agentbench.agents.chat.client import BaseChatClient
-from agentbench.agents.clients.scripted import ScriptedChatClient
+from agentbench.agents.agent.agent import Agent
+from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
+from agentbench.agents.history.history import InMemoryHistoryProvider
 from agentbench.agents.middleware.bases import AgentMiddleware
-from agentbench.agents.sessions.history import InMemoryHistoryProvider
+from agentbench.agents.model.client import BaseChatClient
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.sessions.session_context import SessionContext
 from agentbench.agents.tools.decorator import tool
@@ -32,7 +32,7 @@ from agentbench.exceptions import (
     MiddlewareException,
     ToolException,
 )
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.options import validate_tool_mode
 
 

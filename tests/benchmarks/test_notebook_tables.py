@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentbench import CheckpointInfo, WorkflowCheckpoint, WorkflowEvent, WorkflowMessage
-from agentbench.workflow.events import EventStamps
+from agentbench.workflows.events.events import EventStamps
 
 pytest.importorskip("pandas")
 pytest.importorskip("pytest_benchmark")

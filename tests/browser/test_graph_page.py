@@ -51,7 +51,7 @@ HOSTILE = """
 from IPython.display import display
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook import configure, draw, make_graph_panel, views
-from agentbench.workflow.builder import WorkflowBuilder
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.graphs import Ask, Step
 class Shown:

@@ -280,10 +280,10 @@ def test_what_models_and_people_write_is_shown_and_never_run(lab: Any, open_note
     attack_cells = [
         f"attacks = {ATTACKS!r}",
         """
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.context import WorkflowContext
-from agentbench.workflow.executor import Executor
-from agentbench.workflow.handlers import handler
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler
 
 class Evil(Executor):
     @handler

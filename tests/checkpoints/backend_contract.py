@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError, StorageBackend
-from agentbench.checkpoints.parts import part_id
+from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError, StorageBackend
+from agentbench.checkpoints.parts.parts import part_id
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError
 
 OpenBackend: TypeAlias = Callable[[], StorageBackend]

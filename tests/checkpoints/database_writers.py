@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 
-from agentbench.checkpoints.backend import StalePartsError
+from agentbench.checkpoints.parts.backend import StalePartsError
 from agentbench.checkpoints.sql_storage.backend import SQLBackend
 from agentbench.exceptions import WorkflowBusyError
 from tests.checkpoints.backend_contract import put, record

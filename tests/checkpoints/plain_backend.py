@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
-from agentbench.checkpoints.parted import PartedStorage
-from agentbench.checkpoints.parts import live_parts
+from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
+from agentbench.checkpoints.parts.parted import PartedStorage
+from agentbench.checkpoints.parts.parts import live_parts
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError
 

@@ -20,7 +20,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.checkpoints.parted import PartedStorage
+from agentbench.checkpoints.parts.parted import PartedStorage
 from agentbench.checkpoints.redis import RedisCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
 from agentbench.checkpoints.storage import lineage

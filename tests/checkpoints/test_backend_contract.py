@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agentbench.checkpoints.backend import StorageBackend
 from agentbench.checkpoints.file_storage.backend import FileBackend
+from agentbench.checkpoints.parts.backend import StorageBackend
 from tests.checkpoints.backend_contract import BackendContract, OpenBackend
 from tests.checkpoints.plain_backend import PlainBackend
 

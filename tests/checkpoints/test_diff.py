@@ -21,9 +21,9 @@ from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import WorkflowCheckpointException
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WorkflowMessage
 
 
 def checkpoint(**state: Any) -> WorkflowCheckpoint:

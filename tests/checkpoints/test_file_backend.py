@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
+from agentbench._files.lock import FolderLock
 from agentbench.checkpoints.file_storage.backend import FileBackend
 from agentbench.checkpoints.file_storage.index import FolderIndex
-from agentbench.checkpoints.file_storage.lock import FolderLock
 from agentbench.checkpoints.file_storage.manifest import read_manifest
 from agentbench.checkpoints.file_storage.names import pack_name
-from agentbench.checkpoints.parts import part_id
+from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
+from agentbench.checkpoints.parts.parts import part_id
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
 
 ROOT = Path(__file__).parents[2]
@@ -501,7 +501,7 @@ def test_a_writer_that_never_ends_is_named_instead_of_waited_for(backend, folder
 
 HOLD = """
 import sys
-from agentbench.checkpoints.file_storage.lock import FolderLock
+from agentbench._files.lock import FolderLock
 lock = FolderLock(sys.argv[1])
 lock.acquire()
 print("held", flush=True)
@@ -572,7 +572,7 @@ def test_a_log_that_cannot_be_written_costs_time_and_nothing_else(backend, make,
                 raise OSError(28, "No space left on device")
             return append(log, lines)
 
-        patch.setattr("agentbench.checkpoints.file_storage.line_file.LineFile.append", fail)
+        patch.setattr("agentbench._files.line_file.LineFile.append", fail)
         save(backend, "two", 2)
     generation = other.generation(CHAIN)
     with pytest.raises(WorkflowBusyError, match="sequence number 2"):

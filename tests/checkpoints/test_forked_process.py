@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from agentbench.checkpoints import parted
-from agentbench.checkpoints.backend import CheckpointRecord
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.worker import Worker
+from agentbench.checkpoints.parts import parted
+from agentbench.checkpoints.parts.backend import CheckpointRecord
+from agentbench.checkpoints.parts.worker import Worker
 from agentbench.serialization.state_types import register_state_type
 from tests.checkpoints.plain_backend import PlainBackend, PlainStorage
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.checkpoints.file_storage.line_file import LineFile
+from agentbench._files.line_file import LineFile
 from agentbench.checkpoints.file_storage.pack import PartsPack
-from agentbench.checkpoints.parts import part_id, verify_part
+from agentbench.checkpoints.parts.parts import part_id, verify_part
 
 
 def parts_of(*values):

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
-from agentbench.checkpoints.parts import part_id
+from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
+from agentbench.checkpoints.parts.parts import part_id
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
 from tests.servers.redis import RedisServer
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.checkpoints.backend import StalePartsError
+from agentbench.checkpoints.parts.backend import StalePartsError
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 from tests.checkpoints.backend_contract import NOON, ODD_TEXTS, bare, kept, put, record
 from tests.servers.postgres import PASSWORD, PostgresServer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages, prepend_instructions_to_messages
 from agentbench.messages.message import Message
 

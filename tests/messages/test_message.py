@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 
 TEXT = Content.from_text("hi")

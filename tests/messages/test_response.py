@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from agentbench.exceptions import UserInputRequiredException
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate, map_chat_to_agent_update

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from agentbench._copying import is_atomic, isolate
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
@@ -84,7 +84,7 @@ async def main():
     checkpoint = await storage.get_latest(workflow_name="chat")
     conversation, response = checkpoint.state["conversation"], checkpoint.state["response"]
     assert "agentbench.messages.message" in sys.modules
-    assert "agentbench.workflow" not in sys.modules
+    assert "agentbench.workflows" not in sys.modules
     print(repr(conversation))
     print(repr(response))
 

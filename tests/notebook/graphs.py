@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.cases import Case, Default
-from agentbench.workflow.context import WorkflowContext
-from agentbench.workflow.executor import Executor
-from agentbench.workflow.handlers import handler, response_handler
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.graph.cases import Case, Default
+from agentbench.workflows.run.workflow import Workflow
 
 
 class Step(Executor):

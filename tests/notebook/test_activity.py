@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from agentbench.notebook.activity import Activity
-from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
-from agentbench.workflow.report import PlannedDelivery
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.run.report import PlannedDelivery
 
 EDGES = [("plan", "search"), ("plan", "review"), ("search", "review")]
 

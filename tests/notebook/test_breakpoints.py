@@ -15,8 +15,8 @@ from agentbench.notebook.breakpoints import (
     find_hits,
     pause_reason,
 )
-from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
-from agentbench.workflow.report import PlannedDelivery, StepReport
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 EXECUTORS = ("plan", "review", "failure")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from agentbench.agents.clients.cassette.client import CassetteChatClient
-from agentbench.agents.clients.script import Call
-from agentbench.agents.clients.scripted import ScriptedChatClient
-from agentbench.messages.content import Content
+from agentbench.agents.clients.scripted.script import Call
+from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 
 HOSTILE = "<script>alert(1)</script> & \u202egnp"

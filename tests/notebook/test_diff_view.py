@@ -15,7 +15,7 @@ from agentbench.exceptions import CheckpointNotFoundError
 from agentbench.notebook import diff, diff_frame
 from agentbench.notebook.diff_plot import DiffPlot
 from agentbench.notebook.diff_view import diff_bundle, diff_text
-from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflows.executors.message import WorkflowMessage
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.graphs import research
 

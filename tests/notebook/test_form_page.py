@@ -14,8 +14,8 @@ from agentbench._clock import TickingClock, set_runtime_defaults
 from agentbench.notebook import settings
 from agentbench.notebook.form_page import SCRIPTS, FormPanel
 from agentbench.notebook.forms import Form, FormState, form, request_form
-from agentbench.workflow.approval import Approval
-from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.approval import Approval
 from tests.notebook.attacks import ATTACKS
 
 RLO = "\u202e"

@@ -16,7 +16,7 @@ from agentbench.exceptions import MissingExtraError, NestedLoopError, WorkflowCh
 from agentbench.notebook import diff_frames
 from agentbench.notebook.diff_plot import diff
 from agentbench.notebook.frames import Frames, checkpoints_frame, messages_frame, requests_frame, state_frame
-from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflows.executors.message import WorkflowMessage
 
 
 class Counting(InMemoryCheckpointStorage):

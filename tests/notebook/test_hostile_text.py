@@ -15,8 +15,8 @@ from agentbench.notebook.graph_view import draw
 from agentbench.notebook.panel import make_graph_panel
 from agentbench.notebook.rendering import renderers
 from agentbench.notebook.settings import configure
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from tests.notebook import graphs
 from tests.notebook.attacks import ATTACKS
 

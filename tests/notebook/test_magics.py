@@ -15,11 +15,11 @@ from agentbench.notebook import magics, settings
 from agentbench.notebook.magics import agentbench_magic, completions, executor_magic, workflow_magic
 from agentbench.notebook.stepper import stepper
 from agentbench.notebook.workbench import workbench
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.context import WorkflowContext
-from agentbench.workflow.executor import Executor
-from agentbench.workflow.handlers import handler
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.run.workflow import Workflow
 
 
 class Upper(Executor):

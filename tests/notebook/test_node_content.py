@@ -11,8 +11,8 @@ from agentbench.notebook.node_content import duration_words, node_entries, node_
 from agentbench.notebook.shape import GraphShape, ShapeNode
 from agentbench.notebook.stepper_messages import EventSeen, RunFacts, Started, StepAsked, StepEnded
 from agentbench.notebook.stepper_model import StepperModel
-from agentbench.workflow.events import EventStamps, WorkflowEvent
-from agentbench.workflow.report import PlannedDelivery, StepReport
+from agentbench.workflows.events.events import EventStamps, WorkflowEvent
+from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 SHAPE = GraphShape(
     nodes=(ShapeNode(id="plan", name="plan", kinds=("start",), type_name="Plan"), ShapeNode(id="review", name="review"))

@@ -1,8 +1,8 @@
 import pytest
 
 from agentbench.notebook.overlay import read_states
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from tests.notebook import graphs
 
 
@@ -74,7 +74,7 @@ def test_what_is_at_work_runs_and_what_a_finished_run_broke_off_does_not():
     events = [WorkflowEvent.executor_invoked("a"), WorkflowEvent.executor_invoked("b")]
     events.append(WorkflowEvent.executor_failed("b", WorkflowErrorDetails("E", "m")))
     assert read_states(events) == {"a": "running", "b": "failed"}
-    from agentbench.workflow.events import WorkflowRunState
+    from agentbench.workflows.events.events import WorkflowRunState
 
     assert read_states([*events, WorkflowEvent.status(WorkflowRunState.FAILED)]) == {"b": "failed"}
 

@@ -7,7 +7,7 @@ import pytest
 from agentbench import CheckpointInfo, WorkflowEvent
 from agentbench.notebook.plots import lineage, timeline
 from agentbench.notebook.style import read_script
-from agentbench.workflow.events import EventStamps
+from agentbench.workflows.events.events import EventStamps
 
 pytest.importorskip("anywidget")
 

@@ -12,7 +12,7 @@ import pytest
 from agentbench import CheckpointInfo, WorkflowEvent
 from agentbench.notebook.plots import lineage, timeline, usage
 from agentbench.notebook.rendering.builtin import text_width
-from agentbench.workflow.events import EventStamps
+from agentbench.workflows.events.events import EventStamps
 
 SIZES = (1, 3, 30, 300, 3000)
 NAMES = ("plan", "search", "a rather long name of an executor that must be cut", "review")

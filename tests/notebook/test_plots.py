@@ -29,7 +29,7 @@ from agentbench.notebook.plot import Plot
 from agentbench.notebook.plots import lineage, timeline
 from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.svg_parts import FONT_SIZE
-from agentbench.workflow.events import EventStamps
+from agentbench.workflows.events.events import EventStamps
 from tests.notebook.attacks import ATTACKS
 
 

@@ -15,13 +15,13 @@ from agentbench.notebook.progress_displays import Bar, Lines, Widget, progress_h
 from agentbench.notebook.progress_state import ProgressState
 from agentbench.notebook.stepper import stepper
 from agentbench.notebook.stepper_messages import RunAsked
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.context import WorkflowContext
-from agentbench.workflow.events import WorkflowEvent, WorkflowRunState
-from agentbench.workflow.executor import Executor
-from agentbench.workflow.handlers import handler
-from agentbench.workflow.options import RunOptions
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.run.workflow import Workflow
 
 WAIT_S = 20.0  # only a bound for a test that hangs
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from agentbench.notebook.request_reading import Option, options_of_type, read_request, request_kind, unwrapped
-from agentbench.workflow.approval import Approval
-from agentbench.workflow.events import WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.approval import Approval
 
 
 class Mood(Enum):

@@ -16,8 +16,8 @@ from agentbench.notebook.step_log import (
     workflow_name,
 )
 from agentbench.notebook.usage_model import tokens_of
-from agentbench.workflow.events import WorkflowErrorDetails, WorkflowEvent
-from agentbench.workflow.report import StepReport
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.run.report import StepReport
 
 
 def report(superstep: int, *events: Any) -> StepReport:

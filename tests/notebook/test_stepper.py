@@ -24,11 +24,11 @@ from agentbench.exceptions import (
     StepperStateError,
 )
 from agentbench.notebook.stepper import Stepper, stepper
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.context import WorkflowContext
-from agentbench.workflow.executor import Executor
-from agentbench.workflow.handlers import handler, response_handler
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.run.workflow import Workflow
 
 WAIT_S = 20.0  # only a bound for a test that hangs
 
@@ -589,10 +589,10 @@ def test_a_whole_run_leaves_asyncio_as_it_was_and_loads_no_nest_package() -> Non
         task, future = asyncio.Task, asyncio.Future
         import agentbench.notebook
         from agentbench.notebook.stepper import stepper
-        from agentbench.workflow.builder import WorkflowBuilder
-        from agentbench.workflow.context import WorkflowContext
-        from agentbench.workflow.executor import Executor
-        from agentbench.workflow.handlers import handler
+        from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+        from agentbench.workflows.executors.context import WorkflowContext
+        from agentbench.workflows.executors.executor import Executor
+        from agentbench.workflows.executors.handlers import handler
 
         class Upper(Executor):
             @handler

@@ -17,7 +17,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import InvalidEdit
 from agentbench.notebook.edit_paths import find_place, replaced
 from agentbench.notebook.stepper_edits import Edit, EditDesk, StagedEdits, checked_edit, updates_of
-from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflows.executors.message import WorkflowMessage
 
 
 @dataclass

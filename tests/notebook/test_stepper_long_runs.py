@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agentbench.notebook.stepper import Stepper, stepper
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.context import WorkflowContext
-from agentbench.workflow.function_executor import executor
-from agentbench.workflow.run import WorkflowRun
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.function_executor import executor
+from agentbench.workflows.run.run import WorkflowRun
 
 
 @executor(id="down")

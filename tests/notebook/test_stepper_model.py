@@ -55,9 +55,9 @@ from agentbench.notebook.stepper_messages import (
 )
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_view import view_of
-from agentbench.workflow.boundary import PauseReason
-from agentbench.workflow.events import EventStamps, WorkflowErrorDetails, WorkflowEvent
-from agentbench.workflow.report import PlannedDelivery, StepReport
+from agentbench.workflows.engine.boundary import PauseReason
+from agentbench.workflows.events.events import EventStamps, WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 S = StepperStatus
 INVOKED, COMPLETED = WorkflowEvent.executor_invoked, WorkflowEvent.executor_completed

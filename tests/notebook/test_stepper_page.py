@@ -15,11 +15,11 @@ from agentbench.notebook import settings
 from agentbench.notebook.stepper import Stepper, stepper
 from agentbench.notebook.stepper_page import StepperPage, StepperPart
 from agentbench.notebook.stepper_plain import PlainPage
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.context import WorkflowContext
-from agentbench.workflow.executor import Executor
-from agentbench.workflow.handlers import handler, response_handler
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.run.workflow import Workflow
 
 WAIT_S = 20.0  # only a bound for a test that hangs
 SECRET = "correct-horse-battery-staple"

@@ -16,11 +16,11 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import StepperClosed
 from agentbench.notebook.stepper import Stepper, stepper
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.context import WorkflowContext
-from agentbench.workflow.executor import Executor
-from agentbench.workflow.handlers import handler, response_handler
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.run.workflow import Workflow
 
 
 class Ask(Executor):

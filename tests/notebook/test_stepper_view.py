@@ -30,8 +30,8 @@ from agentbench.notebook.stepper_messages import (
 )
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_view import SIGNS, StepperView, view_of
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.report import PlannedDelivery, StepReport
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 
 def info(number: int) -> CheckpointInfo:

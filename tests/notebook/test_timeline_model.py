@@ -4,7 +4,7 @@ from typing import Any
 
 from agentbench import WorkflowErrorDetails, WorkflowEvent
 from agentbench.notebook.timeline_model import Bar, bars_of, supersteps_of
-from agentbench.workflow.events import EventStamps
+from agentbench.workflows.events.events import EventStamps
 
 
 def stamped(event: WorkflowEvent[Any], superstep: int, time_ns: int, order: int | None = None) -> WorkflowEvent[Any]:

@@ -9,7 +9,7 @@ from agentbench import WorkflowEvent
 from agentbench.notebook.settings import configure, current
 from agentbench.notebook.usage_model import Usage, added, calls_of, grouped
 from agentbench.notebook.usage_prices import Price, cost_of, read_prices
-from agentbench.workflow.events import EventStamps
+from agentbench.workflows.events.events import EventStamps
 
 COUNTS = {"input_token_count": 100, "output_token_count": 20}
 

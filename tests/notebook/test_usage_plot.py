@@ -11,7 +11,7 @@ from agentbench import WorkflowEvent
 from agentbench.notebook.plots import usage
 from agentbench.notebook.settings import configure
 from agentbench.notebook.usage_text import cost_digits, cost_text, short_count, token_text
-from agentbench.workflow.events import EventStamps
+from agentbench.workflows.events.events import EventStamps
 from tests.notebook.attacks import ATTACKS
 
 PRICES = {"small": (1.0, 2.0), "large": (10.0, 20.0)}

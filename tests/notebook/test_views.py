@@ -8,9 +8,9 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook import views
 from agentbench.notebook.run_reading import superstep_rows, warning_rows
 from agentbench.notebook.settings import configure
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.run import WorkflowRun
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.run import WorkflowRun
 from tests.notebook import graphs
 
 

@@ -16,11 +16,11 @@ from agentbench.notebook.executor_cells import define_executor
 from agentbench.notebook.stepper import stepper
 from agentbench.notebook.workbench import older_code, workbench
 from agentbench.notebook.workflow_cells import define_workflow
-from agentbench.workflow.context import WorkflowContext
-from agentbench.workflow.edges import FanInEdgeGroup, FanOutEdgeGroup, SwitchCaseEdgeGroup
-from agentbench.workflow.executor import Executor
-from agentbench.workflow.function_executor import executor
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import executor
+from agentbench.workflows.graph.edges import FanInEdgeGroup, FanOutEdgeGroup, SwitchCaseEdgeGroup
+from agentbench.workflows.run.workflow import Workflow
 from tests.notebook.graphs import Gather, Step, Yield, is_spam, needs_review
 
 DOUBLE = "async def double(text: str) -> str:\n    return text * 2\n"

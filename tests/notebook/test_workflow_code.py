@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook.workflow_cells import define_workflow
 from agentbench.notebook.workflow_code import names_in_code, to_python
-from agentbench.workflow.builder import WorkflowBuilder
-from agentbench.workflow.cases import Case, Default
-from agentbench.workflow.edges import SingleEdgeGroup
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.graph.cases import Case, Default
+from agentbench.workflows.graph.edges import SingleEdgeGroup
+from agentbench.workflows.run.workflow import Workflow
 from tests.notebook.graphs import Gather, Step, Yield, desk, farm, is_spam, layers, needs_review, pick, research
 
 

@@ -202,8 +202,9 @@ def test_marks_in_the_data_of_users_stay_data(value: Any) -> None:
 
 def test_reading_finds_the_librarys_own_types_in_a_process_that_has_not_loaded_them() -> None:
     write = (
-        "from agentbench.workflow.events import *; from agentbench.workflow.message import *;"
-        "from agentbench.workflow.approval import Approval; from agentbench.serialization.json_text import to_json;"
+        "from agentbench.workflows.events.events import *; from agentbench.workflows.executors.message import *;"
+        "from agentbench.workflows.executors.approval import Approval;"
+        "from agentbench.serialization.json_text import to_json;"
         "event = WorkflowEvent.request_info('r', 'e', 'Ship?', Approval | list[Approval]);"
         "message = WorkflowMessage(WorkflowErrorDetails('E', 'm'), 'a', original_request_info_event=event);"
         "print(to_json([message, event, Approval(True), WorkflowRunState.IDLE, MessageType.RESPONSE]))"
@@ -211,15 +212,15 @@ def test_reading_finds_the_librarys_own_types_in_a_process_that_has_not_loaded_t
     read = (
         "import sys; from agentbench.checkpoints.checkpoint import WorkflowCheckpoint;"
         "from agentbench.serialization.json_text import from_json;"
-        "assert not [name for name in sys.modules if name.startswith('agentbench.workflow.')];"
+        "assert not [name for name in sys.modules if name.startswith('agentbench.workflows.')];"
         "found = from_json(sys.stdin.read()); print(found[0].original_request_info_event.response_type, *found[2:])"
     )
     text = subprocess.run([sys.executable, "-c", write], capture_output=True, text=True, check=True).stdout
     done = subprocess.run([sys.executable, "-c", read], input=text, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout.split() == [
-        "agentbench.workflow.approval.Approval",
+        "agentbench.workflows.executors.approval.Approval",
         "|",
-        "list[agentbench.workflow.approval.Approval]",
+        "list[agentbench.workflows.executors.approval.Approval]",
         *["Approval(approved=True,", "reason='',", "edited=None)", "IDLE", "MessageType.RESPONSE"],
     ]

@@ -35,8 +35,8 @@ from agentbench.serialization.pickled import (
     encode_checkpoint_value,
     encode_readable,
 )
-from agentbench.workflow.events import WorkflowEvent, WorkflowEventSource, WorkflowRunState
-from agentbench.workflow.message import MessageType, WorkflowMessage
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource, WorkflowRunState
+from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from tests.ids import steady
 from tests.serialization.samples import Color, Note, Order, Point, Word
 
@@ -254,7 +254,7 @@ def test_a_planted_call_is_refused(planted: Planted, protocol: int) -> None:
         b"\x80\x04\x8c\x10agentbench._clock\x8c\x0alogging.os\x93.",
         b"\x80\x04\x8c\x15agentbench.exceptions\x8c\x11logging.os.system\x93\x8c\x04true\x85R.",
         b"\x80\x04\x8c\x12agentbench._extras\x8c\x07require\x93.",
-        b"\x80\x04\x8c\x19agentbench.workflow.events\x8c\x16WorkflowEvent.__init__\x93.",
+        b"\x80\x04\x8c\x22agentbench.workflows.events.events\x8c\x16WorkflowEvent.__init__\x93.",
         b"\x80\x04\x8c\x11openai.types.chat\x8c\x06typing\x93.",
         b"cos\nsystem\n(S'true'\ntR.",
         b"(S'true'\nios\nsystem\n.",
@@ -292,7 +292,7 @@ def build(module: str, name: str, state: Any) -> bytes:
 @pytest.mark.parametrize("state", [{"planted": 1}, (None, {"planted": 1})], ids=str)
 def test_a_pickle_cannot_change_a_class_of_the_process(state: Any) -> None:
     with pytest.raises(WorkflowCheckpointException, match="not its own"):
-        decode_checkpoint_value(payload(build("agentbench.workflow.events", "WorkflowErrorDetails", state)))
+        decode_checkpoint_value(payload(build("agentbench.workflows.events.events", "WorkflowErrorDetails", state)))
     with pytest.raises(WorkflowCheckpointException, match="not its own"):
         decode_checkpoint_value(payload(build(HERE, "Note", state)), allowed_types={f"{HERE}:Note"})
     assert not hasattr(Note, "planted")
@@ -300,7 +300,9 @@ def test_a_pickle_cannot_change_a_class_of_the_process(state: Any) -> None:
 
 def test_a_pickle_cannot_change_a_member_of_an_enum() -> None:
     data = (
-        b"cagentbench.workflow.message\nMessageType\n(S'standard'\ntR" + pickle.dumps({"_value_": "x"}, 0)[:-1] + b"b."
+        b"cagentbench.workflows.executors.message\nMessageType\n(S'standard'\ntR"
+        + pickle.dumps({"_value_": "x"}, 0)[:-1]
+        + b"b."
     )
     with pytest.raises(WorkflowCheckpointException, match="not its own"):
         decode_checkpoint_value(payload(data))
@@ -347,4 +349,4 @@ def _payloads(value: Any) -> list[dict[str, str]]:
 def test_our_pickles_name_only_our_modules_and_pythons() -> None:
     data = b64decode(encode_checkpoint_value(WorkflowMessage(1, "a"))["__pickled__"])
     names = {argument for _, argument, _ in pickletools.genops(data) if isinstance(argument, str)}
-    assert {name for name in names if "." in name} == {"agentbench.workflow.message"}
+    assert {name for name in names if "." in name} == {"agentbench.workflows.executors.message"}

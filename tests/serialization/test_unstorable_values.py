@@ -15,8 +15,8 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.serialization.json_text import from_json, to_json
 from agentbench.serialization.search import explain_unstorable, find_unstorable
-from agentbench.workflow.events import WorkflowEvent
-from agentbench.workflow.message import WorkflowMessage
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WorkflowMessage
 from tests.ids import steady
 from tests.serialization.samples import Note, Order, Pair
 

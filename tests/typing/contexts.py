@@ -5,7 +5,7 @@ from typing import Any
 from typing_extensions import Never, assert_type
 
 from agentbench import Executor, WorkflowBuilder, WorkflowContext, executor, handler
-from agentbench.workflow.workflow import Workflow
+from agentbench.workflows.run.workflow import Workflow
 
 
 async def a_declared_context_sends_and_yields_what_it_declares(

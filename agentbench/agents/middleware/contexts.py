@@ -6,7 +6,7 @@ from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from agentbench.messages.content import Content
+    from agentbench.messages.content.content import Content
 
 RUN_INVOCATIONS = "run_invocations"
 """Key in `FunctionInvocationContext.metadata`: how often each tool was called in this run, by the tool's name.

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentbench.agents.history.history import HistoryProvider
 from agentbench.agents.sessions.context_provider import call_hook, state_of
-from agentbench.agents.sessions.history import HistoryProvider
 
 if TYPE_CHECKING:
     from agentbench.agents.sessions.session import AgentSession

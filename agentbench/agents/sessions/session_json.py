@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from agentbench.agents.sessions.unwritable import UnwritableError, place
 from agentbench.exceptions import UnstorableValueError
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate

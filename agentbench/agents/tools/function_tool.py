@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 from agentbench._display import Displayable, drawn_by
-from agentbench.agents.checks import warn_of_near_misses
+from agentbench.agents.agent.checks import warn_of_near_misses
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.arguments import ValidArguments
 from agentbench.agents.tools.calling import call
@@ -19,7 +19,7 @@ from agentbench.agents.tools.owners import BoundTools
 from agentbench.agents.tools.results import SKIP_PARSING, SkipParsing, parse_result
 from agentbench.agents.tools.signature import ToolSignature, checked_name, description_of, name_of
 from agentbench.exceptions import ToolException, UserInputRequiredException
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.serialization.mixin import SerializationMixin
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 
 
 @final

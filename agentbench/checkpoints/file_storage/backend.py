@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
+from agentbench._files.private_file import sync_folder, write_private
 from agentbench.checkpoints.file_storage.folder import CheckpointFolder
 from agentbench.checkpoints.file_storage.index import FolderIndex
 from agentbench.checkpoints.file_storage.manifest import (
@@ -22,9 +22,9 @@ from agentbench.checkpoints.file_storage.manifest import (
 )
 from agentbench.checkpoints.file_storage.names import SUFFIX, manifest_name, pack_name
 from agentbench.checkpoints.file_storage.pack import PartsPack, new_generation
-from agentbench.checkpoints.file_storage.private_file import sync_folder, write_private
 from agentbench.checkpoints.file_storage.whole_record import WholeRecord
-from agentbench.checkpoints.parts import live_parts
+from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
+from agentbench.checkpoints.parts.parts import live_parts
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 

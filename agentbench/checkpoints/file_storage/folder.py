@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from agentbench.checkpoints.file_storage.lock import FolderLock
-from agentbench.checkpoints.file_storage.private_file import is_temporary, sync_folder
+from agentbench._files.lock import FolderLock
+from agentbench._files.private_file import is_temporary, sync_folder
 from agentbench.exceptions import WorkflowCheckpointException
 
 

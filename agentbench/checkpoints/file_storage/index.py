@@ -19,10 +19,10 @@ from operator import itemgetter
 from typing import Any
 from zlib import crc32
 
-from agentbench.checkpoints.backend import CheckpointRecord
-from agentbench.checkpoints.file_storage.line_file import LineFile
+from agentbench._files.line_file import LineFile
 from agentbench.checkpoints.file_storage.manifest import ManifestEntry, UnreadableManifestError, read_manifest
 from agentbench.checkpoints.file_storage.names import SUFFIX
+from agentbench.checkpoints.parts.backend import CheckpointRecord
 
 _order = itemgetter(slice(4, 7))  # as `ManifestEntry.order`, and quicker
 _entry_of: Callable[[list[Any]], ManifestEntry] = partial(tuple.__new__, ManifestEntry)  # checked already

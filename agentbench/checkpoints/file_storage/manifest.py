@@ -11,9 +11,9 @@ import os
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from agentbench.checkpoints.backend import CheckpointRecord
+from agentbench._files.private_file import read_private
 from agentbench.checkpoints.file_storage.names import SUFFIX
-from agentbench.checkpoints.file_storage.private_file import read_private
+from agentbench.checkpoints.parts.backend import CheckpointRecord
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.writer import quote
 

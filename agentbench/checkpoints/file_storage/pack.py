@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Collection, Mapping
 
-from agentbench.checkpoints.file_storage.line_file import LineFile
+from agentbench._files.line_file import LineFile
 
 _ID_LENGTH = 28
 _TEXT = _ID_LENGTH + 1

@@ -10,8 +10,8 @@ from typing import Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file_storage.whole_record import WholeRecord
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
-from agentbench.checkpoints.parts import ChainMemory
-from agentbench.checkpoints.records import to_record
+from agentbench.checkpoints.parts.parts import ChainMemory
+from agentbench.checkpoints.parts.records import to_record
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.serialization.pickle_names import NameFinder
 from agentbench.serialization.pickled import decode_found, encode_readable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentbench.checkpoints.backend import CheckpointRecord
+from agentbench.checkpoints.parts.backend import CheckpointRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 
 from agentbench._extras import require
-from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
-from agentbench.checkpoints.parts import live_parts
+from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
+from agentbench.checkpoints.parts.parts import live_parts
 from agentbench.checkpoints.redis_storage.client import RedisClient, connect
 from agentbench.checkpoints.redis_storage.scripts import (
     CONTENTS,

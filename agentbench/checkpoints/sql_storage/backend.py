@@ -8,8 +8,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from agentbench.checkpoints.backend import CheckpointRecord, StalePartsError
-from agentbench.checkpoints.parts import live_parts
+from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
+from agentbench.checkpoints.parts.parts import live_parts
 from agentbench.checkpoints.sql_storage.address import database_url
 from agentbench.checkpoints.sql_storage.database import Database
 from agentbench.checkpoints.sql_storage.packed_text import decode_name, encode_name, pack, unpack

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 from sqlalchemy.engine import Connection
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from agentbench.checkpoints.file_storage.private_file import open_private
+from agentbench._files.private_file import open_private
 from agentbench.checkpoints.sql_storage.address import shown
 from agentbench.checkpoints.sql_storage.tables import SCHEMA_VERSION, Statement, Statements, schema, tables
 from agentbench.exceptions import WorkflowCheckpointException

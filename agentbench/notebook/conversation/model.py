@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentbench.notebook.redaction import line_preview, mask_secrets
 
 if TYPE_CHECKING:
-    from agentbench.messages.content import Content
+    from agentbench.messages.content.content import Content
     from agentbench.messages.message import Message
 
 __all__ = ["Asked", "Called", "Media", "Noted", "Part", "Said", "Thought", "Turn", "parts_of", "turns_of"]

@@ -14,7 +14,7 @@ from agentbench.notebook.escaping import esc
 from agentbench.notebook.prose import Render
 
 if TYPE_CHECKING:
-    from agentbench.messages.content import Content
+    from agentbench.messages.content.content import Content
     from agentbench.messages.message import Message
 
 __all__ = ["Transcript", "content_bundle", "message_bundle", "response_bundle", "transcript", "update_bundle"]

@@ -22,7 +22,7 @@ from agentbench.agents.compaction.protocols import (
     CompactionStrategy,
     TokenizerProtocol,
 )
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentbench.agents.compaction.projection import apply_compaction, included_messages, included_token_count
 from agentbench.agents.compaction.protocols import CharacterEstimatorTokenizer
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 
 CALL = Content.from_function_call("1", "f")

@@ -34,7 +34,7 @@ from agentbench import (
     function_middleware,
     tool,
 )
-from agentbench.agents.sessions.per_call_history import PerCallHistory
+from agentbench.agents.history.per_call_history import PerCallHistory
 
 
 def told(messages: Sequence[Message]) -> list[str]:

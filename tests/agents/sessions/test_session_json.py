@@ -31,7 +31,7 @@ from tests.ids import steady
 @pytest.fixture(autouse=True)
 def _own_register() -> Iterator[None]:
     """Each test registers for itself; what the library registers when it is first needed stays."""
-    for module in ("agentbench.messages.state_types", "agentbench.workflow.state_types"):
+    for module in ("agentbench.messages.state_types", "agentbench.workflows.persist.state_types"):
         import_module(module)
     tables: list[dict[Any, Any]] = [
         class_names._REGISTERED,

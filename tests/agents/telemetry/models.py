@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agentbench.agents.chat.client import BaseChatClient
-from agentbench.messages.content import Content
+from agentbench.agents.model.client import BaseChatClient
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate

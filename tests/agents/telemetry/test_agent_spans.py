@@ -19,14 +19,14 @@ pytest.importorskip("opentelemetry.sdk.trace", reason="the OpenTelemetry SDK is 
 from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 
-from agentbench.agents.agent import Agent
+from agentbench.agents.agent.agent import Agent
+from agentbench.agents.agent.raw_agent import RawAgent
 from agentbench.agents.middleware.bases import agent_middleware, chat_middleware
 from agentbench.agents.middleware.contexts import AgentContext, ChatContext
-from agentbench.agents.raw_agent import RawAgent
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import ChatClientException, UserInputRequiredException
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.observability import (
     OBSERVABILITY_SETTINGS,

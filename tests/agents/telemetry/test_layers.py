@@ -13,8 +13,8 @@ from opentelemetry.trace import StatusCode
 
 import agentbench
 from agentbench import observability
-from agentbench.agents.chat.embeddings import BaseEmbeddingClient, Embedding, GeneratedEmbeddings
-from agentbench.agents.chat.layers import ChatMiddlewareLayer, FunctionInvocationLayer
+from agentbench.agents.model.embeddings import BaseEmbeddingClient, Embedding, GeneratedEmbeddings
+from agentbench.agents.model.layers import ChatMiddlewareLayer, FunctionInvocationLayer
 from agentbench.agents.telemetry.layers import (
     AgentTelemetryLayer,
     ChatTelemetryLayer,

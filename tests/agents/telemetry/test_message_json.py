@@ -14,7 +14,7 @@ from agentbench.agents.telemetry.message_json import (
     messages_json,
     result_text,
 )
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.settings import SecretString
 

@@ -19,7 +19,7 @@ from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.agents.tools.results import SKIP_PARSING
 from agentbench.exceptions import ToolException
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from tests.ids import steady
 
 

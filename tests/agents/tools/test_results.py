@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.agents.tools.results import SKIP_PARSING, parse_result
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.settings import SecretString
 
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from agentbench.exceptions import RenderFailed
 from agentbench.notebook.rendering.dot_reader import read_dot
-from agentbench.workflow.drawing import WorkflowViz
+from agentbench.workflows.draw.drawing import WorkflowViz
 from tests.notebook import graphs
 
 

@@ -11,9 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from agentbench._display import Displayable, drawn_by
-from agentbench.agents.chat.client import BaseChatClient
-from agentbench.agents.chat.replies import ChatStream, told_as_stream
-from agentbench.agents.clients.answering import checked_delay
 from agentbench.agents.clients.cassette.misses import Why, missed
 from agentbench.agents.clients.cassette.original import Original
 from agentbench.agents.clients.cassette.plain import Plain, plain_answer
@@ -23,7 +20,10 @@ from agentbench.agents.clients.cassette.redaction import Redaction
 from agentbench.agents.clients.cassette.request import Match
 from agentbench.agents.clients.cassette.secrets import held_secrets
 from agentbench.agents.clients.cassette.tape import header_line
-from agentbench.agents.clients.per_message import PerMessage
+from agentbench.agents.clients.scripted.answering import checked_delay
+from agentbench.agents.clients.scripted.per_message import PerMessage
+from agentbench.agents.model.client import BaseChatClient
+from agentbench.agents.model.replies import ChatStream, told_as_stream
 from agentbench.exceptions import CassetteMissError, ChatClientException
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-    from agentbench.agents.clients.layers import ClientLayers
+    from agentbench.agents.clients.scripted.layers import ClientLayers
 
 __all__ = ["CassetteCall", "CassetteChatClient"]
 

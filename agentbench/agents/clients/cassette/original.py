@@ -6,9 +6,9 @@ import threading
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from typing import Any
 
-from agentbench.agents.chat.client import BaseChatClient
-from agentbench.agents.chat.network import is_offline, needs_network, require_network
-from agentbench.agents.chat.replies import ChatStream, response_of, stream_of
+from agentbench.agents.model.client import BaseChatClient
+from agentbench.agents.model.network import is_offline, needs_network, require_network
+from agentbench.agents.model.replies import ChatStream, response_of, stream_of
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream

@@ -8,16 +8,16 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
-from agentbench.agents.chat.client import BaseChatClient
 from agentbench.agents.clients.openai.api import Api
-from agentbench.agents.clients.openai.chat_completions import ChatCompletions
-from agentbench.agents.clients.openai.chat_options import OpenAIChatOptions
+from agentbench.agents.clients.openai.chat.completions import ChatCompletions
+from agentbench.agents.clients.openai.chat.options import OpenAIChatOptions
 from agentbench.agents.clients.openai.connected import Connected
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connection
 from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_UPDATES, reported, unusable
 from agentbench.agents.clients.openai.hosted_tools import HostedTools, WebSearchTool
-from agentbench.agents.clients.openai.responses import Responses
+from agentbench.agents.clients.openai.responses.requests import Responses
 from agentbench.agents.clients.openai.settings import ApiKey, find_target
+from agentbench.agents.model.client import BaseChatClient
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
+    from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
     from agentbench.agents.middleware.bases import MiddlewareInput
-    from agentbench.agents.tool_loop.configuration import FunctionInvocationConfiguration
 
 logger = logging.getLogger("agentbench.openai")
 

@@ -8,17 +8,17 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from agentbench.agents.chat.embeddings import (
-    BaseEmbeddingClient,
-    Embedding,
-    EmbeddingGenerationOptions,
-    GeneratedEmbeddings,
-)
 from agentbench.agents.clients.openai.connected import Connected
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connection
 from agentbench.agents.clients.openai.errors import NO_VECTORS, unusable
 from agentbench.agents.clients.openai.settings import ApiKey, find_target
 from agentbench.agents.clients.openai.wire import counts, field, items, number, text
+from agentbench.agents.model.embeddings import (
+    BaseEmbeddingClient,
+    Embedding,
+    EmbeddingGenerationOptions,
+    GeneratedEmbeddings,
+)
 from agentbench.agents.telemetry.layers import EmbeddingSpans
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import mimetypes
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 
 # The only sounds that are accepted, by media type.
 _AUDIO_FORMATS = {

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar
 
-from agentbench.agents.chat.client import BaseChatClient
 from agentbench.agents.clients.cassette.client import CassetteChatClient
-from agentbench.agents.clients.script import Call
-from agentbench.agents.clients.scripted import ScriptedChatClient
+from agentbench.agents.clients.scripted.script import Call
+from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
+from agentbench.agents.model.client import BaseChatClient
 from agentbench.agents.tools.decorator import tool
 from agentbench.messages.response import ChatResponse
 from agentbench.settings import SecretString

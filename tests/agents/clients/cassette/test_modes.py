@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from agentbench.agents.clients.cassette.client import CassetteChatClient
-from agentbench.agents.clients.echo import EchoChatClient
-from agentbench.agents.clients.scripted import ScriptedChatClient
+from agentbench.agents.clients.scripted.echo import EchoChatClient
+from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
 from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import CassetteMissError, ChatClientException
 from agentbench.messages.message import Message

@@ -14,7 +14,7 @@ import pytest
 from agentbench.agents.clients.cassette.keys import RequestKeys
 from agentbench.agents.clients.cassette.plain import plain_answer, plain_message, plain_options, plain_tools, to_plain
 from agentbench.agents.clients.cassette.request import canonical_request, key_of, prompt_of, request_as_sent
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.settings import SecretString

@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from agentbench.agents.clients.cassette.client import CassetteChatClient
-from agentbench.agents.clients.script import Call
-from agentbench.agents.clients.scripted import ScriptedChatClient
+from agentbench.agents.clients.scripted.script import Call
+from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
 from agentbench.exceptions import CassetteMissError, ChatClientException
-from agentbench.messages.content import Content
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import agentbench
-from agentbench.agents.chat.protocol import (
+from agentbench.agents.model.protocol import (
     SupportsChatGetResponse,
     SupportsCodeInterpreterTool,
     SupportsFileSearchTool,

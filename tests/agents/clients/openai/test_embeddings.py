@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.chat.embeddings import SupportsGetEmbeddings
+from agentbench.agents.model.embeddings import SupportsGetEmbeddings
 from agentbench.exceptions import (
     ChatClientException,
     ChatClientInvalidAuthException,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from agentbench._clock import CountingIds, set_runtime_defaults
-from agentbench.agents.clients.openai.responses_input import response_input
-from agentbench.agents.clients.openai.responses_output import response_of
-from agentbench.agents.clients.openai.responses_updates import EventReader
-from agentbench.messages.content import Content
+from agentbench.agents.clients.openai.responses.input import response_input
+from agentbench.agents.clients.openai.responses.output import response_of
+from agentbench.agents.clients.openai.responses.updates import EventReader
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from tests.servers import openai_wire as wire

@@ -1,0 +1,1 @@
+"""Files that only their owner can read, locks between processes, and files of lines."""

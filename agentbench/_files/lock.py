@@ -1,0 +1,126 @@
+"""One writer at a time in a folder, among all processes of a machine."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import time
+
+from agentbench._files.private_file import open_private
+from agentbench.exceptions import WorkflowCheckpointException
+
+_LONGEST_PAUSE_S = 0.02
+
+
+class FolderLock:
+    """A lock by a file that stays; the system lets go of it when its holder dies.
+
+    Args:
+        path: The file.
+        patience_s: How long to wait for another writer.
+    """
+
+    __slots__ = ("_descriptor", "_identity", "_patience_s", "_pid", "path")
+
+    def __init__(self, path: str, *, patience_s: float = 30.0) -> None:
+        self.path = path
+        self._patience_s = patience_s
+        self._descriptor = -1
+        self._identity = (0, 0)
+        self._pid = 0
+
+    def __del__(self) -> None:
+        self.close()
+
+    def acquire(self, *, patient: bool = True) -> None:
+        """Take the lock.
+
+        Args:
+            patient: Wait for another writer.
+
+        Raises:
+            BlockingIOError: Another one has it, and it was not to wait.
+            OSError: There is no such folder, or it cannot be written to.
+            WorkflowCheckpointException: Another process has held the lock for too long.
+        """
+        if self.attempt():
+            return
+        if not patient:
+            raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK), self.path)
+        deadline, pause_s = time.monotonic() + self._patience_s, 0.0005
+        while time.monotonic() < deadline:
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            if self.attempt():
+                return
+        message = (
+            f"Another process has been writing to the checkpoints in {os.path.dirname(self.path)!r} for "
+            f"{self._patience_s:g} s; expected a moment. End it, or use another folder."
+        )
+        raise WorkflowCheckpointException(message)
+
+    def attempt(self) -> bool:
+        """Take the lock if nobody has it, and tell whether it was taken.
+
+        Raises:
+            OSError: There is no such folder, or it cannot be written to.
+        """
+        for _ in range(2):
+            if self._descriptor < 0 or self._pid != os.getpid():  # a forked process would share the lock of its parent
+                self._open()
+            if not _try_lock(self._descriptor):
+                return False
+            try:
+                status = os.lstat(self.path)
+                if (status.st_dev, status.st_ino) == self._identity:
+                    return True
+            except FileNotFoundError:
+                pass
+            self.close()  # somebody removed the file, perhaps the folder: a lock on it keeps nobody out
+        return False
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        _unlock(self._descriptor)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def _open(self) -> None:
+        self.close()
+        self._descriptor = open_private(self.path, os.O_RDWR | os.O_CREAT)
+        status = os.fstat(self._descriptor)
+        self._identity, self._pid = (status.st_dev, status.st_ino), os.getpid()
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> bool:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(descriptor: int) -> None:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

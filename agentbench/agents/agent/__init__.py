@@ -1,0 +1,1 @@
+"""The agent, and the ways to run it."""

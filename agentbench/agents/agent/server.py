@@ -1,0 +1,106 @@
+"""An agent as a server of the Model Context Protocol. Needs the extra `mcp`."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from agentbench._extras import require
+from agentbench.agents.agent.as_tool import ARGUMENT, agent_as_tool
+from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.exceptions import UserInputRequiredException
+
+logger = logging.getLogger("agentbench")
+
+_ListTools = Callable[[], Awaitable[Any]]
+_CallTool = Callable[[str, "dict[str, Any] | None"], Awaitable[Any]]
+
+
+def agent_as_mcp_server(
+    agent: Any,
+    *,
+    server_name: str = "Agent",
+    version: str | None = None,
+    instructions: str | None = None,
+    lifespan: Callable[..., Any] | None = None,
+) -> Any:
+    """Any agent as a server with one tool; the arguments are those of `BaseAgent.as_mcp_server`.
+
+    Raises:
+        MissingExtraError: If the package `mcp` is not installed.
+        TypeError: If `agent` is no agent.
+        ValueError: If the agent has no name.
+    """
+    purpose = "serve an agent over the Model Context Protocol"
+    types = require("mcp.types", extra="mcp", purpose=purpose)
+    lowlevel = require("mcp.server.lowlevel", extra="mcp", purpose=purpose)
+    tool = agent_as_tool(agent)
+    facts: dict[str, Any] = {"version": version or importlib.metadata.version("agentbench")}
+    if instructions is not None:
+        facts["instructions"] = instructions
+    if lifespan is not None:
+        facts["lifespan"] = lifespan
+
+    async def list_tools() -> Any:
+        described = {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters()}
+        return types.ListToolsResult.model_validate({"tools": [described]})
+
+    async def call_tool(name: str, arguments: dict[str, Any] | None) -> Any:
+        text, failed = await _answer(tool, name, arguments or {})
+        return types.CallToolResult.model_validate({"content": [{"type": "text", "text": text}], "isError": failed})
+
+    return _server_with(lowlevel.Server, types, server_name, facts, list_tools, call_tool)
+
+
+def _server_with(
+    server_class: Any, types: Any, name: str, facts: dict[str, Any], list_tools: _ListTools, call_tool: _CallTool
+) -> Any:
+    """A server of the installed package: 2.x takes its handlers when it is made, 1.x keeps them by request type."""
+    if hasattr(server_class, "list_tools"):
+        server = server_class(name, **facts)
+
+        async def on_list(_: Any) -> Any:
+            return types.ServerResult(await list_tools())
+
+        async def on_call(request: Any) -> Any:
+            return types.ServerResult(await call_tool(request.params.name, request.params.arguments))
+
+        server.request_handlers[types.ListToolsRequest] = on_list
+        server.request_handlers[types.CallToolRequest] = on_call
+        return server
+
+    async def answer_list(_context: Any, _params: Any) -> Any:
+        return await list_tools()
+
+    async def answer_call(_context: Any, params: Any) -> Any:
+        return await call_tool(params.name, params.arguments)
+
+    return server_class(name, on_list_tools=answer_list, on_call_tool=answer_call, **facts)
+
+
+async def _answer(tool: FunctionTool, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
+    """The text that a client gets, and whether it is that of a failure.
+
+    Whoever calls may be anyone, and learns no more of a failure than that it was one.
+    """
+    if name != tool.name:
+        return f'Error: There is no tool "{name}". This server has "{tool.name}".', True
+    if set(arguments) != {ARGUMENT} or not isinstance(arguments[ARGUMENT], str):
+        return f"Error: Argument parsing failed. {name!r} takes one text, {ARGUMENT!r}, and nothing else.", True
+    try:
+        contents = await tool.invoke(arguments=arguments)
+    except UserInputRequiredException as question:
+        asked = "; ".join(_wording(content) for content in question.contents)
+        return f"Error: The agent needs an answer from a person, which this server cannot get: {asked}", True
+    except Exception as error:
+        logger.error("The agent behind the tool %r failed with %s.", name, type(error).__name__)
+        logger.debug("The agent behind the tool %r failed.", name, exc_info=error)
+        return "Error: The agent failed.", True
+    return "\n".join(content.text or "" for content in contents), False
+
+
+def _wording(content: Any) -> str:
+    call = getattr(content, "function_call", None)
+    return f"may {call.name} be called?" if call is not None else str(content)

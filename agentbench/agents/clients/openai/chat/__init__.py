@@ -1,0 +1,1 @@
+"""Chat Completions: messages, options, responses and updates."""

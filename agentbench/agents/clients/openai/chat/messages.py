@@ -1,0 +1,151 @@
+"""Messages as Chat Completions takes them. Pure: messages in, JSON out."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from agentbench.agents.clients.openai.media import audio_of, file_name, image_detail, media_group
+from agentbench.agents.clients.openai.wire import json_text
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+
+logger = logging.getLogger("agentbench.openai")
+
+Wire = dict[str, Any]
+
+INSTRUCTING_ROLES = ("system", "developer")
+
+
+def chat_messages(messages: Iterable[Message]) -> list[Wire]:
+    """Return the messages as they are sent.
+
+    Args:
+        messages: The conversation, instructions included.
+
+    Returns:
+        One or several entries per message; none for a message that holds nothing that can be sent.
+    """
+    sent: list[Wire] = []
+    for message in messages:
+        for entry in _entries(message):
+            if sent and _belongs_to(entry, sent[-1]):
+                sent[-1]["tool_calls"] += entry["tool_calls"]
+            else:
+                sent.append(entry)
+    return sent
+
+
+def _belongs_to(entry: Wire, previous: Wire) -> bool:
+    """Whether an entry only goes on with the calls of the one before: services want the results right behind them."""
+    return "tool_calls" in previous and "tool_calls" in entry and "content" not in entry
+
+
+def _entries(message: Message) -> Iterator[Wire]:
+    if message.role in INSTRUCTING_ROLES:
+        texts = [content.text or "" for content in message.contents if content.type == "text"]
+        if any(texts):
+            yield {"role": message.role, "content": "\n".join(texts), **_name(message)}
+        return
+    # Between two results of tools, whatever is said and called makes one entry.
+    said: list[Content] = []
+    for content in message.contents:
+        if content.type == "function_result":
+            yield from _spoken(message, said)
+            said = []
+            yield {"role": "tool", "tool_call_id": content.call_id or "", "content": result_text(content)}
+        else:
+            said.append(content)
+    yield from _spoken(message, said)
+
+
+def _spoken(message: Message, contents: Sequence[Content]) -> Iterator[Wire]:
+    calls = [_tool_call(content) for content in contents if content.type == "function_call"]
+    parts = [part for content in contents if (part := _part(content)) is not None]
+    if not parts and not calls:
+        return
+    # What a message of role "tool" says besides results: calls are the model's, all else is told to it.
+    role = message.role if message.role != "tool" else "assistant" if calls else "user"
+    entry: Wire = {"role": role}
+    if parts:
+        only_text = all(part["type"] == "text" for part in parts)
+        entry["content"] = "\n".join(part["text"] for part in parts) if only_text else parts
+    if calls:
+        entry["tool_calls"] = calls
+    yield {**entry, **(_name(message) if message.role != "tool" else {})}
+
+
+def _name(message: Message) -> Wire:
+    name = re.sub(r"[^a-zA-Z0-9_]", "", message.author_name or "")[:64]
+    return {"name": name} if name else {}
+
+
+def _tool_call(content: Content) -> Wire:
+    return {
+        "id": content.call_id or "",
+        "type": "function",
+        "function": {"name": content.name or "", "arguments": arguments_text(content)},
+    }
+
+
+def arguments_text(content: Content) -> str:
+    """The arguments of a call as JSON text; an empty object where there are none."""
+    return json_text(content.arguments) or "{}"
+
+
+def result_text(content: Content) -> str:
+    """What a tool gave, as far as it is text; the rest is left out with a warning."""
+    items = content.items
+    if items is None:
+        return str(content.result or "") or _failure(content)
+    texts = [item.text for item in items if item.type == "text" and item.text]
+    left_out = sorted({item.type for item in items if item.type != "text"})
+    if left_out:
+        logger.warning(
+            "Results of tools can only be text in Chat Completions; left out from call %r: %s. The Responses API takes "
+            "images, too.",
+            content.call_id,
+            ", ".join(left_out),
+        )
+    return "\n".join(texts) or _failure(content)
+
+
+def _failure(content: Content) -> str:
+    return f"Error: {content.exception}" if content.exception else ""
+
+
+def _part(content: Content) -> Wire | None:
+    """A content as part of an entry; `None` for what is not sent, or sent in another place."""
+    if content.type == "text":
+        return {"type": "text", "text": content.text or ""}
+    if content.type in ("data", "uri"):
+        return _media_part(content)
+    if content.type == "hosted_file":
+        return {"type": "file", "file": {"file_id": content.file_id}}
+    if content.type != "function_call":
+        logger.debug("A content of type %r is not sent to Chat Completions.", content.type)
+    return None
+
+
+def _media_part(content: Content) -> Wire | None:
+    group = media_group(content)
+    if group == "image":
+        detail = image_detail(content)
+        image = {"url": content.uri, **({} if detail is None else {"detail": detail})}
+        return {"type": "image_url", "image_url": image}
+    if group == "audio":
+        audio = audio_of(content)
+        if audio is None:
+            logger.debug("Audio of type %r is not sent: only wav and mp3 data are accepted.", content.media_type)
+            return None
+        return {"type": "input_audio", "input_audio": {"data": audio.data, "format": audio.format}}
+    if group == "video" or content.type == "uri":
+        logger.warning(
+            "A %s of type %r is not sent: Chat Completions takes data of files only.", group, content.media_type
+        )
+        return None
+    name = file_name(content)
+    file: Mapping[str, Any] = {"file_data": content.uri, **({} if name is None else {"filename": name})}
+    return {"type": "file", "file": dict(file)}

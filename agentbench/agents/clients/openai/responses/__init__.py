@@ -1,0 +1,1 @@
+"""The Responses API: input, options, output and updates."""

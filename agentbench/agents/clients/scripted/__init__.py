@@ -1,0 +1,1 @@
+"""Clients that answer offline from a script, or echo what they read."""

@@ -1,0 +1,67 @@
+"""A client that says what it was told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench.agents.clients.scripted.answering import NO_USER_MESSAGE, AnsweringChatClient, last_user_text
+from agentbench.agents.clients.scripted.script import Chunk, Reply
+from agentbench.messages.message import Message
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from agentbench.agents.clients.scripted.layers import ClientLayers
+
+__all__ = ["EchoChatClient"]
+
+
+class EchoChatClient(AnsweringChatClient):
+    """Answers with a prefix and the text of the last user message; `(no user message)` if there is none.
+
+    Usage counts the words of that message and of the answer, so a long history costs nothing.
+
+    Args:
+        prefix: What its answers begin with.
+        model: The name that its answers give.
+        chunk: In what pieces it streams: `word` (with the space behind it), `char`, or `whole`.
+        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+
+    Raises:
+        ValueError: `chunk` is none of these.
+
+    Example:
+        ```python
+        response = await EchoChatClient().get_response("Hello")
+        response.text  # "Echo: Hello"
+        ```
+    """
+
+    def __init__(
+        self, prefix: str = "Echo: ", *, model: str = "echo", chunk: Chunk = "word", **layers: Unpack[ClientLayers]
+    ) -> None:
+        super().__init__(model=model, chunk=chunk, **layers)
+        self.prefix = prefix
+
+    async def _reply(
+        self,
+        messages: Sequence[Message],
+        options: Mapping[str, Any],
+        *,
+        stream: bool,
+        client_kwargs: Mapping[str, Any],
+    ) -> Reply:
+        del stream, client_kwargs
+        heard = last_user_text(messages)
+        said = NO_USER_MESSAGE if heard is None else f"{self.prefix}{heard}"
+        asked, answered = len((heard or "").split()), len(said.split())
+        usage = {
+            "input_token_count": asked,
+            "output_token_count": answered,
+            "total_token_count": asked + answered,
+        }
+        return self._read({"text": said, "usage": usage}, messages, options)
+
+    def __repr__(self) -> str:
+        return f"EchoChatClient({self.prefix!r}, model={self.model!r}, chunk={self.chunk!r})"

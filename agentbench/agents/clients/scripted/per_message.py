@@ -1,0 +1,118 @@
+"""What is made of a message, made once for as long as the message is as it was."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Generic, TypeVar
+
+from agentbench.messages.content.content import Content
+from agentbench.messages.content.record import STORED
+from agentbench.messages.message import Message
+
+__all__ = ["PerMessage"]
+
+T = TypeVar("T")
+
+_MOST = 10_000
+"""How many messages are remembered; one more, and all are forgotten."""
+
+_PARTS = ("usages", "additional_properties", "raw_representation", "contents")
+_plain_fields = operator.attrgetter(*(name for name in Message.__slots__ if name not in _PARTS))
+_parts = operator.attrgetter(*_PARTS)
+_stored = operator.attrgetter(*STORED)
+
+
+class PerMessage(Generic[T]):
+    """A function of messages that remembers what it returned: a conversation is long, and only its end is new.
+
+    Messages are told apart by all that they hold, so one that was changed in place counts as another. What holds an
+    object that may change unnoticed is made anew each time.
+
+    Args:
+        make: The function. What it returns is shared by all equal messages.
+    """
+
+    def __init__(self, make: Callable[[Message], T]) -> None:
+        self._make = make
+        self._made: dict[Hashable, T] = {}
+
+    def __call__(self, messages: Iterable[Message]) -> list[T]:
+        """Return what is made of each message."""
+        return [self._of(message) for message in messages]
+
+    def _of(self, message: Message) -> T:
+        try:
+            value = _value_of(message)
+            if value in self._made:
+                return self._made[value]
+        except (TypeError, KeyError):  # it cannot be told whether it changed; or another thread has just forgotten it
+            return self._make(message)
+        if len(self._made) >= _MOST:
+            self._made.clear()
+        self._made[value] = made = self._make(message)
+        return made
+
+
+class _Identity:
+    """An object that equals only itself, whatever its class says."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, value: object) -> None:
+        self._object = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+
+def _value_of(message: Message) -> Hashable:
+    """All that a message holds, as a value that does not change.
+
+    Raises:
+        TypeError: That cannot be told.
+    """
+    if type(message) is not Message:
+        raise TypeError
+    usages, properties, raw, contents = _parts(message)
+    return (
+        _plain_fields(message),
+        None if usages is None else _frozen(usages),
+        _frozen(properties) if properties else None,
+        None if raw is None else _Identity(raw),
+        *[_content(item) for item in contents],
+    )
+
+
+def _content(content: Content) -> Hashable:
+    if type(content) is not Content:
+        raise TypeError
+    rare, properties, annotations, raw, text, kind = _stored(content)
+    if not (rare or properties or annotations or raw is not None):
+        return kind, text
+    return (
+        kind,
+        text,
+        None if rare is None else _frozen(rare),
+        _frozen(properties),
+        _frozen(annotations),
+        None if raw is None else _Identity(raw),
+    )
+
+
+def _frozen(value: Any) -> Hashable:
+    kind = type(value)
+    if kind is str or value is None:
+        return value  # type: ignore[no-any-return]
+    if kind is dict:
+        return (dict, *map(_frozen, value), *map(_frozen, value.values()))
+    if kind is list or kind is tuple:
+        return (kind, *map(_frozen, value))
+    if kind is Content:
+        return _content(value)
+    if kind in (bool, int, float, bytes):
+        return kind, repr(value)  # 1, 1.0 and True are equal, and yet not the same
+    raise TypeError

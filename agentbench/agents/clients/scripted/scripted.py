@@ -1,0 +1,193 @@
+"""A client that plays a script, and keeps what it was asked."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from agentbench.agents.clients.scripted.answering import NO_USER_MESSAGE, AnsweringChatClient, last_user_text, settled
+from agentbench.agents.clients.scripted.per_message import PerMessage
+from agentbench.agents.clients.scripted.records import ModelCall
+from agentbench.agents.clients.scripted.script import (
+    TOOLS_DISABLED,
+    Call,
+    Chunk,
+    Reply,
+    ScriptEntry,
+    called_tools,
+    calls_tools,
+    tool_names,
+    tools_disabled,
+)
+from agentbench.exceptions import ChatClientException
+from agentbench.messages.message import Message
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from agentbench.agents.clients.scripted.layers import ClientLayers
+
+__all__ = ["ScriptedChatClient"]
+
+OnExhausted = Literal["raise", "repeat_last", "echo"]
+
+_ON_EXHAUSTED = ("raise", "repeat_last", "echo")
+_MOST_SHOWN = 5
+
+
+class ScriptedChatClient(AnsweringChatClient):
+    """Plays one entry of a script per call of the model. Safe to share between tasks and threads.
+
+    Entries may be text; `Content`, `Call` or a list of these and text, for one message; a `Message` or a list of them;
+    a `ChatResponse`; a list of `ChatResponseUpdate`; an exception, which is raised; a mapping with `text`, `usage`,
+    `finish_reason`, `conversation_id`; data for the `response_format` of the options; or a function of
+    `(messages, options)`, also an `async` one, that returns any of these.
+
+    Where tools are disabled (`tool_choice` is `none`) an entry that calls one is kept, and `(tools disabled)` is said.
+    Usage that the script does not give is counted in words.
+
+    Args:
+        script: The entries. One that is no list is a script of one entry.
+        on_exhausted: What happens after the last one: `raise`, `repeat_last`, or `echo`.
+        model: The name that its answers give.
+        strict_tools: Refuse to call a tool that the options do not offer.
+        delay: How long it takes: before an answer, and before every piece of a streamed one. In seconds.
+        honour_tool_choice: Whether `tool_choice` counts; otherwise calls are played all the same.
+        chunk: In what pieces it streams: `word`, `char`, or `whole`.
+        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+
+    Attributes:
+        calls: What it was asked, in order.
+
+    Raises:
+        ValueError: `on_exhausted`, `chunk` or `delay` is not possible.
+
+    Example:
+        ```python
+        client = ScriptedChatClient([Call("add", {"a": 2, "b": 3}), "The sum is 5."])
+        agent = client.as_agent(name="calc", tools=[add])
+        ```
+    """
+
+    DEFAULT_EXCLUDE: ClassVar[Collection[str]] = {*AnsweringChatClient.DEFAULT_EXCLUDE, "calls"}
+
+    def __init__(
+        self,
+        script: Iterable[ScriptEntry] | ScriptEntry,
+        *,
+        on_exhausted: OnExhausted = "raise",
+        model: str = "scripted",
+        strict_tools: bool = False,
+        delay: float = 0,
+        honour_tool_choice: bool = True,
+        chunk: Chunk = "word",
+        **layers: Unpack[ClientLayers],
+    ) -> None:
+        if on_exhausted not in _ON_EXHAUSTED:
+            message = f"on_exhausted is {on_exhausted!r}; expected one of {', '.join(_ON_EXHAUSTED)}."
+            raise ValueError(message)
+        super().__init__(model=model, chunk=chunk, delay=delay, **layers)
+        self.on_exhausted: OnExhausted = on_exhausted
+        self.strict_tools = strict_tools
+        self.honour_tool_choice = honour_tool_choice
+        self.calls: list[ModelCall] = []
+        self._copies: PerMessage[Message] = PerMessage(copy.deepcopy)
+        self._script = _entries(script)
+        self._position = 0
+        self._lock = threading.Lock()
+
+    @property
+    def last_call(self) -> ModelCall | None:
+        """What it was asked last, `None` before the first call."""
+        return self.calls[-1] if self.calls else None
+
+    def reset(self) -> None:
+        """Begin the script again, with the first ids, and forget the calls."""
+        with self._lock:
+            self._position = 0
+            self._ids.reset()
+            self.calls.clear()
+
+    def assert_exhausted(self) -> None:
+        """Do nothing if every entry was played.
+
+        Raises:
+            AssertionError: Some were not; they are listed.
+        """
+        left = self._script[self._position :]
+        if left:
+            shown = ", ".join(map(_shown, left[:_MOST_SHOWN])) + (", …" if len(left) > _MOST_SHOWN else "")
+            total = len(self._script)
+            message = (
+                f"{len(left)} of {total} entries were not played: {shown}. Expected {total} calls of the model, there "
+                f"were {len(self.calls)}."
+            )
+            raise AssertionError(message)
+
+    async def _reply(
+        self,
+        messages: Sequence[Message],
+        options: Mapping[str, Any],
+        *,
+        stream: bool,
+        client_kwargs: Mapping[str, Any],
+    ) -> Reply:
+        record = ModelCall(self._copies(messages), dict(options), stream, dict(client_kwargs))
+        silent = self.honour_tool_choice and tools_disabled(options)
+        with self._lock:
+            self.calls.append(record)
+            entry = self._take(messages, silent=silent)
+        entry = await settled(entry, messages, options)
+        if silent and calls_tools(entry):  # a function decided for a call
+            entry = TOOLS_DISABLED
+        reply = self._read(entry, messages, options)
+        if self.strict_tools:
+            _require_offered(reply, options)
+        return reply
+
+    def _take(self, messages: Sequence[Message], *, silent: bool) -> ScriptEntry:
+        """The next entry; one that calls a tool stays where it is while tools are disabled."""
+        if self._position < len(self._script):
+            entry = self._script[self._position]
+            if silent and calls_tools(entry):
+                return TOOLS_DISABLED
+            self._position += 1
+            return entry
+        if self.on_exhausted == "echo":
+            heard = last_user_text(messages)
+            return NO_USER_MESSAGE if heard is None else f"Echo: {heard}"
+        if self.on_exhausted == "repeat_last" and self._script:
+            return TOOLS_DISABLED if silent and calls_tools(self._script[-1]) else self._script[-1]
+        entries = "1 entry" if len(self._script) == 1 else f"{len(self._script)} entries"
+        message = (
+            f"The script has {entries}, and this is call {len(self.calls)} of the model. Expected at "
+            "most one call per entry; add an entry, or choose on_exhausted='repeat_last' or 'echo'."
+        )
+        raise ChatClientException(message)
+
+    def __repr__(self) -> str:
+        played = f"{self._position} of {len(self._script)} played"
+        return f"ScriptedChatClient({played}, calls={len(self.calls)}, on_exhausted={self.on_exhausted!r})"
+
+
+def _entries(script: Iterable[ScriptEntry] | ScriptEntry) -> list[ScriptEntry]:
+    single = isinstance(script, (str, Call, Mapping, BaseException)) or not isinstance(script, Iterable)
+    return [script] if single else list(script)
+
+
+def _require_offered(reply: Reply, options: Mapping[str, Any]) -> None:
+    offered = tool_names(options.get("tools"))
+    for name in called_tools(reply):
+        if name not in offered:
+            message = (
+                f"The script calls the tool {name!r}, which the options do not offer. They offer "
+                f"{', '.join(sorted(offered)) or 'none'}. Give the agent that tool, or set strict_tools=False."
+            )
+            raise ChatClientException(message)
+
+
+def _shown(entry: ScriptEntry) -> str:
+    text = repr(entry)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,248 @@
+"""One call of a tool: arguments checked, middleware run, failures turned into a result that the model can read."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
+from agentbench.agents.middleware.contexts import (
+    INNER_APPROVALS,
+    RUN_INVOCATIONS,
+    FunctionInvocationContext,
+    InnerApprovals,
+)
+from agentbench.agents.middleware.pipeline import run_pipeline
+from agentbench.exceptions import ToolExecutionException, UserInputRequiredException
+from agentbench.messages.content.content import Content
+from agentbench.observability import is_tracing
+
+logger = logging.getLogger("agentbench")
+
+REJECTED = "Error: Tool call invocation was rejected by user."
+EXCEPTION_TYPE: Final = "_exception_type"
+"""Where a failed result notes the class of the error among its additional properties; its text is `exception`."""
+
+_UNPARSED = "Error: Argument parsing failed."
+_FAILED = "Error: Function failed."
+_NO_QUESTION = "Error: The tool needs an answer of the user to go on, but it did not say what to ask."
+
+
+class ToolCall(NamedTuple):
+    """A call to be made.
+
+    Attributes:
+        content: The `function_call`.
+        approval: The person's answer that allowed it, if one was asked.
+        requests: What the tool itself asked when it was called before, about calls that it wants to make.
+        answers: To these.
+    """
+
+    content: Content
+    approval: Content | None = None
+    requests: tuple[Content, ...] = ()
+    answers: tuple[Content, ...] = ()
+
+
+class Outcome(NamedTuple):
+    """What came of a call.
+
+    Attributes:
+        name: Of the tool.
+        result: The `function_result`; `None` when a person has to answer first.
+        requests: What a person is asked.
+        failed: Whether it counts as an error.
+        ended: Whether a middleware ended the loop with this result.
+    """
+
+    name: str
+    result: Content | None
+    requests: tuple[Content, ...] = ()
+    failed: bool = False
+    ended: bool = False
+
+
+class Calling:
+    """What all calls of one request share.
+
+    Args:
+        configuration: Of the loop.
+        middleware: Function middleware, outermost first.
+        session: Of the run, if any.
+        arguments: What the run hands to its tools besides what the model wrote.
+    """
+
+    __slots__ = ("_arguments", "_detailed", "_middleware", "_run_invocations", "_session", "_threads")
+
+    def __init__(
+        self,
+        configuration: FunctionInvocationConfiguration,
+        middleware: Sequence[Callable[..., Any]],
+        session: Any,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        self._detailed = configuration.get("include_detailed_errors", False)
+        self._threads = configuration.get("sync_tools_in_threads", False)
+        self._middleware = middleware
+        self._session = session
+        self._arguments = arguments
+        self._run_invocations: dict[str, int] = {}
+
+    async def run(self, tool: Any, call: ToolCall) -> Outcome:
+        """Make one call. Raises nothing but what is no `Exception`: cancellation, an interrupt."""
+        content = call.content
+        try:
+            arguments = _read_arguments(content)
+            if hasattr(tool, "validate_arguments"):
+                arguments = tool.validate_arguments(arguments)
+        except Exception as error:  # noqa: BLE001 - a validator may raise anything, and so does what is nested too deeply
+            return self.failure(content, _UNPARSED, error)
+        context = FunctionInvocationContext(
+            tool, arguments, self._session, self._metadata(call), kwargs=dict(self._arguments)
+        )
+        try:
+            ended = await self._invoke(tool, content, context)
+        except UserInputRequiredException as error:
+            return _asked(content, error)
+        except Exception as error:  # noqa: BLE001 - whatever a tool raises is told to the model
+            return self.failure(content, _FAILED, error)
+        return _done(content, context.result, ended=ended)
+
+    def _metadata(self, call: ToolCall) -> dict[str, Any]:
+        metadata: dict[str, Any] = {"call_id": call.content.call_id, RUN_INVOCATIONS: self._run_invocations}
+        if call.approval is not None:
+            metadata["approval_response"] = call.approval
+        if call.requests:
+            metadata[INNER_APPROVALS] = InnerApprovals(call.requests, call.answers)
+        return metadata
+
+    async def _invoke(self, tool: Any, content: Content, context: FunctionInvocationContext) -> bool:
+        """Call the tool, with what stands around it, and return whether a middleware ended the loop."""
+        if not self._middleware:
+            context.result = await self._call(tool, content, context)
+            return False
+
+        async def innermost() -> None:
+            context.result = await self._call(tool, content, context)
+
+        return await run_pipeline(self._middleware, context, innermost)
+
+    def _call(self, tool: Any, content: Content, context: FunctionInvocationContext) -> Awaitable[Any]:
+        if is_tracing():
+            from agentbench.agents.telemetry.spans import traced_tool  # noqa: PLC0415 - loads OpenTelemetry
+
+            return traced_tool(tool, content.call_id, context.arguments, lambda: self._invoked(tool, content, context))
+        return self._invoked(tool, content, context)
+
+    def _invoked(self, tool: Any, content: Content, context: FunctionInvocationContext) -> Awaitable[Any]:
+        arguments, call_id = context.arguments, content.call_id
+        if self._threads:  # tools of another make may not know about that
+            return tool.invoke(arguments=arguments, context=context, tool_call_id=call_id, in_thread=True)  # type: ignore[no-any-return]
+        return tool.invoke(arguments=arguments, context=context, tool_call_id=call_id)  # type: ignore[no-any-return]
+
+    def failure(self, content: Content, text: str, error: Exception, *, known: bool = True) -> Outcome:
+        """The result of a call that failed.
+
+        The log has the name of a known tool and the class of the error. What the model or the error wrote may be
+        private, and is only there at the level DEBUG, with the traceback.
+        """
+        said, kind = _said(error), type(error).__name__
+        logger.error("A call of %s failed: %s.", f"the tool {content.name!r}" if known else "an unknown tool", kind)
+        logger.debug("Call %r of tool %r failed: %s", content.call_id, content.name, said, exc_info=error)
+        if self._detailed:
+            text = f"{text} Exception: {said}"
+        result = Content.from_function_result(
+            content.call_id or "",
+            result=text,
+            exception=said,
+            additional_properties={EXCEPTION_TYPE: kind} if known else None,
+        )
+        return Outcome(content.name or "", result, failed=True)
+
+    def unknown(self, content: Content) -> Outcome:
+        """The result of a call of a tool that is not there."""
+        error = unknown_tool(content)
+        return self.failure(content, f'Error: Requested function "{content.name}" not found.', error, known=False)
+
+    def refused(self, content: Content, reason: str) -> Outcome:
+        """The result of a call that a limit of the loop does not allow."""
+        return self.failure(content, _FAILED, ToolExecutionException(reason, log_level=None))
+
+
+def unknown_tool(content: Content) -> KeyError:
+    """The error of a call of a tool that is not there."""
+    return KeyError(f"Requested function {content.name!r} not found.")
+
+
+def rejection(content: Content, text: str = REJECTED) -> Content:
+    """The result of a call that a person did not allow."""
+    return Content.from_function_result(content.call_id or "", result=text)
+
+
+def _said(error: Exception) -> str:
+    """The text of an error, also of one whose own text fails."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the error that is told must not become another one
+        return type(error).__name__
+
+
+def _read_arguments(content: Content) -> Mapping[str, Any]:
+    """Return the arguments by name.
+
+    Raises:
+        TypeError: They are no JSON object.
+    """
+    arguments = content.arguments
+    if not arguments:
+        return {}
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        read = json.loads(arguments)
+    except ValueError as error:
+        message = f"The arguments are no JSON: {error}"
+        raise TypeError(message) from error
+    if not isinstance(read, dict):
+        message = f"The arguments are of type {type(read).__name__}. Expected a JSON object."
+        raise TypeError(message)
+    return read
+
+
+def _done(content: Content, result: Any, *, ended: bool) -> Outcome:
+    if isinstance(result, list):
+        requests = [item for item in result if isinstance(item, Content) and item.user_input_request]
+    else:
+        requests = [result] if isinstance(result, Content) and result.user_input_request else []
+    if requests:
+        return Outcome(content.name or "", None, tuple(_addressed(item, content) for item in requests), ended=ended)
+    if isinstance(result, Content):
+        result = [result]
+    made = Content.from_function_result(content.call_id or "", result=result)
+    return Outcome(content.name or "", made, ended=ended)
+
+
+def _asked(content: Content, error: UserInputRequiredException) -> Outcome:
+    if error.contents:
+        return Outcome(content.name or "", None, tuple(_addressed(item, content) for item in error.contents))
+    exception = type(error).__name__
+    result = Content.from_function_result(content.call_id or "", result=_NO_QUESTION, exception=exception)
+    return Outcome(content.name or "", result, failed=True)
+
+
+def _addressed(request: Content, call: Content) -> Content:
+    """Return a request that says to which call it belongs; what was raised stays as it was."""
+    return changed(request, call_id=call.call_id, id=request.id or call.call_id)
+
+
+def changed(content: Content, **fields: Any) -> Content:
+    """Return a copy of a content with other values in some of its fields."""
+    return Content(
+        content.type,
+        annotations=content.annotations,
+        additional_properties=content.additional_properties,
+        raw_representation=content.raw_representation,
+        **{**content.set_fields(), **fields},
+    )

@@ -1,0 +1,1 @@
+"""Clients of models: the protocol, the base classes, the way of a request to a service."""

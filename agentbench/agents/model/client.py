@@ -1,0 +1,298 @@
+"""The base of chat clients: a subclass asks its model, everything around that is done here."""
+
+from __future__ import annotations
+
+import typing
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, cast, overload
+
+from agentbench.agents.agent.checks import unexpected_constructor_keyword
+from agentbench.agents.loop.configuration import (
+    FunctionInvocationConfiguration,
+    normalize_function_invocation_configuration,
+)
+from agentbench.agents.loop.loop import ToolLoop, answer
+from agentbench.agents.loop.streaming import stream_answer
+from agentbench.agents.model.model_call import CallSettings, ModelCalls, build_response_stream
+from agentbench.agents.model.options_check import validate_chat_options
+from agentbench.agents.model.replies import ChatStream
+from agentbench.agents.model.request import Given, loop_request, take_apart
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.update import ChatResponseUpdate
+from agentbench.serialization.mixin import SerializationMixin
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar, Unpack
+
+    from agentbench.agents.agent.agent import Agent
+    from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
+    from agentbench.agents.middleware.bases import MiddlewareInput
+    from agentbench.agents.tools.collection import ToolTypes
+    from agentbench.messages.inputs import AgentRunInputs
+
+    OptionsCoT = TypeVar("OptionsCoT", covariant=True, default=Any)
+else:  # defaults came with Python 3.13, and only readers of types ask for them
+    OptionsCoT = typing.TypeVar("OptionsCoT", covariant=True)
+
+
+class RequestKeywords(TypedDict, total=False):
+    """The keywords of `get_response` besides `stream`."""
+
+    options: Mapping[str, Any] | None
+    compaction_strategy: CompactionStrategy | None
+    tokenizer: TokenizerProtocol | None
+    function_invocation_kwargs: Mapping[str, Any] | None
+    client_kwargs: Mapping[str, Any] | None
+    middleware: MiddlewareInput
+
+
+class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
+    """A chat client that runs tools, middleware, compaction and spans around the model that a subclass asks.
+
+    A subclass implements `_inner_get_response` and may say in brackets what options it knows:
+    `class MyClient(BaseChatClient[MyOptions])`. It need not call `super().__init__()`.
+
+    Args:
+        middleware: Chat and function middleware, outermost first.
+        function_invocation_configuration: How far the loop between the model and its tools may go.
+        compaction_strategy: What of long conversations the model still gets.
+        tokenizer: Counts tokens for it.
+        additional_properties: Whatever else belongs to the client.
+        otel_provider_name: The name of the service in spans; by default `OTEL_PROVIDER_NAME`.
+
+    Raises:
+        MiddlewareException: Something in `middleware` is neither chat nor function middleware.
+        ValueError: The configuration is not valid.
+
+    Example:
+        ```python
+        class Shout(BaseChatClient):
+            async def _inner_get_response(self, *, messages, stream, options, **kwargs):
+                return ChatResponse(text=messages[-1].text.upper())
+
+
+        response = await Shout().get_response("hello")
+        ```
+    """
+
+    OTEL_PROVIDER_NAME: ClassVar[str] = "unknown"
+    STORES_BY_DEFAULT: ClassVar[bool] = False
+    """Whether the service keeps conversations unless it is told not to."""
+    FUNCTION_INVOCATION_ENABLED: ClassVar[bool] = True
+    """`False`: calls of tools are handed back as they are."""
+    NEEDS_NETWORK: ClassVar[bool] = False
+    """Whether the service is elsewhere, so that the client refuses to work while `AGENTBENCH_OFFLINE` is set."""
+    MAKES_OWN_SPANS: ClassVar[bool] = True
+    DEFAULT_EXCLUDE: ClassVar[Collection[str]] = {
+        "additional_properties",
+        "compaction_strategy",
+        "tokenizer",
+        "middleware",
+        "function_invocation_configuration",
+        "otel_provider_name",
+    }
+
+    # What an instance has whose class does not call this constructor; dictionaries are made when they are first used.
+    additional_properties: dict[str, Any] = cast("Any", cached_property(lambda _: {}))
+    function_invocation_configuration: FunctionInvocationConfiguration = cast(
+        "Any", cached_property(lambda _: normalize_function_invocation_configuration())
+    )
+    middleware: MiddlewareInput = ()
+    compaction_strategy: CompactionStrategy | None = None
+    tokenizer: TokenizerProtocol | None = None
+    otel_provider_name: str | None = None
+
+    def __init__(
+        self,
+        *,
+        middleware: MiddlewareInput = None,
+        function_invocation_configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None = None,
+        compaction_strategy: CompactionStrategy | None = None,
+        tokenizer: TokenizerProtocol | None = None,
+        additional_properties: Mapping[str, Any] | None = None,
+        otel_provider_name: str | None = None,
+        **unknown: NoReturn,
+    ) -> None:
+        if unknown:
+            raise unexpected_constructor_keyword(self, unknown)
+        if middleware is not None:
+            take_apart(middleware)
+            self.middleware = middleware
+        if function_invocation_configuration is not None:
+            self.function_invocation_configuration = normalize_function_invocation_configuration(
+                function_invocation_configuration
+            )
+        if compaction_strategy is not None:
+            self.compaction_strategy = compaction_strategy
+        if tokenizer is not None:
+            self.tokenizer = tokenizer
+        if additional_properties is not None:
+            self.additional_properties = dict(additional_properties)
+        if otel_provider_name is not None:
+            self.otel_provider_name = otel_provider_name
+
+    # -------------------------------------------------------------------------------------------------- for subclasses
+
+    @abstractmethod
+    def _inner_get_response(
+        self, *, messages: Sequence[Any], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Any:
+        """Ask the model once.
+
+        Args:
+            messages: What the model gets; a list of its own.
+            stream: Whether updates are wanted.
+            options: Of the call; a dict of its own.
+            **kwargs: `client_kwargs` of the request.
+
+        Returns:
+            A `ChatResponse`, a `ResponseStream`, an async iterable of `ChatResponseUpdate`, or an awaitable of one of
+            them, whether or not a stream was asked for.
+        """
+
+    def service_url(self) -> str:
+        """The address of the service."""
+        return "Unknown"
+
+    def _build_response_stream(
+        self,
+        stream: AsyncIterable[ChatResponseUpdate] | Awaitable[AsyncIterable[ChatResponseUpdate]],
+        *,
+        response_format: Any = None,
+    ) -> ChatStream:
+        """Return a stream whose final response `_finalize_response_updates` makes."""
+        return build_response_stream(
+            stream, lambda updates: self._finalize_response_updates(updates, response_format=response_format)
+        )
+
+    def _finalize_response_updates(
+        self, updates: Sequence[ChatResponseUpdate], *, response_format: Any = None
+    ) -> ChatResponse[Any]:
+        """Fold updates into a response."""
+        return ChatResponse.from_updates(updates, output_format_type=response_format)
+
+    async def _validate_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a checked copy of options; see `validate_chat_options`."""
+        return await validate_chat_options(options)
+
+    # --------------------------------------------------------------------------------------------------- for callers
+
+    @overload
+    def get_response(
+        self, messages: AgentRunInputs, *, stream: Literal[False] = ..., **more: Unpack[RequestKeywords]
+    ) -> Awaitable[ChatResponse[Any]]: ...
+
+    @overload
+    def get_response(
+        self, messages: AgentRunInputs, *, stream: Literal[True], **more: Unpack[RequestKeywords]
+    ) -> ChatStream: ...
+
+    @overload
+    def get_response(
+        self, messages: AgentRunInputs, *, stream: bool = ..., **more: Unpack[RequestKeywords]
+    ) -> Awaitable[ChatResponse[Any]] | ChatStream: ...
+
+    def get_response(  # noqa: PLR0913 - the given signature
+        self,
+        messages: AgentRunInputs,
+        *,
+        stream: bool = False,
+        options: Mapping[str, Any] | None = None,
+        compaction_strategy: CompactionStrategy | None = None,
+        tokenizer: TokenizerProtocol | None = None,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        middleware: MiddlewareInput = None,
+    ) -> Awaitable[ChatResponse[Any]] | ChatStream:
+        """Answer messages, running the tools that the model calls.
+
+        Args:
+            messages: The conversation; also one text, content or message.
+            stream: Whether updates are wanted. Nothing happens before the first one is pulled.
+            options: As in `ChatOptions`; never changed.
+            compaction_strategy: Instead of the client's.
+            tokenizer: Likewise.
+            function_invocation_kwargs: What the tools find in the `kwargs` of their context.
+            client_kwargs: Keywords for `_inner_get_response`, except for `session`, `middleware` and
+                `function_invocation_configuration`, which are used here.
+            middleware: Chat and function middleware of this request, inside the client's.
+
+        Returns:
+            An awaitable of the response, or a stream of its updates.
+
+        Raises:
+            MiddlewareException: Something in `middleware` is neither chat nor function middleware.
+            ValueError: Two tools have one name, or the configuration is not valid.
+        """
+        given = Given.of(self.middleware, middleware, options, function_invocation_kwargs, client_kwargs)
+        settings = CallSettings(
+            self,
+            self._inner_get_response,
+            given.chat,
+            given.client_kwargs,
+            given.arguments,
+            compaction_strategy or self.compaction_strategy,
+            tokenizer or self.tokenizer,
+        )
+        loop = ToolLoop(
+            loop_request(
+                messages,
+                given,
+                self.function_invocation_configuration,
+                enabled=self.FUNCTION_INVOCATION_ENABLED,
+                own_messages=settings.compacts,
+            )
+        )
+        calls = ModelCalls(settings)
+        return stream_answer(loop, calls) if stream else answer(loop, calls)
+
+    def as_agent(  # noqa: PLR0913 - the parameters of Agent
+        self,
+        *,
+        id: str | None = None,  # noqa: A002 - the name of the parameter of Agent
+        name: str | None = None,
+        description: str | None = None,
+        instructions: str | None = None,
+        tools: ToolTypes | Callable[..., Any] | Sequence[ToolTypes | Callable[..., Any]] | None = None,
+        default_options: Mapping[str, Any] | None = None,
+        context_providers: Sequence[Any] | None = None,
+        middleware: Sequence[Any] | None = None,
+        require_per_service_call_history_persistence: bool = False,
+        function_invocation_configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None = None,
+        compaction_strategy: CompactionStrategy | None = None,
+        tokenizer: TokenizerProtocol | None = None,
+        additional_properties: Mapping[str, Any] | None = None,
+    ) -> Agent:
+        """Return an agent that talks to this client; the arguments are those of `Agent`."""
+        from agentbench.agents.agent.agent import Agent  # noqa: PLC0415 - agents are made of clients, not clients of agents
+
+        return Agent(
+            client=self,
+            id=id,
+            name=name,
+            description=description,
+            instructions=instructions,
+            tools=tools,
+            default_options=default_options,
+            context_providers=context_providers,
+            middleware=middleware,
+            require_per_service_call_history_persistence=require_per_service_call_history_persistence,
+            function_invocation_configuration=function_invocation_configuration,
+            compaction_strategy=compaction_strategy,
+            tokenizer=tokenizer,
+            additional_properties=additional_properties,
+        )
+
+    # ------------------------------------------------------------------------------------------------------ as a value
+
+    def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
+        """Return the public attributes by name, the additional properties among them."""
+        found = super().to_dict(exclude=exclude, exclude_none=exclude_none)
+        found.update({key: value for key, value in self.additional_properties.items() if key not in (exclude or ())})
+        return found
+
+    def __repr__(self) -> str:
+        model = getattr(self, "model", None)
+        return f"{type(self).__name__}({f'model={model!r}' if isinstance(model, str) else ''})"

@@ -1,0 +1,116 @@
+"""Whatever a client's hook returned, as one response or as one stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, TypeAlias
+
+from agentbench import _clock
+from agentbench.exceptions import ChatClientInvalidResponseException
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.stream import ResponseStream
+from agentbench.messages.update import ChatResponseUpdate
+
+ChatStream: TypeAlias = ResponseStream[ChatResponseUpdate, ChatResponse[Any]]
+BuildStream: TypeAlias = Callable[[AsyncIterable[ChatResponseUpdate]], ChatStream]
+
+
+async def response_of(reply: Any, build_stream: BuildStream) -> ChatResponse[Any]:
+    """Return the response that a reply is, promises or streams.
+
+    Args:
+        reply: A response, a stream, an async iterable of updates, or a promise of one of them.
+        build_stream: Makes a stream of updates.
+
+    Raises:
+        ChatClientInvalidResponseException: It is nothing of that.
+    """
+    stream = await _settled(reply)
+    if isinstance(stream, ChatResponse):
+        return stream
+    if not isinstance(stream, ResponseStream):
+        stream = build_stream(stream)
+    try:
+        final: ChatResponse[Any] = await stream.get_final_response()
+    finally:
+        await stream.aclose()
+    if not isinstance(final, ChatResponse):
+        raise _invalid(final)
+    return final
+
+
+async def stream_of(reply: Any, build_stream: BuildStream) -> ChatStream:
+    """Return the stream that a reply is, promises or can be told as.
+
+    Raises:
+        ChatClientInvalidResponseException: It is nothing of that.
+    """
+    reply = await _settled(reply)
+    if isinstance(reply, ResponseStream):
+        return reply
+    if isinstance(reply, ChatResponse):
+        return told_as_stream(reply)
+    return build_stream(reply)
+
+
+async def _settled(reply: Any) -> Any:
+    """Wait for a promise. What comes out is a response, a stream or an async iterable.
+
+    A stream can be awaited too, so that is asked first.
+    """
+    while not (isinstance(reply, (ChatResponse, ResponseStream)) or hasattr(reply, "__aiter__")):
+        if not isinstance(reply, Awaitable):
+            raise _invalid(reply)
+        reply = await reply
+    return reply
+
+
+def told_as_stream(response: ChatResponse[Any]) -> ChatStream:
+    """Return a stream with one update per message, whose final response is the response itself."""
+    return ResponseStream(_updates_of(response), finalizer=lambda _: response)
+
+
+async def _updates_of(response: ChatResponse[Any]) -> AsyncIterator[ChatResponseUpdate]:
+    ids = _ids_apart(response.messages)
+    updates = [
+        ChatResponseUpdate(
+            contents=message.contents,
+            role=message.role,
+            author_name=message.author_name,
+            message_id=message_id,
+            response_id=response.response_id,
+            conversation_id=response.conversation_id,
+            model=response.model,
+            created_at=response.created_at,
+            raw_representation=message.raw_representation,
+        )
+        for message, message_id in zip(response.messages, ids, strict=True)
+    ] or [ChatResponseUpdate(response_id=response.response_id, conversation_id=response.conversation_id)]
+    last = updates[-1]
+    last.finish_reason = response.finish_reason
+    last.continuation_token = response.continuation_token
+    last.additional_properties = dict(response.additional_properties) or None
+    if response.usage_details is not None:
+        last.contents.append(Content.from_usage(response.usage_details))
+    for update in updates:
+        yield update
+
+
+def _ids_apart(messages: Sequence[Message]) -> list[Any]:
+    """Return the ids of messages, with new ones where neighbours would be taken for one message."""
+    ids = [message.message_id for message in messages]
+    for at in range(1, len(messages)):
+        if messages[at].role == messages[at - 1].role and not (ids[at - 1] and ids[at] and ids[at] != ids[at - 1]):
+            ids[at - 1] = ids[at - 1] or _clock.runtime_defaults().ids.new_id("message")
+            ids[at] = _clock.runtime_defaults().ids.new_id("message")
+    return ids
+
+
+def _invalid(reply: object) -> ChatClientInvalidResponseException:
+    message = (
+        f"The client returned a {type(reply).__name__}. Expected a ChatResponse, a ResponseStream, an async iterable "
+        "of ChatResponseUpdate, or an awaitable of one of them: see BaseChatClient._inner_get_response."
+    )
+    return ChatClientInvalidResponseException(message)

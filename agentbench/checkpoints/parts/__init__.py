@@ -1,0 +1,1 @@
+"""Content-addressed storage: checkpoints share the parts that did not change."""

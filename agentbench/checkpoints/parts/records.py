@@ -1,0 +1,248 @@
+"""Checkpoints as records and parts, and back: which fields go where."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any, Final, TypeAlias
+
+from agentbench.checkpoints import metadata as keys
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.parts.backend import CheckpointRecord
+from agentbench.checkpoints.parts.parts import ChainMemory, Fetch, PartTexts, join_part, join_parts
+from agentbench.checkpoints.storage import checkpoint_order
+from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.serialization.reader import JsonReader
+from agentbench.serialization.writer import TAG, JsonWriter, quote_ascii
+
+#: Format of heads and contents. A storage that finds a higher one was written by a later version.
+FORMAT: Final = 1
+
+Head: TypeAlias = dict[str, Any]
+CONTENT = ("messages", "state", "pending_request_info_events")
+
+
+class _HeadWriter(JsonWriter):
+    """Writes heads, most of whose texts are ids and times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._methods[str] = quote_ascii
+
+
+_WRITER = _HeadWriter()
+_BEGINNING = f'{{"format":{FORMAT},"version":'
+_log = logging.getLogger(__name__)
+
+
+def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[CheckpointRecord, PartTexts]:
+    """Cut a checkpoint.
+
+    Args:
+        checkpoint: What to cut. The bytes that it takes are noted in `metadata["sizes"]`, if there is such an entry.
+        memory: Of its chain.
+
+    Returns:
+        The record, and the parts that have to be kept with it.
+
+    Raises:
+        UnstorableValueError: It holds something that has no stored form.
+        RecursionError: It is nested too deeply, or contains itself.
+    """
+    found, signature = checkpoint.metadata, None
+    parts: PartTexts = {}
+    content: dict[str, Any] = {
+        "messages": checkpoint.messages,
+        "state": checkpoint.state,
+        "pending_request_info_events": checkpoint.pending_request_info_events,
+    }
+    if keys.GRAPH_SIGNATURE in found:
+        found = found.copy()
+        signature, parts = memory.settle(found.pop(keys.GRAPH_SIGNATURE))
+        content[keys.GRAPH_SIGNATURE] = signature
+    text, cut_off = memory.cut(content)
+    parts = {**parts, **cut_off} if parts else cut_off
+    size = len(text) + sum(map(len, parts.values()))
+    sizes = found.get(keys.SIZES)
+    if isinstance(sizes, dict):
+        sizes = {**sizes, "bytes": size}
+        found = {**found, keys.SIZES: sizes}
+        checkpoint.metadata[keys.SIZES] = sizes
+    seq, timestamp = checkpoint_order(checkpoint)
+    run_id = found.get(keys.RUN_ID)
+    write, previous = _WRITER.write, checkpoint.previous_checkpoint_id
+    # Written out: a dictionary of the same would take twice as long, at each superstep.
+    head = (
+        f'{_BEGINNING}{quote_ascii(checkpoint.version)},"timestamp":{quote_ascii(checkpoint.timestamp)},'
+        f'"graph":{quote_ascii(checkpoint.graph_signature_hash)},'
+        f'"previous":{"null" if previous is None else quote_ascii(previous)},'
+        f'"iteration":{write(checkpoint.iteration_count)},"messages":{sum(map(len, checkpoint.messages.values()))},'
+        f'"requests":{len(checkpoint.pending_request_info_events)},"bytes":{size},'
+        f'"signature":{"null" if signature is None else quote_ascii(signature)},"metadata":{write(found)}}}'
+    )
+    record = CheckpointRecord(
+        checkpoint.checkpoint_id,
+        checkpoint.workflow_name,
+        seq,
+        timestamp,
+        run_id if isinstance(run_id, str) else None,
+        head,
+        text,
+    )
+    return record, parts
+
+
+def to_info(record: CheckpointRecord) -> CheckpointInfo:
+    """Describe a record; its content is not needed.
+
+    Raises:
+        WorkflowCheckpointException: The head is damaged, or of a later format.
+    """
+    head = read_head(record)
+    found = head["metadata"]
+    return CheckpointInfo(
+        record.workflow_name,
+        record.checkpoint_id,
+        head["iteration"],
+        head["timestamp"],
+        previous_checkpoint_id=head["previous"],
+        seq=record.seq,
+        source=found.get(keys.SOURCE, "step"),
+        run_id=record.run_id,
+        graph_signature_hash=head["graph"],
+        n_messages=head["messages"],
+        n_requests=head["requests"],
+        size_bytes=head["bytes"],
+        writers=keys.writers_of(found),
+        forked_from=found.get(keys.FORKED_FROM),
+        metadata=found,
+    )
+
+
+def to_checkpoint(record: CheckpointRecord, fetch: Fetch) -> WorkflowCheckpoint:
+    """Put a checkpoint together.
+
+    Args:
+        record: With content.
+        fetch: Returns parts of the chain by id.
+
+    Raises:
+        WorkflowCheckpointException: It is damaged, of a later format, or cannot be read here.
+    """
+    return WorkflowCheckpoint(
+        record.workflow_name,
+        checkpoint_id=record.checkpoint_id,
+        metadata=read_metadata(record, fetch),
+        **plain_fields(record),
+        **content_of(record, fetch),
+    )
+
+
+def plain_fields(record: CheckpointRecord) -> dict[str, Any]:
+    """Read the fields of a checkpoint that are in its head, but for the metadata.
+
+    Raises:
+        WorkflowCheckpointException: The head is damaged, or of a later format.
+    """
+    head = read_head(record)
+    return {
+        "graph_signature_hash": head["graph"],
+        "previous_checkpoint_id": head["previous"],
+        "timestamp": head["timestamp"],
+        "iteration_count": head["iteration"],
+        "version": head["version"],
+    }
+
+
+def read_metadata(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
+    """Read the metadata of a checkpoint.
+
+    Raises:
+        WorkflowCheckpointException: The head or the part with the graph's signature is damaged.
+    """
+    head = read_head(record)
+    found: dict[str, Any] = head["metadata"]
+    if head["signature"] is not None:
+        found[keys.GRAPH_SIGNATURE] = join_part(head["signature"], fetch)
+    return found
+
+
+def looks_whole(record: CheckpointRecord) -> bool:
+    """Tell whether a head is as it should be, as far as can be seen without reading it; if not, note it in the log."""
+    head = record.head
+    if not head or (head.startswith(_BEGINNING) and head.endswith("}")):
+        return True
+    try:
+        read_head(record)
+    except WorkflowCheckpointException as error:
+        _log.warning("Left out of a list: %s", error)
+        return False
+    return True
+
+
+def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
+    """Read what the head of a record leaves out.
+
+    Returns:
+        The fields of the checkpoint by name.
+
+    Raises:
+        WorkflowCheckpointException: It is damaged, or cannot be read here; the message names the checkpoint.
+    """
+    try:
+        content = join_parts(record.content, fetch)
+    except WorkflowCheckpointException as error:
+        raise damaged(record.checkpoint_id, str(error), error) from error
+    if not isinstance(content, dict) or not all(isinstance(content.get(name), dict) for name in CONTENT):
+        raise damaged(record.checkpoint_id, f"Its content lacks one of {', '.join(CONTENT)}.")
+    return {name: content[name] for name in CONTENT}
+
+
+def read_head(record: CheckpointRecord) -> Head:
+    """Read the head of a record.
+
+    Raises:
+        WorkflowCheckpointException: It is damaged, or of a later format; the message names the checkpoint.
+    """
+    try:
+        # Metadata of a person may hold anything; usually they do not, and JSON alone is several times as fast.
+        head = JsonReader().read(record.head) if TAG in record.head else json.loads(record.head)
+    except (ValueError, RecursionError, WorkflowCheckpointException) as error:
+        raise damaged(record.checkpoint_id, f"Its head is no JSON: {str(error).rstrip('.')}.", error) from error
+    if not isinstance(head, dict) or type(head.get("format")) is not int:
+        raise damaged(record.checkpoint_id, "Its head is not one that this library wrote.")
+    if head["format"] > FORMAT:
+        reason = f"It has format {head['format']}, this version reads up to {FORMAT}: a newer version wrote it."
+        raise damaged(record.checkpoint_id, reason)
+    if tuple(map(type, map(head.get, _HEAD_FIELDS))) not in _HEAD_TYPES:
+        raise damaged(record.checkpoint_id, f"Its head has no usable {', '.join(_unusable(head))}.")
+    return head
+
+
+def _unusable(head: Head) -> list[str]:
+    return [name for name, *kinds in zip(_HEAD_FIELDS, *_HEAD_TYPES, strict=True) if type(head.get(name)) not in kinds]
+
+
+def damaged(checkpoint_id: str, reason: str, error: BaseException | None = None) -> WorkflowCheckpointException:
+    """Make the error for a checkpoint that is there but cannot be read."""
+    return WorkflowCheckpointException(f"Checkpoint {checkpoint_id!r} cannot be read. {reason}", error)
+
+
+_HEAD_FIELDS: Final = (
+    "version",
+    "timestamp",
+    "graph",
+    "iteration",
+    "messages",
+    "requests",
+    "bytes",
+    "metadata",
+    "previous",
+    "signature",
+)
+_HEAD_TYPES: Final = frozenset(
+    (str, str, str, int, int, int, int, dict, previous, signature)
+    for previous in (str, type(None))
+    for signature in (str, type(None))
+)

@@ -1,0 +1,1 @@
+"""Contents of messages: text, data, calls, results, approvals."""

@@ -1,0 +1,377 @@
+"""The kinds of content, and how one of each is made."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench.exceptions import ContentError
+from agentbench.messages.content.media import read_uri
+from agentbench.messages.content.record import CommonFields, ContentRecord, check_approved
+from agentbench.messages.usage import UsageDetails
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from agentbench.messages.content.content import Content
+
+_new = object.__new__
+
+
+class ContentFactories(ContentRecord):
+    """One class method per kind. What any content may have, each of them takes too, as keywords."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_text(cls, text: str, **common: Unpack[CommonFields]) -> Self:
+        """Text that a person or a model wrote.
+
+        Raises:
+            TypeError: This is no text.
+        """
+        given: object = text
+        if type(given) is not str and not isinstance(given, str):
+            message = f"The text is of type {type(given).__name__}. Expected text; for a number, str(...) of it."
+            raise TypeError(message)
+        return cls("text", text=text, **common) if common else cls._bare("text", text, None)
+
+    @classmethod
+    def _bare(cls, kind: str, text: str | None, rare: dict[str, Any] | None) -> Self:
+        # A streamed answer makes one of these per token, so they go without the constructor.
+        content = _new(cls)
+        content.type = kind
+        content.text = text
+        content.annotations = content.raw_representation = None
+        content.additional_properties = {}
+        content._rare = rare  # noqa: SLF001 - the instance is new
+        return content
+
+    @classmethod
+    def from_text_reasoning(
+        cls,
+        *,
+        id: str | None = None,  # noqa: A002 - the name of the field
+        text: str | None = None,
+        protected_data: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """What a model thought before it answered."""
+        return cls("text_reasoning", id=id, text=text, protected_data=protected_data, **common)
+
+    @classmethod
+    def from_data(cls, data: bytes | bytearray | memoryview, media_type: str, **common: Unpack[CommonFields]) -> Self:
+        """Bytes, such as an image; kept as a `data:` URI.
+
+        Raises:
+            TypeError: The data are not bytes.
+        """
+        given: object = data
+        if not isinstance(given, (bytes, bytearray, memoryview)):
+            message = f"The data are of type {type(given).__name__}. Expected bytes; for a URI there is from_uri()."
+            raise TypeError(message)
+        uri = f"data:{media_type};base64,{base64.b64encode(data).decode('ascii')}"
+        return cls("data", uri=uri, media_type=media_type, **common)
+
+    @classmethod
+    def from_uri(cls, uri: str, *, media_type: str | None = None, **common: Unpack[CommonFields]) -> Self:
+        """An address, or data within a `data:` URI, whose media type is then read from it.
+
+        Raises:
+            ContentError: This is no URI, or a `data:` URI that is not encoded as base64.
+        """
+        kind, found = read_uri(uri, media_type)
+        return cls(kind, uri=uri, media_type=found, **common)
+
+    @classmethod
+    def from_error(
+        cls,
+        *,
+        message: str | None = None,
+        error_code: str | None = None,
+        error_details: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """A failure that a service reported instead of, or within, an answer."""
+        return cls("error", message=message, error_code=error_code, error_details=error_details, **common)
+
+    @classmethod
+    def from_function_call(
+        cls,
+        call_id: str,
+        name: str,
+        *,
+        arguments: str | Mapping[str, Any] | None = None,
+        exception: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """A model's wish to call a tool; the arguments are JSON text as the model wrote it, or a mapping."""
+        found: dict[str, Any] = {"call_id": call_id, "name": name, "arguments": arguments, "exception": exception}
+        return cls("function_call", **found, **common) if common else cls._bare("function_call", None, _set(found))
+
+    @classmethod
+    def from_function_result(
+        cls, call_id: str, *, result: Any = None, exception: str | None = None, **common: Unpack[CommonFields]
+    ) -> Self:
+        """What a call gave: text in `result`, and all parts in `items`.
+
+        Args:
+            call_id: Of the call.
+            result: Text, a list of contents, or anything that JSON or `str()` can show.
+            exception: Why the call failed.
+            **common: Further fields.
+        """
+        text, items = cls._read_result(result)
+        found: dict[str, Any] = {"call_id": call_id, "result": text, "items": items, "exception": exception}
+        return cls("function_result", **found, **common) if common else cls._bare("function_result", None, _set(found))
+
+    @classmethod
+    def _read_result(cls, result: Any) -> tuple[str, list[Content]]:
+        if isinstance(result, list) and all(isinstance(item, ContentRecord) for item in result):
+            return "\n".join([item.text for item in result if item.type == "text" and item.text]), list(result)
+        text = _text_of_result(result)
+        return text, [cls.from_text(text)]  # type: ignore[list-item]
+
+    @classmethod
+    def from_usage(cls, usage_details: UsageDetails, **common: Unpack[CommonFields]) -> Self:
+        """Numbers of tokens, as they come in a stream."""
+        return cls("usage", usage_details=usage_details, **common)
+
+    @classmethod
+    def from_hosted_file(
+        cls, file_id: str, *, media_type: str | None = None, name: str | None = None, **common: Unpack[CommonFields]
+    ) -> Self:
+        """A file that the service keeps."""
+        return cls("hosted_file", file_id=file_id, media_type=media_type, name=name, **common)
+
+    @classmethod
+    def from_hosted_vector_store(cls, vector_store_id: str, **common: Unpack[CommonFields]) -> Self:
+        """A vector store that the service keeps."""
+        return cls("hosted_vector_store", vector_store_id=vector_store_id, **common)
+
+    @classmethod
+    def from_code_interpreter_tool_call(
+        cls, *, call_id: str | None = None, inputs: Sequence[Content] | None = None, **common: Unpack[CommonFields]
+    ) -> Self:
+        """Code that the service runs."""
+        return cls("code_interpreter_tool_call", call_id=call_id, inputs=_as_list(inputs), **common)
+
+    @classmethod
+    def from_code_interpreter_tool_result(
+        cls, *, call_id: str | None = None, outputs: Sequence[Content] | None = None, **common: Unpack[CommonFields]
+    ) -> Self:
+        """What code gave that the service ran."""
+        return cls("code_interpreter_tool_result", call_id=call_id, outputs=_as_list(outputs), **common)
+
+    @classmethod
+    def from_image_generation_tool_call(cls, *, image_id: str | None = None, **common: Unpack[CommonFields]) -> Self:
+        """An image that the service draws."""
+        return cls("image_generation_tool_call", image_id=image_id, **common)
+
+    @classmethod
+    def from_image_generation_tool_result(
+        cls, *, image_id: str | None = None, outputs: Any = None, **common: Unpack[CommonFields]
+    ) -> Self:
+        """An image that the service drew."""
+        return cls("image_generation_tool_result", image_id=image_id, outputs=outputs, **common)
+
+    @classmethod
+    def from_mcp_server_tool_call(
+        cls,
+        call_id: str,
+        tool_name: str,
+        *,
+        server_name: str | None = None,
+        arguments: str | Mapping[str, Any] | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """A call of an MCP server's tool, made by the service."""
+        return cls(
+            "mcp_server_tool_call",
+            call_id=call_id,
+            tool_name=tool_name,
+            server_name=server_name,
+            arguments=arguments,
+            **common,
+        )
+
+    @classmethod
+    def from_mcp_server_tool_result(cls, call_id: str, *, output: Any = None, **common: Unpack[CommonFields]) -> Self:
+        """What an MCP server's tool gave that the service called."""
+        return cls("mcp_server_tool_result", call_id=call_id, output=output, **common)
+
+    @classmethod
+    def from_search_tool_call(
+        cls,
+        call_id: str,
+        *,
+        tool_name: str,
+        arguments: str | Mapping[str, Any] | None = None,
+        status: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """A search that the service makes."""
+        return cls(
+            "search_tool_call", call_id=call_id, tool_name=tool_name, arguments=arguments, status=status, **common
+        )
+
+    @classmethod
+    def from_search_tool_result(
+        cls,
+        call_id: str,
+        *,
+        tool_name: str,
+        result: Any = None,
+        items: Sequence[Content] | None = None,
+        status: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """What a search of the service found."""
+        return cls(
+            "search_tool_result",
+            call_id=call_id,
+            tool_name=tool_name,
+            result=result,
+            items=_as_list(items),
+            status=status,
+            **common,
+        )
+
+    @classmethod
+    def from_shell_tool_call(
+        cls,
+        *,
+        call_id: str | None = None,
+        commands: list[str] | None = None,
+        timeout_ms: int | None = None,
+        max_output_length: int | None = None,
+        status: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """Commands that a model wants to be run in a shell."""
+        return cls(
+            "shell_tool_call",
+            call_id=call_id,
+            commands=commands,
+            timeout_ms=timeout_ms,
+            max_output_length=max_output_length,
+            status=status,
+            **common,
+        )
+
+    @classmethod
+    def from_shell_tool_result(
+        cls,
+        *,
+        call_id: str | None = None,
+        outputs: Sequence[Content] | None = None,
+        max_output_length: int | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """What commands gave, one `shell_command_output` each."""
+        return cls(
+            "shell_tool_result",
+            call_id=call_id,
+            outputs=_as_list(outputs),
+            max_output_length=max_output_length,
+            **common,
+        )
+
+    @classmethod
+    def from_shell_command_output(
+        cls,
+        *,
+        stdout: str | None = None,
+        stderr: str | None = None,
+        exit_code: int | None = None,
+        timed_out: bool | None = None,
+        additional_properties: Mapping[str, Any] | None = None,
+        raw_representation: Any = None,
+    ) -> Self:
+        """What one command gave."""
+        return cls(
+            "shell_command_output",
+            stdout=stdout,
+            stderr=stderr,
+            exit_code=exit_code,
+            timed_out=timed_out,
+            additional_properties=additional_properties,
+            raw_representation=raw_representation,
+        )
+
+    @classmethod
+    def from_function_approval_request(
+        cls,
+        id: str,  # noqa: A002 - the name of the field
+        function_call: Content,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """The question whether a tool may be called."""
+        kind = "function_approval_request"
+        return cls(kind, id=id, function_call=function_call, user_input_request=True, **common)
+
+    @classmethod
+    def from_function_approval_response(
+        cls,
+        approved: bool,
+        id: str,  # noqa: A002 - the name of the field
+        function_call: Content,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """The answer whether a tool may be called.
+
+        Raises:
+            TypeError: `approved` is not `True` or `False`.
+        """
+        check_approved(approved)
+        kind = "function_approval_response"
+        return cls(kind, approved=approved, id=id, function_call=function_call, **common)
+
+    @classmethod
+    def from_oauth_consent_request(cls, consent_link: str, **common: Unpack[CommonFields]) -> Self:
+        """The wish that a person opens a link and consents there."""
+        return cls("oauth_consent_request", consent_link=consent_link, user_input_request=True, **common)
+
+    def to_function_approval_response(self, approved: bool) -> Self:
+        """Answer this question.
+
+        An answer counts once, until the model speaks again; given later, it is told to the model as a call of its own.
+
+        Raises:
+            ContentError: This content is no approval request, or an incomplete one.
+            TypeError: `approved` is not `True` or `False`.
+        """
+        if self.type != "function_approval_request" or self.id is None or self.function_call is None:
+            message = f"Only an approval request with an id and a call can be answered; this content is {self!r}."
+            raise ContentError(message)
+        return type(self).from_function_approval_response(
+            approved,
+            self.id,
+            self.function_call,
+            annotations=self.annotations,
+            additional_properties=self.additional_properties,
+            raw_representation=self.raw_representation,
+        )
+
+
+def _set(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _as_list(contents: Sequence[Content] | None) -> list[Content] | None:
+    return None if contents is None else list(contents)
+
+
+def _text_of_result(result: Any) -> str:
+    if result is None:
+        return ""
+    if isinstance(result, str):
+        return result
+    if isinstance(result, list):
+        return str(result)
+    try:
+        return json.dumps(result, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, cycles
+        return str(result)

@@ -1,0 +1,1 @@
+"""The graph as DOT and Mermaid text."""

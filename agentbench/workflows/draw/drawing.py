@@ -1,0 +1,144 @@
+"""`WorkflowViz`: the graph of a workflow as DOT and Mermaid text, and as files."""
+
+from __future__ import annotations
+
+import os
+import reprlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentbench._display import call_view
+from agentbench.workflows.draw.dot_text import dot_text
+from agentbench.workflows.draw.drawn_graph import RunOverlay, draw_graph
+from agentbench.workflows.draw.mermaid_text import mermaid_text
+
+if TYPE_CHECKING:
+    from agentbench.workflows.run.workflow import Workflow
+
+__all__ = ["RunOverlay", "WorkflowViz", "require_folder"]
+
+_READ = ("executors", "edge_groups", "start_executor_ids")
+_FORMATS = ("svg", "png", "pdf", "dot")
+_SUFFIXES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".dot": "dot", ".gv": "dot"}
+
+
+class WorkflowViz:
+    """Draws a workflow. Reading the graph never runs or changes it.
+
+    Args:
+        workflow: What to draw, sub-workflows included.
+        overlay: A run to mark in the drawing: its result, its events, a `RunOverlay`, or a mapping with some of the
+            keys `executed`, `failed` and `pending`, each a set of executor ids.
+
+    Raises:
+        TypeError: What is to be drawn is no workflow.
+    """
+
+    def __init__(self, workflow: Workflow, *, overlay: Any = None) -> None:
+        if isinstance(workflow, type) or not all(hasattr(workflow, name) for name in _READ):
+            is_builder = callable(getattr(workflow, "build", None))
+            expected = "what its build() returns" if is_builder else "a Workflow, such as WorkflowBuilder.build() makes"
+            msg = (
+                f"WorkflowViz draws a workflow, and got {reprlib.repr(workflow)} of type {type(workflow).__name__}. "
+                f"Pass {expected}."
+            )
+            raise TypeError(msg)
+        self._workflow = workflow
+        self._overlay = RunOverlay.of({} if overlay is None else overlay)
+
+    def to_digraph(self, include_internal_executors: bool = False) -> str:
+        """Return the graph as DOT text.
+
+        Args:
+            include_internal_executors: Show the internal edges on which answers travel, too.
+        """
+        return dot_text(draw_graph(self._workflow, self._overlay, include_internal=include_internal_executors))
+
+    def to_mermaid(self, include_internal_executors: bool = False) -> str:
+        """Return the graph as a Mermaid flowchart, which many viewers of Markdown can show.
+
+        Args:
+            include_internal_executors: Show the internal edges on which answers travel, too.
+        """
+        return mermaid_text(draw_graph(self._workflow, self._overlay, include_internal=include_internal_executors))
+
+    def export(
+        self,
+        format: str = "svg",  # noqa: A002 - published name
+        filename: str | os.PathLike[str] | None = None,
+        include_internal_executors: bool = False,
+    ) -> str:
+        """Write the graph to a file.
+
+        Args:
+            format: `"svg"`, `"png"`, `"pdf"`, or `"dot"`, which needs no renderer.
+            filename: Where to; without an extension it gets that of the format. By default a new temporary file.
+            include_internal_executors: Show the internal edges on which answers travel, too.
+
+        Returns:
+            The path of the file.
+
+        Raises:
+            ValueError: An unknown format, or one that the extension of the file contradicts.
+            FileNotFoundError: There is no such folder to write into.
+            MissingExtraError: A format that has to be rendered, and the notebook layer's packages are not installed.
+        """
+        if format not in _FORMATS:
+            msg = f"The format {format!r} is not known. Use one of {', '.join(map(repr, _FORMATS))}."
+            raise ValueError(msg)
+        path = None if filename is None else _with_suffix(Path(filename), format)
+        if path is not None:
+            require_folder(path)
+        text = self.to_digraph(include_internal_executors)
+        data: bytes = text.encode()
+        if format != "dot":
+            data = call_view("agentbench.notebook.rendering:render", text, format)
+        if path is None:
+            handle, name = tempfile.mkstemp(prefix="workflow-", suffix=f".{format}")
+            os.close(handle)
+            path = Path(name)
+        path.write_bytes(data)
+        return str(path)
+
+    def save_svg(self, filename: str | os.PathLike[str], include_internal_executors: bool = False) -> str:
+        """Write the graph to an SVG file and return its path; see `export`."""
+        return self.export("svg", filename, include_internal_executors)
+
+    def save_png(self, filename: str | os.PathLike[str], include_internal_executors: bool = False) -> str:
+        """Write the graph to a PNG file and return its path; see `export`."""
+        return self.export("png", filename, include_internal_executors)
+
+    def save_pdf(self, filename: str | os.PathLike[str], include_internal_executors: bool = False) -> str:
+        """Write the graph to a PDF file and return its path; see `export`."""
+        return self.export("pdf", filename, include_internal_executors)
+
+    def __repr__(self) -> str:
+        return f"WorkflowViz({self._workflow.name!r})"
+
+
+def require_folder(path: Path) -> None:
+    """Raise `FileNotFoundError` if a file cannot be written because its folder is not there."""
+    folder = path.parent
+    if folder.is_dir():
+        return
+    problem = "is a file, not a folder" if folder.exists() else "does not exist"
+    msg = (
+        f"{path.name!r} cannot be written: {str(folder)!r} {problem}. "
+        "Name a folder that is there, or make it first, as with Path.mkdir(parents=True)."
+    )
+    raise FileNotFoundError(msg)
+
+
+def _with_suffix(path: Path, file_format: str) -> Path:
+    """Return the path with the extension of the format, unless it has one that says otherwise."""
+    named = _SUFFIXES.get(path.suffix.lower())
+    if named is None:
+        return path.with_name(f"{path.name}.{file_format}")
+    if named != file_format:
+        msg = (
+            f"The file name {str(path)!r} says {named!r}, but the format is {file_format!r}. "
+            "Change one of them, or leave the extension out."
+        )
+        raise ValueError(msg)
+    return path

@@ -1,0 +1,258 @@
+"""What there is to draw of a workflow: nodes, edges, and frames around sub-workflows, as plain values."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from agentbench.workflows.graph.edges import (
+    EdgeGroup,
+    FanInEdgeGroup,
+    FanOutEdgeGroup,
+    InternalEdgeGroup,
+    SwitchCaseEdgeGroup,
+    SwitchCaseEdgeGroupCase,
+)
+from agentbench.workflows.graph.signature import find_sub_workflow
+
+__all__ = [
+    "DrawnEdge",
+    "DrawnGraph",
+    "DrawnNode",
+    "NodePath",
+    "NodeState",
+    "RunOverlay",
+    "draw_graph",
+    "spelled_out",
+    "unique_names",
+]
+
+NodePath = tuple[str, ...]
+"""Ids from the outermost workflow inwards; the last one is the node's own."""
+
+NodeState = Literal["failed", "pending", "executed"]
+
+
+class RunOverlay:
+    """Where a run has been: what to mark when its graph is drawn.
+
+    Args:
+        executed: Ids of executors that ended well.
+        failed: Ids of executors that failed; they count as failed wherever else they are named.
+        pending: Ids of executors that wait for an answer, or for their turn.
+
+    Nodes inside a sub-workflow are named with the path to them, as `"outer/inner"`.
+    """
+
+    __slots__ = ("executed", "failed", "pending")
+
+    def __init__(
+        self, *, executed: Iterable[str] = (), failed: Iterable[str] = (), pending: Iterable[str] = ()
+    ) -> None:
+        self.executed = frozenset(executed)
+        self.failed = frozenset(failed)
+        self.pending = frozenset(pending)
+
+    @classmethod
+    def of(cls, run: Any) -> RunOverlay:
+        """Make an overlay of an overlay, a mapping with its three keywords, or the events of a run (its result).
+
+        Executors that were invoked and did not end count as pending, and so do those that asked something, until they
+        are invoked again.
+        """
+        if isinstance(run, RunOverlay):
+            return run
+        if isinstance(run, Mapping):
+            return cls(**run)
+        states: dict[str, NodeState] = {}
+        asking: set[str] = set()
+        for event in run:
+            executor_id, state = event.source_id, _STATE_AFTER.get(event.type)
+            if executor_id is None or state is None:
+                continue
+            if event.type == "request_info":
+                asking.add(executor_id)
+            elif event.type == "executor_invoked":
+                asking.discard(executor_id)
+            waits = state == "executed" and executor_id in asking
+            states[executor_id] = "pending" if waits else state
+        found: dict[str, list[str]] = {"executed": [], "failed": [], "pending": []}
+        for executor_id, state in states.items():
+            found[state].append(executor_id)
+        return cls(**found)
+
+    def state_of(self, path: NodePath) -> NodeState | None:
+        """Return what to show of a node, or `None` if the run did not touch it."""
+        key = "/".join(path)
+        if key in self.failed:
+            return "failed"
+        if key in self.pending:
+            return "pending"
+        return "executed" if key in self.executed else None
+
+
+_STATE_AFTER: dict[str, NodeState] = {
+    "executor_invoked": "pending",
+    "executor_completed": "executed",
+    "executor_failed": "failed",
+    "request_info": "pending",
+}
+
+
+class DrawnNode(NamedTuple):
+    """One node.
+
+    Attributes:
+        path: Where it is.
+        kind: What it is drawn as.
+        state: What the run made of it.
+    """
+
+    path: NodePath
+    kind: Literal["executor", "start", "fan_in", "internal"]
+    state: NodeState | None
+
+    @property
+    def text(self) -> str:
+        """What is written on it, before markers."""
+        return "fan-in" if self.kind == "fan_in" else self.path[-1]
+
+
+class DrawnEdge(NamedTuple):
+    """One arrow. A label means that it is not always taken; `kind` `"inside"` leads from a node into its frame."""
+
+    source: NodePath
+    target: NodePath
+    label: str | None = None
+    kind: Literal["edge", "inside"] = "edge"
+
+
+class DrawnGraph(NamedTuple):
+    """One workflow, with a frame for each sub-workflow in it.
+
+    Attributes:
+        path: Of the node that runs it; empty for the outermost workflow.
+        nodes: In builder order; what stands for groups comes last.
+        edges: In builder order.
+        frames: The workflows that run inside nodes.
+    """
+
+    path: NodePath
+    nodes: list[DrawnNode]
+    edges: list[DrawnEdge]
+    frames: list[DrawnGraph]
+
+    def all_nodes(self) -> Iterator[DrawnNode]:
+        """Yield the nodes of this graph, then those of its frames."""
+        yield from self.nodes
+        for frame in self.frames:
+            yield from frame.all_nodes()
+
+
+def draw_graph(workflow: Any, overlay: RunOverlay, *, include_internal: bool = False) -> DrawnGraph:
+    """Read what there is to draw.
+
+    Args:
+        workflow: Anything with `executors`, `edge_groups` and `start_executor_ids`.
+        overlay: What a run did; empty for none.
+        include_internal: Show the internal edges, too.
+    """
+    return _Reader(overlay, include_internal=include_internal).read(workflow, (), ())
+
+
+def unique_names(nodes: Iterable[DrawnNode], name_of: Callable[[NodePath], str]) -> dict[NodePath, str]:
+    """Give every node a name of its own: `name_of(path)`, with a number behind it if another node has that."""
+    names: dict[NodePath, str] = {}
+    taken: set[str] = set()
+    for node in nodes:
+        wanted = name = name_of(node.path)
+        number = 2
+        while name in taken:
+            name = f"{wanted}_{number}"
+            number += 1
+        taken.add(name)
+        names[node.path] = name
+    return names
+
+
+def spelled_out(text: str) -> str:
+    r"""Write control, bidirectional and invisible characters as `\u202e`, so that a label reads as what it is.
+
+    Line ends and tabs stay: what they become is up to the language of the drawing.
+    """
+    return _UNSAFE.sub(_spelled, text)
+
+
+# What the notebook layer does not pass on either; a test compares the two.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def _spelled(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+class _Reader:
+    def __init__(self, overlay: RunOverlay, *, include_internal: bool) -> None:
+        self._overlay = overlay
+        self._include_internal = include_internal
+
+    def read(self, workflow: Any, path: NodePath, within: tuple[Any, ...]) -> DrawnGraph:
+        graph = DrawnGraph(path, [], [], [])
+        starts = set(workflow.start_executor_ids)
+        for executor_id, executor in workflow.executors.items():
+            here = (*path, executor_id)
+            graph.nodes.append(
+                DrawnNode(here, "start" if executor_id in starts else "executor", self._overlay.state_of(here))
+            )
+            inner = find_sub_workflow(executor)
+            if inner is not None and all(inner is not outer for outer in (*within, workflow)):
+                graph.frames.append(self.read(inner, here, (*within, workflow)))
+                entries = inner.start_executor_ids
+                graph.edges.extend([DrawnEdge(here, (*here, entry), kind="inside") for entry in entries])
+        for group in workflow.edge_groups:
+            self._add_group(graph, group)
+        return graph
+
+    def _add_group(self, graph: DrawnGraph, group: EdgeGroup) -> None:
+        path = graph.path
+        if isinstance(group, InternalEdgeGroup):
+            if self._include_internal:
+                source = (*path, group.source_executor_ids[0])
+                graph.nodes.append(DrawnNode(source, "internal", None))
+                graph.edges.append(DrawnEdge(source, (*path, group.executor_id)))
+        elif isinstance(group, FanInEdgeGroup):
+            join = (*path, fan_in_name(group))
+            graph.nodes.append(DrawnNode(join, "fan_in", None))
+            graph.edges.extend([DrawnEdge((*path, source), join) for source in group.source_executor_ids])
+            graph.edges.append(DrawnEdge(join, (*path, group.target_id)))
+        else:
+            labels = _labels(group)
+            for edge in group.edges:
+                label = labels.get(edge.target_id) or (None if edge.condition_name is None else "conditional")
+                graph.edges.append(DrawnEdge((*path, edge.source_id), (*path, edge.target_id), label))
+
+
+def fan_in_name(group: FanInEdgeGroup) -> str:
+    """Return the id under which a fan-in is drawn; it depends on what the group joins, not on its random id."""
+    key = "|".join([group.target_id, *sorted(group.source_executor_ids)])
+    return f"fan_in::{group.target_id}::{hashlib.sha256(key.encode(errors='surrogatepass')).hexdigest()[:8]}"
+
+
+def _labels(group: EdgeGroup) -> dict[str, str]:
+    """Return the labels of edges by target: the names of the cases that lead there, or of the selection function."""
+    if isinstance(group, SwitchCaseEdgeGroup):
+        names: dict[str, list[str]] = {}
+        for case in group.cases:
+            if isinstance(case, SwitchCaseEdgeGroupCase):
+                names.setdefault(case.target_id, []).append(case.condition_name or "<missing>")
+        names.setdefault(group.default.target_id, []).append("default")
+        return {target: " / ".join(several) for target, several in names.items()}
+    if isinstance(group, FanOutEdgeGroup) and group.selection_func_name is not None:
+        return dict.fromkeys(group.target_ids, group.selection_func_name)
+    return {}

@@ -1,0 +1,117 @@
+"""The seam at the end of a superstep, by which another dialect of graphs drives this engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from agentbench.workflows.events.events import WorkflowEvent
+    from agentbench.workflows.executors.delivery import Delivery
+    from agentbench.workflows.executors.options import RunOptions
+    from agentbench.workflows.executors.state import State
+
+FailurePolicy = Literal["cancel", "finish"]
+
+
+@dataclass(frozen=True, slots=True)
+class PauseReason:
+    """Why a run paused.
+
+    Attributes:
+        text: for people.
+        kind: `user`, `predicate`, `hook`, `error` or a caller's own word.
+        error: what a breakpoint's predicate raised, if that is the reason.
+    """
+
+    text: str
+    kind: str = "predicate"
+    error: BaseException | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class SuperstepView:
+    """What a hook may read at a boundary.
+
+    Attributes:
+        superstep: number of the superstep that ends; 0 for the start executors.
+        chain: key under which the run's checkpoints are grouped.
+        run_id: id of the run.
+        state: shared state, committed and pending; to be read only.
+        deliveries: what ran, in plan order, each with its error or None.
+        stop_requested: somebody asked the run to stop.
+        pending_requests: open requests by id.
+        options: the run's options.
+    """
+
+    superstep: int
+    chain: str
+    run_id: str
+    state: State
+    deliveries: Sequence[Delivery]
+    stop_requested: bool
+    pending_requests: Mapping[str, WorkflowEvent[Any]]
+    options: RunOptions
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryCheckpoint:
+    """How the checkpoint of a boundary is marked: its `source`, and further metadata."""
+
+    source: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryOutcome:
+    """What a hook wants done, carried out in the order of the fields.
+
+    Attributes:
+        state_updates, state_deletes: staged into shared state; keys that start with `_graph:` are allowed.
+        commit: False keeps this superstep's writes from being committed: they are discarded.
+        messages: (executor id, data), delivered in the next superstep over the target's internal edge.
+        requests: `request_info` events, registered as open and emitted.
+        outputs: (executor id or None, value), emitted as `output`.
+        events: further events to emit.
+        checkpoint: how to mark the checkpoint; None for the normal one.
+        pause: end here after the checkpoint (a handle pauses).
+        error: raise this after the checkpoint, with the usual events of a failed run.
+    """
+
+    state_updates: Mapping[str, Any] = field(default_factory=dict)
+    state_deletes: Sequence[str] = ()
+    commit: bool = True
+    messages: Sequence[tuple[str, Any]] = ()
+    requests: Sequence[WorkflowEvent[Any]] = ()
+    outputs: Sequence[tuple[str | None, Any]] = ()
+    events: Sequence[WorkflowEvent[Any]] = ()
+    checkpoint: BoundaryCheckpoint | None = None
+    pause: PauseReason | None = None
+    error: BaseException | None = None
+
+
+@runtime_checkable
+class BoundaryHook(Protocol):
+    """Called once per superstep, after its handlers and before its writes are committed.
+
+    Attributes:
+        failure_policy: `"finish"` lets siblings of a failed delivery run to their end and shows the errors to
+            `at_boundary`; `"cancel"` is the behaviour of plain workflows.
+        reachability: False skips the builder's reachability check.
+    """
+
+    failure_policy: FailurePolicy
+    reachability: bool
+
+    async def at_boundary(self, view: SuperstepView) -> BoundaryOutcome:
+        """Decide what happens at this boundary."""
+
+    async def on_responses(self, answers: Mapping[str, Any], view: SuperstepView) -> BoundaryOutcome:
+        """Take answers to requests that the hook registered."""
+
+    def signature(self) -> dict[str, Any] | None:
+        """JSON-able part of the graph signature, or None."""

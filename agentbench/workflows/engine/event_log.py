@@ -1,0 +1,272 @@
+"""The journal of a run: what happened, in order, kept as small as possible until somebody reads it.
+
+Four events make up nearly all of a run: a superstep starts and ends, a handler starts and ends. The plain log
+writes each as two or three references into one flat list and builds `WorkflowEvent` objects only for a reader;
+everything else is stored as the event it is. An observed log builds and stamps every event at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench._clock import Clock
+from agentbench._copying import isolate_or_same
+from agentbench.workflows.events.events import (
+    EventStamps,
+    SuperstepCompletionInfo,
+    WorkflowErrorDetails,
+    WorkflowEvent,
+    WorkflowRunState,
+)
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.info import CheckpointInfo
+    from agentbench.workflows.executors.delivery import Delivery
+    from agentbench.workflows.executors.message import WorkflowMessage
+
+# Heads of compact records; what follows each in the flat list.
+_SUPERSTEP_STARTED = 0  # iteration
+_SUPERSTEP_COMPLETED = 1  # iteration
+_INVOKED = 2  # executor id, input
+_COMPLETED = 3  # executor id, list of results or None
+_COMPLETED_ONE = 4  # executor id, the only result
+
+_BRIEF = frozenset({"superstep_started", "superstep_completed", "executor_invoked", "executor_completed"})
+
+_started = WorkflowEvent.superstep_started
+_completed = WorkflowEvent.superstep_completed
+_invoked = WorkflowEvent.executor_invoked
+_executor_completed = WorkflowEvent.executor_completed
+
+
+class EventLog:
+    """Events of one run in the order of emission, with a cursor for one live reader.
+
+    Attributes:
+        outputs: the `output` events so far.
+        checkpoints: infos of the checkpoints the run saved.
+        told_of_unsaved: somebody was warned, beyond the events, that a checkpoint was not saved.
+        state: the last reported run state, None before the first.
+    """
+
+    __slots__ = ("_cursor", "_records", "_sifted", "_waiter", "checkpoints", "outputs", "state", "told_of_unsaved")
+
+    #: True when events carry stamps and observation events are wanted.
+    observed = False
+
+    def __init__(self) -> None:
+        self._records: list[Any] = []
+        self._cursor = 0
+        self._sifted = 0
+        self._waiter: asyncio.Future[None] | None = None
+        self.outputs: list[WorkflowEvent[Any]] = []
+        self.checkpoints: list[CheckpointInfo] = []
+        self.told_of_unsaved = False
+        self.state: WorkflowRunState | None = None
+
+    # ---- writing ---------------------------------------------------------------------------------
+
+    def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
+        """Add a finished event; `delivery` is the one it came from, if any."""
+        self._records.append(event)
+        if event.type == "output":
+            self.outputs.append(event)
+        if self._waiter is not None:
+            self.wake()
+
+    def stand_at(self, iteration: int) -> None:
+        """Say which superstep was the last; what comes before the next one is stamped with it."""
+
+    def superstep_started(self, iteration: int) -> None:
+        """Superstep `iteration` begins."""
+        self._records += (_SUPERSTEP_STARTED, iteration)
+        if self._waiter is not None:
+            self.wake()
+
+    def superstep_completed(self, iteration: int, info: SuperstepCompletionInfo | None) -> None:
+        """Superstep `iteration` is over."""
+        if info is None:
+            self._records += (_SUPERSTEP_COMPLETED, iteration)
+        else:
+            self._records.append(_completed(iteration, info))
+        if self._waiter is not None:
+            self.wake()
+
+    def invoked(self, delivery: Delivery) -> None:
+        """A handler is about to start; its input is copied, since the handler may change it."""
+        self._records += (_INVOKED, delivery.executor_id, isolate_or_same(delivery.data))
+        if self._waiter is not None:
+            self.wake()
+
+    def completed(self, delivery: Delivery, sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> None:
+        """A handler ended well."""
+        if not yielded and len(sent) == 1:
+            self._records += (_COMPLETED_ONE, delivery.executor_id, sent[0].data)
+        else:
+            self._records += (_COMPLETED, delivery.executor_id, _results(sent, yielded))
+        if self._waiter is not None:
+            self.wake()
+
+    def failed(self, delivery: Delivery, details: WorkflowErrorDetails) -> None:
+        """A handler raised."""
+        self.append(WorkflowEvent.executor_failed(delivery.executor_id, details), delivery)
+
+    def status(self, state: WorkflowRunState) -> None:
+        """The run changed its state."""
+        self.state = state
+        self.append(WorkflowEvent.status(state))
+
+    # ---- reading ---------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self._cursor + sum(1 for _ in self._walk(self._cursor))  # a record that was taken is one event
+
+    def events_from(self, number: int) -> list[WorkflowEvent[Any]]:
+        """Every event from this number on, counted from 0; costs no more than these and what nobody has taken."""
+        taken = min(number, self._cursor)
+        return list(itertools.islice(self._walk(taken), number - taken, None))
+
+    def events(self, since: int = 0) -> list[WorkflowEvent[Any]]:
+        """Every event kept so far, or those since a `position`."""
+        return list(self._walk(min(since, len(self._records))))
+
+    @property
+    def position(self) -> int:
+        """Where the next event goes; stays valid for `events()` while everything before it has been taken."""
+        return len(self._records)
+
+    @property
+    def has_unread(self) -> bool:
+        """Events are there that `take()` has not handed out."""
+        return self._cursor < len(self._records)
+
+    def take(self) -> list[WorkflowEvent[Any]]:
+        """The events since the last call, for the live reader."""
+        if self._cursor >= len(self._records):
+            return []
+        taken = list(self._walk(self._cursor))
+        # The reader's objects are kept in place of the compact records: one event, one identity.
+        self._records[self._cursor :] = taken
+        self._cursor = len(self._records)
+        return taken
+
+    def forget_brief(self) -> None:
+        """Drop supersteps and handlers from what was read; outputs, requests, warnings and states stay."""
+        self._records[self._sifted :] = [e for e in self._walk(self._sifted) if e.type not in _BRIEF]
+        self._cursor = self._sifted = len(self._records)
+
+    def _walk(self, start: int) -> Iterator[WorkflowEvent[Any]]:
+        records, i, end = self._records, start, len(self._records)
+        while i < end:
+            head = records[i]
+            if head.__class__ is not int:
+                yield head
+                i += 1
+            elif head <= _SUPERSTEP_COMPLETED:
+                yield (_started if head == _SUPERSTEP_STARTED else _completed)(records[i + 1])
+                i += 2
+            else:
+                yield _executor_event(head, records[i + 1], records[i + 2])
+                i += 3
+
+    # ---- waiting ---------------------------------------------------------------------------------
+
+    def changed(self) -> asyncio.Future[None]:
+        """A future that is done at the next event (or `wake()`); one reader at a time."""
+        if self._waiter is None:
+            self._waiter = asyncio.get_running_loop().create_future()
+        return self._waiter
+
+    def wake(self, *_: object) -> None:
+        """Wake the waiting reader, if there is one."""
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+
+def _executor_event(head: int, executor_id: str, data: Any) -> WorkflowEvent[Any]:
+    if head == _INVOKED:
+        return _invoked(executor_id, data)
+    return _executor_completed(executor_id, [data] if head == _COMPLETED_ONE else data)
+
+
+def _results(sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> list[Any] | None:
+    return [*(m.data for m in sent), *(isolate_or_same(y) for y in yielded)] or None
+
+
+class ObservedEventLog(EventLog):
+    """A log whose events carry stamps: place, time, delivery, duration."""
+
+    __slots__ = ("_clock", "_run_began", "_run_id", "_seq", "_step_began", "superstep")
+
+    observed = True
+
+    def __init__(self, run_id: str, clock: Clock) -> None:
+        super().__init__()
+        self._run_id = run_id
+        self._clock = clock
+        self._seq = 0
+        self._run_began = self._step_began = clock.perf_ns()
+        self.superstep = 0
+
+    def events(self, since: int = 0) -> list[WorkflowEvent[Any]]:
+        """Every event kept so far, or those since a `position`; views read them often, so it is one copy."""
+        return self._records[since:]
+
+    def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
+        """Add a finished event and stamp it."""
+        self._stamp(event, delivery)
+        super().append(event, delivery)
+
+    def stand_at(self, iteration: int) -> None:
+        """Say which superstep was the last; what comes before the next one is stamped with it."""
+        self.superstep = iteration
+
+    def superstep_started(self, iteration: int) -> None:
+        """Superstep `iteration` begins."""
+        self.superstep = iteration
+        self._step_began = self._clock.perf_ns()
+        self.append(_started(iteration))
+
+    def superstep_completed(self, iteration: int, info: SuperstepCompletionInfo | None) -> None:
+        """Superstep `iteration` is over."""
+        self.append(_completed(iteration, info))
+        self._last_took(self._step_began)
+
+    def invoked(self, delivery: Delivery) -> None:
+        """A handler is about to start."""
+        delivery.began_ns = self._clock.perf_ns()
+        self.append(_invoked(delivery.executor_id, isolate_or_same(delivery.data)), delivery)
+
+    def completed(self, delivery: Delivery, sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> None:
+        """A handler ended well."""
+        self.append(_executor_completed(delivery.executor_id, _results(sent, yielded)), delivery)
+        self._last_took(delivery.began_ns)
+
+    def failed(self, delivery: Delivery, details: WorkflowErrorDetails) -> None:
+        """A handler raised."""
+        super().failed(delivery, details)
+        self._last_took(delivery.began_ns)
+
+    def status(self, state: WorkflowRunState) -> None:
+        """The run changed its state; the first change starts the run's time, final ones carry it."""
+        super().status(state)
+        if state is WorkflowRunState.IN_PROGRESS:
+            self._run_began = self._clock.perf_ns()
+        elif state is not WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS:
+            self._last_took(self._run_began)
+
+    def _stamp(self, event: WorkflowEvent[Any], delivery: Delivery | None) -> None:
+        self._seq += 1
+        stamps = EventStamps(self._seq, self._run_id, self.superstep, self._clock.time_ns())
+        if delivery is not None:
+            stamps.task_id, stamps.order = delivery.task_id, delivery.order
+            stamps.span_id, stamps.parent_span_id = delivery.span_id, delivery.parent_span_id
+        event._stamps = stamps  # noqa: SLF001 - the log is the one place that stamps
+
+    def _last_took(self, began_ns: int) -> None:
+        stamps = self._records[-1]._stamps  # noqa: SLF001 - as above
+        stamps.duration_s = (self._clock.perf_ns() - began_ns) / 1e9

@@ -1,0 +1,182 @@
+"""One delivery, carried out: the only place that awaits the code of handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from agentbench._signatures import type_name
+from agentbench.exceptions import ExecutorTimeoutError
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.handlers import HandlerSpec
+from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.options import NO_POLICY
+
+if TYPE_CHECKING:
+    from agentbench.workflows.executors.context import WorkflowContextBase
+    from agentbench.workflows.executors.state import State
+    from agentbench.workflows.pages.runner_context import InProcRunnerContext
+
+
+async def invoke(delivery: Delivery, state: State, bus: InProcRunnerContext) -> list[WorkflowMessage]:
+    """Call the handler of a delivery; returns what it sent.
+
+    Emits `executor_invoked`, then `executor_completed` or `executor_failed`; a handler's exception is re-raised as is.
+
+    Raises:
+        RuntimeError: no handler takes the data.
+    """
+    spec = delivery.handler
+    if spec is None:
+        _no_handler(delivery)
+    if delivery.disowned:
+        raise asyncio.CancelledError
+    executor, log = delivery.executor, bus.log
+    ctx: WorkflowContextBase = (spec.context if bus.strict_context else spec.free_context)(delivery, state, bus)
+    delivery.context = ctx
+    try:
+        if (
+            spec.is_async
+            and delivery.request is None
+            and executor.policy is NO_POLICY
+            and not executor.serialize
+            and bus.around is None
+        ):
+            log.invoked(delivery)
+            await spec.function(executor, delivery.data, ctx)
+        else:
+            ctx = await _run(spec, delivery, ctx)
+    except Exception as error:
+        _abandon(delivery)
+        delivery.error = error
+        log.failed(delivery, WorkflowErrorDetails.from_exception(error, executor_id=executor.id))
+        raise
+    except BaseException:
+        _abandon(delivery)
+        raise
+    finally:
+        delivery.context = None  # a cycle otherwise: garbage for the collector, once per delivery
+    ctx._open = False  # noqa: SLF001 - the engine's side of the context; as _close(), which only held events need
+    if ctx._held is not None:  # noqa: SLF001
+        ctx._close()  # noqa: SLF001
+    log.completed(delivery, ctx._sent, ctx._yielded)  # noqa: SLF001
+    return ctx._sent  # noqa: SLF001
+
+
+def _abandon(delivery: Delivery) -> None:
+    """Close the context of the attempt that failed, which is not the first one's after a retry."""
+    if delivery.context is not None:
+        delivery.context._abandon()  # noqa: SLF001 - the engine's side of the context
+
+
+def _no_handler(delivery: Delivery) -> NoReturn:
+    executor = delivery.executor
+    taken = ", ".join(type_name(t) for t in executor.input_types) or "nothing"
+    msg = (
+        f"Executor {executor.id!r} cannot handle a {type(delivery.data).__name__}; it takes {taken}. "
+        "Give it a handler for that type, or another input."
+    )
+    raise RuntimeError(msg)
+
+
+async def _run(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
+    """All attempts, once it is this delivery's turn; returns the context of the one that succeeded."""
+    executor = delivery.executor
+    limit = 1 if executor.serialize else executor.policy.max_concurrency
+    if limit is None:
+        return await _watched(spec, delivery, ctx)
+    gates = ctx._bus.gates  # noqa: SLF001 - the engine's side of the context
+    gate = gates.get(executor.id)
+    if gate is None:
+        gate = gates[executor.id] = asyncio.Semaphore(limit)
+    async with gate:
+        return await _watched(spec, delivery, ctx)
+
+
+async def _watched(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
+    around = ctx._bus.around  # noqa: SLF001 - the engine's side of the context
+    if around is None:
+        return await _attempts(spec, delivery, ctx)
+    watched: WorkflowContextBase = await around(delivery, _attempts(spec, delivery, ctx))
+    return watched
+
+
+async def _attempts(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
+    policy = delivery.executor.policy
+    ctx._bus.log.invoked(delivery)  # noqa: SLF001 - the engine's side of the context
+    for attempt in range(1, policy.retries + 2):
+        if policy.retries:
+            ctx._hold_back()  # noqa: SLF001 - the engine's side of the context
+        try:
+            await _within(policy.timeout, _call(spec, delivery, ctx), delivery.executor_id)
+        except Exception as error:
+            if attempt > policy.retries:
+                raise
+            ctx._abandon()  # noqa: SLF001
+            bus = ctx._bus  # noqa: SLF001
+            bus.log.append(
+                WorkflowEvent.warning(
+                    f"Executor {delivery.executor_id!r}: attempt {attempt} of {policy.retries + 1} failed with "
+                    f"{type(error).__name__}: {error}. Trying again."
+                ),
+                delivery,
+            )
+            ctx = delivery.context = ctx.__class__(delivery, ctx._state, bus)  # noqa: SLF001
+        else:
+            return ctx
+    raise AssertionError  # the last attempt either returned or raised
+
+
+async def _call(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> None:
+    request = delivery.request
+    values: tuple[Any, ...] = (delivery.data,) if request is None else (request.data, delivery.data)
+    if spec.is_async:
+        await spec.function(delivery.executor, *values, ctx)
+    else:
+        context = contextvars.copy_context()
+        loop = asyncio.get_running_loop()
+        work = partial(context.run, _in_thread, spec.function, delivery.executor, *values, ctx)
+        try:
+            result = await loop.run_in_executor(None, work)
+        except asyncio.CancelledError:
+            ctx._abandon()  # noqa: SLF001 - frees the thread, which cannot be ended
+            raise
+        if inspect.isawaitable(result):  # a plain wrapper around an async function
+            await result
+
+
+def _in_thread(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    except StopIteration as error:  # no future can hold it: whoever awaits would wait for ever
+        msg = "A handler raised StopIteration, as next() does at the end of an iterator."
+        raise RuntimeError(msg) from error
+
+
+async def _within(timeout: float | None, call: Any, executor_id: str) -> None:
+    """Await `call`; past `timeout` seconds it is cancelled, awaited, and reported."""
+    if timeout is None:
+        await call
+        return
+    task = asyncio.ensure_future(call)
+    try:
+        done, _ = await asyncio.wait((task,), timeout=timeout)
+    except asyncio.CancelledError:
+        await _cancelled(task)
+        raise
+    if not done:
+        await _cancelled(task)
+        raise ExecutorTimeoutError(executor_id, timeout)
+    task.result()
+
+
+async def _cancelled(task: asyncio.Future[Any]) -> None:
+    task.cancel()
+    await asyncio.wait((task,))
+    if not task.cancelled():
+        task.exception()  # looked at, or the loop reports it as forgotten

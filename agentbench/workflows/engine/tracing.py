@@ -1,0 +1,173 @@
+"""Spans of a build and of a run; imported only when `observability.is_tracing()` says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import propagate, trace
+from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags
+
+from agentbench.observability.failures import mark_failed, told
+from agentbench.observability.instruments import get_tracer
+from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.graph.routing import EdgeGroupDeliveryStatus, EdgeRunner, PlanNotes
+
+if TYPE_CHECKING:
+    from agentbench.workflows.run.workflow import Workflow
+
+_UNDELIVERED_BUT_FINE = (EdgeGroupDeliveryStatus.BUFFERED, EdgeGroupDeliveryStatus.DROPPED_CONDITION_FALSE)
+
+
+@contextmanager
+def build_span(name: str | None, description: str | None, *, definition: bool = True) -> Iterator[BuildSpan]:
+    """The span `workflow.build` around a build.
+
+    Args:
+        name: the builder's name.
+        description: the builder's description.
+        definition: put the whole graph into an attribute.
+    """
+    attributes = {"workflow_builder.name": name or "", "workflow_builder.description": description or ""}
+    with get_tracer().start_as_current_span(
+        "workflow.build", attributes=attributes, record_exception=False, set_status_on_exception=False
+    ) as span:
+        span.add_event("build.started")
+        try:
+            yield BuildSpan(span, definition=definition)
+        except Exception as error:
+            span.add_event(
+                "build.error", {"build.error.message": told(error), "build.error.type": type(error).__name__}
+            )
+            mark_failed(span, error)
+            raise
+
+
+class BuildSpan:
+    """What a build reports on its span."""
+
+    def __init__(self, span: Span, *, definition: bool) -> None:
+        self._span = span
+        self._definition = definition
+
+    def validated(self) -> None:
+        """All checks passed."""
+        self._span.add_event("build.validation_completed")
+
+    def completed(self, workflow: Workflow) -> None:
+        """The workflow is there."""
+        self._span.set_attribute("workflow.id", workflow.id)
+        if self._definition:
+            self._span.set_attribute("workflow.definition", json.dumps(workflow.to_dict(), default=str))
+        self._span.add_event("build.completed")
+
+
+class RunTracer:
+    """Spans of one run: the run, each executor, each message, each edge group.
+
+    Args:
+        workflow: what runs.
+        run_id: id of the run; may be empty.
+    """
+
+    def __init__(self, workflow: Workflow, run_id: str) -> None:
+        self._tracer = get_tracer()
+        attributes = {"workflow.id": workflow.id, "workflow.name": workflow.name, "workflow.run_id": run_id}
+        if workflow.description:
+            attributes["workflow.description"] = workflow.description
+        self._run = self._tracer.start_span("workflow.run", attributes=attributes)
+        self._context = trace.set_span_in_context(self._run)
+        self._run.add_event("workflow.started")
+
+    def completed(self) -> None:
+        """The run ended well."""
+        self._run.add_event("workflow.completed")
+        self._run.end()
+
+    def failed(self, error: BaseException) -> None:
+        """The run ended with an error, or was cancelled."""
+        self._run.add_event("workflow.error", {"error.message": told(error), "error.type": type(error).__name__})
+        mark_failed(self._run, error)
+        self._run.end()
+
+    async def around(self, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Any:
+        """Await a handler inside its span."""
+        first = delivery.messages[0] if delivery.messages else None
+        attributes = {
+            "executor.id": delivery.executor_id,
+            "executor.type": delivery.executor.type,
+            "message.type": first.type.value if first is not None else "standard",
+            "message.payload_type": type(delivery.data).__name__,
+            "workflow.iteration": delivery.superstep,
+        }
+        with self._tracer.start_as_current_span(
+            f"executor.process {delivery.executor_id}",
+            context=self._context,
+            attributes=attributes,
+            links=_links(delivery.messages),
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            delivery.span_id = _hex(span)
+            delivery.parent_span_id = _hex(self._run)
+            try:
+                return await call
+            except Exception as error:
+                mark_failed(span, error)
+                raise
+
+    def sent(self, delivery: Delivery, envelope: WorkflowMessage) -> None:
+        """Make the span of a sent message and write its context into the envelope."""
+        attributes = {"message.type": type(envelope.data).__name__}
+        if envelope.target_id is not None:
+            attributes["message.destination_executor_id"] = envelope.target_id
+        with self._tracer.start_as_current_span("message.send", kind=SpanKind.PRODUCER, attributes=attributes) as span:
+            carrier: dict[str, str] = {}
+            propagate.inject(carrier)
+            envelope.trace_contexts = [carrier]
+            envelope.source_span_ids = [_hex(span)]
+
+    def routed(self, notes: PlanNotes) -> None:
+        """Make a span for each message at each edge group."""
+        for runner, message, status in notes.outcomes:
+            self._edge_group(runner, message, status)
+
+    def _edge_group(self, runner: EdgeRunner, message: WorkflowMessage, status: EdgeGroupDeliveryStatus) -> None:
+        group = runner.group
+        attributes: dict[str, Any] = {
+            "edge_group.type": group.type,
+            "edge_group.id": group.id,
+            "message.source_id": message.source_id,
+            "edge_group.delivered": status is EdgeGroupDeliveryStatus.DELIVERED or status in _UNDELIVERED_BUT_FINE,
+            "edge_group.delivery_status": status.value,
+        }
+        if message.target_id is not None:
+            attributes["message.target_id"] = message.target_id
+        self._tracer.start_span(
+            f"edge_group.process {type(group).__name__}",
+            context=self._context,
+            attributes=attributes,
+            links=_links((message,)),
+        ).end()
+
+
+def _hex(span: Span) -> str:
+    return format(span.get_span_context().span_id, "016x")
+
+
+def _links(messages: Sequence[WorkflowMessage]) -> list[Link]:
+    """Links to the send spans of messages; those of an untraced run have none."""
+    links = []
+    for message in messages:
+        for carrier in message.trace_contexts or ():
+            context = trace.get_current_span(propagate.extract(carrier)).get_span_context()
+            if context.is_valid:
+                links.append(Link(_local(context)))
+    return links
+
+
+def _local(context: SpanContext) -> SpanContext:
+    return SpanContext(context.trace_id, context.span_id, is_remote=False, trace_flags=TraceFlags(context.trace_flags))

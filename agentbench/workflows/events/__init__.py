@@ -1,0 +1,1 @@
+"""What a run reports: event types, their JSON, captured output, listeners."""

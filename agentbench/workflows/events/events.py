@@ -1,0 +1,413 @@
+"""What a run tells the outside: one event class with a type, the run's states, and error details."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from agentbench._display import Displayable, drawn_by
+from agentbench._signatures import type_from_dict, type_to_dict
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.info import CheckpointInfo
+
+DataT = TypeVar("DataT", covariant=True)
+
+
+class _TextEnum(str, Enum):
+    """An enum whose members print, format and hash as their value."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self.value), spec)
+
+    __hash__ = str.__hash__
+
+
+class WorkflowEventType(_TextEnum):
+    """Event types of the library. `WorkflowEvent.type` is a plain string and may be any other text too."""
+
+    STARTED = "started"
+    STATUS = "status"
+    FAILED = "failed"
+    OUTPUT = "output"
+    INTERMEDIATE = "intermediate"
+    DATA = "data"
+    REQUEST_INFO = "request_info"
+    WARNING = "warning"
+    ERROR = "error"
+    SUPERSTEP_STARTED = "superstep_started"
+    SUPERSTEP_COMPLETED = "superstep_completed"
+    EXECUTOR_INVOKED = "executor_invoked"
+    EXECUTOR_COMPLETED = "executor_completed"
+    EXECUTOR_FAILED = "executor_failed"
+    EXECUTOR_BYPASSED = "executor_bypassed"
+    GROUP_CHAT = "group_chat"
+    HANDOFF_SENT = "handoff_sent"
+    MAGENTIC_ORCHESTRATOR = "magentic_orchestrator"
+    CUSTOM = "custom"
+    CHECKPOINT_SAVED = "checkpoint_saved"
+    MESSAGE_DROPPED = "message_dropped"
+    STATE_UPDATED = "state_updated"
+    STATE_EDITED = "state_edited"
+    GRAPH_ROUTED = "graph_routed"
+    MODEL_USAGE = "model_usage"
+    LOG = "log"
+
+
+class WorkflowEventSource(_TextEnum):
+    """Who made an event: the engine, or the code of an executor."""
+
+    FRAMEWORK = "FRAMEWORK"
+    EXECUTOR = "EXECUTOR"
+
+
+# Bound here because members of enums are looked up slowly before Python 3.12, and each event has one.
+_FRAMEWORK, _EXECUTOR = WorkflowEventSource.FRAMEWORK, WorkflowEventSource.EXECUTOR
+
+
+class WorkflowRunState(_TextEnum):
+    """States of a run; a `status` event reports each change."""
+
+    STARTED = "STARTED"
+    IN_PROGRESS = "IN_PROGRESS"
+    IN_PROGRESS_PENDING_REQUESTS = "IN_PROGRESS_PENDING_REQUESTS"
+    IDLE = "IDLE"
+    IDLE_WITH_PENDING_REQUESTS = "IDLE_WITH_PENDING_REQUESTS"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+@dataclass
+class WorkflowErrorDetails:
+    """An error in a form that can be shown, logged and stored."""
+
+    error_type: str
+    message: str
+    traceback: str | None = None
+    executor_id: str | None = None
+    extra: dict[str, Any] | None = None
+
+    @classmethod
+    def from_exception(
+        cls, exc: BaseException, *, executor_id: str | None = None, extra: dict[str, Any] | None = None
+    ) -> WorkflowErrorDetails:
+        """Describe an exception, its traceback included. Never raises itself."""
+        try:
+            message = str(exc)
+        except Exception:  # noqa: BLE001 - a broken __str__ of user code must not hide the error it describes
+            message = f"<{type(exc).__name__} that cannot be printed>"
+        return cls(type(exc).__name__, message, _formatted(exc), executor_id, extra)
+
+
+def _formatted(exc: BaseException) -> str | None:
+    import traceback  # noqa: PLC0415 - only failures need it
+
+    try:
+        return "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
+    except Exception:  # noqa: BLE001 - as above: the description is best effort
+        return None
+
+
+@dataclass(frozen=True)
+class SuperstepCompletionInfo:
+    """What stood at the end of a superstep; the data of `superstep_completed` when checkpoints are on."""
+
+    checkpoint: CheckpointInfo | None
+    has_pending_messages: bool
+    has_pending_requests: bool
+    activated_executors: list[str] = field(default_factory=list)
+
+
+class EventStamps:
+    """Where and when an event of an observed run happened."""
+
+    __slots__ = (
+        "duration_s",
+        "order",
+        "parent_span_id",
+        "run_id",
+        "seq",
+        "span_id",
+        "superstep",
+        "task_id",
+        "time_ns",
+    )
+
+    def __init__(self, seq: int, run_id: str, superstep: int, time_ns: int) -> None:
+        self.seq = seq
+        self.run_id = run_id
+        self.superstep = superstep
+        self.time_ns = time_ns
+        self.task_id: str | None = None
+        self.order: int | None = None
+        self.duration_s: float | None = None
+        self.span_id: str | None = None
+        self.parent_span_id: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stamps that are set, by name."""
+        pairs = ((name, getattr(self, name)) for name in EventStamps.__slots__)
+        return {name: value for name, value in pairs if value is not None}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> EventStamps:
+        """Read what `to_dict` returned.
+
+        Raises:
+            KeyError: One of the four that every stamped event has is missing.
+        """
+        stamps = cls(data["seq"], data["run_id"], data["superstep"], data["time_ns"])
+        for name in EventStamps.__slots__:
+            setattr(stamps, name, data.get(name))
+        return stamps
+
+
+def _stamp(name: str, doc: str) -> property:
+    def read(self: WorkflowEvent[Any]) -> Any:
+        stamps = self._stamps
+        return None if stamps is None else getattr(stamps, name)
+
+    return property(read, doc=doc)
+
+
+@drawn_by("agentbench.notebook.views:event_bundle")
+class WorkflowEvent(Generic[DataT], Displayable):
+    """One event of a run.
+
+    `type` is a plain string, equal to the matching `WorkflowEventType`. Fields that a type does not use are
+    None; the four request fields raise `RuntimeError` on anything but a `request_info` event.
+    """
+
+    __slots__ = ("_request", "_stamps", "data", "details", "executor_id", "iteration", "origin", "state", "type")
+
+    def __init__(  # noqa: PLR0913 - the published signature
+        self,
+        type: str,  # noqa: A002 - the name is part of the public surface
+        data: DataT = None,  # type: ignore[assignment]  # no data is None, whatever DataT
+        *,
+        origin: WorkflowEventSource | None = None,
+        state: WorkflowRunState | None = None,
+        details: WorkflowErrorDetails | None = None,
+        executor_id: str | None = None,
+        request_id: str | None = None,
+        source_executor_id: str | None = None,
+        request_type: Any = None,
+        response_type: Any = None,
+        iteration: int | None = None,
+    ) -> None:
+        self.type = type.value if isinstance(type, Enum) else type
+        self.data = data
+        self.origin = _EXECUTOR if origin is None else origin
+        self.state = state
+        self.details = details
+        self.executor_id = executor_id
+        self.iteration = iteration
+        self._stamps: EventStamps | None = None
+        self._request = (
+            (request_id, source_executor_id, request_type, response_type) if self.type == "request_info" else None
+        )
+
+    # ---- factories -------------------------------------------------------------------------------
+
+    @classmethod
+    def _of_framework(cls, type: str, data: Any = None, **fields: Any) -> WorkflowEvent[Any]:  # noqa: A002
+        return WorkflowEvent(type, data, origin=_FRAMEWORK, **fields)
+
+    @classmethod
+    def started(cls, data: Any = None) -> WorkflowEvent[Any]:
+        """The first event of each run."""
+        return cls._of_framework("started", data)
+
+    @classmethod
+    def status(cls, state: WorkflowRunState, data: Any = None) -> WorkflowEvent[Any]:
+        """A change of the run's state."""
+        return cls._of_framework("status", data, state=state)
+
+    @classmethod
+    def failed(cls, details: WorkflowErrorDetails, data: Any = None) -> WorkflowEvent[Any]:
+        """The run ended with an error."""
+        return cls._of_framework("failed", data, details=details)
+
+    @classmethod
+    def warning(cls, message: str) -> WorkflowEvent[str]:
+        """Something a person should know; the run goes on."""
+        return cls._user("warning", message)
+
+    @classmethod
+    def error(cls, exception: Exception) -> WorkflowEvent[Exception]:
+        """A non-fatal error that user code or a sub-workflow reports."""
+        return cls._user("error", exception)
+
+    @classmethod
+    def emit(cls, executor_id: str, data: Any) -> WorkflowEvent[Any]:
+        """Make a `data` event, the legacy form of `intermediate`."""
+        warnings.warn(
+            "WorkflowEvent.emit() is deprecated; use ctx.yield_output() with intermediate_output_from=.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return cls._user("data", data, executor_id=executor_id)
+
+    @classmethod
+    def request_info(
+        cls, request_id: str, source_executor_id: str, request_data: Any, response_type: Any
+    ) -> WorkflowEvent[Any]:
+        """A question to the outside, waiting for a value of `response_type`."""
+        return cls._user(
+            "request_info",
+            request_data,
+            request_id=request_id,
+            source_executor_id=source_executor_id,
+            request_type=type(request_data),
+            response_type=response_type,
+        )
+
+    @classmethod
+    def superstep_started(cls, iteration: int, data: Any = None) -> WorkflowEvent[Any]:
+        """Superstep `iteration` begins."""
+        return cls._of_framework("superstep_started", data, iteration=iteration)
+
+    @classmethod
+    def superstep_completed(cls, iteration: int, data: Any = None) -> WorkflowEvent[Any]:
+        """Superstep `iteration` is over, its checkpoint (if any) saved."""
+        return cls._of_framework("superstep_completed", data, iteration=iteration)
+
+    @classmethod
+    def executor_invoked(cls, executor_id: str, data: Any = None) -> WorkflowEvent[Any]:
+        """A handler starts; `data` is a copy of its input."""
+        return cls._of_framework("executor_invoked", data, executor_id=executor_id)
+
+    @classmethod
+    def executor_completed(cls, executor_id: str, data: Any = None) -> WorkflowEvent[Any]:
+        """A handler ended; `data` lists what it sent, then what it yielded, or is None."""
+        return cls._of_framework("executor_completed", data, executor_id=executor_id)
+
+    @classmethod
+    def executor_failed(cls, executor_id: str, details: WorkflowErrorDetails) -> WorkflowEvent[Any]:
+        """A handler raised; `data` and `details` are the same object."""
+        return cls._of_framework("executor_failed", details, executor_id=executor_id, details=details)
+
+    @classmethod
+    def executor_bypassed(cls, executor_id: str, data: Any = None) -> WorkflowEvent[Any]:
+        """A step was replaced by its remembered result."""
+        return cls._of_framework("executor_bypassed", data, executor_id=executor_id)
+
+    @classmethod
+    def _user(cls, type: str, data: Any, **fields: Any) -> WorkflowEvent[Any]:  # noqa: A002
+        return WorkflowEvent(type, data, **fields)
+
+    # ---- request fields --------------------------------------------------------------------------
+
+    def _refuse(self, name: str) -> NoReturn:
+        msg = f"'{self.type}' events have no {name}; only 'request_info' events do. Check event.type first."
+        raise RuntimeError(msg)
+
+    @property
+    def request_id(self) -> str:
+        """Id of the request. RuntimeError on other events."""
+        return self._request[0] if self._request else self._refuse("request_id")  # type: ignore[return-value]
+
+    @property
+    def source_executor_id(self) -> str:
+        """Executor that asks. RuntimeError on other events."""
+        return self._request[1] if self._request else self._refuse("source_executor_id")  # type: ignore[return-value]
+
+    @property
+    def request_type(self) -> Any:
+        """Type of the request's data. RuntimeError on other events."""
+        return self._request[2] if self._request else self._refuse("request_type")
+
+    @property
+    def response_type(self) -> Any:
+        """Type of the expected answer. RuntimeError on other events."""
+        return self._request[3] if self._request else self._refuse("response_type")
+
+    @property
+    def source_id(self) -> str | None:
+        """The executor the event is about, whatever its type; None for events of the run. Never raises."""
+        if self._request is not None:
+            return self._request[1]
+        return self.executor_id
+
+    @property
+    def completion_info(self) -> SuperstepCompletionInfo | None:
+        """The data of `superstep_completed` when checkpoints are on, else None."""
+        return self.data if isinstance(self.data, SuperstepCompletionInfo) else None
+
+    # ---- stamps ----------------------------------------------------------------------------------
+
+    seq = _stamp("seq", "Place in the run's order of emission, from 1; None in plain runs.")
+    run_id = _stamp("run_id", "Id of the run; None in plain runs.")
+    superstep = _stamp("superstep", "Superstep of the event, 0 for the start executor; None in plain runs.")
+    time_ns = _stamp("time_ns", "Nanoseconds since the epoch by the run's clock; None in plain runs.")
+    task_id = _stamp("task_id", "Delivery the event belongs to, '<superstep>:<executor>:<k>'.")
+    order = _stamp("order", "Place of that delivery in the superstep's plan; independent of timing.")
+    duration_s = _stamp("duration_s", "Seconds that what ended here took.")
+    span_id = _stamp("span_id", "Tracing span of the event, when tracing is on.")
+    parent_span_id = _stamp("parent_span_id", "Parent of that span.")
+
+    # ---- forms -----------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """A request in a form that `from_dict` reads back.
+
+        Raises:
+            ValueError: the event is not a `request_info`.
+        """
+        if self._request is None:
+            msg = f"Only 'request_info' events convert to a dict, this is {self.type!r}. Use to_json_dict() for a log."
+            raise ValueError(msg)
+        request_id, source, request_type, response_type = self._request
+        return {
+            "type": self.type,
+            "data": self.data,
+            "request_id": request_id,
+            "source_executor_id": source,
+            "request_type": type_to_dict(request_type),
+            "response_type": type_to_dict(response_type),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> WorkflowEvent[Any]:
+        """Read a request back.
+
+        Raises:
+            KeyError: a field is missing.
+            TypeError: the stored request type is not the type of the data, or a type is unknown here.
+        """
+        payload, request_type = data["data"], type_from_dict(data["request_type"])
+        if request_type is not type(payload):
+            msg = (
+                f"The stored request type {data['request_type']!r} is not the type of the data, "
+                f"{type(payload).__qualname__!r}. The request was changed or was stored by other code."
+            )
+            raise TypeError(msg)
+        return cls.request_info(
+            data["request_id"], data["source_executor_id"], payload, type_from_dict(data["response_type"])
+        )
+
+    def to_json_dict(self) -> dict[str, Any]:
+        """Every field that is set, as JSON values; lossy where a value has no JSON form. For logs and pages."""
+        from agentbench.workflows.events.event_json import event_to_json  # noqa: PLC0415 - logs need it, runs do not
+
+        return event_to_json(self)
+
+    def __repr__(self) -> str:
+        shown = [repr(self.type)]
+        if self._request is not None:
+            shown.append(f"request_id={self._request[0]!r}")
+        if self.source_id is not None:
+            shown.append(f"executor={self.source_id!r}")
+        if self.iteration is not None:
+            shown.append(f"iteration={self.iteration}")
+        if self.state is not None:
+            shown.append(f"state={self.state}")
+        if self.data is not None:
+            shown.append(f"data={self.data!r}")
+        return f"WorkflowEvent({', '.join(shown)})"

@@ -1,0 +1,91 @@
+"""The envelope in which a value travels from one executor to others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentbench.workflows.events.events import WorkflowEvent
+
+#: What `source_executor_ids` holds for the input of a run.
+WORKFLOW_SOURCE = "Workflow"
+
+
+class MessageType(Enum):
+    """STANDARD travels between executors, RESPONSE carries the answer to a request."""
+
+    STANDARD = "standard"
+    RESPONSE = "response"
+
+
+@dataclass(slots=True, repr=False)
+class WorkflowMessage:
+    """One message on its way; delivered in the superstep after the one that sent it."""
+
+    data: Any
+    source_id: str
+    target_id: str | None = None
+    type: MessageType = MessageType.STANDARD
+    trace_contexts: list[dict[str, str]] | None = None
+    source_span_ids: list[str] | None = None
+    original_request_info_event: WorkflowEvent[Any] | None = None
+
+    def __repr__(self) -> str:
+        kind = None if self.type is MessageType.STANDARD else self.type
+        rest = {
+            "target_id": self.target_id,
+            "type": getattr(kind, "value", kind),
+            "trace_contexts": self.trace_contexts,
+            "source_span_ids": self.source_span_ids,
+            "original_request_info_event": self.original_request_info_event,
+        }
+        shown = "".join(f", {name}={value!r}" for name, value in rest.items() if value is not None)
+        return f"{type(self).__name__}({self.data!r}, source_id={self.source_id!r}{shown})"
+
+    @property
+    def trace_context(self) -> dict[str, str] | None:
+        """The first trace context, or None."""
+        return self.trace_contexts[0] if self.trace_contexts else None
+
+    @property
+    def source_span_id(self) -> str | None:
+        """The first source span id, or None."""
+        return self.source_span_ids[0] if self.source_span_ids else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, `type` as its value, `data` by reference."""
+        return {
+            "data": self.data,
+            "source_id": self.source_id,
+            "target_id": self.target_id,
+            "type": self.type.value,
+            "trace_contexts": self.trace_contexts,
+            "source_span_ids": self.source_span_ids,
+            "original_request_info_event": self.original_request_info_event,
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> WorkflowMessage:
+        """Build a message from `to_dict()`'s form.
+
+        Raises:
+            KeyError: `data` or `source_id` is missing.
+            ValueError: `type` is not a message type.
+        """
+        return WorkflowMessage(
+            data["data"],
+            data["source_id"],
+            data.get("target_id"),
+            MessageType(data.get("type", MessageType.STANDARD)),
+            data.get("trace_contexts"),
+            data.get("source_span_ids"),
+            data.get("original_request_info_event"),
+        )
+
+
+def internal_source(executor_id: str) -> str:
+    """The source id of an executor's internal edge, on which answers and hook messages travel."""
+    return f"internal:{executor_id}"

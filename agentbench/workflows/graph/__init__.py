@@ -1,0 +1,1 @@
+"""What a workflow is: edges, their conditions, the signature, validation, routing tables."""

@@ -1,0 +1,34 @@
+"""Messages and events that agent-framework pickled: its attributes in, ours out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WorkflowMessage
+
+_REQUEST: Final = ("request_id", "source_executor_id", "request_type", "response_type")
+
+
+class ForeignMessage(WorkflowMessage):
+    """Becomes a plain message as soon as it is given its attributes."""
+
+    __slots__ = ()
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Take the attributes of their message, whose names are ours."""
+        WorkflowMessage.__init__(self, **state)
+        self.__class__ = WorkflowMessage  # type: ignore[assignment]
+
+
+class ForeignEvent(WorkflowEvent[Any]):
+    """Becomes a plain event as soon as it is given its attributes."""
+
+    __slots__ = ()
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Take the attributes of their event, whose names are ours except for those of requests."""
+        fields = {(name[1:] if name[1:] in _REQUEST else name): value for name, value in state.items()}
+        WorkflowEvent.__init__(self, **fields)
+        self.__class__ = WorkflowEvent  # type: ignore[assignment]

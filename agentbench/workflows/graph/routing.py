@@ -1,0 +1,488 @@
+"""Which deliveries does the next superstep hold? Messages and edge groups in, a plan out.
+
+Deciding is split from asking: `decide` awaits the user's conditions and selection functions, `route` and `Router.plan`
+are plain functions of messages, buffers and those verdicts. Tables are built once per graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import Enum
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+from agentbench._copying import isolate_or_same
+from agentbench._signatures import decided_by_class
+from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
+from agentbench.workflows.graph.edges import (
+    EdgeGroup,
+    FanInEdgeGroup,
+    FanOutEdgeGroup,
+    InternalEdgeGroup,
+    ResolvedFanInMode,
+    SwitchCaseEdgeGroup,
+)
+
+if TYPE_CHECKING:
+    from agentbench.workflows.executors.executor import Executor
+    from agentbench.workflows.executors.handlers import HandlerSpec
+    from agentbench.workflows.executors.state import State
+    from agentbench.workflows.pages.runner_context import Buffers, InProcRunnerContext
+
+
+class EdgeGroupDeliveryStatus(Enum):
+    """What became of a message at one edge group; the text is the value."""
+
+    DELIVERED = "delivered"
+    DROPPED_TYPE_MISMATCH = "dropped type mismatch"
+    DROPPED_TARGET_MISMATCH = "dropped target mismatch"
+    DROPPED_CONDITION_FALSE = "dropped condition evaluated to false"
+    EXCEPTION = "exception"
+    BUFFERED = "buffered"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+DELIVERED = EdgeGroupDeliveryStatus.DELIVERED
+TYPE_MISMATCH = EdgeGroupDeliveryStatus.DROPPED_TYPE_MISMATCH
+TARGET_MISMATCH = EdgeGroupDeliveryStatus.DROPPED_TARGET_MISMATCH
+CONDITION_FALSE = EdgeGroupDeliveryStatus.DROPPED_CONDITION_FALSE
+BUFFERED = EdgeGroupDeliveryStatus.BUFFERED
+
+# Bound here because a member of an enum is looked up slowly before Python 3.12, and this is asked for each message.
+_STANDARD = MessageType.STANDARD
+
+#: Reason of a drop that no edge group had a part in.
+NO_EDGE = "no outgoing edge"
+
+Routed = list[Delivery] | EdgeGroupDeliveryStatus
+
+
+class Verdict:
+    """What a condition or selection function said about one message."""
+
+    __slots__ = ("condition", "result", "targets", "warnings")
+
+    def __init__(
+        self, targets: Sequence[str], condition: str | None = None, result: Any = None, warnings: Sequence[str] = ()
+    ) -> None:
+        self.targets = targets
+        self.condition = condition
+        self.result = result
+        self.warnings = warnings
+
+
+class EdgeRunner:
+    """Routes messages over one edge group.
+
+    Attributes:
+        group: the edge group.
+        index: its place in the graph.
+        asks: a condition or selection function has a say; `decide` must be awaited before `route`.
+    """
+
+    asks = False
+
+    def __init__(self, group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
+        self.group = group
+        self.index = index
+        self.sources: tuple[str, ...] = tuple(group.source_executor_ids)
+        self.targets: dict[str, Executor] = {i: executors[i] for i in group.target_executor_ids}
+
+    async def decide(self, message: WorkflowMessage) -> Verdict | None:
+        """Ask the user's functions where the message goes; None where they need not be asked."""
+        return None
+
+    def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
+        """Deliveries for one message, or why there is none. May add to `buffers`."""
+        raise NotImplementedError
+
+    def rank(self, source_id: str) -> int:
+        """Place of a source in the group."""
+        return self.sources.index(source_id)
+
+    async def send_message(self, message: WorkflowMessage, state: State, ctx: InProcRunnerContext) -> bool:
+        """Route one message and run what it reaches, outside a running workflow.
+
+        Returns:
+            True when it was delivered, buffered, or held back by a condition; False when nobody can take it.
+        """
+        from agentbench.workflows.engine.concurrency import run_all  # noqa: PLC0415 - runs only here, outside the engine
+        from agentbench.workflows.engine.invocation import invoke  # noqa: PLC0415
+
+        buffers = copy_buffers(ctx.get_buffers())
+        routed = self.route(message, await self.decide(message), buffers)
+        ctx.set_buffers(buffers)
+        if isinstance(routed, EdgeGroupDeliveryStatus):
+            return routed in (BUFFERED, CONDITION_FALSE)
+        for sent in await run_all(lambda delivery: invoke(delivery, state, ctx), routed):
+            ctx.post(sent)
+        return True
+
+
+def find_handler(target: Executor, message: WorkflowMessage) -> HandlerSpec | None:
+    """The handler of `target` for this message, be it an ordinary one or an answer."""
+    if message.type is _STANDARD:
+        return target.find_handler(message.data)
+    request = message.original_request_info_event
+    # A boundary hook sends over the internal edge too; without a request the message is an ordinary one.
+    return None if request is None else target.find_response_handler(request.data, message.data)
+
+
+def _delivery(target: Executor, message: WorkflowMessage) -> Delivery | None:
+    spec = find_handler(target, message)
+    if spec is None:
+        return None
+    return Delivery(target, spec, message.data, (message.source_id,), (message,), message.original_request_info_event)
+
+
+def _deliveries(targets: Iterable[Executor], message: WorkflowMessage) -> list[Delivery]:
+    """A delivery for every target that can take the message; they share what is the same for all."""
+    data, sources, messages = message.data, (message.source_id,), (message,)
+    request = message.original_request_info_event
+    specs = [(target, find_handler(target, message)) for target in targets]
+    return [Delivery(target, spec, data, sources, messages, request) for target, spec in specs if spec is not None]
+
+
+class SingleEdgeRunner(EdgeRunner):
+    """One edge, with or without a condition."""
+
+    def __init__(self, group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
+        super().__init__(group, executors, index)
+        self.edge = group.edges[0]
+        self.target = executors[self.edge.target_id]
+        self.asks = self.edge.has_condition or self.edge.condition_name is not None
+
+    def rank(self, source_id: str) -> int:
+        """Always the first: there is one source."""
+        return 0
+
+    async def decide(self, message: WorkflowMessage) -> Verdict | None:
+        """Ask the condition, but only about data that the target could take."""
+        target = self.target
+        if message.target_id not in (None, target.id) or find_handler(target, message) is None:
+            return None
+        passed = await self.edge.should_route(message.data)
+        return Verdict([target.id] if passed else [], self.edge.condition_name, result=bool(passed))
+
+    def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
+        """One delivery, or why there is none."""
+        target = self.target
+        if message.target_id is not None and message.target_id != target.id:
+            return TARGET_MISMATCH
+        delivery = _delivery(target, message)
+        if delivery is None:
+            return TYPE_MISMATCH
+        if verdict is not None and not verdict.targets:
+            return CONDITION_FALSE
+        return [delivery]
+
+
+class FanOutEdgeRunner(EdgeRunner):
+    """One source, several targets, possibly selected."""
+
+    group: FanOutEdgeGroup
+
+    def __init__(self, group: FanOutEdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
+        super().__init__(group, executors, index)
+        self.asks = group.selection_func is not None
+
+    async def decide(self, message: WorkflowMessage) -> Verdict | None:
+        """Ask the selection function."""
+        if message.target_id is not None and message.target_id not in self.targets:
+            return None
+        selected = await self.group.select(message.data)
+        return Verdict(selected, self.group.selection_func_name, result=list(selected))
+
+    def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
+        """A delivery for every selected target that can take the message."""
+        targets = self.targets
+        wanted: Collection[str] = targets if verdict is None else verdict.targets
+        if message.target_id is not None:
+            if message.target_id not in targets or message.target_id not in wanted:
+                return TARGET_MISMATCH
+            wanted = (message.target_id,)
+        if not wanted:
+            return CONDITION_FALSE
+        return _deliveries(map(targets.__getitem__, wanted), message) or TYPE_MISMATCH
+
+
+class SwitchEdgeRunner(FanOutEdgeRunner):
+    """One source, exactly one of several targets."""
+
+    group: SwitchCaseEdgeGroup
+
+    def __init__(self, group: SwitchCaseEdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
+        super().__init__(group, executors, index)
+        self.asks = True
+
+    async def decide(self, message: WorkflowMessage) -> Verdict | None:
+        """Ask the cases in order; the default comes last wherever it stands."""
+        if message.target_id is not None and message.target_id not in self.targets:
+            return None
+        target_id, case_name, warnings = await self.group.select(message.data)
+        return Verdict([target_id], case_name, result=target_id, warnings=warnings)
+
+
+class FanInEdgeRunner(EdgeRunner):
+    """Several sources, one target: each message on its own, or all sources gathered into one list."""
+
+    group: FanInEdgeGroup
+
+    def __init__(self, group: FanInEdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
+        super().__init__(group, executors, index)
+        self.target = executors[group.target_executor_ids[0]]
+        self.mode = group.resolved_mode
+        self.key = buffer_key(group)
+        self._ranks = {source: place for place, source in enumerate(self.sources)}
+        self._accepted: dict[type, bool] | None = {} if _judged_by_item_class(self.target) else None
+
+    def rank(self, source_id: str) -> int:
+        """Place of a source in the group."""
+        return self._ranks[source_id]
+
+    def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
+        """The message itself, or the whole list once every source has sent."""
+        target = self.target
+        if message.target_id is not None and message.target_id != target.id:
+            return TARGET_MISMATCH
+        # Where the declared types left it open each message decides for itself, so that tables can be shared.
+        mode = self.mode or self._mode_for(message.data)
+        if mode == "independent":
+            delivery = _delivery(target, message)
+            return TYPE_MISMATCH if delivery is None else [delivery]
+        if mode is None or not self._accepts_item(message.data):
+            return TYPE_MISMATCH
+        waiting = buffers.get(self.key)
+        if waiting is None:
+            waiting = buffers[self.key] = {}
+        waiting.setdefault(message.source_id, []).append(message)
+        if len(waiting) < len(self.sources):
+            return BUFFERED
+        del buffers[self.key]
+        messages = tuple(m for source in self.sources for m in waiting[source])
+        data = [m.data for m in messages]
+        spec = target.find_handler(data)
+        return TYPE_MISMATCH if spec is None else [Delivery(target, spec, data, self.sources, messages)]
+
+    def _mode_for(self, data: Any) -> ResolvedFanInMode | None:
+        alone, in_a_list = self.target.find_handler(data) is not None, self.target.find_handler([data]) is not None
+        if alone and in_a_list:
+            return "barrier" if self.group.prefers_barrier else "independent"
+        if alone or in_a_list:
+            return "independent" if alone else "barrier"
+        return None
+
+    def _accepts_item(self, data: Any) -> bool:
+        known = self._accepted
+        if known is None:
+            return self.target.find_handler([data]) is not None
+        verdict = known.get(data.__class__)
+        if verdict is None:
+            verdict = known[data.__class__] = self.target.find_handler([data]) is not None
+        return verdict
+
+
+def _judged_by_item_class(target: Executor) -> bool:
+    """Whether `[data]` fits the target is decided by the class of `data` alone."""
+    return all(
+        decided_by_class(t) or (get_origin(t) is list and decided_by_class(get_args(t)[0])) for t in target.input_types
+    )
+
+
+def buffer_key(group: FanInEdgeGroup) -> str:
+    """Name of a barrier's buffer in checkpoints: kind, sorted sources, target; never the random group id."""
+    return f"fan_in:{','.join(sorted(group.source_executor_ids))}->{group.target_executor_ids[0]}"
+
+
+def copy_buffers(buffers: Buffers) -> Buffers:
+    """A copy whose lists may be changed; the messages are shared."""
+    return {key: {source: list(held) for source, held in waiting.items()} for key, waiting in buffers.items()}
+
+
+def create_edge_runner(edge_group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> EdgeRunner:
+    """The runner for an edge group.
+
+    Raises:
+        ValueError: no runner knows this kind of group.
+    """
+    if isinstance(edge_group, SwitchCaseEdgeGroup):
+        return SwitchEdgeRunner(edge_group, executors, index)
+    if isinstance(edge_group, FanOutEdgeGroup):
+        return FanOutEdgeRunner(edge_group, executors, index)
+    if isinstance(edge_group, FanInEdgeGroup):
+        return FanInEdgeRunner(edge_group, executors, index)
+    if len(edge_group.edges) == 1:
+        return SingleEdgeRunner(edge_group, executors, index)
+    msg = (
+        f"No routing is known for {type(edge_group).__name__} with {len(edge_group.edges)} edges. Derive it from "
+        "SingleEdgeGroup, FanOutEdgeGroup, FanInEdgeGroup or SwitchCaseEdgeGroup."
+    )
+    raise ValueError(msg)
+
+
+class Drop:
+    """A message that an edge group did not deliver."""
+
+    __slots__ = ("message", "reason", "targets")
+
+    def __init__(self, message: WorkflowMessage, reason: str, targets: Sequence[str]) -> None:
+        self.message = message
+        self.reason = reason
+        self.targets = targets
+
+
+class PlanNotes:
+    """What there is to tell about a plan.
+
+    Attributes:
+        drops: messages that an edge group did not take.
+        verdicts: what conditions and selection functions said, with the source that sent.
+        outcomes: what became of each message at each edge group, for tracing.
+    """
+
+    __slots__ = ("drops", "outcomes", "verdicts")
+
+    def __init__(self) -> None:
+        self.drops: list[Drop] = []
+        self.verdicts: list[tuple[str, Verdict]] = []
+        self.outcomes: list[tuple[EdgeRunner, WorkflowMessage, EdgeGroupDeliveryStatus]] = []
+
+
+class Plan:
+    """The deliveries of one superstep.
+
+    Attributes:
+        deliveries: all of them, in plan order.
+        lanes: what runs side by side, where some of it has to wait: a lane is a sequence of batches, a batch runs side
+            by side too. None when all deliveries do.
+        buffers: fan-in buffers after this superstep, None when they do not change.
+        notes: what there is to tell, None when that is nothing.
+    """
+
+    __slots__ = ("buffers", "deliveries", "lanes", "notes")
+
+    def __init__(self, deliveries: list[Delivery]) -> None:
+        self.deliveries = deliveries
+        self.lanes: Lanes | None = None
+        self.buffers: Buffers | None = None
+        self.notes: PlanNotes | None = None
+
+    def noting(self) -> PlanNotes:
+        """The notes, made at the first one."""
+        if self.notes is None:
+            self.notes = PlanNotes()
+        return self.notes
+
+
+Lanes = list[list[list[Delivery]]]
+Messages = Mapping[str, Sequence[WorkflowMessage]]
+Verdicts = Mapping[tuple[int, int], Verdict | None]
+
+_NO_VERDICTS: Verdicts = {}
+
+
+class Router:
+    """Routing tables of one graph.
+
+    Args:
+        edge_groups: in builder order, internal ones included.
+        executors: by id.
+        starts: ids of the start executors; input that comes while a run goes on is routed to them.
+        copy_messages: every delivery gets its own copy of the data.
+    """
+
+    def __init__(
+        self,
+        edge_groups: Sequence[EdgeGroup],
+        executors: Mapping[str, Executor],
+        *,
+        starts: Sequence[str] = (),
+        copy_messages: bool = False,
+    ) -> None:
+        self._copies = copy_messages
+        self._routes: dict[str, list[EdgeRunner]] = {}
+        self._asking: set[str] = set()
+        if starts:
+            self._routes[WORKFLOW_SOURCE] = [SingleEdgeRunner(InternalEdgeGroup(i), executors, -1) for i in starts]
+        for index, group in enumerate(edge_groups):
+            runner = create_edge_runner(group, executors, index)
+            for source in runner.sources:
+                self._routes.setdefault(source, []).append(runner)
+                if runner.asks:
+                    self._asking.add(source)
+
+    def asks_about(self, messages: Messages) -> bool:
+        """Whether a condition or selection function has a say on these messages."""
+        return not self._asking.isdisjoint(messages)
+
+    async def decide(self, messages: Messages) -> Verdicts:
+        """Ask all conditions and selection functions, in plan order."""
+        verdicts: dict[tuple[int, int], Verdict | None] = {}
+        for _, _, runner, sent in self._entries(messages):
+            if runner.asks:
+                for message in sent:
+                    verdicts[runner.index, id(message)] = await runner.decide(message)
+        return verdicts
+
+    def plan(
+        self, messages: Messages, buffers: Buffers, verdicts: Verdicts = _NO_VERDICTS, *, traced: bool = False
+    ) -> Plan:
+        """Plan a superstep: edge groups as built, then messages as sent. Changes nothing it is given."""
+        plan, lanes = Plan([]), []
+        for _, _, runner, sent in self._entries(messages):
+            lane: list[list[Delivery]] = []
+            if plan.buffers is None and runner.__class__ is FanInEdgeRunner:
+                buffers = plan.buffers = copy_buffers(buffers)
+            for message in sent:
+                verdict = verdicts.get((runner.index, id(message))) if runner.asks else None
+                if verdict is not None:
+                    plan.noting().verdicts.append((message.source_id, verdict))
+                routed = runner.route(message, verdict, buffers)
+                if traced:
+                    status = routed if isinstance(routed, EdgeGroupDeliveryStatus) else DELIVERED
+                    plan.noting().outcomes.append((runner, message, status))
+                if routed.__class__ is list:
+                    lane.append(routed)
+                elif routed is not BUFFERED:
+                    plan.noting().drops.append(Drop(message, str(routed), list(runner.targets)))
+            if lane:
+                lanes.append(lane)
+        if not messages.keys() <= self._routes.keys():
+            nowhere = [sent for source, sent in messages.items() if source not in self._routes]
+            plan.noting().drops += [Drop(message, NO_EDGE, ()) for sent in nowhere for message in sent]
+        _fill(plan, lanes, copies=self._copies)
+        return plan
+
+    def _entries(self, messages: Messages) -> list[tuple[int, int, EdgeRunner, Sequence[WorkflowMessage]]]:
+        if len(messages) == 1:
+            ((source, sent),) = messages.items()
+            return [(0, 0, runner, sent) for runner in self._routes.get(source, ())]
+        entries = [
+            (runner.index, runner.rank(source), runner, sent)
+            for source, sent in messages.items()
+            for runner in self._routes.get(source, ())
+        ]
+        entries.sort(key=itemgetter(0, 1))
+        return entries
+
+
+def _fill(plan: Plan, lanes: Lanes, *, copies: bool) -> None:
+    """List the deliveries in order and give each its place."""
+    if len(lanes) == 1 and len(lanes[0]) == 1:
+        plan.deliveries = lanes[0][0]
+    else:
+        plan.deliveries = [d for lane in lanes for batch in lane for d in batch]
+    if len(plan.deliveries) > 1:
+        if any(len(lane) > 1 for lane in lanes):
+            plan.lanes = lanes
+        counts: dict[str, int] = {}
+        for order, delivery in enumerate(plan.deliveries):
+            delivery.order = order
+            delivery.nth = counts.get(delivery.executor_id, 0)
+            counts[delivery.executor_id] = delivery.nth + 1
+    if copies:
+        for delivery in plan.deliveries:
+            delivery.data = isolate_or_same(delivery.data)

@@ -1,0 +1,274 @@
+"""Edge groups that choose targets per message: fan-out, and the switch as a special case of it."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agentbench.workflows.graph.cases import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
+from agentbench.workflows.graph.edge import Edge, MissingCallable, callable_name, require_callable, settle
+from agentbench.workflows.graph.edge_group import EdgeGroup, require_several
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["FanOutEdgeGroup", "SelectionFunction", "SwitchCaseEdgeGroup", "SwitchSelection"]
+
+logger = logging.getLogger(__name__)
+
+SelectionFunction = Callable[[Any, list[str]], Iterable[str] | Awaitable[Iterable[str]]]
+"""Takes the message data and all target ids, returns the ids to deliver to; may be async."""
+
+
+@EdgeGroup.register
+class FanOutEdgeGroup(EdgeGroup):
+    """One source, several targets: all of them, or those that a selection function picks per message.
+
+    Args:
+        source_id: Executor that sends.
+        target_ids: Two or more executors, each named once.
+        selection_func: Called with the message data and the list of target ids; returns the ids to deliver to.
+            May be async. An empty result drops the message.
+        selection_func_name: Recorded name of the function; by default its own.
+        id: Name of the group.
+
+    Raises:
+        ValueError: Fewer than two targets, or one of them twice.
+        TypeError: The selection function is not callable.
+    """
+
+    __slots__ = ("_selection_func", "_target_ids", "selection_func_name")
+
+    _selection_func: SelectionFunction | None
+    _target_ids: tuple[str, ...]
+    selection_func_name: str | None
+
+    def __init__(
+        self,
+        source_id: str,
+        target_ids: Sequence[str],
+        selection_func: SelectionFunction | None = None,
+        *,
+        selection_func_name: str | None = None,
+        id: str | None = None,  # noqa: A002 - published name
+    ) -> None:
+        require_several("FanOutEdgeGroup", "target", target_ids, instead="SingleEdgeGroup(source_id, target_id)")
+        if selection_func is not None:
+            what = f"The selection function of the fan-out from {source_id!r}"
+            require_callable(selection_func, what, "takes the message data and the target ids and returns some of them")
+            selection_func_name = selection_func_name or callable_name(selection_func)
+        self._edges = [Edge(source_id, target_id) for target_id in target_ids]
+        self._id = id
+        self.type = self.__class__.__name__
+        self._target_ids = tuple(target_ids)
+        self._selection_func = selection_func
+        self.selection_func_name = selection_func_name
+
+    @property
+    def target_ids(self) -> list[str]:
+        """The targets in the given order, as a list of your own."""
+        return list(self._target_ids)
+
+    @property
+    def selection_func(self) -> SelectionFunction | None:
+        """The function that picks targets, or a placeholder that raises if only its name is left; `None` broadcasts."""
+        return self._selection_func
+
+    async def select(self, data: Any) -> list[str]:
+        """Return the ids that get this message data, each once, in the order chosen.
+
+        Raises:
+            RuntimeError: The selection function named an id outside the group, returned no list of ids, or is known
+                by name only.
+            Exception: Whatever the selection function raised.
+        """
+        if self._selection_func is None:
+            return list(self._target_ids)
+        chosen = await settle(self._selection_func(data, list(self._target_ids)))
+        name = self.selection_func_name or callable_name(self._selection_func)
+        if isinstance(chosen, (str, bytes)) or not isinstance(chosen, Iterable):
+            msg = (
+                f"The selection function {name!r} of group {self.id} returned {chosen!r}. "
+                f"It must return a list with some of {list(self._target_ids)}; [] drops the message."
+            )
+            raise RuntimeError(msg)
+        selected = list(dict.fromkeys(chosen))
+        unknown = [target_id for target_id in selected if target_id not in self._target_ids]
+        if unknown:
+            msg = (
+                f"The selection function {name!r} of group {self.id} chose {unknown}, which the group does not reach. "
+                f"Its targets are {list(self._target_ids)}: return some of those, or add the missing target."
+            )
+            raise RuntimeError(msg)
+        return selected
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the common keys and `selection_func_name` (or `None`)."""
+        return {**EdgeGroup.to_dict(self), "selection_func_name": self.selection_func_name}
+
+    def restore_fields(self, data: Mapping[str, Any]) -> None:
+        """Fill the fields; a recorded function becomes a placeholder that raises `RuntimeError`."""
+        EdgeGroup.restore_fields(self, data)
+        self._target_ids = tuple(self.target_executor_ids)
+        name = data.get("selection_func_name")
+        self.selection_func_name = name
+        self._selection_func = None
+        if name is not None:
+            self._selection_func = MissingCallable(f"The selection function {name!r} of fan-out group {self.id}")
+
+
+class SwitchSelection(NamedTuple):
+    """What a switch decided about one message.
+
+    Attributes:
+        target_id: Executor that gets the message.
+        case_name: Name of the condition that held, or `"default"`.
+        warnings: One sentence for each condition that raised and was therefore counted as false.
+    """
+
+    target_id: str
+    case_name: str
+    warnings: tuple[str, ...]
+
+
+@EdgeGroup.register
+class SwitchCaseEdgeGroup(FanOutEdgeGroup):
+    """One source; the first case whose condition holds gets the message, the default if none does.
+
+    Args:
+        source_id: Executor that sends.
+        cases: Two or more branches, exactly one of them the default. The default is asked last wherever it stands.
+        id: Name of the group.
+
+    Raises:
+        ValueError: Fewer than two cases, no default, or several defaults.
+        TypeError: Something else than a case or a default is among the cases.
+    """
+
+    __slots__ = ("_cases", "_default")
+
+    _cases: tuple[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault, ...]
+    _default: SwitchCaseEdgeGroupDefault
+
+    def __init__(
+        self,
+        source_id: str,
+        cases: Sequence[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault],
+        *,
+        id: str | None = None,  # noqa: A002 - published name
+    ) -> None:
+        self._default = _the_default(source_id, cases)
+        if cases[-1] is not self._default:
+            logger.warning(
+                "The default of the switch after %r, to %r, is not its last case. It is asked last all the same; "
+                "put it last to say so.",
+                source_id,
+                self._default.target_id,
+            )
+        self._cases = tuple(cases)
+        self._target_ids = tuple(dict.fromkeys([case.target_id for case in cases]))
+        self._edges = [Edge(source_id, target_id) for target_id in self._target_ids]
+        self._id = id
+        self.type = self.__class__.__name__
+        self._selection_func = None
+        self.selection_func_name = None
+
+    @property
+    def cases(self) -> list[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault]:
+        """All branches as given, the default among them."""
+        return list(self._cases)
+
+    @property
+    def default(self) -> SwitchCaseEdgeGroupDefault:
+        """The branch that is taken when no condition holds."""
+        return self._default
+
+    @property
+    def selection_func(self) -> SelectionFunction:
+        """The switch as a selection function: async, returns the one chosen id. Never recorded by name."""
+        return self._select_one
+
+    async def _select_one(self, data: Any, _target_ids: list[str]) -> list[str]:
+        return [(await self.select(data)).target_id]
+
+    async def select(self, data: Any) -> SwitchSelection:  # type: ignore[override]
+        """Ask the conditions in order and return the branch of the first that holds, or the default.
+
+        A condition that raises counts as false and leaves a warning.
+
+        Raises:
+            RuntimeError: A condition is known by name only, because the group was read back from data.
+        """
+        warnings: list[str] = []
+        for case in self._cases:
+            if isinstance(case, SwitchCaseEdgeGroupDefault):
+                continue
+            if isinstance(case.condition, MissingCallable):
+                case.condition(data)
+            try:
+                holds = bool(await settle(case.condition(data)))
+            except Exception as error:  # noqa: BLE001 - a failing condition is a false one, and is reported
+                warnings.append(self._warn(case, error))
+                continue
+            if holds:
+                return SwitchSelection(case.target_id, case.condition_name or "<callable>", tuple(warnings))
+        return SwitchSelection(self._default.target_id, "default", tuple(warnings))
+
+    def _warn(self, case: SwitchCaseEdgeGroupCase, error: Exception) -> str:
+        text = (
+            f"The condition {case.condition_name!r} of the switch after {self._edges[0].source_id!r}, to "
+            f"{case.target_id!r}, raised {type(error).__name__}: {error}. It counts as false."
+        )
+        logger.warning(text)
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the common keys, `selection_func_name` (`None`) and `cases`."""
+        return {**FanOutEdgeGroup.to_dict(self), "cases": [case.to_dict() for case in self._cases]}
+
+    def restore_fields(self, data: Mapping[str, Any]) -> None:
+        """Fill the fields; conditions are known by name only and raise `RuntimeError` when asked."""
+        FanOutEdgeGroup.restore_fields(self, data)
+        self._cases = tuple(_case_from_dict(case) for case in data.get("cases", ()))
+        self._default = _the_default(self._edges[0].source_id if self._edges else "?", self._cases)
+
+    def clone(self, deep: bool = True) -> Self:
+        """Return a copy with the same id and the same callables; `deep` copies edges and cases too."""
+        fresh = EdgeGroup.clone(self, deep)
+        if deep:
+            cases = tuple(copy.copy(case) for case in self._cases)
+            fresh._cases = cases  # noqa: SLF001 - an instance of this class
+            fresh._default = cases[self._cases.index(self._default)]  # type: ignore[assignment]  # noqa: SLF001 - likewise
+        return fresh
+
+
+def _the_default(source_id: str, cases: Sequence[object]) -> SwitchCaseEdgeGroupDefault:
+    """Return the one default of a switch, or say what is wrong with its cases."""
+    if len(cases) < 2:
+        msg = f"The switch after {source_id!r} has {len(cases)} case(s). It needs at least one case and a default."
+        raise ValueError(msg)
+    defaults: list[SwitchCaseEdgeGroupDefault] = []
+    for case in cases:
+        if isinstance(case, SwitchCaseEdgeGroupDefault):
+            defaults.append(case)
+        elif not isinstance(case, SwitchCaseEdgeGroupCase):
+            msg = (
+                f"The switch after {source_id!r} got {case!r} as a case. Pass SwitchCaseEdgeGroupCase and "
+                "SwitchCaseEdgeGroupDefault objects; Case and Default are for WorkflowBuilder."
+            )
+            raise TypeError(msg)
+    if len(defaults) != 1:
+        msg = (
+            f"The switch after {source_id!r} has {len(defaults)} defaults. Give it exactly one "
+            "SwitchCaseEdgeGroupDefault, which takes what no case takes."
+        )
+        raise ValueError(msg)
+    return defaults[0]
+
+
+def _case_from_dict(data: Mapping[str, Any]) -> SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault:
+    if data.get("type") == "Default":
+        return SwitchCaseEdgeGroupDefault.from_dict(data)
+    return SwitchCaseEdgeGroupCase.from_dict(data)

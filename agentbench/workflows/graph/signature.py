@@ -1,0 +1,187 @@
+"""The signature of a graph: what has to be the same for a checkpoint to fit, as a dict, as a hash, and compared.
+
+Names of workflows, limits, designations, ids of groups, the order of edges and the code of handlers stay out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.graph.cases import SwitchCaseEdgeGroupCase
+from agentbench.workflows.graph.edges import (
+    EdgeGroup,
+    FanInEdgeGroup,
+    FanOutEdgeGroup,
+    InternalEdgeGroup,
+    SwitchCaseEdgeGroup,
+)
+from agentbench.workflows.graph.type_fit import resolve_fan_in_mode
+
+if TYPE_CHECKING:
+    from agentbench.workflows.engine.boundary import BoundaryHook
+
+__all__ = ["find_sub_workflow", "graph_signature", "signature_differences", "signature_hash"]
+
+
+def graph_signature(
+    edge_groups: Iterable[EdgeGroup],
+    executors: Mapping[str, Executor],
+    start_executor_ids: Sequence[str],
+    boundary_hook: BoundaryHook | None = None,
+) -> dict[str, Any]:
+    """Describe a graph by everything that a checkpoint depends on.
+
+    Args:
+        edge_groups: All groups, in any order. Internal ones are left out.
+        executors: By id.
+        start_executor_ids: One id, or several for a graph with several entry nodes.
+        boundary_hook: Adds `boundary` if its own signature is not `None`.
+
+    Returns:
+        A JSON-able dict: `start_executor` (and `start_executors` if there are several), `executors` (id to the
+        class's `"<module>.<name>"`, its `signature_key`, or a dict with the nested signature of a sub-workflow) and
+        `edge_groups` (sorted, so that the order of building does not matter).
+    """
+    return _signature(edge_groups, executors, start_executor_ids, boundary_hook, within=())
+
+
+def signature_hash(signature: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a signature as 64 hex digits; equal signatures have equal hashes."""
+    import hashlib  # noqa: PLC0415 - loads OpenSSL, and only checkpoints and comparisons need a hash
+
+    return hashlib.sha256(_canonical(signature).encode()).hexdigest()
+
+
+def signature_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List what differs between two signatures, so that a reader sees which part of a graph changed.
+
+    Returns:
+        One dict per difference: `path` (such as `executors[writer]` or `edge_groups[a->b].group_type`), `before` and
+        `after`; `None` stands for what is not there. Ordered by path.
+    """
+    found: list[dict[str, Any]] = []
+    _compare("", old, new, found)
+    return sorted(found, key=lambda difference: str(difference["path"]))
+
+
+def find_sub_workflow(executor: Executor) -> Any | None:
+    """Return the workflow that an executor runs inside itself (its attribute `workflow`), or `None`."""
+    inner = getattr(executor, "workflow", None)
+    if hasattr(inner, "edge_groups") and hasattr(inner, "executors") and hasattr(inner, "start_executor_ids"):
+        return inner
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------- describing
+
+
+def _signature(
+    edge_groups: Iterable[EdgeGroup],
+    executors: Mapping[str, Executor],
+    start_executor_ids: Sequence[str],
+    boundary_hook: BoundaryHook | None,
+    within: tuple[object, ...],
+) -> dict[str, Any]:
+    starts = sorted(start_executor_ids)
+    groups = [_describe(group, executors) for group in edge_groups if not isinstance(group, InternalEdgeGroup)]
+    signature: dict[str, Any] = {
+        "start_executor": starts[0] if starts else None,
+        "executors": {key: _identity(executor, within) for key, executor in sorted(executors.items())},
+        "edge_groups": sorted(groups, key=_canonical),
+    }
+    if len(starts) > 1:
+        signature["start_executors"] = starts
+    boundary = None if boundary_hook is None else boundary_hook.signature()
+    if boundary is not None:
+        signature["boundary"] = boundary
+    return signature
+
+
+def _identity(executor: Executor, within: tuple[object, ...]) -> str | dict[str, Any]:
+    executor_class = executor.__class__
+    # Of the class itself: a subclass is another class, whatever its base pinned.
+    identity = vars(executor_class).get("signature_key") or f"{executor_class.__module__}.{executor_class.__name__}"
+    inner = find_sub_workflow(executor)
+    if inner is None:
+        return identity
+    if any(inner is outer for outer in within):
+        return {"type": identity, "sub_workflow": "recursive"}
+    hook = getattr(inner, "boundary_hook", None)
+    nested = _signature(inner.edge_groups, inner.executors, inner.start_executor_ids, hook, (*within, inner))
+    return {"type": identity, "sub_workflow": nested}
+
+
+def _describe(group: EdgeGroup, executors: Mapping[str, Executor]) -> dict[str, Any]:
+    edges = [
+        {"source": edge.source_id, "target": edge.target_id, "condition": edge.condition_name} for edge in group.edges
+    ]
+    description: dict[str, Any] = {
+        "group_type": group.type,
+        "sources": sorted(group.source_executor_ids),
+        "targets": sorted(group.target_executor_ids),
+        "edges": sorted(edges, key=lambda edge: (edge["source"], edge["target"], edge["condition"] or "")),
+    }
+    if isinstance(group, FanOutEdgeGroup):
+        description["selection_func"] = group.selection_func_name
+    if isinstance(group, SwitchCaseEdgeGroup):
+        description["cases"] = [
+            [case.target_id, case.condition_name] for case in group.cases if isinstance(case, SwitchCaseEdgeGroupCase)
+        ]
+        description["default"] = group.default.target_id
+    if isinstance(group, FanInEdgeGroup):
+        # Waiting for all sources is what a fan-in meant before modes existed, so it goes without saying.
+        mode = resolve_fan_in_mode(group, executors) or group.mode
+        if mode != "barrier":
+            description["mode"] = mode
+    return description
+
+
+def _canonical(value: Any) -> str:
+    import json  # noqa: PLC0415 - only checkpoints need it; a first small run does without
+
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+# ----------------------------------------------------------------------------------------------------------- comparing
+
+
+def _compare(path: str, old: Any, new: Any, found: list[dict[str, Any]]) -> None:
+    if old == new:
+        return
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in dict.fromkeys([*old, *new]):
+            _compare(_below(path, key), old.get(key), new.get(key), found)
+    elif path.endswith("edge_groups") and isinstance(old, list) and isinstance(new, list):
+        _compare_groups(path, old, new, found)
+    else:
+        found.append({"path": path, "before": old, "after": new})
+
+
+def _below(path: str, key: str) -> str:
+    if path.endswith("executors"):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
+
+
+def _compare_groups(path: str, old: list[Any], new: list[Any], found: list[dict[str, Any]]) -> None:
+    """Match groups by the executors they connect; equal ones are no difference wherever they stand in the list."""
+    before, after = _by_ends(old), _by_ends(new)
+    for ends in dict.fromkeys([*before, *after]):
+        gone = [group for group in before.get(ends, []) if group not in after.get(ends, [])]
+        come = [group for group in after.get(ends, []) if group not in before.get(ends, [])]
+        where = f"{path}[{ends}]"
+        if len(gone) == len(come) == 1:
+            _compare(where, gone[0], come[0], found)
+        else:
+            found.extend({"path": where, "before": group, "after": None} for group in gone)
+            found.extend({"path": where, "before": None, "after": group} for group in come)
+
+
+def _by_ends(groups: list[Any]) -> dict[str, list[Any]]:
+    labelled: dict[str, list[Any]] = {}
+    for group in groups:
+        label = f"{'+'.join(group.get('sources', ()))}->{'+'.join(group.get('targets', ()))}"
+        labelled.setdefault(label, []).append(group)
+    return labelled

@@ -1,0 +1,270 @@
+"""What a graph must fulfil before it can run.
+
+The rules, in the order in which they are checked:
+
+1. every start, and every end of every edge, is an executor of the graph;
+2. two executors are connected by one edge at most, over all groups;
+3. along each edge at least one sent type fits an accepted one (for a barrier: a list of it);
+4. every executor can be reached from a start;
+5. designated outputs can be produced.
+
+The first breach is raised; its `all_errors` holds every other one too. Executors that lead to themselves, lead
+nowhere or declare no types are legal and only logged.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agentbench.exceptions import (
+    EdgeDuplicationError,
+    GraphConnectivityError,
+    TypeCompatibilityError,
+    ValidationTypeEnum,
+    WorkflowValidationError,
+)
+from agentbench.workflows.builder.designation import EVERY_YIELD_IS_OUTPUT, ResolvedDesignation, designation_errors
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.graph.edges import Edge, EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
+from agentbench.workflows.graph.type_fit import as_list_types, resolve_fan_in_mode, types_fit
+
+__all__ = ["ValidationTypeEnum", "WorkflowGraphValidator", "check_graph", "validate_workflow_graph"]
+
+logger = logging.getLogger(__name__)
+
+_Types = tuple[Any, ...]
+
+
+def validate_workflow_graph(
+    edge_groups: Iterable[EdgeGroup],
+    executors: Mapping[str, Executor],
+    start_executor: Executor | str | Sequence[Executor | str],
+    output_executors: Sequence[Executor | str] | None = None,
+    intermediate_executors: Sequence[Executor | str] | None = None,
+) -> None:
+    """Check the parts of a graph that was put together without a builder.
+
+    Args:
+        edge_groups: All groups; internal ones are skipped.
+        executors: By id.
+        start_executor: The entry node, or several of them; executors or ids.
+        output_executors: Designated for outputs; `None` or empty means no designation.
+        intermediate_executors: Designated for intermediate outputs.
+
+    Raises:
+        WorkflowValidationError: The first breach of a rule, as one of its subclasses; all of them in `all_errors`.
+    """
+    WorkflowGraphValidator().validate_workflow(
+        edge_groups, executors, start_executor, output_executors, intermediate_executors
+    )
+
+
+class WorkflowGraphValidator:
+    """The rules of a graph as an object, for code that wants to replace one of them by overriding `check`."""
+
+    def validate_workflow(
+        self,
+        edge_groups: Iterable[EdgeGroup],
+        executors: Mapping[str, Executor],
+        start_executor: Executor | str | Sequence[Executor | str],
+        output_executors: Sequence[Executor | str] | None = None,
+        intermediate_executors: Sequence[Executor | str] | None = None,
+    ) -> None:
+        """Check like `validate_workflow_graph`."""
+        starts = [start_executor] if isinstance(start_executor, (Executor, str)) else start_executor
+        designation = EVERY_YIELD_IS_OUTPUT
+        if output_executors or intermediate_executors:
+            designation = ResolvedDesignation(_ids(output_executors or ()), _ids(intermediate_executors or ()))
+        raise_first(self.check(list(edge_groups), executors, _ids(starts), designation))
+
+    def check(
+        self,
+        edge_groups: Sequence[EdgeGroup],
+        executors: Mapping[str, Executor],
+        start_executor_ids: Sequence[str],
+        designation: ResolvedDesignation,
+    ) -> list[WorkflowValidationError]:
+        """Return every breach, in the order of the rules."""
+        return check_graph(edge_groups, executors, start_executor_ids, designation)
+
+
+def check_graph(
+    edge_groups: Sequence[EdgeGroup],
+    executors: Mapping[str, Executor],
+    start_executor_ids: Sequence[str],
+    designation: ResolvedDesignation = EVERY_YIELD_IS_OUTPUT,
+    *,
+    check_reachability: bool = True,
+) -> list[WorkflowValidationError]:
+    """Return every breach of a rule, in the order of the rules, and log what is legal but odd.
+
+    Args:
+        edge_groups: All groups; internal ones are skipped.
+        executors: By id.
+        start_executor_ids: The entry nodes.
+        designation: Whose yields are outputs.
+        check_reachability: `False` leaves rule 4 to somebody else, such as the owner of a boundary hook.
+    """
+    groups = [group for group in edge_groups if group.__class__ is not InternalEdgeGroup]
+    edges = [edge for group in groups for edge in group.edges]
+    errors = missing_executors(edges, executors, start_executor_ids)
+    ends_are_known = not errors
+    errors += duplicate_edges(edges)
+    errors += incompatible_types(groups, executors)
+    if check_reachability and ends_are_known:
+        errors += unreachable_executors(edges, executors, start_executor_ids)
+    log_oddities(edges, executors)
+    if designation is not EVERY_YIELD_IS_OUTPUT:
+        errors += designation_errors(executors, designation)
+    return errors
+
+
+def raise_first(errors: Sequence[WorkflowValidationError]) -> None:
+    """Raise the first of the errors, if any, with the others attached."""
+    if errors:
+        first = errors[0]
+        first.further_errors = tuple(errors[1:])
+        raise first
+
+
+# --------------------------------------------------------------------------------------------------------------- rules
+
+
+def missing_executors(
+    edges: Iterable[Edge], executors: Mapping[str, Executor], start_executor_ids: Sequence[str]
+) -> list[WorkflowValidationError]:
+    """Rule 1: find starts and ends of edges that are not in the graph."""
+    errors: list[WorkflowValidationError] = [
+        GraphConnectivityError(
+            f"The start executor {start!r} is not part of the workflow, which has {sorted(executors)}. Add it, or name "
+            "one of those as the start."
+        )
+        for start in start_executor_ids
+        if start not in executors
+    ]
+    strangers = [edge for edge in edges if edge.source_id not in executors or edge.target_id not in executors]
+    for edge in strangers:
+        absent = [end for end in dict.fromkeys((edge.source_id, edge.target_id)) if end not in executors]
+        message = (
+            f"Edge {edge.id!r} names {absent}, which the workflow does not have; it has {sorted(executors)}. Add the "
+            "executor with add_executor(), or correct the id."
+        )
+        errors.append(GraphConnectivityError(message))
+    return errors
+
+
+def duplicate_edges(edges: Iterable[Edge]) -> list[WorkflowValidationError]:
+    """Rule 2: find pairs of executors that are connected more than once, whatever the conditions."""
+    seen: set[tuple[str, str]] = set()
+    twice: dict[tuple[str, str], str] = {}
+    for edge in edges:
+        ends = (edge.source_id, edge.target_id)
+        if ends in seen:
+            twice[ends] = edge.id
+        seen.add(ends)
+    return [EdgeDuplicationError(edge_id) for edge_id in twice.values()]
+
+
+def incompatible_types(groups: Iterable[EdgeGroup], executors: Mapping[str, Executor]) -> list[WorkflowValidationError]:
+    """Rule 3: find edges whose target takes nothing of what the source sends."""
+    errors: list[WorkflowValidationError] = []
+    outputs: dict[str, _Types] = {}
+    inputs: dict[str, _Types] = {}
+    for group in groups:
+        in_lists = False
+        if isinstance(group, FanInEdgeGroup):
+            mode = resolve_fan_in_mode(group, executors)
+            if mode is None:
+                continue  # the first message decides, and is checked then
+            in_lists = mode == "barrier"
+        for edge in group.edges:
+            source_id, target_id = edge.source_id, edge.target_id
+            sent = outputs.get(source_id)
+            if sent is None:
+                sent = outputs[source_id] = _sent_types(executors.get(source_id))
+            taken = inputs.get(target_id)
+            if taken is None:
+                taken = inputs[target_id] = _taken_types(executors.get(target_id))
+            if not sent or not taken:
+                continue
+            delivered = as_list_types(sent) if in_lists else sent
+            if not types_fit(delivered, taken):
+                errors.append(TypeCompatibilityError(source_id, target_id, delivered, taken))
+    return errors
+
+
+def unreachable_executors(
+    edges: Iterable[Edge], executors: Mapping[str, Executor], start_executor_ids: Sequence[str]
+) -> list[WorkflowValidationError]:
+    """Rule 4: find executors that no path of edges leads to from a start."""
+    if len(executors) == len(start_executor_ids):
+        return []
+    targets: dict[str, list[str]] = {}
+    for edge in edges:
+        targets.setdefault(edge.source_id, []).append(edge.target_id)
+    reached = set(start_executor_ids)
+    waiting = list(reached)
+    while waiting:
+        for target in targets.get(waiting.pop(), ()):
+            if target not in reached:
+                reached.add(target)
+                waiting.append(target)
+    if len(reached) == len(executors):
+        return []
+    unreachable = sorted(executors.keys() - reached)
+    message = (
+        f"Executors {unreachable} cannot be reached from {list(start_executor_ids)}. Connect each of them to an "
+        "executor that can be reached, or leave them out."
+    )
+    return [GraphConnectivityError(message)]
+
+
+def log_oddities(edges: Iterable[Edge], executors: Mapping[str, Executor]) -> None:
+    """Log what is legal, but often a mistake: an edge back to its own source, and executors that lead nowhere."""
+    sources = set()
+    for edge in edges:
+        sources.add(edge.source_id)
+        if edge.source_id == edge.target_id:
+            logger.warning(
+                "Executor %r has an edge to itself. Give the edge a condition that ends the loop at some point.",
+                edge.source_id,
+            )
+    if logger.isEnabledFor(logging.INFO):
+        for executor_id in executors:
+            if executor_id not in sources:
+                logger.info("Executor %r has no outgoing edge; its messages end there.", executor_id)
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+
+
+def _sent_types(source: Executor | None) -> _Types:
+    if source is None:
+        return ()
+    types = tuple(source.output_types)
+    if not types:
+        logger.warning(
+            "Executor %r has outgoing edges, but declares no type that it sends, so they are not checked. Annotate its "
+            "context: WorkflowContext[SentType].",
+            source.id,
+        )
+    return types
+
+
+def _taken_types(target: Executor | None) -> _Types:
+    if target is None:
+        return ()
+    types = tuple(target.input_types)
+    if not types:
+        logger.warning(
+            "Executor %r declares no type that it takes, so the edges to it are not checked. Annotate the message "
+            "parameter of its handlers.",
+            target.id,
+        )
+    return types
+
+
+def _ids(executors: Iterable[Executor | str]) -> tuple[str, ...]:
+    return tuple([executor if isinstance(executor, str) else executor.id for executor in executors])

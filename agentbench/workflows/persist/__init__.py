@@ -1,0 +1,1 @@
+"""Between a run's state and a checkpoint."""

@@ -1,0 +1,55 @@
+"""How messages and events are stored: the fields that are set, by name."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from agentbench.serialization.registry import register_type
+from agentbench.workflows.events.events import EventStamps, WorkflowEvent, WorkflowEventSource, WorkflowRunState
+from agentbench.workflows.executors.message import MessageType, WorkflowMessage
+
+_OPTIONAL: Final = ("target_id", "trace_contexts", "source_span_ids", "original_request_info_event")
+_REQUEST: Final = ("request_id", "source_executor_id", "request_type", "response_type")
+
+
+def _message_to_dict(message: WorkflowMessage) -> dict[str, Any]:
+    found: dict[str, Any] = {"data": message.data, "source_id": message.source_id}
+    if message.type is not MessageType.STANDARD:
+        found["type"] = message.type.value
+    for name in _OPTIONAL:
+        value = getattr(message, name)
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _event_to_dict(event: WorkflowEvent[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": event.type}
+    if event.origin is not WorkflowEventSource.EXECUTOR:
+        found["origin"] = event.origin.value
+    if event.state is not None:
+        found["state"] = event.state.value
+    for name in ("data", "details", "executor_id", "iteration"):
+        value = getattr(event, name)
+        if value is not None:
+            found[name] = value
+    if event._request is not None:  # noqa: SLF001 - same unit: what an event is made of
+        found.update(zip(_REQUEST, event._request, strict=True))  # noqa: SLF001
+    if event._stamps is not None:  # noqa: SLF001
+        found["stamps"] = event._stamps.to_dict()  # noqa: SLF001
+    return found
+
+
+def _event_from_dict(found: dict[str, Any]) -> WorkflowEvent[Any]:
+    stamps = found.pop("stamps", None)
+    for name, read in (("origin", WorkflowEventSource), ("state", WorkflowRunState)):
+        if name in found:
+            found[name] = read(found[name])
+    event = WorkflowEvent(**found)
+    if stamps is not None:
+        event._stamps = EventStamps.from_dict(stamps)  # noqa: SLF001
+    return event
+
+
+register_type(WorkflowMessage, "workflow_message", _message_to_dict, WorkflowMessage.from_dict)
+register_type(WorkflowEvent, "workflow_event", _event_to_dict, _event_from_dict)

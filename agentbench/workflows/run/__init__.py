@@ -1,0 +1,1 @@
+"""What a person holds: the workflow, its runs, streams, results and reports."""

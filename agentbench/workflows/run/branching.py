@@ -1,0 +1,86 @@
+"""What a branch of a run differs in: the messages that wait, and the checkpoints that lead to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench._copying import isolate_or_same
+from agentbench._signatures import type_name
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
+from agentbench.workflows.graph.edges import FanInEdgeGroup
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+    from agentbench.workflows.run.workflow import Workflow
+
+
+def queued_messages(messages: Mapping[str, Sequence[Any]], workflow: Workflow) -> dict[str, list[WorkflowMessage]]:
+    """Values as messages of their source; nothing is queued that could not be delivered.
+
+    Raises:
+        ValueError: a source sends to nobody, or none of its targets takes a value.
+        TypeError: what a source sends is no list.
+    """
+    sources = {s for group in workflow.edge_groups for s in group.source_executor_ids} | {WORKFLOW_SOURCE}
+    queued = {}
+    for source, values in messages.items():
+        if source not in sources:
+            msg = f"messages name the source {source!r}, which sends to nobody here; expected one of {sorted(sources)}."
+            raise ValueError(msg)
+        if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+            msg = f"messages of {source!r} are {values!r}; expected a list, such as [{values!r}]."
+            raise TypeError(msg)
+        queued[source] = [v if isinstance(v, WorkflowMessage) else WorkflowMessage(v, source) for v in values]
+        _require_taken(source, queued[source], workflow)
+    return queued
+
+
+def edited(
+    original: WorkflowCheckpoint,
+    state_updates: Mapping[str, Any],
+    messages: Mapping[str, Sequence[WorkflowMessage]] | None,
+) -> WorkflowEvent[Any]:
+    """The event that tells what a person changed in a fork: before and after, by `state.KEY` and `messages.SOURCE`."""
+    changes = {
+        f"state.{key}": {"before": original.state.get(key), "after": isolate_or_same(value)}
+        for key, value in state_updates.items()
+    }
+    if messages is not None:
+        for source in dict.fromkeys([*original.messages, *messages]):
+            before, after = ([m.data for m in each.get(source, ())] for each in (original.messages, messages))
+            changes[f"messages.{source}"] = {"before": before, "after": isolate_or_same(after)}
+    return WorkflowEvent("state_edited", changes)
+
+
+def _require_taken(source: str, messages: Sequence[WorkflowMessage], workflow: Workflow) -> None:
+    """Refuse what would be dropped without a trace: a value that no executor behind the source has a handler for."""
+    groups = [group for group in workflow.edge_groups if source in group.source_executor_ids]
+    targets = {
+        executor_id: workflow.executors[executor_id]
+        for executor_id in ([i for group in groups for i in group.target_executor_ids] or workflow.start_executor_ids)
+    }
+    gathered = any(isinstance(group, FanInEdgeGroup) for group in groups)
+    for message in messages:
+        if message.type is not MessageType.STANDARD:  # an answer, which goes by its request
+            continue
+        forms = [message.data, [message.data]] if gathered else [message.data]
+        meant = [each for each in targets.values() if message.target_id in (None, each.id)]
+        if not any(each.find_handler(form) is not None for each in meant for form in forms):
+            takes = "; ".join(
+                f"{executor_id!r} takes {', '.join(map(type_name, executor.input_types)) or 'nothing'}"
+                for executor_id, executor in targets.items()
+            )
+            msg = f"messages of {source!r} hold {message.data!r}, a {type(message.data).__name__}, but {takes}."
+            raise ValueError(msg)
+
+
+def cut_back(infos: list[CheckpointInfo], checkpoint: WorkflowCheckpoint) -> list[CheckpointInfo]:
+    """Those that lead to a checkpoint, it included: the last one is where the run stands."""
+    places = {info.checkpoint_id: place for place, info in enumerate(infos)}
+    if checkpoint.checkpoint_id in places:
+        return infos[: places[checkpoint.checkpoint_id] + 1]
+    before = places.get(checkpoint.previous_checkpoint_id or "", -1)
+    return [*infos[: before + 1], CheckpointInfo.of(checkpoint)]

@@ -1,0 +1,67 @@
+"""Conditions that pause a run between supersteps."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+from agentbench.workflows.engine.boundary import PauseReason
+from agentbench.workflows.run.report import PlannedDelivery, StepReport
+
+#: Asked after each boundary: a reason, text or True pauses, None and False go on.
+Predicate = Callable[[StepReport, list[PlannedDelivery]], "PauseReason | str | bool | None"]
+
+
+class Breakpoints:
+    """The predicates of one run, asked in the order they were added."""
+
+    def __init__(self) -> None:
+        self._predicates: list[Predicate] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._predicates)
+
+    def add(self, predicate: Predicate) -> Callable[[], None]:
+        """Add a predicate; returns a function that removes it.
+
+        Raises:
+            TypeError: the predicate cannot be called.
+        """
+        given: object = predicate
+        if not callable(given):
+            msg = f"The breakpoint is {given!r}, which cannot be called. Pass a function of (report, plan)."
+            raise TypeError(msg)
+        self._predicates.append(predicate)
+
+        def remove() -> None:
+            if predicate in self._predicates:
+                self._predicates.remove(predicate)
+
+        return remove
+
+    def ask(self, report: StepReport, plan: list[PlannedDelivery]) -> PauseReason | None:
+        """The first reason to pause; what a predicate raises, or returns by mistake, is one too."""
+        for predicate in list(self._predicates):
+            try:
+                reason = _as_reason(predicate(report, plan))
+            except Exception as error:  # noqa: BLE001 - user code; its error pauses the run instead of ending it
+                return PauseReason(f"a breakpoint raised {type(error).__name__}: {error}", "error", error)
+            if reason is not None:
+                return reason
+        return None
+
+
+def _as_reason(answer: object) -> PauseReason | None:
+    """What a predicate meant by its answer."""
+    if answer is None or answer is False:
+        return None
+    if isinstance(answer, PauseReason):
+        return answer
+    if answer is True:
+        return PauseReason("a breakpoint was reached")
+    if isinstance(answer, str):
+        return PauseReason(answer)
+    if inspect.iscoroutine(answer):
+        answer.close()  # or it is reported as never awaited, beside the error
+    msg = f"it returned {answer!r}; expected a PauseReason, text, a bool or None, from a plain function"
+    raise TypeError(msg)

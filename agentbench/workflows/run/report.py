@@ -1,0 +1,135 @@
+"""What a single superstep did, and what the next one will do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agentbench._display import Displayable, drawn_by
+from agentbench.workflows.engine.boundary import PauseReason
+from agentbench.workflows.events.events import (
+    SuperstepCompletionInfo,
+    WorkflowErrorDetails,
+    WorkflowEvent,
+    WorkflowRunState,
+)
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE, WorkflowMessage
+from agentbench.workflows.graph.routing import Plan
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.info import CheckpointInfo
+    from agentbench.workflows.executors.executor import Executor
+
+
+@dataclass(frozen=True)
+class PlannedDelivery:
+    """A delivery of the next superstep.
+
+    Attributes:
+        source: sender, or all senders of a barrier fan-in joined by ", ".
+        target: executor that will be called.
+        message: what it gets.
+        order: place in the plan.
+        sources: all senders.
+    """
+
+    source: str
+    target: str
+    message: Any
+    order: int
+    sources: tuple[str, ...] = ()
+
+
+def planned(plan: Plan) -> list[PlannedDelivery]:
+    """A plan as others see it."""
+    return [PlannedDelivery(", ".join(d.sources), d.executor_id, d.data, d.order, d.sources) for d in plan.deliveries]
+
+
+def planned_start(starts: Iterable[Executor], message: Any) -> list[PlannedDelivery]:
+    """The first superstep of a run with fresh input: each of these executors gets it."""
+    sources = (WORKFLOW_SOURCE,)
+    return [PlannedDelivery(WORKFLOW_SOURCE, each.id, message, order, sources) for order, each in enumerate(starts)]
+
+
+@drawn_by("agentbench.notebook.views:report_bundle")
+@dataclass(frozen=True)
+class StepReport(Displayable):
+    """One superstep, read from its events.
+
+    Attributes:
+        superstep: its number; 0 for the start executors.
+        events: in order of emission; the run's closing events too, when the run ended here.
+        status: state of the run afterwards.
+        info: what stood at the end, when checkpoints are on.
+        pause_reason: why the run pauses here, if it does.
+        sent: messages that wait for the next superstep.
+    """
+
+    superstep: int
+    events: list[WorkflowEvent[Any]]
+    status: WorkflowRunState | None
+    info: SuperstepCompletionInfo | None = None
+    pause_reason: PauseReason | None = None
+    sent: Sequence[WorkflowMessage] = ()
+
+    def _of(self, *types: str) -> list[WorkflowEvent[Any]]:
+        found = [e for e in self.events if e.type in types]
+        return sorted(found, key=_place)
+
+    @property
+    def invoked(self) -> list[str]:
+        """Executors that ran, in plan order; one entry per delivery."""
+        return [e.executor_id or "" for e in self._of("executor_invoked")]
+
+    @property
+    def delivered(self) -> list[tuple[str, Any]]:
+        """(executor id, input) per delivery, in plan order."""
+        return [(e.executor_id or "", e.data) for e in self._of("executor_invoked")]
+
+    @property
+    def emitted(self) -> list[WorkflowMessage]:
+        """Messages that this superstep sent, waiting for the next one."""
+        return list(self.sent)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Values yielded as output."""
+        return [e.data for e in self._of("output")]
+
+    @property
+    def requests(self) -> list[WorkflowEvent[Any]]:
+        """Requests that were raised."""
+        return self._of("request_info")
+
+    @property
+    def failures(self) -> list[WorkflowErrorDetails]:
+        """Details of handlers that raised."""
+        return [e.details for e in self._of("executor_failed") if e.details is not None]
+
+    @property
+    def checkpoint(self) -> CheckpointInfo | None:
+        """The checkpoint saved at the end of this superstep."""
+        saved = [e.data for e in self._of("checkpoint_saved")]
+        if saved:
+            return saved[-1]  # type: ignore[no-any-return]
+        return self.info.checkpoint if self.info is not None else None
+
+    @property
+    def duration_s(self) -> float | None:
+        """Seconds the superstep took, in observed runs."""
+        for event in self.events:
+            if event.type == "superstep_completed" and event.iteration == self.superstep:
+                seconds: float | None = event.duration_s
+                return seconds
+        return None
+
+    def __repr__(self) -> str:
+        parts = [f"superstep {self.superstep}", f"ran {', '.join(self.invoked) or 'nothing'}", str(self.status)]
+        if self.pause_reason is not None:
+            parts.append(f"paused: {self.pause_reason}")
+        return f"StepReport({'; '.join(parts)})"
+
+
+def _place(event: WorkflowEvent[Any]) -> tuple[int, int]:
+    return (event.order or 0, event.seq or 0)

@@ -1,0 +1,186 @@
+"""What a run leaves behind: its events as a list, with the questions one asks of them as methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from agentbench._display import Displayable, drawn_by
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.info import CheckpointInfo
+    from agentbench.workflows.engine.event_log import EventLog
+
+Events = Iterable[WorkflowEvent[Any]]
+
+
+@drawn_by("agentbench.notebook.views:result_bundle")
+class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
+    """Events of a finished run, without `started` and (unless asked for) without `status`.
+
+    Attributes:
+        checkpoints: infos of the checkpoints that the run saved, in order.
+    """
+
+    def __init__(self, events: Events = (), status_events: Events | None = None) -> None:
+        super().__init__(events)
+        self._status: list[WorkflowEvent[Any]] = list(status_events or ())
+        self.checkpoints: list[CheckpointInfo] = []
+
+    @classmethod
+    def from_log(
+        cls, log: EventLog, *, include_status_events: bool = False, is_closed: bool = True
+    ) -> WorkflowRunResult:
+        """The result of a run.
+
+        Args:
+            log: its events. Of a closed log they are built when the list is first read.
+            include_status_events: keep `status` events in the list.
+            is_closed: nothing will be added to the log.
+        """
+        result = _UnreadRunResult()
+        result.postpone(log, with_status=include_status_events)
+        if not is_closed:
+            result.read()
+        result.checkpoints = list(log.checkpoints)
+        return result
+
+    def get_outputs(self) -> list[Any]:
+        """Data of the `output` events, in order."""
+        return [e.data for e in self if e.type == "output"]
+
+    def get_intermediate_outputs(self) -> list[Any]:
+        """Data of the `intermediate` (and legacy `data`) events, in order."""
+        return [e.data for e in self if e.type in ("intermediate", "data")]
+
+    def get_request_info_events(self) -> list[WorkflowEvent[Any]]:
+        """Requests that this run raised, in order."""
+        return [e for e in self if e.type == "request_info"]
+
+    def status_timeline(self) -> list[WorkflowEvent[Any]]:
+        """The status events, in order."""
+        return list(self._status)
+
+    def get_final_state(self) -> WorkflowRunState:
+        """State of the last status event.
+
+        Raises:
+            RuntimeError: the result holds no status event, as one built by hand may.
+        """
+        status = self.status_timeline()
+        if not status or status[-1].state is None:
+            msg = "This result holds no status event. Pass status_events= when you build a result by hand."
+            raise RuntimeError(msg)
+        return status[-1].state
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Same as `get_outputs()`."""
+        return self.get_outputs()
+
+    @property
+    def intermediate_outputs(self) -> list[Any]:
+        """Same as `get_intermediate_outputs()`."""
+        return self.get_intermediate_outputs()
+
+    @property
+    def final_state(self) -> WorkflowRunState:
+        """Same as `get_final_state()`."""
+        return self.get_final_state()
+
+    def __repr__(self) -> str:
+        state = self._status[-1].state if self._status else "no status"
+        return f"WorkflowRunResult({state}, {len(self)} events, outputs={self.get_outputs()!r})"
+
+
+class _UnreadRunResult(WorkflowRunResult):
+    """A result whose list is still in the log; it becomes a plain `WorkflowRunResult` when first read."""
+
+    _log: EventLog
+    _with_status: bool
+
+    def postpone(self, log: EventLog, *, with_status: bool) -> None:
+        """Remember where to read from."""
+        self._log = log
+        self._with_status = with_status
+
+    def read(self) -> None:
+        """Build the events and become a plain result."""
+        events = self._log.events()
+        self._status = [e for e in events if e.type == "status"]
+        hidden = ("started",) if self._with_status else ("started", "status")
+        list.extend(self, (e for e in events if e.type not in hidden))
+        self.__class__ = WorkflowRunResult  # type: ignore[assignment]  # same layout, nothing left to read
+        del self._log, self._with_status
+
+    def get_outputs(self) -> list[Any]:
+        """Data of the `output` events, in order; the log knows them without being read."""
+        return [e.data for e in self._log.outputs]
+
+    def get_final_state(self) -> WorkflowRunState:
+        """State of the last status event, from the log."""
+        if self._log.state is None:
+            self.read()
+            return WorkflowRunResult.get_final_state(self)
+        return self._log.state
+
+    def status_timeline(self) -> list[WorkflowEvent[Any]]:
+        """The status events, in order."""
+        self.read()
+        return WorkflowRunResult.status_timeline(self)
+
+    def __radd__(self, other: list[Any]) -> list[Any]:
+        """`other + self`; without this method a list reads the other operand behind our back, and finds it empty."""
+        self.read()
+        return other + list(self)
+
+
+def _reading_first(name: str) -> Callable[..., Any]:
+    method = getattr(WorkflowRunResult, name)
+
+    def read_then(self: WorkflowRunResult, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self, _UnreadRunResult):  # else read meanwhile: result.count(result[0])
+            self.read()
+        return method(self, *args, **kwargs)
+
+    read_then.__name__ = name
+    return read_then
+
+
+# Every way to look at or into a list; each reads the log first, once.
+_LIST_METHODS = [
+    "__add__",
+    "__contains__",
+    "__delitem__",
+    "__eq__",
+    "__ge__",
+    "__getitem__",
+    "__gt__",
+    "__iadd__",
+    "__imul__",
+    "__iter__",
+    "__le__",
+    "__len__",
+    "__lt__",
+    "__mul__",
+    "__ne__",
+    "__repr__",
+    "__reversed__",
+    "__rmul__",
+    "__setitem__",
+    "__reduce_ex__",
+    "append",
+    "clear",
+    "copy",
+    "count",
+    "extend",
+    "index",
+    "insert",
+    "pop",
+    "remove",
+    "reverse",
+    "sort",
+]
+for _name in _LIST_METHODS:
+    setattr(_UnreadRunResult, _name, _reading_first(_name))

@@ -1,0 +1,197 @@
+"""Events of a run while it runs: superstep by superstep, driven by whoever reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any
+
+from agentbench.exceptions import WorkflowRunnerException
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.execution import Execution
+from agentbench.workflows.run.result import WorkflowRunResult
+
+
+class LiveSteps:
+    """Runs one superstep of an execution at a time as a task and hands out events as they come."""
+
+    __slots__ = ("_execution", "_interrupted", "_reading", "_task")
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._task: asyncio.Task[bool] | None = None
+        self._interrupted = False
+        self._reading = False
+
+    @property
+    def running(self) -> bool:
+        """A superstep is being executed."""
+        return self._task is not None and not self._task.done()
+
+    async def next_events(self, *, may_start: bool = True) -> list[WorkflowEvent[Any]] | None:
+        """The next events, waiting for them; None when none will come without another superstep.
+
+        Args:
+            may_start: begin the next superstep when the last one is over.
+
+        Raises:
+            WorkflowRunnerException: somebody else waits for the next events.
+            Exception: what ended the run, after the last of its events was handed out.
+        """
+        if self._reading:
+            msg = "This run is being driven already: one reader at a time. Await the other one first."
+            raise WorkflowRunnerException(msg)
+        log = self._execution.log
+        while True:
+            events = log.take()
+            if events:
+                return events
+            if self._task is None:
+                if self._execution.ended or not may_start:
+                    return None
+                self._task = asyncio.get_running_loop().create_task(self._execution.advance())
+                self._task.add_done_callback(log.wake)
+            elif self._task.done():
+                task, self._task = self._task, None
+                if not (self._interrupted and task.cancelled()):
+                    task.result()
+                may_start = False
+                continue
+            self._reading = True
+            try:
+                await log.changed()
+            except asyncio.CancelledError:
+                await self.cancel()
+                raise
+            finally:
+                self._reading = False
+
+    def interrupt(self) -> None:
+        """Break off the superstep; whoever reads sees the run end as cancelled, without an exception."""
+        if self._task is not None:
+            self._interrupted = True
+            self._task.cancel()
+
+    async def cancel(self) -> None:
+        """Break off the superstep, wait until its handlers have ended, and let the instance go."""
+        task, self._task = self._task, None
+        while task is not None and not task.done():
+            task.cancel()
+            try:
+                await asyncio.wait((task,))
+            except asyncio.CancelledError:
+                continue
+        _look_at(task)
+        self._execution.break_off()
+
+    def abandon(self) -> None:
+        """As `cancel`, from where nothing can be awaited: the handlers end by themselves soon after."""
+        task, self._task = self._task, None
+        if task is not None and not task.done() and not task.get_loop().is_closed():
+            task.add_done_callback(_look_at)
+            task.cancel()
+        self._execution.break_off()
+
+
+def is_current_loop(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether the caller runs on this loop."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
+def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], None]) -> None:
+    """Call a function on a loop; at once where that is this one, is closed, or is none."""
+    if loop is None or loop.is_closed() or is_current_loop(loop):
+        function()
+    else:
+        loop.call_soon_threadsafe(function)
+
+
+async def await_on(loop: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, None]) -> None:
+    """Await work on a loop; here where that is this one, does not run, or is none."""
+    if loop is None or is_current_loop(loop) or not loop.is_running():
+        await work
+    else:
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+def _look_at(task: asyncio.Task[bool] | None) -> None:
+    """Read the outcome of a task that nobody waits for, or the loop reports it as forgotten."""
+    if task is not None and task.done() and not task.cancelled():
+        task.exception()
+
+
+class WorkflowStream:
+    """The run behind `run(..., stream=True)`: an async iterator of events.
+
+    Leaving the loop early, `aclose()`, or dropping the object abandons the run and frees the workflow.
+    """
+
+    def __init__(self, execution: Execution, *, include_status_events: bool, keep_events: bool) -> None:
+        self._execution = execution
+        self._steps = LiveSteps(execution)
+        self._ready: deque[WorkflowEvent[Any]] = deque()
+        self._include_status = include_status_events
+        self._keep = keep_events
+        self._result: WorkflowRunResult | None = None
+        self._error: BaseException | None = None
+        self._closed = False
+
+    def __aiter__(self) -> WorkflowStream:
+        return self
+
+    async def __anext__(self) -> WorkflowEvent[Any]:
+        if self._ready:
+            return self._ready.popleft()
+        if self._closed:
+            raise StopAsyncIteration
+        if not self._execution.begun:
+            self._execution.workflow.acquire(self._execution)
+        try:
+            events = await self._steps.next_events()
+            while events is None and not self._execution.ended:
+                events = await self._steps.next_events()
+        except BaseException as error:
+            self._error, self._closed = error, True
+            raise
+        if events is None:
+            self._closed = True
+            raise StopAsyncIteration
+        self._ready.extend(events)
+        if not self._keep:
+            self._execution.log.forget_brief()
+        return self._ready.popleft()
+
+    def __await__(self) -> Generator[Any, None, WorkflowStream]:
+        yield from ()  # nothing to wait for; this makes it a generator function
+        return self
+
+    async def get_final_response(self) -> WorkflowRunResult:
+        """Consume what is left; the result of the whole run, the same object each time.
+
+        Raises:
+            Exception: what the run failed with, each time.
+        """
+        async for _ in self:
+            pass
+        if self._error is not None:
+            raise self._error
+        if self._result is None:
+            self._result = WorkflowRunResult.from_log(self._execution.log, include_status_events=self._include_status)
+        return self._result
+
+    async def aclose(self) -> None:
+        """Abandon the run; its handlers have ended when this returns."""
+        self._closed = True
+        self._ready.clear()
+        await self._steps.cancel()
+
+    def __del__(self) -> None:
+        if not self._closed:
+            self._steps.abandon()
+
+    def __repr__(self) -> str:
+        return f"WorkflowStream({self._execution.workflow.name!r}, {self._execution.log.state})"

@@ -1,0 +1,177 @@
+"""Agents as tools of other agents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    Agent,
+    AgentResponse,
+    AgentResponseUpdate,
+    AgentSession,
+    BaseAgent,
+    ChatClientException,
+    Content,
+    FunctionInvocationContext,
+    UserInputRequiredException,
+    tool,
+)
+from agentbench.agents.agent.as_tool import agent_as_tool
+from tests.agents.fake_clients import Model, call
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("My Agent!", "My_Agent"),
+        ("3x", "_3x"),
+        ("!!!", "agent"),
+        ("plain", "plain"),
+        ("a  --  b", "a_b"),
+        ("__a__", "a"),
+        ("über", "ber"),
+    ],
+)
+def test_the_tool_is_called_by_the_agents_name_in_letters_for_models(given: str, name: str) -> None:
+    assert Agent(Model(), name=given).as_tool().name == name
+
+
+def test_a_given_name_is_taken_and_none_at_all_is_refused() -> None:
+    assert Agent(Model()).as_tool(name="x").name == "x"
+    with pytest.raises(ValueError, match="name"):
+        Agent(Model()).as_tool()
+
+
+def test_the_schema_is_one_text() -> None:
+    made = Agent(Model(), name="helper", description="Helps.").as_tool()
+    other = Agent(Model(), name="h").as_tool(arg_name="question", arg_description="What to ask", description="Asks.")
+
+    assert made.description == "Helps."
+    assert made.parameters() == {
+        "type": "object",
+        "properties": {"task": {"type": "string", "description": "Task for helper"}},
+        "required": ["task"],
+        "additionalProperties": False,
+    }
+    assert other.parameters()["properties"] == {"question": {"type": "string", "description": "What to ask"}}
+    assert (other.description, other.approval_mode) == ("Asks.", "never_require")
+    assert Agent(Model(), name="h").as_tool(approval_mode="always_require").approval_mode == "always_require"
+
+
+async def test_an_agent_answers_another_one() -> None:
+    inner = Model("inner says hi")
+    outer = Model(call("helper", task="greet"), "done")
+    response = await Agent(outer, tools=[Agent(inner, name="helper").as_tool()]).run("q")
+
+    assert inner.asked[0].texts == ["greet"]
+    assert response.messages[1].contents[0].result == "inner says hi"
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_updates_are_handed_out_on_the_way(is_async: bool) -> None:
+    seen: list[str] = []
+
+    async def waits(update: AgentResponseUpdate) -> None:
+        seen.append(update.text)
+
+    made = Agent(Model("one two"), name="a").as_tool(
+        stream_callback=waits if is_async else lambda update: seen.append(update.text)
+    )
+    [content] = await made.invoke(arguments={"task": "x"})
+
+    assert seen == ["one ", "two"]
+    assert content.text == "one two"
+
+
+async def test_a_callback_that_fails_closes_the_stream() -> None:
+    client = Model("one two")
+
+    def fail(update: AgentResponseUpdate) -> None:
+        raise OSError("display is gone")
+
+    with pytest.raises(OSError, match="gone"):
+        await Agent(client, name="a").as_tool(stream_callback=fail).invoke(arguments={"task": "x"})
+    assert client.closed == 1
+
+
+@pytest.mark.parametrize("propagates", [False, True])
+async def test_the_session_goes_along_only_if_asked_for_and_other_arguments_always(propagates: bool) -> None:
+    seen: list[dict[str, Any]] = []
+
+    @tool
+    def look(context: FunctionInvocationContext) -> str:
+        seen.append(dict(context.kwargs))
+        return "ok"
+
+    session = AgentSession()
+    inner = Agent(Model(call("look"), "looked"), name="helper", tools=[look])
+    outer = Agent(Model(call("helper", task="look"), "done"), tools=[inner.as_tool(propagate_session=propagates)])
+    await outer.run("q", session=session, function_invocation_kwargs={"user": 7})
+
+    assert seen == [{"user": 7, "session": session} if propagates else {"user": 7}]
+
+
+async def test_a_question_of_the_inner_agent_becomes_one_of_the_outer() -> None:
+    @tool(approval_mode="always_require")
+    def danger() -> str:
+        return "did"
+
+    inner = Agent(Model(call("danger")), name="helper", tools=[danger])
+    with pytest.raises(UserInputRequiredException) as caught:
+        await inner.as_tool().invoke(arguments={"task": "x"})
+    assert [content.type for content in caught.value.contents] == ["function_approval_request"]
+
+    again = Agent(Model(call("danger")), name="helper", tools=[danger])
+    response = await Agent(Model(call("helper", task="x")), tools=[again.as_tool()]).run("q")
+    assert [content.type for content in response.user_input_requests] == ["function_approval_request"]
+
+
+async def test_a_failing_agent_is_a_failed_call() -> None:
+    inner = Agent(Model(ChatClientException("no")), name="helper")
+    response = await Agent(Model(call("helper", task="x"), "on"), tools=[inner.as_tool()]).run("q")
+
+    assert response.messages[1].contents[0].result.startswith("Error: Function failed.")
+
+
+class Foreign:
+    """An agent of another library: takes what it must, streams as it likes."""
+
+    id, name, description = "f", "foreign", "Elsewhere."
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+
+    def run(self, messages: Any, *, stream: bool = False, session: Any = None) -> Any:
+        updates = self._updates(messages)
+        return self._late(updates) if self.form == "awaitable" else updates
+
+    async def _late(self, updates: Any) -> Any:
+        return updates
+
+    async def _updates(self, messages: Any) -> Any:
+        yield AgentResponseUpdate(contents=[Content.from_text(f"{messages}: ")], role="assistant")
+        yield AgentResponseUpdate(contents=[Content.from_text("ok")])
+
+    def create_session(self, *, session_id: str | None = None) -> AgentSession:
+        return AgentSession(session_id=session_id)
+
+    def get_session(self, service_session_id: str, *, session_id: str | None = None) -> AgentSession:
+        return AgentSession(service_session_id=service_session_id)
+
+
+@pytest.mark.parametrize("form", ["generator", "awaitable"])
+async def test_an_agent_of_another_library_is_a_tool_as_well(form: str) -> None:
+    made = agent_as_tool(Foreign(form))
+    [content] = await made.invoke(arguments={"task": "x"})
+
+    assert (made.name, made.description, content.text) == ("foreign", "Elsewhere.", "x: ok")
+
+
+@pytest.mark.parametrize("other", [BaseAgent(name="x"), Model(), "agent", AgentResponse()])
+def test_what_cannot_be_run_is_refused_and_told_what_it_lacks(other: Any) -> None:
+    with pytest.raises(TypeError, match="run"):
+        agent_as_tool(other)
+    with pytest.raises(TypeError, match="run"):
+        BaseAgent(name="x").as_tool()

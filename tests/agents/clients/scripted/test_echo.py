@@ -1,0 +1,63 @@
+"""The client that says what it was told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentbench.agents.clients.scripted.echo import EchoChatClient
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+
+
+async def test_it_answers_with_the_text_of_the_last_user_message() -> None:
+    messages = [Message("user", ["first"]), Message("assistant", ["no"]), Message("user", ["second", "one"])]
+    response = await EchoChatClient().get_response([*messages, Message("system", ["x"])])
+    assert (response.text, response.model, response.finish_reason) == ("Echo: second one", "echo", "stop")
+    assert (response.response_id, response.messages[0].message_id, response.created_at) == ("resp-1", "msg-1", None)
+
+
+async def test_without_a_user_it_says_so() -> None:
+    assert (await EchoChatClient().get_response([])).text == "(no user message)"
+
+
+async def test_a_message_without_text_is_echoed_as_nothing() -> None:
+    message = Message("user", [Content.from_data(b"\x89PNG", "image/png")])
+    assert (await EchoChatClient("Got: ").get_response([message])).text == "Got:"
+
+
+@pytest.mark.parametrize(
+    ("chunk", "pieces"),
+    [
+        ("word", ["Echo: ", "hi ", "you"]),
+        ("char", list("Echo: hi you")),
+        ("whole", ["Echo: hi you"]),
+    ],
+)
+async def test_it_streams_the_same_text(chunk: Any, pieces: list[str]) -> None:
+    client = EchoChatClient(chunk=chunk)
+    stream = client.get_response("hi you", stream=True)
+    assert [update.text async for update in stream] == pieces
+    final, whole = await stream.get_final_response(), await EchoChatClient(chunk=chunk).get_response("hi you")
+    assert final.to_dict() == whole.to_dict()
+
+
+async def test_its_usage_is_that_of_what_it_heard_and_said() -> None:
+    response = await EchoChatClient().get_response(["long history", "hi you"])
+    assert response.usage_details == {"input_token_count": 2, "output_token_count": 3, "total_token_count": 5}
+
+
+async def test_an_agent_of_it_works() -> None:
+    agent = EchoChatClient(prefix="").as_agent(name="parrot", instructions="Repeat.")
+    assert (await agent.run("hello")).text == "hello"
+    assert "".join([update.text async for update in agent.run("hello", stream=True)]) == "hello"
+
+
+async def test_a_format_is_remembered() -> None:
+    response = await EchoChatClient(prefix="").get_response('{"a": 1}', options={"response_format": {"type": "object"}})
+    assert response.value == {"a": 1}
+
+
+def test_it_shows_its_settings() -> None:
+    assert repr(EchoChatClient("> ", chunk="char")) == "EchoChatClient('> ', model='echo', chunk='char')"

@@ -1,0 +1,140 @@
+"""The client that stands in where no model is configured."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import agentbench.testing
+from agentbench.agents.clients.scripted.offline import OfflineChatClient, default_chat_client
+from agentbench.agents.clients.scripted.script import Call
+from agentbench.agents.tools.decorator import tool
+from agentbench.exceptions import ChatClientException
+from agentbench.messages.message import Message
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+async def text(client: OfflineChatClient, prompt: str, **options: Any) -> str:
+    return (await client.get_response(prompt, options=options)).messages[-1].text
+
+
+async def test_the_first_rule_that_holds_answers() -> None:
+    client = OfflineChatClient(
+        rules=[
+            ("hello", "Good morning!"),
+            (re.compile(r"\d+"), "A number."),
+            (lambda prompt: prompt.endswith("?"), {"text": "A question.", "finish_reason": "length"}),
+            (lambda messages, options: options.get("temperature") == 0, lambda messages, options: "Cold."),
+        ]
+    )
+    assert await text(client, "HELLO 1?") == "Good morning!"
+    assert await text(client, "room 12") == "A number."
+    assert await text(client, "why?") == "A question."
+    assert await text(client, "well", temperature=0) == "Cold."
+    assert await text(client, "well") == "Echo: well"
+
+
+async def test_a_mapping_of_patterns_will_do() -> None:
+    assert await text(OfflineChatClient(rules={"a": "first", "b": "second"}), "b") == "second"
+
+
+async def test_a_compiled_pattern_minds_the_case() -> None:
+    assert await text(OfflineChatClient(rules=[(re.compile("hello"), "x")]), "HELLO") == "Echo: HELLO"
+
+
+async def test_a_prompt_may_call_a_tool_which_is_called_once() -> None:
+    client = default_chat_client()
+    response = await client.get_response('/call add {"a": 1, "b": 2}', options={"tools": [add]})
+    assert [message.role for message in response.messages] == ["assistant", "tool", "assistant"]
+    assert response.messages[-1].text == "Echo: 3"
+
+
+async def test_the_next_prompt_may_call_again() -> None:
+    agent = default_chat_client().as_agent(tools=[add])
+    session = agent.create_session()
+    for _ in range(2):
+        response = await agent.run('/call add {"a": 1, "b": 2}', session=session)
+        assert [message.role for message in response.messages] == ["assistant", "tool", "assistant"]
+
+
+@pytest.mark.parametrize(
+    "prompt", ["/call sub {}", "/call", "/call add {not json}", "please /call add {}", "/call add {} now"]
+)
+async def test_anything_else_is_echoed(prompt: str) -> None:
+    assert await text(default_chat_client(), prompt, tools=[add]) == f"Echo: {prompt}"
+
+
+async def test_a_call_without_arguments_has_none() -> None:
+    @tool
+    def now() -> str:
+        """Tell the time."""
+        return "noon"
+
+    assert await text(default_chat_client(), " /call now ", tools=[now]) == "Echo: noon"
+
+
+async def test_disabled_tools_are_not_called() -> None:
+    assert await text(default_chat_client(), "/call add {}", tools=[add], tool_choice="none") == "Echo: /call add {}"
+    client = OfflineChatClient(rules=[("go", Call("add"))])
+    assert await text(client, "go", tools=[add], tool_choice="none") == "(tools disabled)"
+
+
+async def test_a_rule_that_calls_a_tool_calls_it_once() -> None:
+    client = OfflineChatClient(rules=[("sum", Call("add", {"a": 1, "b": 2}))])
+    response = await client.get_response("sum", options={"tools": [add]})
+    assert [message.text for message in response.messages if message.role == "assistant"] == ["", "Echo: 3"]
+
+
+async def test_another_rule_may_tell_the_result() -> None:
+    def told(messages: list[Message], options: Any) -> str:
+        return f"It is {messages[-1].contents[0].result}."
+
+    client = OfflineChatClient(rules=[("sum", Call("add", {"a": 1, "b": 2})), ("sum", told)])
+    assert await text(client, "sum", tools=[add]) == "It is 3."
+
+
+async def test_what_no_rule_answers_may_be_answered_otherwise() -> None:
+    assert await text(OfflineChatClient(fallback="No idea."), "why?") == "No idea."
+    with pytest.raises(ChatClientException, match="no rule"):
+        await text(OfflineChatClient(fallback=ChatClientException("no rule")), "why?")
+
+
+async def test_without_a_user_it_says_so() -> None:
+    assert (await OfflineChatClient().get_response([])).text == "(no user message)"
+
+
+@pytest.mark.parametrize("rules", [["ab"], [("a",)], [("a", "b", "c")], [(3, "x")]])
+def test_rules_that_are_none_are_refused(rules: Any) -> None:
+    with pytest.raises(TypeError, match=r"A rule is|The condition of a rule is"):
+        OfflineChatClient(rules=rules)
+
+
+async def test_it_streams_what_it_answers() -> None:
+    stream = default_chat_client().get_response("hi there", stream=True)
+    assert [update.text async for update in stream] == ["Echo: ", "hi ", "there"]
+
+
+async def test_it_works_while_the_network_is_out_of_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTBENCH_OFFLINE", "1")
+    assert await text(default_chat_client(), "hi") == "Echo: hi"
+
+
+def test_every_default_client_is_a_fresh_one() -> None:
+    assert default_chat_client() is not default_chat_client()
+    assert repr(default_chat_client()) == "OfflineChatClient(rules=0, fallback='echo', model='offline')"
+
+
+def test_clients_for_tests_are_found_with_the_tests() -> None:
+    assert agentbench.testing.OfflineChatClient is OfflineChatClient
+    for name in agentbench.testing.__all__:
+        assert getattr(agentbench.testing, name) is not None
+        assert name in dir(agentbench.testing)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = agentbench.testing.nothing

@@ -1,0 +1,254 @@
+"""What an entry of a script becomes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentbench.agents.clients.scripted.chunks import pieces_of, updates_of
+from agentbench.agents.clients.scripted.script import (
+    Call,
+    Chunk,
+    Ids,
+    Reply,
+    calls_tools,
+    read_entry,
+    tool_names,
+    tools_disabled,
+)
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.update import ChatResponseUpdate
+
+TEXT = Content.from_text("hi")
+CALL = Content.from_function_call("c-1", "add", arguments='{"a": 1}')
+UPDATES = [ChatResponseUpdate(contents=["a "], role="assistant"), ChatResponseUpdate(contents=["b"])]
+
+
+def read(entry: Any, **options: Any) -> Reply:
+    return read_entry(entry, messages=[Message("user", ["one two"])], options=options, ids=Ids(), model="m")
+
+
+def response(entry: Any, **options: Any) -> ChatResponse[Any]:
+    reply = read(entry, **options)
+    assert isinstance(reply, ChatResponse)
+    return reply
+
+
+class Answer(pydantic.BaseModel):
+    city: str
+
+
+def made_calls(*names: str) -> list[Content]:
+    return [Content.from_function_call(f"call-{n}", name, arguments="{}") for n, name in enumerate(names, 1)]
+
+
+@pytest.mark.parametrize(
+    ("entry", "contents"),
+    [
+        ("hi", [TEXT]),
+        (TEXT, [TEXT]),
+        (["hi", TEXT], [TEXT, TEXT]),
+        (("hi",), [TEXT]),
+        ([], []),
+        ({"type": "text", "text": "hi"}, [TEXT]),
+        (Call("add", {"a": 1}), [Content.from_function_call("call-1", "add", arguments='{"a": 1}')]),
+        (Call("add"), [Content.from_function_call("call-1", "add", arguments="{}")]),
+        (Call("add", "{not json"), [Content.from_function_call("call-1", "add", arguments="{not json")]),
+        (Call("add", call_id="mine"), [Content.from_function_call("mine", "add", arguments="{}")]),
+        (["hi", Call("f"), Call("g")], [TEXT, *made_calls("f", "g")]),
+        ({"text": "hi"}, [TEXT]),
+        ({"contents": [Call("f")], "text": "hi"}, [Content.from_function_call("call-1", "f", arguments="{}"), TEXT]),
+        ({"finish_reason": "length"}, []),
+    ],
+)
+def test_an_entry_becomes_one_message_of_the_assistant(entry: Any, contents: list[Content]) -> None:
+    (message,) = response(entry).messages
+    assert (message.role, message.contents) == ("assistant", contents)
+
+
+def test_ids_model_and_reason_are_filled_in() -> None:
+    ids = Ids()
+    made = [read_entry(entry, messages=[], options={}, ids=ids, model="m") for entry in ("a", Call("f"), "b")]
+    responses = [one for one in made if isinstance(one, ChatResponse)]
+    assert [one.response_id for one in responses] == ["resp-1", "resp-2", "resp-3"]
+    assert [one.messages[0].message_id for one in responses] == ["msg-1", "msg-2", "msg-3"]
+    assert [one.finish_reason for one in responses] == ["stop", "tool_calls", "stop"]
+    assert {one.model for one in responses} == {"m"}
+    assert {one.created_at for one in responses} == {None}
+    ids.reset()
+    assert ids.new("resp") == "resp-1"
+
+
+def test_messages_are_played_as_they_are_and_named() -> None:
+    given_messages = [Message("assistant", ["a"], message_id="own"), Message("assistant", ["b"], author_name="x")]
+    played = response(given_messages).messages
+    assert [message.message_id for message in played] == ["own", "msg-1"]
+    assert [message.contents for message in played] == [message.contents for message in given_messages]
+    assert given_messages[1].message_id is None
+
+
+def test_a_response_and_updates_are_played_as_they_are_in_copies() -> None:
+    whole: ChatResponse[Any] = ChatResponse(text="a", response_id=None, created_at="2024-01-01")
+    assert response(whole) == whole
+    assert response(whole).messages[0] is not whole.messages[0]
+    updates = read(UPDATES)
+    assert updates == UPDATES
+    assert isinstance(updates, list)
+    assert updates[0] is not UPDATES[0]
+
+
+def test_the_long_form_says_what_a_service_would() -> None:
+    long = {
+        "text": "hi",
+        "usage": {"input_token_count": 7, "output_token_count": 1},
+        "finish_reason": "length",
+        "conversation_id": "conv",
+        "response_id": "r",
+        "model": "other",
+        "created_at": "2024-01-01",
+        "author_name": "ann",
+        "additional_properties": {"k": 1},
+    }
+    before = copy.deepcopy(long)
+    read_response = response(long)
+    assert read_response.usage_details == {"input_token_count": 7, "output_token_count": 1}
+    assert (read_response.finish_reason, read_response.conversation_id) == ("length", "conv")
+    assert (read_response.response_id, read_response.model) == ("r", "other")
+    assert read_response.messages[0].author_name == "ann"
+    assert read_response.additional_properties == {"k": 1}
+    assert long == before
+
+
+@pytest.mark.parametrize("entry", [{"city": "Oslo"}, Answer(city="Oslo")])
+def test_data_become_json_where_a_format_is_asked_for(entry: Any) -> None:
+    assert response(entry, response_format=Answer).value == Answer(city="Oslo")
+    assert response(entry, response_format={"type": "object"}).value == {"city": "Oslo"}
+
+
+def test_a_mapping_of_control_keys_is_no_data() -> None:
+    assert response({"text": '{"city": "Oslo"}'}, response_format=Answer).value == Answer(city="Oslo")
+
+
+@pytest.mark.parametrize(
+    "entry", [{"city": "Oslo"}, 3, None, object(), [3], [Message("user"), "a"], {}, [UPDATES[0], "a"]]
+)
+def test_what_is_no_entry_is_refused_with_a_list_of_what_is(entry: Any) -> None:
+    with pytest.raises(TypeError, match=r"A script holds .* Expected text, Content, Message, Call, ChatResponse"):
+        read(entry)
+
+
+def test_usage_is_counted_in_words() -> None:
+    messages = [
+        Message("user", ["one two", "three"]),
+        Message("assistant", [Content.from_function_call("c", "f", arguments='{"a": 1}')]),
+        Message("tool", [Content.from_function_result("c", result="four five")]),
+    ]
+    reply = read_entry(
+        ["six seven", Call("f", {"a": "b c"})],
+        messages=messages,
+        options={"instructions": "Be brief."},
+        ids=Ids(),
+        model=None,
+    )
+    assert isinstance(reply, ChatResponse)
+    assert reply.usage_details == {"input_token_count": 9, "output_token_count": 5, "total_token_count": 14}
+
+
+@pytest.mark.parametrize(
+    ("entry", "calls"),
+    [
+        (Call("f"), True),
+        ([Call("f")], True),
+        (["a", CALL], True),
+        (Message("assistant", [CALL]), True),
+        ([Message("assistant", ["a"]), Message("assistant", [CALL])], True),
+        (ChatResponse(messages=[Message("assistant", [CALL])]), True),
+        ([ChatResponseUpdate(contents=[CALL])], True),
+        ({"contents": [Call("f")]}, True),
+        ({"type": "function_call", "call_id": "c", "name": "f"}, True),
+        ("a", False),
+        (["a"], False),
+        (ChatResponse(text="a"), False),
+        ({"text": "a"}, False),
+        (ValueError(), False),
+        (lambda messages, options: Call("f"), False),
+    ],
+)
+def test_it_is_known_whether_an_entry_calls_a_tool(entry: Any, calls: bool) -> None:
+    assert calls_tools(entry) is calls
+
+
+@pytest.mark.parametrize(
+    ("choice", "disabled"),
+    [("none", True), ({"mode": "none"}, True), ("auto", False), ({"mode": "auto"}, False), (None, False)],
+)
+def test_tool_choice_none_disables_tools(choice: Any, disabled: bool) -> None:
+    assert tools_disabled({"tool_choice": choice}) is disabled
+    assert not tools_disabled({})
+
+
+def test_names_are_found_of_tools_of_every_kind() -> None:
+    def lookup() -> None: ...
+
+    mappings = [{"type": "function", "function": {"name": "wire"}}, {"name": "plain"}, {"type": "web_search"}]
+    assert tool_names([lookup, *mappings]) == {"lookup", "wire", "plain"}
+    assert tool_names(lookup) == {"lookup"}
+    assert tool_names(None) == set()
+
+
+# ------------------------------------------------------------------------------------------------------------ streaming
+
+
+@pytest.mark.parametrize(
+    ("text", "chunk", "pieces"),
+    [
+        ("Echo: hi  there", "word", ["Echo: ", "hi  ", "there"]),
+        (" a\nb ", "word", [" ", "a\n", "b "]),
+        ("abc", "char", ["a", "b", "c"]),
+        ("a b", "whole", ["a b"]),
+        ("", "word", [""]),
+        ("", "char", [""]),
+    ],
+)
+def test_a_text_is_cut_at_words_or_characters(text: str, chunk: Chunk, pieces: list[str]) -> None:
+    assert pieces_of(text, chunk) == pieces
+
+
+@given(st.text(), st.sampled_from(["word", "char", "whole"]))
+def test_the_pieces_are_the_text(text: str, chunk: Chunk) -> None:
+    assert "".join(pieces_of(text, chunk)) == text
+
+
+ENTRIES = [
+    "hello there, all of you",
+    "",
+    Call("add", {"a": 1}),
+    ["Let me see. ", Call("add", {"a": 1}), Call("sub", {"b": [2]})],
+    [Message("assistant", ["one two"]), Message("assistant", ["three"])],
+    [Message("assistant", ["one"]), Message("tool", [Content.from_function_result("c", result="2")])],
+    {"text": "cut off", "finish_reason": "length", "conversation_id": "c", "usage": {"input_token_count": 1}},
+    {"text": "x", "additional_properties": {"fingerprint": "fp"}, "created_at": "2024-01-01"},
+    ChatResponse(text="a b", response_id="r", model="m"),
+    [Content.from_text_reasoning(text="hmm, let me think"), "an answer"],
+    Content.from_text("cited words", annotations=[{"type": "citation", "url": "https://example.org"}]),
+    [Content.from_data(b"\x89PNG\r\n\x1a\n", "image/png"), "a picture"],
+]
+
+
+@pytest.mark.parametrize("chunk", ["word", "char", "whole"])
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: repr(entry)[:40])
+def test_what_is_streamed_folds_to_what_is_not(entry: Any, chunk: Chunk) -> None:
+    whole = response(entry)
+    assert ChatResponse.from_updates(updates_of(whole, chunk)) == whole
+
+
+def test_a_response_without_messages_is_streamed_as_one_empty_update() -> None:
+    (update,) = updates_of(ChatResponse(response_id="r", finish_reason="stop"), "word")
+    assert (update.contents, update.response_id, update.finish_reason) == ([], "r", "stop")

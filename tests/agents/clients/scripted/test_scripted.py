@@ -1,0 +1,309 @@
+"""The client that plays a script."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from agentbench.agents.clients.scripted.script import Call
+from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
+from agentbench.agents.middleware.bases import chat_middleware
+from agentbench.agents.middleware.contexts import ChatContext
+from agentbench.agents.tools.decorator import tool
+from agentbench.exceptions import ChatClientException
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.update import ChatResponseUpdate
+from tests.ids import steady
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool
+def neg(a: int) -> int:
+    """Negate a number."""
+    return -a
+
+
+async def text(client: ScriptedChatClient, prompt: str = "go", **options: Any) -> str:
+    response = await client.get_response(prompt, options=options)
+    return response.text
+
+
+async def test_a_script_is_played_entry_by_entry_with_tools_really_called() -> None:
+    client = ScriptedChatClient([Call("add", {"a": 2, "b": 3}), "The sum is 5."])
+    agent = client.as_agent(name="calc", tools=[add])
+    assert (await agent.run("2+3?")).text.endswith("The sum is 5.")
+    assert client.calls[1].messages[-1].contents[0].result == "5"
+    client.assert_exhausted()
+
+
+async def test_calls_of_one_entry_run_in_one_batch() -> None:
+    client = ScriptedChatClient([[Call("add", {"a": 1, "b": 1}), Call("neg", {"a": 4})], "done"])
+    response = await client.get_response("go", options={"tools": [add, neg]})
+    results = [content.result for content in response.messages[1].contents]
+    assert results == ["2", "-4"]
+    assert [content.call_id for content in response.messages[1].contents] == ["call-1", "call-2"]
+
+
+async def test_an_exhausted_script_tells_how_many_calls_there_were() -> None:
+    client = ScriptedChatClient(["a"])
+    assert await text(client) == "a"
+    with pytest.raises(ChatClientException, match="The script has 1 entry, and this is call 2 of the model"):
+        await text(client)
+
+
+async def test_the_last_entry_may_be_repeated() -> None:
+    client = ScriptedChatClient(["a", "b"], on_exhausted="repeat_last")
+    assert [await text(client) for _ in range(4)] == ["a", "b", "b", "b"]
+    with pytest.raises(ChatClientException, match="The script has 0 entries"):
+        await text(ScriptedChatClient([], on_exhausted="repeat_last"))
+
+
+async def test_an_exhausted_script_may_echo() -> None:
+    client = ScriptedChatClient([], on_exhausted="echo")
+    assert await text(client, "hello") == "Echo: hello"
+    assert (await client.get_response([])).text == "(no user message)"
+
+
+async def test_an_exception_is_raised_at_its_call_also_within_the_loop() -> None:
+    client = ScriptedChatClient([Call("neg", {"a": 1}), ChatClientException("down"), "again"])
+    with pytest.raises(ChatClientException, match="down"):
+        await client.get_response("go", options={"tools": [neg]})
+    assert await text(client) == "again"
+    assert len(client.calls) == 3
+
+
+@pytest.mark.parametrize("entry", [OSError, OSError("net")])
+async def test_an_exception_in_a_stream_is_raised_by_its_first_pull(entry: Any) -> None:
+    stream = ScriptedChatClient([entry]).get_response("go", stream=True)
+    with pytest.raises(OSError):  # noqa: PT011 - the class is the entry
+        await stream.__anext__()
+
+
+async def test_functions_decide_with_the_messages_and_options() -> None:
+    async def later(messages: list[Message], options: Mapping[str, Any]) -> Any:
+        return [f"{len(messages)} {options['temperature']}"]
+
+    client = ScriptedChatClient([lambda messages, options: messages[-1].text.upper(), later, lambda m, o: later])
+    assert [await text(client, "hi", temperature=1) for _ in range(3)] == ["HI", "1 1", "1 1"]
+
+
+async def test_a_function_may_raise_or_return_an_exception() -> None:
+    client = ScriptedChatClient([lambda messages, options: ValueError("returned")])
+    with pytest.raises(ValueError, match="returned"):
+        await text(client)
+
+
+async def test_tools_that_are_disabled_leave_the_call_in_the_script() -> None:
+    client = ScriptedChatClient([Call("neg", {"a": 1}), "done"])
+    assert await text(client, tools=[neg], tool_choice="none") == "(tools disabled)"
+    assert await text(client, tools=[neg], tool_choice={"mode": "none"}) == "(tools disabled)"
+    assert (await client.get_response("go", options={"tools": [neg]})).messages[-1].text == "done"
+
+
+async def test_a_text_is_played_while_tools_are_disabled() -> None:
+    assert await text(ScriptedChatClient(["hi"]), tool_choice="none") == "hi"
+
+
+async def test_a_function_that_calls_a_disabled_tool_is_silenced_too() -> None:
+    client = ScriptedChatClient([lambda messages, options: Call("neg"), Call("neg")], on_exhausted="repeat_last")
+    assert await text(client, tool_choice="none") == "(tools disabled)"
+    assert await text(client, tool_choice="none") == "(tools disabled)"
+
+
+async def test_a_repeated_call_is_silenced_too() -> None:
+    client = ScriptedChatClient([Call("neg", {"a": 1})], on_exhausted="repeat_last")
+    response = await client.get_response(
+        "go",
+        options={"tools": [neg]},
+        client_kwargs={"function_invocation_configuration": {"max_iterations": 2}},
+    )
+    assert response.messages[-1].text == "(tools disabled)"
+
+
+async def test_tool_choice_may_be_ignored() -> None:
+    client = ScriptedChatClient([Call("neg", {"a": 1})], honour_tool_choice=False)
+    response = await client.get_response("go", options={"tool_choice": "none", "tools": [neg]})
+    assert response.messages[0].contents[0].name == "neg"
+
+
+async def test_strict_tools_refuses_a_tool_that_is_not_offered() -> None:
+    client = ScriptedChatClient([Call("sub"), Call("neg", {"a": 1}), "ok"], strict_tools=True)
+    with pytest.raises(
+        ChatClientException, match=r"calls the tool 'sub', which the options do not offer\. They offer neg"
+    ):
+        await client.get_response("go", options={"tools": [neg]})
+    assert (await client.get_response("go", options={"tools": [neg]})).messages[-1].text == "ok"
+
+
+async def test_strict_tools_looks_into_streams_too() -> None:
+    updates = [ChatResponseUpdate(contents=[Content.from_function_call("c", "sub")])]
+    stream = ScriptedChatClient([updates], strict_tools=True).get_response("go", stream=True)
+    with pytest.raises(ChatClientException, match="They offer none"):
+        await stream.get_final_response()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["hello to all", ["a", "b"], {"text": "x y", "finish_reason": "length"}, ChatResponse(text="as it is")],
+    ids=steady,
+)
+async def test_streamed_or_not_the_answer_is_the_same(entry: Any) -> None:
+    whole = await ScriptedChatClient([entry]).get_response("go")
+    stream = ScriptedChatClient([entry]).get_response("go", stream=True)
+    final = await stream.get_final_response()
+    assert "".join(update.text for update in stream.updates) == "".join(
+        content.text or "" for message in whole.messages for content in message.contents
+    )
+    assert (final.usage_details, final.finish_reason, final.response_id) == (
+        whole.usage_details,
+        whole.finish_reason,
+        whole.response_id,
+    )
+
+
+async def test_updates_are_streamed_as_they_are_and_folded_otherwise() -> None:
+    updates = [ChatResponseUpdate(contents=["a "], role="assistant"), ChatResponseUpdate(contents=["b"])]
+    client = ScriptedChatClient([updates, updates])
+    assert [update.text async for update in client.get_response("go", stream=True)] == ["a ", "b"]
+    assert await text(client) == "a b"
+    assert updates[0].contents == [Content.from_text("a ")]
+
+
+async def test_records_do_not_change_with_the_messages() -> None:
+    client = ScriptedChatClient(["a"])
+    message = Message("user", ["before"])
+    await client.get_response([message], options={"temperature": 1}, client_kwargs={"trace": 7})
+    message.contents[0].text = "after"
+    call = client.last_call
+    assert call is not None
+    assert call.messages[0].text == "before"
+    assert (call.options["temperature"], call.stream, call.client_kwargs) == (1, False, {"trace": 7})
+    messages, options, stream, client_kwargs = call
+    assert (messages, options, stream, client_kwargs) == call
+
+
+async def test_records_share_the_messages_that_stayed_the_same() -> None:
+    client = ScriptedChatClient(["one", "two"])
+    messages = [Message("user", ["first"])]
+    messages += (await client.get_response(messages)).messages
+    await client.get_response([*messages, Message("user", ["second"])])
+    first, second = client.calls
+    assert second.messages[0] is first.messages[0]
+    assert [message.text for message in second.messages] == ["first", "one", "second"]
+
+
+async def test_replies_do_not_change_the_script() -> None:
+    client = ScriptedChatClient([Message("assistant", ["a"])], on_exhausted="repeat_last")
+    first = await client.get_response("go")
+    first.messages[0].contents[0].text = "spoilt"
+    assert await text(client) == "a"
+
+
+async def test_two_clients_give_equal_ids_and_answers() -> None:
+    script = [Call("add", {"a": 1, "b": 2}), "three"]
+    one, two = [await ScriptedChatClient(script).get_response("go", options={"tools": [add]}) for _ in range(2)]
+    assert one == two
+
+
+async def test_reset_begins_again() -> None:
+    client = ScriptedChatClient([Call("neg", {"a": 1}), "b"])
+    first = await client.get_response("go", options={"tools": [neg]})
+    client.reset()
+    assert (client.calls, client.last_call) == ([], None)
+    assert await client.get_response("go", options={"tools": [neg]}) == first
+
+
+def test_what_was_not_played_is_listed() -> None:
+    client = ScriptedChatClient(["a" * 99, *"bcdefg"])
+    with pytest.raises(
+        AssertionError, match=r"7 of 7 entries were not played: 'a+…, 'b', 'c', 'd', 'e', …\. Expected 7"
+    ):
+        client.assert_exhausted()
+
+
+async def test_concurrent_runs_get_distinct_entries() -> None:
+    client = ScriptedChatClient([str(n) for n in range(20)], delay=0.0001)
+    texts = await asyncio.gather(*(text(client) for _ in range(20)))
+    assert sorted(texts, key=int) == [str(n) for n in range(20)]
+
+
+def test_threads_get_distinct_entries_and_ids() -> None:
+    client = ScriptedChatClient([str(n) for n in range(80)])
+    found: list[tuple[str, str | None]] = []
+
+    def work() -> None:
+        async def ask() -> None:
+            response = await client.get_response("go")
+            found.append((response.text, response.response_id))
+
+        for _ in range(20):
+            asyncio.run(ask())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({answer for answer, _ in found}) == len({id_ for _, id_ in found}) == len(client.calls) == 80
+
+
+async def test_a_delay_is_waited_for_before_every_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    client = ScriptedChatClient(["one two three", "a b"], delay=0.5)
+    await client.get_response("go", stream=True).get_final_response()
+    assert waited == [0.5] * 3
+    await client.get_response("go")
+    assert waited == [0.5] * 4
+
+
+async def test_middleware_runs_around_it_as_around_a_real_model() -> None:
+    seen: list[str] = []
+
+    @chat_middleware
+    async def note(context: ChatContext, call_next: Any) -> None:
+        seen.append(context.messages[-1].text)
+        await call_next()
+
+    assert await text(ScriptedChatClient(["a"], middleware=[note]), "hello") == "a"
+    assert seen == ["hello"]
+
+
+@pytest.mark.parametrize("script", ["one", Call("f"), {"text": "one"}, Message("assistant", ["one"]), ValueError("x")])
+def test_a_single_entry_is_a_script(script: Any) -> None:
+    assert "0 of 1 played" in repr(ScriptedChatClient(script))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"on_exhausted": "stop"}, "on_exhausted is 'stop'; expected one of raise, repeat_last, echo"),
+        ({"delay": -1}, "delay is -1; expected 0 or more seconds"),
+        ({"chunk": "line"}, "chunk is 'line'; expected one of word, char, whole"),
+    ],
+)
+def test_impossible_arguments_are_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ScriptedChatClient([], **arguments)
+
+
+async def test_it_shows_how_far_it_is() -> None:
+    client = ScriptedChatClient(["a", "b"])
+    await client.get_response("go")
+    assert repr(client) == "ScriptedChatClient(1 of 2 played, calls=1, on_exhausted='raise')"
+    assert "calls" not in client.to_dict()

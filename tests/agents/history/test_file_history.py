@@ -1,0 +1,403 @@
+"""Conversations in files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentbench import AgentSession, Content, FileHistoryProvider, Message
+from agentbench._files.lock import FolderLock
+from agentbench._files.private_file import open_private, write_all
+from tests.agents.sessions.runs import texts, turn
+
+ROOT = Path(__file__).parents[3]
+STORE = "agentbench.agents.history.line_store"
+
+
+def message(text: str) -> Message:
+    return Message("user", [text])
+
+
+async def saved(folder: Path, *said: str, **more: Any) -> FileHistoryProvider:
+    history = FileHistoryProvider(folder, **more)
+    await history.save_messages("s", [message(text) for text in said])
+    return history
+
+
+# ---- layout ----------------------------------------
+
+
+async def test_a_session_is_a_file_and_a_message_a_line(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "down"
+    history = await saved(folder, "hé", "two\nlines")
+    lines = (folder / "s.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["contents"][0]["text"] for line in lines] == ["hé", "two\nlines"]
+    assert "hé" in lines[0]
+    assert await history.get_messages("s") == [message("hé"), message("two\nlines")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes are of POSIX")
+async def test_a_conversation_is_for_its_owner_only(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        await saved(tmp_path / "new", "x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new" / "s.jsonl").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
+async def test_two_turns_are_four_lines_and_a_restart_goes_on(tmp_path: Path) -> None:
+    session = AgentSession(session_id="s")
+    seen = [texts(await turn(session, [FileHistoryProvider(tmp_path)], question)) for question in ("q1", "q2")]
+    assert seen == [["q1"], ["q1", "ok", "q2"]]
+    kept = await FileHistoryProvider(str(tmp_path)).get_messages("s")
+    assert [(each.role, each.text) for each in kept] == [
+        ("user", "q1"),
+        ("assistant", "ok"),
+        ("user", "q2"),
+        ("assistant", "ok"),
+    ]
+    assert session.state == {"file_history": {}}
+
+
+async def test_the_source_id_is_file_history(tmp_path: Path) -> None:
+    assert FileHistoryProvider(tmp_path).source_id == "file_history"
+    assert repr(FileHistoryProvider(tmp_path)) == f"FileHistoryProvider({str(tmp_path)!r}, source_id='file_history')"
+    assert FileHistoryProvider(tmp_path, source_id="x", store_inputs=False).store_inputs is False
+
+
+@pytest.mark.parametrize(
+    ("session_id", "name"),
+    [
+        ("abc", "abc.jsonl"),
+        ("über", "über.jsonl"),
+        ("", "default.jsonl"),
+        (None, "default.jsonl"),
+        ("a/b", "~session-YS9i.jsonl"),
+        ("..", "~session-Li4.jsonl"),
+        ("CON", "~session-Q09O.jsonl"),
+        ("x.", "~session-eC4.jsonl"),
+        (".h", "~session-Lmg.jsonl"),
+        ("a b", "~session-YSBi.jsonl"),
+    ],
+)
+async def test_any_id_has_a_file_in_the_folder(tmp_path: Path, session_id: str | None, name: str) -> None:
+    history = FileHistoryProvider(tmp_path / "h")
+    await history.save_messages(session_id, [message("x")])
+    assert os.listdir(tmp_path / "h") == [name]
+    assert texts(await history.get_messages(session_id)) == ["x"]
+
+
+async def test_where_case_is_ignored_ids_that_differ_by_it_have_two_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentbench.agents.history.file_history.folder_ignores_case", lambda folder: True)
+    history = FileHistoryProvider(tmp_path)
+    for session_id in ("abc", "ABC", "aBc"):
+        await history.save_messages(session_id, [message(session_id)])
+    assert len({name.casefold() for name in os.listdir(tmp_path)}) == 3
+    assert texts(await history.get_messages("ABC")) == ["ABC"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+async def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    history = FileHistoryProvider(tmp_path / "h")
+    (tmp_path / "secret").write_text("", "utf-8")
+    (tmp_path / "h" / "s.jsonl").symlink_to(tmp_path / "secret")
+    for attempt in (history.get_messages("s"), history.save_messages("s", [message("x")]), history.delete("s")):
+        with pytest.raises(ValueError, match="session 's' leads out of"):
+            await attempt
+    assert (tmp_path / "secret").read_text("utf-8") == ""
+
+
+async def test_an_empty_path_is_refused() -> None:
+    with pytest.raises(ValueError, match="storage_path is empty"):
+        FileHistoryProvider("")
+
+
+def test_what_is_no_folder_is_refused_at_once(tmp_path: Path) -> None:
+    given: Any = 5
+    with pytest.raises(TypeError, match=r"storage_path is 5\. Expected a folder"):
+        FileHistoryProvider(given)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError, match=r"is a file\. Expected a folder"):
+        FileHistoryProvider(tmp_path / "file")
+
+
+async def test_messages_of_all_kinds_come_back(tmp_path: Path) -> None:
+    given = [
+        Message("assistant", [Content.from_function_call("c", "f", arguments={"type": "message"})], author_name="a"),
+        Message("tool", [Content.from_function_result("c", result={"a": 1})]),
+        Message("user", [Content.from_data(b"\x00", "image/png"), "\ud800"], message_id=7),
+        Message(
+            "user", ["x"], additional_properties={"at": datetime(2024, 1, 2, tzinfo=timezone.utc), "_excluded": True}
+        ),
+    ]
+    history = FileHistoryProvider(tmp_path)
+    await history.save_messages("s", given)
+    assert await history.get_messages("s") == given
+    assert (await history.get_messages("s"))[-1].additional_properties == given[-1].additional_properties
+    assert len(await FileHistoryProvider(tmp_path, skip_excluded=True).get_messages("s")) == 3
+
+
+async def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    history = await saved(tmp_path, "x")
+    broken = Message("user", ["y"], additional_properties={"lock": threading.Lock()})
+    with pytest.raises(TypeError, match=r"message\['additional_properties'\]\['lock'\] cannot be written"):
+        await history.save_messages("s", [message("new"), broken])
+    assert texts(await history.get_messages("s")) == ["x"]
+
+
+# ---- reading ----------------------------------------
+
+
+async def test_a_session_without_a_file_has_no_messages(tmp_path: Path) -> None:
+    history = FileHistoryProvider(tmp_path / "h")
+    assert await history.get_messages("nobody") == []
+    (tmp_path / "h").rmdir()
+    assert await history.get_messages("nobody") == []
+    await history.save_messages("s", [message("x")])
+    assert texts(await history.get_messages("s")) == ["x"]
+
+
+async def test_blank_lines_are_skipped(tmp_path: Path) -> None:
+    history = await saved(tmp_path, "a")
+    with (tmp_path / "s.jsonl").open("a", encoding="utf-8") as file:
+        file.write("\n   \n\r\n")
+    await history.save_messages("s", [message("b")])
+    assert texts(await history.get_messages("s")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "bad", ['{"type":', "[1]", "5", '{"role": "user", "contents": [{"no": "type"}]}', "{}", "\udcff"]
+)
+async def test_a_line_that_is_no_message_is_named(tmp_path: Path, bad: str) -> None:
+    history = await saved(tmp_path, "a", "b")
+    with (tmp_path / "s.jsonl").open("ab") as file:
+        file.write(bad.encode("utf-8", "surrogateescape") + b"\n")
+    await history.save_messages("s", [message("c")])
+    with pytest.raises(ValueError, match=r"^Line 3 of .*s\.jsonl is no message"):
+        await history.get_messages("s")
+
+
+# ---- a write that was broken off ----------------------------------------
+
+
+async def test_a_line_broken_off_at_any_byte_is_left_out_and_the_next_one_begins_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    history = await saved(tmp_path, "a")
+    path = tmp_path / "s.jsonl"
+    first = path.read_bytes()
+    await history.save_messages("s", [message("bé")])
+    last = path.read_bytes()[len(first) :]
+    for length in range(len(last)):
+        path.write_bytes(first + last[:length])
+        caplog.clear()
+        is_whole, is_there = length == len(last) - 1, length > 0
+        expected = ["a", "bé"] if is_whole else ["a"]
+        with caplog.at_level(logging.WARNING, "agentbench"):
+            assert texts(await history.get_messages("s")) == expected
+            assert ("Line 2 of" in caplog.text) == (is_there and not is_whole)
+            await history.save_messages("s", [message("c")])
+        assert ("were cut off" in caplog.text) == (is_there and not is_whole)
+        assert path.read_bytes().endswith(b"\n")
+        assert texts(await history.get_messages("s")) == [*expected, "c"]
+        assert "bé" not in caplog.text
+
+
+async def test_a_long_line_that_was_broken_off_is_cut_off_whole(tmp_path: Path) -> None:
+    history = await saved(tmp_path, "a")
+    path = tmp_path / "s.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"type": "message", "x": "' + b"y" * 50_000)
+    await history.save_messages("s", [message("c")])
+    assert texts(await history.get_messages("s")) == ["a", "c"]
+
+
+async def test_a_file_that_holds_nothing_but_a_broken_line_is_begun_anew(tmp_path: Path) -> None:
+    history = FileHistoryProvider(tmp_path)
+    (tmp_path / "s.jsonl").write_bytes(b'{"ty')
+    assert await history.get_messages("s") == []
+    await history.save_messages("s", [message("c")])
+    assert texts(await history.get_messages("s")) == ["c"]
+
+
+# ---- codecs ----------------------------------------
+
+
+async def test_lines_may_be_written_and_read_in_another_way(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    def loads(line: str) -> Any:
+        seen.append(type(line))
+        return json.loads(line[1:])
+
+    history = await saved(tmp_path, "é", dumps=lambda data: b"#" + json.dumps(data).encode(), loads=loads)
+    assert texts(await history.get_messages("s")) == ["é"]
+    assert seen == [str]
+
+
+@pytest.mark.parametrize(
+    ("dumps", "error", "words"),
+    [
+        (lambda data: json.dumps(data, indent=1), ValueError, "more than one line"),
+        (lambda data: b"{}\n", ValueError, "more than one line"),
+        (lambda data: data, TypeError, "dumps returned a dict. Expected a line of text or bytes"),
+        (lambda data: None, TypeError, "dumps returned a NoneType"),
+    ],
+)
+async def test_what_is_not_one_line_is_refused(tmp_path: Path, dumps: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        await saved(tmp_path, "x", dumps=dumps)
+    assert os.listdir(tmp_path) == []
+
+
+# ---- deleting ----------------------------------------
+
+
+@pytest.mark.parametrize("between_processes", [False, True])
+async def test_a_session_can_be_forgotten(tmp_path: Path, between_processes: bool) -> None:
+    history = await saved(tmp_path, "x", between_processes=between_processes)
+    assert await history.delete("other") is False
+    assert await history.delete("s") is True
+    assert await history.delete("s") is False
+    assert await history.get_messages("s") == []
+    await history.save_messages("s", [message("new")])
+    assert texts(await history.get_messages("s")) == ["new"]
+
+
+async def test_forgetting_where_there_is_no_folder_makes_none(tmp_path: Path) -> None:
+    history = FileHistoryProvider(tmp_path / "h")
+    (tmp_path / "h").rmdir()
+    assert await history.delete("s") is False
+    assert not (tmp_path / "h").exists()
+
+
+# ---- at the same time ----------------------------------------
+
+
+async def test_files_are_read_and_written_on_other_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: set[int] = set()
+
+    def noted(*given: Any) -> int:
+        threads.add(threading.get_ident())
+        return open_private(*given)
+
+    monkeypatch.setattr(f"{STORE}.open_private", noted)
+    history = await saved(tmp_path, "x")
+    await history.get_messages("s")
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+async def test_tasks_that_save_at_once_lose_nothing(tmp_path: Path) -> None:
+    providers = [FileHistoryProvider(tmp_path), FileHistoryProvider(tmp_path)]
+    pairs = [[message(f"{number}a"), message(f"{number}b")] for number in range(40)]
+    await asyncio.gather(*[providers[index % 2].save_messages("s", pair) for index, pair in enumerate(pairs)])
+    kept = texts(await providers[0].get_messages("s"))
+    assert sorted(kept) == sorted(text for pair in pairs for text in texts(pair))
+    assert [text[:-1] for text in kept[::2]] == [text[:-1] for text in kept[1::2]]
+
+
+def test_threads_with_loops_of_their_own_lose_nothing(tmp_path: Path) -> None:
+    history = FileHistoryProvider(tmp_path)
+
+    async def save(name: str) -> None:
+        for number in range(20):
+            await history.save_messages("s", [message(f"{name}{number}"), message(f"{name}{number}")])
+            await history.get_messages("s")
+
+    threads = [threading.Thread(target=lambda name=name: asyncio.run(save(name))) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    kept = texts(asyncio.run(history.get_messages("s")))
+    assert len(kept) == 160
+    assert kept[::2] == kept[1::2]
+
+
+PROGRAM = """
+import asyncio, sys
+from agentbench import FileHistoryProvider, Message
+
+async def main(folder, name):
+    history = FileHistoryProvider(folder, between_processes=True)
+    for number in range(60):
+        await history.save_messages("s", [Message("user", [f"{name}{number}" * 300])] * 2)
+        if number % 20 == 10 and name == "a":
+            await history.delete("other")
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_processes_that_save_at_once_lose_nothing(tmp_path: Path) -> None:
+    # One of them finds a line that was broken off, and cuts it off while the other writes.
+    (tmp_path / "s.jsonl").write_bytes(b'{"type": "mess')
+    programs = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path), name], cwd=ROOT, stderr=subprocess.PIPE)
+        for name in "ab"
+    ]
+    for program in programs:
+        _, complaint = program.communicate()
+        assert program.returncode == 0, complaint.decode()
+    kept = texts(asyncio.run(FileHistoryProvider(tmp_path, between_processes=True).get_messages("s")))
+    assert len(kept) == 240
+    assert kept[::2] == kept[1::2]
+    for name in "ab":
+        mine = [text for text in kept[::2] if text.startswith(name)]
+        assert mine == [f"{name}{number}" * 300 for number in range(60)]
+
+
+async def test_a_process_that_keeps_the_lock_for_too_long_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{STORE}._PATIENCE_S", 0.0)
+    history = await saved(tmp_path, "x", between_processes=True)
+    lock = FolderLock(os.path.join(tmp_path, ".history.lock"))
+    assert lock.attempt()
+    try:
+        with pytest.raises(TimeoutError, match="Another process has been writing to the histories"):
+            await history.save_messages("s", [message("y")])
+    finally:
+        lock.release()
+        lock.close()
+    await history.save_messages("s", [message("z")])
+    assert texts(await history.get_messages("s")) == ["x", "z"]
+
+
+async def test_a_save_that_nobody_waits_for_any_more_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history, begun, go_on = FileHistoryProvider(tmp_path), threading.Event(), threading.Event()
+
+    def slow(descriptor: int, data: bytes) -> None:
+        begun.set()
+        go_on.wait()
+        write_all(descriptor, data)
+
+    monkeypatch.setattr(f"{STORE}.write_all", slow)
+    task = asyncio.ensure_future(history.save_messages("s", [message("a")]))
+    await asyncio.to_thread(begun.wait)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    after = asyncio.ensure_future(history.save_messages("s", [message("b")]))
+    await asyncio.sleep(0)
+    go_on.set()
+    await after
+    assert texts(await history.get_messages("s")) == ["a", "b"]
+
+
+def test_the_folder_can_be_read_back(tmp_path: Path) -> None:
+    assert FileHistoryProvider(str(tmp_path / "new")).storage_path == (tmp_path / "new").resolve()

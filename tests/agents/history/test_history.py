@@ -1,0 +1,319 @@
+"""What is loaded before a run and saved after it, and the history that a session holds itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    AgentResponse,
+    AgentSession,
+    ContextProvider,
+    HistoryProvider,
+    InMemoryHistoryProvider,
+    Message,
+    SessionContext,
+)
+from agentbench.agents.sessions.attribution import attributed
+from tests.agents.sessions.runs import texts, turn
+
+
+class Notes(ContextProvider):
+    """Adds one message to each run."""
+
+    async def before_run(self, *, context: SessionContext, **kwargs: Any) -> None:
+        context.extend_messages(self, [Message("system", [f"note of {self.source_id}"])])
+
+
+class Elsewhere(HistoryProvider):
+    """Keeps messages in a list, as a database would."""
+
+    def __init__(self, **flags: Any) -> None:
+        super().__init__("elsewhere", **flags)
+        self.kept: list[Message] = []
+        self.saves: list[tuple[Any, Any, int]] = []
+
+    async def get_messages(self, session_id: str | None, *, state: Any = None, **kwargs: Any) -> list[Message]:
+        return self.kept
+
+    async def save_messages(
+        self, session_id: str | None, messages: Sequence[Message], *, state: Any = None, **kwargs: Any
+    ) -> None:
+        self.saves.append((session_id, state, len(messages)))
+        self.kept += messages
+
+
+def stored(session: AgentSession, source_id: str = "in_memory") -> list[Message]:
+    return list(session.state[source_id]["messages"])
+
+
+# ---- any history ---------------------------------------------------------------------------------------------
+
+
+def test_the_base_is_not_made_and_a_subclass_may_define_only_what_it_needs() -> None:
+    with pytest.raises(TypeError, match="does not say where messages are kept"):
+        HistoryProvider("x")
+    assert type("Own", (HistoryProvider,), {})("x").load_messages is True
+
+
+async def test_a_method_that_a_subclass_lacks_is_named_when_it_is_called() -> None:
+    class Own(HistoryProvider):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"Own has no get_messages\(\)"):
+        await Own("x").get_messages("s")
+    with pytest.raises(NotImplementedError, match=r"Own has no save_messages\(\)"):
+        await turn(AgentSession(), [Own("x", load_messages=False)], "q")
+
+
+async def test_a_history_gets_the_id_of_the_session_and_its_state() -> None:
+    session, history = AgentSession(session_id="s"), Elsewhere()
+    seen = [texts(await turn(session, [history], question)) for question in ("q1", "q2")]
+    assert seen == [["q1"], ["q1", "ok", "q2"]]
+    assert history.saves == [("s", {}, 2), ("s", {}, 2)]
+
+
+async def test_loaded_messages_carry_their_source() -> None:
+    session, history = AgentSession(), Elsewhere()
+    await turn(session, [history], "q1")
+    seen = await turn(session, [history], "q2")
+    assert seen[0].additional_properties["_attribution"] == {"source_id": "elsewhere", "source_type": "Elsewhere"}
+    assert "_attribution" not in history.kept[0].additional_properties
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"),
+    [
+        ({}, ["q1", "ok", "q2", "ok"]),
+        ({"store_inputs": False}, ["ok", "ok"]),
+        ({"store_outputs": False}, ["q1", "q2"]),
+        ({"load_messages": False}, ["q1", "ok", "q2", "ok"]),
+        (
+            {"store_context_messages": True},
+            ["note of a", "note of b", "q1", "ok", "note of a", "note of b", "q2", "ok"],
+        ),
+        (
+            {"store_context_messages": True, "store_context_from": {"b"}},
+            ["note of b", "q1", "ok", "note of b", "q2", "ok"],
+        ),
+        (
+            {"store_context_messages": True, "store_context_from": "b"},
+            ["note of b", "q1", "ok", "note of b", "q2", "ok"],
+        ),
+        ({"store_context_messages": True, "store_context_from": set()}, ["q1", "ok", "q2", "ok"]),
+        ({"store_inputs": False, "store_outputs": False}, []),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("in_session", [True, False])
+async def test_what_is_kept_of_a_run(flags: dict[str, Any], kept: list[str], in_session: bool) -> None:
+    session = AgentSession()
+    history: Any = InMemoryHistoryProvider(**flags) if in_session else Elsewhere(**flags)
+    seen = []
+    for question in ("q1", "q2"):
+        seen = await turn(session, [Notes("a"), history, Notes("b")], question)
+    found = session.state["in_memory"].get("messages", []) if in_session else history.kept
+    assert texts(found) == kept
+    if "load_messages" in flags:
+        assert texts(seen) == ["note of a", "note of b", "q2"]
+
+
+async def test_a_run_with_nothing_to_keep_saves_nothing() -> None:
+    history = Elsewhere(store_inputs=False)
+    await history.after_run(
+        agent=None,  # type: ignore[arg-type]
+        session=AgentSession(),
+        context=SessionContext(input_messages=[Message("user", ["q"])]),
+        state={},
+    )
+    assert history.saves == []
+
+
+async def test_answers_to_approvals_are_kept_as_the_model_saw_them() -> None:
+    history = Elsewhere()
+    context = SessionContext(input_messages=[Message("user", ["approved"])])
+    context._stored_inputs = [Message("tool", ["the result"])]
+    await history.after_run(agent=None, session=AgentSession(), context=context, state={})  # type: ignore[arg-type]
+    assert texts(history.kept) == ["the result"]
+    assert texts(context.input_messages) == ["approved"]
+
+
+# ---- in the session ------------------------------------------------------------------------------------------------
+
+
+async def test_turns_follow_each_other() -> None:
+    session, history = AgentSession(), InMemoryHistoryProvider()
+    seen = [texts(await turn(session, [history], question)) for question in ("q1", "q2", "q3")]
+    assert seen == [["q1"], ["q1", "ok", "q2"], ["q1", "ok", "q2", "ok", "q3"]]
+    assert [message.role for message in stored(session)] == ["user", "assistant"] * 3
+
+
+async def test_a_conversation_goes_on_after_it_was_written_and_read() -> None:
+    session, history = AgentSession(), InMemoryHistoryProvider()
+    await turn(session, [history], "q1")
+    again = AgentSession.from_dict(json.loads(json.dumps(session.to_dict())))
+    assert again == session
+    assert texts(await turn(again, [InMemoryHistoryProvider()], "q2")) == ["q1", "ok", "q2"]
+    assert len(stored(session)) == 2
+
+
+async def test_a_message_is_copied_and_stamped_once_and_shared_from_then_on() -> None:
+    session, history = AgentSession(), InMemoryHistoryProvider()
+    await turn(session, [history], "q1")
+    kept = stored(session)
+    assert kept[0].additional_properties["_attribution"] == {
+        "source_id": "in_memory",
+        "source_type": "InMemoryHistoryProvider",
+    }
+    seen = await turn(session, [history], "q2")
+    assert [each is other for each, other in zip(seen, kept, strict=False)] == [True, True]
+    assert [each is other for each, other in zip(stored(session), kept, strict=False)] == [True, True]
+
+
+async def test_lists_that_were_handed_out_are_never_changed() -> None:
+    session, history = AgentSession(), InMemoryHistoryProvider()
+    await turn(session, [history], "q1")
+    held, loaded = (
+        session.state["in_memory"]["messages"],
+        await history.get_messages("s", state=session.state["in_memory"]),
+    )
+    seen = await turn(session, [history], "q2")
+    seen.clear()
+    assert texts(held) == texts(loaded) == ["q1", "ok"]
+    loaded.clear()
+    assert len(stored(session)) == 4
+
+
+async def test_what_the_caller_does_to_messages_afterwards_does_not_reach_the_history() -> None:
+    session, history = AgentSession(), InMemoryHistoryProvider()
+    question = Message("user", ["q1"])
+    context = SessionContext(input_messages=[question])
+    context._response = AgentResponse(messages=[Message("assistant", ["a1"])])
+    state: dict[str, Any] = {}
+    await history.after_run(agent=None, session=session, context=context, state=state)  # type: ignore[arg-type]
+    question.contents.clear()
+    question.additional_properties["x"] = 1
+    context.response.messages[0].role = "tool"
+    assert state["messages"] == [Message("user", ["q1"]), Message("assistant", ["a1"])]
+
+
+@pytest.mark.parametrize("how", ["before", "replaced", "appended"])
+async def test_messages_that_somebody_else_put_there_are_stamped_when_they_are_loaded(how: str) -> None:
+    session, history = AgentSession(), InMemoryHistoryProvider()
+    theirs = Message("user", ["theirs"])
+    if how == "before":
+        session.state["in_memory"] = {"messages": [theirs]}
+    else:
+        await turn(session, [history], "q1")
+        await turn(session, [history], "q2")
+        if how == "replaced":
+            session.state["in_memory"]["messages"] = [theirs]
+        else:
+            session.state["in_memory"]["messages"].append(theirs)
+    seen = await turn(session, [history], "q3")
+    assert all("_attribution" in message.additional_properties for message in seen[:-1])
+    assert texts(seen)[-2:] == ["theirs", "q3"]
+    assert theirs.additional_properties == {}
+
+
+async def test_a_context_message_of_another_source_keeps_that_source() -> None:
+    session, history = AgentSession(), InMemoryHistoryProvider(store_context_messages=True)
+    await turn(session, [Notes("a"), history], "q1")
+    assert stored(session)[0].additional_properties["_attribution"]["source_id"] == "a"
+
+
+async def test_without_a_state_nothing_is_found_and_nothing_kept() -> None:
+    history = InMemoryHistoryProvider()
+    await history.save_messages("s", [Message("user", ["x"])])
+    assert await history.get_messages("s") == []
+    assert await history.get_messages("s", state={}) == []
+
+
+@pytest.mark.parametrize("skip", [True, False])
+async def test_messages_that_compaction_left_out_may_be_left_out(skip: bool) -> None:
+    session, history = AgentSession(), InMemoryHistoryProvider(skip_excluded=skip)
+    await turn(session, [history], "q1")
+    stored(session)[0].additional_properties["_excluded"] = True
+    assert texts(await turn(session, [history], "q2")) == (["ok", "q2"] if skip else ["q1", "ok", "q2"])
+    assert len(stored(session)) == 4
+    assert len(await history.get_messages("s", state=session.state["in_memory"])) == (3 if skip else 4)
+
+
+async def test_a_subclass_may_change_what_is_loaded_and_what_is_saved() -> None:
+    class LastOnly(InMemoryHistoryProvider):
+        async def get_messages(self, session_id: str | None, *, state: Any = None, **kwargs: Any) -> list[Message]:
+            return (await super().get_messages(session_id, state=state))[-1:]
+
+        async def save_messages(
+            self, session_id: str | None, messages: Sequence[Message], *, state: Any = None, **kwargs: Any
+        ) -> None:
+            await super().save_messages(session_id, [Message("user", ["!"]), *messages], state=state)
+
+    session = AgentSession()
+    await turn(session, [LastOnly()], "q1")
+    seen = await turn(session, [LastOnly()], "q2")
+    assert texts(seen) == ["ok", "q2"]
+    assert texts(stored(session)) == ["!", "q1", "ok", "!", "q2", "ok"]
+    assert seen[0].additional_properties["_attribution"]["source_id"] == "in_memory"
+
+
+async def test_a_source_id_of_ones_own_keeps_two_histories_apart() -> None:
+    session = AgentSession()
+    await turn(session, [InMemoryHistoryProvider("a"), InMemoryHistoryProvider("b", store_inputs=False)], "q")
+    assert (texts(stored(session, "a")), texts(stored(session, "b"))) == (["q", "ok"], ["ok"])
+
+
+async def test_a_session_of_another_library_will_do() -> None:
+    class Foreign:
+        def __init__(self) -> None:
+            self.session_id = "s"
+            self.state: dict[str, Any] = {}
+
+    session: Any = Foreign()
+    await turn(session, [InMemoryHistoryProvider()], "q1")
+    assert texts(await turn(session, [InMemoryHistoryProvider()], "q2")) == ["q1", "ok", "q2"]
+
+
+async def test_the_work_of_a_turn_does_not_grow_with_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in messages that are looked into, not in time."""
+    looked_into: list[int] = []
+
+    def counted(messages: list[Message], source: Any) -> list[Message]:
+        looked_into.append(len(messages))
+        return attributed(messages, source)
+
+    monkeypatch.setattr("agentbench.agents.history.history.attributed", counted)
+    session, provider = AgentSession(), InMemoryHistoryProvider()
+    for number in range(50):
+        await turn(session, [provider], f"q{number}")
+    assert looked_into == [2] * 50
+
+
+async def test_turns_of_several_threads_are_all_kept() -> None:
+    class Slow(dict[str, Any]):
+        """Has another thread come between reading and writing, unless that one has to wait."""
+
+        other: Thread | None = None
+
+        def get(self, key: str, default: Any = None) -> Any:
+            found = super().get(key, default)
+            if self.other is None:
+                self.other = Thread(target=lambda: asyncio.run(save("other")))
+                self.other.start()
+                self.other.join(0.2)
+            return found
+
+    history, state = InMemoryHistoryProvider(), Slow()
+
+    async def save(text: str) -> None:
+        await history.save_messages("s", [Message("user", text)], state=state)
+
+    await save("first")
+    assert state.other is not None
+    state.other.join()
+    assert texts(state["messages"]) == ["first", "other"]

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentbench.agents.loop.configuration import normalize_function_invocation_configuration
+
+
+def test_nothing_given_is_the_defaults() -> None:
+    assert normalize_function_invocation_configuration(None) == {
+        "enabled": True,
+        "max_iterations": 40,
+        "max_function_calls": None,
+        "max_consecutive_errors_per_request": 3,
+        "terminate_on_unknown_calls": False,
+        "additional_tools": [],
+        "include_detailed_errors": False,
+    }
+
+
+def test_what_is_given_stands_over_the_defaults_and_is_not_changed() -> None:
+    given = {"max_iterations": 2, "additional_tools": ()}
+
+    checked = normalize_function_invocation_configuration(given)
+
+    assert checked["max_iterations"] == 2
+    assert checked["additional_tools"] == []
+    assert checked["enabled"] is True
+    assert given == {"max_iterations": 2, "additional_tools": ()}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_iterations": 0},
+        {"max_iterations": None},
+        {"max_function_calls": 0},
+        {"max_consecutive_errors_per_request": -1},
+        {"max_duration_s": 0},
+        {"error_scope": "batches"},
+        {"approval_scope": ""},
+    ],
+)
+def test_a_value_out_of_range_is_refused_by_its_name(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        normalize_function_invocation_configuration(wrong)
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        {"max_iterations": 1},
+        {"max_function_calls": None},
+        {"max_function_calls": 1},
+        {"max_consecutive_errors_per_request": 0},
+        {"max_duration_s": None},
+        {"error_scope": "tool", "approval_scope": "call"},
+    ],
+)
+def test_a_value_at_the_edge_of_its_range_is_taken(fine: dict[str, Any]) -> None:
+    checked = normalize_function_invocation_configuration(fine)
+
+    assert {key: checked[key] for key in fine} == fine  # type: ignore[literal-required]

@@ -1,0 +1,269 @@
+"""What the model is told of calls that did not succeed, and what the log is."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from agentbench.agents.middleware.bases import function_middleware
+from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.tools.decorator import tool
+from agentbench.exceptions import MiddlewareTermination, UserInputRequiredException
+from agentbench.messages.content.content import Content
+from tests.agents.loop.scripts import MODES, Script, ask, call, results, says, shape
+
+pytestmark = pytest.mark.parametrize("mode", MODES)
+
+
+@tool
+def add(a: int) -> int:
+    return a + 1
+
+
+@tool
+def fail() -> str:
+    raise ValueError("a secret text")
+
+
+@tool(max_invocations=1)
+def once() -> str:
+    return "done"
+
+
+async def result_of(mode: str, wanted: Content, **config: Any) -> Content:
+    client = Script(says(wanted), says("end"), function_invocation_configuration=config)
+    once.reset()
+    response = await ask(mode, client, options={"tools": [add, fail, once]})
+    assert response.text.endswith("end")
+    return response.messages[1].contents[0]
+
+
+FAILURES = [
+    (call("1", "gone"), 'Error: Requested function "gone" not found.', "Requested function 'gone' not found."),
+    (call("1", "add", {"a": "x"}), "Error: Argument parsing failed.", "Invalid arguments for tool 'add'"),
+    (call("1", "add", "{}"), "Error: Argument parsing failed.", "Invalid arguments for tool 'add'"),
+    (call("1", "add", "no json"), "Error: Argument parsing failed.", "The arguments are no JSON"),
+    (call("1", "add", "[1]"), "Error: Argument parsing failed.", "Expected a JSON object"),
+    (call("1", "fail"), "Error: Function failed.", "a secret text"),
+]
+
+
+@pytest.mark.parametrize(("wanted", "told", "exception"), FAILURES)
+async def test_a_failed_call_is_told_to_the_model(mode: str, wanted: Content, told: str, exception: str) -> None:
+    result = await result_of(mode, wanted)
+
+    assert result.result == told
+    assert exception in (result.exception or "")
+
+
+@pytest.mark.parametrize(("wanted", "told", "exception"), FAILURES)
+async def test_the_model_gets_the_text_of_an_error_only_on_request(
+    mode: str, wanted: Content, told: str, exception: str
+) -> None:
+    result = await result_of(mode, wanted, include_detailed_errors=True)
+
+    assert result.result.startswith(f"{told} Exception: ")
+    assert exception in result.result
+
+
+async def test_a_tool_that_is_used_up_has_failed(mode: str) -> None:
+    once.reset()
+    client = Script(says(call("1", "once")), says(call("2", "once")), says("end"))
+
+    response = await ask(mode, client, options={"tools": [once]})
+
+    assert results(response) == ["done", "Error: Function failed."]
+
+
+async def test_an_unknown_tool_is_an_error_of_the_request_if_so_configured(mode: str) -> None:
+    client = Script(says(call("1", "gone")), function_invocation_configuration={"terminate_on_unknown_calls": True})
+
+    with pytest.raises(KeyError, match="gone"):
+        await ask(mode, client, options={"tools": [add]})
+
+
+async def test_the_log_names_the_class_of_an_error_and_its_text_only_for_debugging(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "agentbench"):
+        await result_of(mode, call("1", "fail"))
+
+    by_level = {level: [r.getMessage() for r in caplog.records if r.levelno == level] for level in (10, 40)}
+    assert by_level[logging.ERROR] == ["A call of the tool 'fail' failed: ValueError."]
+    assert any("a secret text" in message for message in by_level[logging.DEBUG])
+
+
+async def test_a_tool_that_needs_an_answer_puts_its_questions_into_the_assistants_message(mode: str) -> None:
+    question = Content.from_function_approval_request("", call("inner", "delete"))
+    named = Content.from_function_approval_request("own", call("inner", "delete"))
+
+    @tool
+    def asks() -> str:
+        raise UserInputRequiredException([question, named])
+
+    client = Script(says(call("1", "asks"), call("2", "add", {"a": 1})))
+
+    response = await ask(mode, client, options={"tools": [asks, add]})
+
+    kinds = ["function_call", "function_call", "function_approval_request", "function_approval_request"]
+    assert shape(response) == [("assistant", kinds), ("tool", ["function_result"])]
+    assert [(one.id, one.call_id) for one in response.user_input_requests] == [("1", "1"), ("own", "1")]
+    assert question.call_id is None
+    assert len(client.seen) == 1
+
+
+async def test_a_tool_that_needs_an_answer_but_asks_nothing_has_failed(mode: str) -> None:
+    @tool
+    def asks() -> str:
+        raise UserInputRequiredException([])
+
+    response = await ask(mode, Script(says(call("1", "asks")), says("end")), options={"tools": [asks]})
+
+    assert response.messages[1].contents[0].exception == "UserInputRequiredException"
+    assert response.text.endswith("end")
+
+
+async def test_what_is_no_exception_ends_the_request(mode: str) -> None:
+    class Stop(BaseException):
+        pass
+
+    @tool
+    def stops() -> str:
+        raise Stop
+
+    with pytest.raises(Stop):
+        await ask(mode, Script(says(call("1", "stops"))), options={"tools": [stops]})
+
+
+# ----------------------------------------------------------------------------------------------------------- middleware
+
+
+async def test_middleware_sees_arguments_and_result_and_may_change_both(mode: str) -> None:
+    seen: dict[str, Any] = {}
+
+    @function_middleware
+    async def watch(context: FunctionInvocationContext, call_next: Any) -> None:
+        seen.update(arguments=dict(context.arguments), call_id=context.metadata["call_id"])
+        context.arguments = {"a": "40"}
+        await call_next()
+        seen["result"] = context.result
+        context.result = "changed"
+
+    client = Script(says(call("1", "add", {"a": "1"})), says("end"), middleware=[watch])
+
+    response = await ask(mode, client, options={"tools": [add]})
+
+    assert seen == {"arguments": {"a": 1}, "call_id": "1", "result": [Content.from_text("41")]}
+    assert results(response) == ["changed"]
+
+
+async def test_arguments_that_middleware_spoiled_are_no_arguments(mode: str) -> None:
+    @function_middleware
+    async def spoil(context: FunctionInvocationContext, call_next: Any) -> None:
+        context.arguments = {"a": "nothing"}
+        await call_next()
+
+    client = Script(says(call("1", "add", {"a": 1})), says("end"), middleware=[spoil])
+
+    response = await ask(mode, client, options={"tools": [add]})
+
+    assert response.messages[1].contents[0].exception is not None
+
+
+async def test_middleware_that_raises_makes_a_failed_call(mode: str) -> None:
+    @function_middleware
+    async def broken(context: FunctionInvocationContext, call_next: Any) -> None:
+        raise RuntimeError("no")
+
+    client = Script(says(call("1", "add", {"a": 1})), says("end"))
+
+    response = await ask(mode, client, options={"tools": [add]}, middleware=[broken])
+
+    assert results(response) == ["Error: Function failed."]
+
+
+async def test_middleware_without_a_result_gives_an_empty_one(mode: str) -> None:
+    @function_middleware
+    async def silent(context: FunctionInvocationContext, call_next: Any) -> None:
+        return
+
+    client = Script(says(call("1", "add", {"a": 1})), says("end"))
+
+    assert results(await ask(mode, client, options={"tools": [add]}, client_kwargs={"middleware": silent})) == [""]
+
+
+async def test_middleware_that_ends_a_call_ends_the_loop_after_its_siblings(mode: str) -> None:
+    @function_middleware
+    async def stop(context: FunctionInvocationContext, call_next: Any) -> None:
+        if context.arguments["a"] == 1:
+            raise MiddlewareTermination(result="stopped")
+        await call_next()
+
+    client = Script(says(call("1", "add", {"a": 1}), call("2", "add", {"a": 5})), middleware=[stop])
+
+    response = await ask(mode, client, options={"tools": [add]})
+
+    assert results(response) == ["stopped", "6"]
+    assert response.messages[-1].role == "tool"
+    assert len(client.seen) == 1
+
+
+async def test_a_request_that_middleware_sets_as_result_is_a_question_to_the_user(mode: str) -> None:
+    @function_middleware
+    async def ask_first(context: FunctionInvocationContext, call_next: Any) -> None:
+        wanted = call("1", "add", {"a": 1})
+        context.result = Content.from_function_approval_request("1", wanted)
+
+    client = Script(says(call("1", "add", {"a": 1})), middleware=[ask_first])
+
+    response = await ask(mode, client, options={"tools": [add]})
+
+    assert shape(response) == [("assistant", ["function_call", "function_approval_request"])]
+
+
+class Odd:
+    """What no validator takes, with a fault of its own."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        def refuse(_: Any) -> Any:
+            raise RuntimeError("no")
+
+        schema = core_schema.no_info_plain_validator_function(refuse)
+        return core_schema.json_or_python_schema(core_schema.any_schema(), schema)
+
+
+class SpeechlessError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@tool
+def odd(value: Odd) -> str:
+    return "never"
+
+
+@tool
+def speechless() -> str:
+    raise SpeechlessError
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told", "exception"),
+    [
+        (call("1", "odd", {"value": 1}), "Error: Argument parsing failed.", "no"),
+        (call("1", "speechless"), "Error: Function failed.", "SpeechlessError"),
+        (call("1", "odd", "[" * 200_000), "Error: Argument parsing failed.", ""),
+    ],
+    ids=["a validator that raises", "an error without a text", "nested too deeply"],
+)
+async def test_no_failure_of_a_call_ends_the_request(mode: str, wanted: Content, told: str, exception: str) -> None:
+    response = await ask(mode, Script(says(wanted), says("end")), options={"tools": [odd, speechless]})
+
+    result = response.messages[1].contents[0]
+    assert (result.result, response.messages[2].text) == (told, "end")
+    assert exception in (result.exception or "")

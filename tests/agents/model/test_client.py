@@ -1,0 +1,297 @@
+"""What a subclass of BaseChatClient gets for one method."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Mapping, Sequence
+from typing import Any, TypedDict
+
+import pytest
+
+from agentbench import (
+    Agent,
+    BaseChatClient,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionTool,
+    Message,
+    MiddlewareException,
+    ResponseStream,
+    SupportsChatGetResponse,
+    SupportsWebSearchTool,
+    agent_middleware,
+    chat_middleware,
+    function_middleware,
+    tool,
+)
+from tests.agents.loop.scripts import MODES, Script, ask, call, results, says
+
+
+class EchoClient(BaseChatClient):
+    """One async hook for both ways of answering, as the first client of one's own is written."""
+
+    async def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> ChatResponse | ResponseStream[ChatResponseUpdate, ChatResponse]:
+        heard = [message.text for message in messages if message.role == "user"]
+        reply = f"Echo: {heard[-1] if heard else '(no user message)'}"
+        if not stream:
+            return ChatResponse(messages=[Message("assistant", [reply])])
+
+        async def words() -> AsyncIterable[ChatResponseUpdate]:
+            for word in reply.split():
+                yield ChatResponseUpdate(role="assistant", contents=[{"type": "text", "text": f"{word} "}])
+
+        return self._build_response_stream(words())
+
+
+class Coroutine(BaseChatClient[Any]):
+    """A plain function that returns what an async one promises."""
+
+    def _inner_get_response(self, **kwargs: Any) -> Any:
+        return EchoClient()._inner_get_response(**kwargs)
+
+
+class Direct(BaseChatClient[Any]):
+    """A plain function that returns a response or a stream."""
+
+    def __init__(self) -> None:
+        pass  # does without the base's constructor
+
+    def _inner_get_response(self, *, messages: Any, stream: bool, **_: Any) -> Any:
+        text = f"Echo: {messages[-1].text}"
+        if not stream:
+            return ChatResponse(text=text)
+
+        async def words() -> AsyncIterable[ChatResponseUpdate]:
+            for word in text.split():
+                yield ChatResponseUpdate(text=f"{word} ", role="assistant")
+
+        return self._build_response_stream(words())
+
+
+class Generator(BaseChatClient[Any]):
+    """An async generator, asked for a stream or not."""
+
+    async def _inner_get_response(self, *, messages: Any, **_: Any) -> Any:
+        for word in f"Echo: {messages[-1].text}".split():
+            yield ChatResponseUpdate(text=f"{word} ", role="assistant")
+
+
+class Whole(BaseChatClient[Any]):
+    """A whole response, asked for a stream or not."""
+
+    async def _inner_get_response(self, *, messages: Any, **_: Any) -> Any:
+        return ChatResponse(text=f"Echo: {messages[-1].text}")
+
+
+CLIENTS = [EchoClient, Coroutine, Direct, Generator, Whole]
+every_client = pytest.mark.parametrize("make", CLIENTS)
+
+
+@every_client
+async def test_a_client_answers_whole(make: Any) -> None:
+    assert (await make().get_response([Message("user", ["hi there"])])).text == "Echo: hi there"
+
+
+@every_client
+async def test_a_client_answers_as_a_stream_that_needs_no_await(make: Any) -> None:
+    stream = make().get_response([Message("user", ["hi there"])], stream=True)
+
+    updates = [update async for update in stream]
+
+    assert "".join(update.text for update in updates).strip() == "Echo: hi there"
+    assert (await stream.get_final_response()).text == "Echo: hi there"
+
+
+@every_client
+async def test_a_stream_may_be_awaited_before_it_is_read(make: Any) -> None:
+    stream = await make().get_response("hi", stream=True)
+
+    assert (await stream.get_final_response()).text == "Echo: hi"
+
+
+@every_client
+async def test_an_agent_of_a_client_answers_both_ways(make: Any) -> None:
+    agent = make().as_agent(name="echo")
+
+    assert (await agent.run("hi")).text.strip() == "Echo: hi"
+    assert "".join([update.text async for update in agent.run("hi", stream=True)]).strip() == "Echo: hi"
+
+
+async def test_update_contents_given_as_dictionaries_are_converted() -> None:
+    updates = [update async for update in EchoClient().get_response("w", stream=True)]
+
+    assert [update.contents for update in updates] == [[Content.from_text("Echo: ")], [Content.from_text("w ")]]
+
+
+async def test_the_agent_of_a_client_gets_what_it_was_made_with() -> None:
+    def tide(port: str) -> str:
+        return f"low in {port}"
+
+    agent = EchoClient().as_agent(
+        name="harbour",
+        instructions="Tell the tide.",
+        tools=[FunctionTool(tide)],
+        default_options={"temperature": 0.3},
+        function_invocation_configuration={"max_iterations": 2},
+    )
+
+    assert isinstance(agent, Agent)
+    assert agent.name == "harbour"
+    assert [one.name for one in agent.default_options["tools"]] == ["tide"]
+    assert agent.default_options["temperature"] == 0.3
+
+
+def test_a_client_without_the_hook_cannot_be_made() -> None:
+    with pytest.raises(TypeError, match="_inner_get_response"):
+        BaseChatClient()  # type: ignore[abstract]
+
+
+async def test_options_may_be_named_in_brackets_also_as_text() -> None:
+    class MyOptions(TypedDict, total=False):
+        temperature: float
+
+    class Typed(BaseChatClient[MyOptions]):
+        async def _inner_get_response(self, *, options: Any, **_: Any) -> Any:
+            return ChatResponse(text=str(options.get("temperature", 0.7)))
+
+    class Named(BaseChatClient["MyOptions"]):
+        async def _inner_get_response(self, *, options: Any, **_: Any) -> Any:
+            return ChatResponse(text=str(options.get("temperature", 0.7)))
+
+    assert (await Typed().get_response("q", options={"temperature": 0.1})).text == "0.1"
+    assert (await Named().get_response("q")).text == "0.7"
+
+
+def test_whatever_has_the_names_is_a_chat_client() -> None:
+    class Mock:
+        def __init__(self) -> None:
+            self.additional_properties: dict[str, Any] = {}
+
+        def get_response(self, messages: Any, **_: Any) -> Any: ...
+
+    class Without:
+        def get_response(self, messages: Any, **_: Any) -> Any: ...
+
+    class Searches:
+        @staticmethod
+        def get_web_search_tool(**_: Any) -> Any: ...
+
+    assert isinstance(Mock(), SupportsChatGetResponse)
+    assert isinstance(EchoClient(), SupportsChatGetResponse)
+    assert isinstance(Direct(), SupportsChatGetResponse)
+    assert not isinstance(Without(), SupportsChatGetResponse)
+    assert isinstance(Searches(), SupportsWebSearchTool)
+    assert not isinstance(Mock(), SupportsWebSearchTool)
+
+
+def test_a_client_is_written_with_its_additional_properties_flat() -> None:
+    assert EchoClient(additional_properties={"a": 1}).to_dict() == {"type": "echo_client", "a": 1}
+    assert EchoClient(middleware=[], otel_provider_name="x", tokenizer=None).to_dict() == {"type": "echo_client"}
+    assert Direct().to_dict() == {"type": "direct"}
+    assert EchoClient(additional_properties={"a": 1}).to_dict(exclude={"a"}) == {"type": "echo_client"}
+
+
+def test_a_client_shows_its_class_and_model() -> None:
+    client = EchoClient()
+    assert repr(client) == "EchoClient()"
+    client.model = "m-1"  # type: ignore[attr-defined]
+    assert repr(client) == "EchoClient(model='m-1')"
+
+
+def test_instances_share_nothing() -> None:
+    one, other = Direct(), Direct()
+
+    one.additional_properties["a"] = 1
+    one.function_invocation_configuration["max_iterations"] = 1
+
+    assert other.additional_properties == {}
+    assert other.function_invocation_configuration["max_iterations"] == 40
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_client_kwargs_reach_the_hook_but_for_those_that_are_used_before(mode: str) -> None:
+    client = Script(says("hi"))
+
+    await ask(
+        mode,
+        client,
+        client_kwargs={"session": None, "middleware": [], "user_id": 7, "function_invocation_configuration": {}},
+    )
+
+    assert client.keywords == [{"user_id": 7}]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_middleware_comes_from_the_client_then_the_run_then_the_call(mode: str) -> None:
+    trace: list[str] = []
+
+    def watch(name: str) -> list[Any]:
+        @chat_middleware
+        async def chat(context: Any, call_next: Any) -> None:
+            trace.append(f"{name} chat")
+            await call_next()
+
+        @function_middleware
+        async def function(context: Any, call_next: Any) -> None:
+            trace.append(f"{name} tool")
+            await call_next()
+
+        return [chat, function]
+
+    @tool
+    def act() -> str:
+        return "acted"
+
+    client = Script(says(call("1", "act")), says("end"), middleware=watch("client"))
+
+    response = await ask(
+        mode,
+        client,
+        options={"tools": [act]},
+        client_kwargs={"middleware": watch("run")},
+        middleware=watch("call"),
+    )
+
+    chat = ["client chat", "run chat", "call chat"]
+    assert trace == [*chat, "client tool", "run tool", "call tool", *chat]
+    assert results(response) == ["acted"]
+
+
+def test_agent_middleware_and_what_is_none_are_refused() -> None:
+    @agent_middleware
+    async def around(context: Any, call_next: Any) -> None:
+        await call_next()
+
+    for wrong in (around, "nothing"):
+        with pytest.raises(MiddlewareException):
+            EchoClient(middleware=[wrong])  # type: ignore[list-item]
+        with pytest.raises(MiddlewareException):
+            EchoClient().get_response("q", middleware=[wrong])  # type: ignore[list-item]
+
+
+def test_a_configuration_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ValueError, match="max_iterations"):
+        EchoClient(function_invocation_configuration={"max_iterations": 0})
+
+    with pytest.raises(ValueError, match="max_iterations"):
+        EchoClient().get_response("q", client_kwargs={"function_invocation_configuration": {"max_iterations": 0}})
+
+
+async def test_a_configuration_set_later_counts_also_if_it_says_little() -> None:
+    client = Script(says(call("1", "act")))
+    client.function_invocation_configuration = {"enabled": False}
+
+    response = await client.get_response("q", options={"tools": [FunctionTool(lambda: "x", name="act")]})
+
+    assert len(response.messages) == 1
+
+
+async def test_options_are_checked_by_clients_that_ask_for_it() -> None:
+    options = {"temperature": 1, "tools": None}
+
+    checked = await EchoClient()._validate_options(options)
+
+    assert checked == {"temperature": 1.0, "tools": None}
+    assert isinstance(checked["temperature"], float)

@@ -1,0 +1,315 @@
+"""What stands around one call of a model: middleware, compaction, spans, the network switch."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from agentbench.agents.compaction.protocols import EXCLUDED_KEY, CharacterEstimatorTokenizer
+from agentbench.agents.middleware.bases import chat_middleware
+from agentbench.agents.middleware.contexts import ChatContext
+from agentbench.agents.tools.decorator import tool
+from agentbench.exceptions import ChatClientException, MiddlewareTermination
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.stream import ResponseStream
+from agentbench.messages.update import ChatResponseUpdate
+from tests.agents.loop.scripts import MODES, Script, ask, call, says
+
+pytestmark = pytest.mark.parametrize("mode", MODES)
+
+
+@tool
+def add(a: int) -> int:
+    return a + 1
+
+
+OPTIONS = {"tools": [add]}
+
+
+def loop_of(*answers: Any, **keywords: Any) -> Script:
+    return Script(says(call("1", "add", {"a": 1})), *answers, **keywords)
+
+
+async def test_what_middleware_changes_is_what_the_model_sees_in_that_call(mode: str) -> None:
+    @chat_middleware
+    async def rewrite(context: ChatContext, call_next: Any) -> None:
+        context.messages.insert(0, Message("system", "be kind"))
+        context.options["temperature"] = 1
+        context.kwargs["extra"] = 2
+        await call_next()
+
+    client = loop_of(says("end"), middleware=[rewrite])
+
+    await ask(mode, client, options=OPTIONS)
+
+    assert [client.roles(n) for n in range(2)] == [["system", "user"], ["system", "user", "assistant", "tool"]]
+    assert [options["temperature"] for options in client.options] == [1, 1]
+    assert client.keywords == [{"extra": 2}, {"extra": 2}]
+
+
+async def test_middleware_may_answer_instead_of_the_model(mode: str) -> None:
+    @chat_middleware
+    async def cached(context: ChatContext, call_next: Any) -> None:
+        async def updates() -> Any:
+            yield ChatResponseUpdate(text="cached")
+
+        answer = ChatResponse(text="cached")
+        context.result = ResponseStream(updates(), finalizer=ChatResponse.from_updates) if context.stream else answer
+
+    client = Script(middleware=cached)
+
+    assert (await ask(mode, client)).text == "cached"
+    assert client.seen == []
+
+
+async def test_middleware_without_a_result_leaves_an_empty_answer_and_a_warning(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @chat_middleware
+    async def silent(context: ChatContext, call_next: Any) -> None:
+        return
+
+    @chat_middleware
+    async def stops(context: ChatContext, call_next: Any) -> None:
+        raise MiddlewareTermination
+
+    for middleware in (silent, stops):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "agentbench"):
+            response = await ask(mode, Script(middleware=[middleware]), options=OPTIONS)
+        assert response.messages == []
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+async def test_middleware_that_retries_gets_the_answer_of_the_last_try(mode: str) -> None:
+    @chat_middleware
+    async def retry(context: ChatContext, call_next: Any) -> None:
+        for _ in range(2):
+            try:
+                await call_next()
+            except RuntimeError:
+                continue
+            return
+        await call_next()
+
+    client = Script(RuntimeError("1"), RuntimeError("2"), says("third"), middleware=retry)
+
+    assert (await ask(mode, client)).text == "third"
+
+
+async def test_an_error_of_middleware_is_the_callers(mode: str) -> None:
+    @chat_middleware
+    async def broken(context: ChatContext, call_next: Any) -> None:
+        await call_next()
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        await ask(mode, Script(says("hi"), middleware=broken))
+
+
+async def test_hooks_of_middleware_change_updates_and_the_final_response(mode: str) -> None:
+    @chat_middleware
+    async def shout(context: ChatContext, call_next: Any) -> None:
+        def louder(update: ChatResponseUpdate) -> ChatResponseUpdate:
+            return ChatResponseUpdate(text=update.text.upper(), role=update.role)
+
+        context.stream_transform_hooks.append(louder)
+        await call_next()
+        if not context.stream:
+            context.result = ChatResponse(text=context.result.text.upper())
+
+    assert (await ask(mode, Script(says("quiet"), middleware=shout))).text == "QUIET"
+
+
+async def test_changed_updates_become_a_response_in_the_way_of_their_client(mode: str) -> None:
+    class Signing(Script):
+        def _finalize_response_updates(self, updates: Any, *, response_format: Any = None) -> ChatResponse[Any]:
+            response = super()._finalize_response_updates(updates, response_format=response_format)
+            response.additional_properties["signed"] = response_format
+            return response
+
+    @chat_middleware
+    async def shout(context: ChatContext, call_next: Any) -> None:
+        context.stream_transform_hooks.append(lambda update: update)
+        await call_next()
+
+    client = Signing([ChatResponseUpdate(text="{}")], middleware=shout)
+
+    response = await ask(mode, client, options={"response_format": {"type": "object"}})
+
+    assert response.additional_properties["signed"] == {"type": "object"}
+
+
+async def test_a_result_hook_of_middleware_replaces_the_response_and_what_the_loop_does(mode: str) -> None:
+    replaced = says("instead")
+
+    @chat_middleware
+    async def replace(context: ChatContext, call_next: Any) -> None:
+        context.stream_result_hooks.append(lambda _: replaced)
+        await call_next()
+        if not context.stream:
+            context.result = replaced
+
+    client = loop_of(middleware=replace)
+
+    assert (await ask(mode, client, options=OPTIONS)).text == "instead"
+    assert len(client.seen) == 1
+
+
+async def test_a_stream_of_middleware_needs_no_finalizer(mode: str) -> None:
+    @chat_middleware
+    async def answers(context: ChatContext, call_next: Any) -> None:
+        async def updates() -> Any:
+            yield ChatResponseUpdate(text="bare")
+
+        context.result = ResponseStream(updates()) if context.stream else says("bare")
+
+    assert (await ask(mode, Script(middleware=answers))).text == "bare"
+
+
+async def test_an_answer_that_is_no_stream_is_refused_where_one_was_asked_for(mode: str) -> None:
+    @chat_middleware
+    async def answers(context: ChatContext, call_next: Any) -> None:
+        context.result = says("whole")
+
+    if mode == "whole":
+        assert (await ask(mode, Script(middleware=answers))).text == "whole"
+    else:
+        with pytest.raises(ValueError, match="ResponseStream"):
+            await ask(mode, Script(middleware=answers))
+
+
+# ----------------------------------------------------------------------------------------------------------- compaction
+
+
+class KeepsLast:
+    """Leaves out all but the last messages, once each, and counts how often it ran."""
+
+    def __init__(self, keep: int) -> None:
+        self.keep = keep
+        self.sizes: list[int] = []
+
+    async def __call__(self, messages: list[Message]) -> bool:
+        self.sizes.append(len(messages))
+        for message in messages[: -self.keep]:
+            message.additional_properties[EXCLUDED_KEY] = True
+        return True
+
+
+HISTORY = [Message("user", "old"), Message("assistant", "older"), Message("user", "q")]
+
+
+async def test_the_model_gets_what_a_strategy_left_and_nobody_elses_messages_are_marked(mode: str) -> None:
+    first = says(call("1", "add", {"a": 1}))
+    client = Script(first, says("end"), compaction_strategy=KeepsLast(1))
+
+    response = await ask(mode, client, HISTORY, options=OPTIONS)
+
+    assert client.roles(0) == ["user"]
+    assert client.roles(1) == ["user", "assistant", "tool"]
+    for message in (*HISTORY, *first.messages, *response.messages):
+        assert not message.additional_properties
+
+
+async def test_a_strategy_of_the_call_beats_that_of_the_client(mode: str) -> None:
+    own, given = KeepsLast(1), KeepsLast(2)
+    client = Script(says("hi"), compaction_strategy=own)
+
+    await ask(mode, client, HISTORY, compaction_strategy=given)
+
+    assert (own.sizes, given.sizes) == ([], [3])
+    assert len(client.seen[0]) == 2
+
+
+async def test_marks_and_summaries_of_one_call_hold_for_the_next(mode: str) -> None:
+    class Summarises:
+        def __init__(self) -> None:
+            self.runs: list[list[str]] = []
+
+        async def __call__(self, messages: list[Message]) -> bool:
+            self.runs.append([message.text for message in messages])
+            if len(self.runs) == 1:
+                for message in messages[:2]:
+                    message.additional_properties[EXCLUDED_KEY] = True
+                messages.insert(0, Message("assistant", "summary"))
+            return True
+
+    @chat_middleware
+    async def looks_on(context: ChatContext, call_next: Any) -> None:
+        await call_next()
+
+    for middleware in (None, looks_on):
+        strategy = Summarises()
+        client = loop_of(says("end"), compaction_strategy=strategy, middleware=middleware)
+        await ask(mode, client, HISTORY, options=OPTIONS)
+        assert strategy.runs[1][:4] == ["summary", "old", "older", "q"]
+        assert [message.text for message in client.seen[1]][:2] == ["summary", "q"]
+
+
+async def test_messages_that_middleware_brings_are_not_marked_either(mode: str) -> None:
+    brought = Message("user", "brought")
+
+    @chat_middleware
+    async def bring(context: ChatContext, call_next: Any) -> None:
+        context.messages = [brought, *context.messages]
+        await call_next()
+
+    client = Script(says("hi"), compaction_strategy=KeepsLast(1), middleware=bring)
+
+    await ask(mode, client, HISTORY)
+
+    assert brought.additional_properties == {}
+    assert len(client.seen[0]) == 1
+
+
+async def test_a_tokenizer_alone_only_counts(mode: str) -> None:
+    client = Script(says("hi"), tokenizer=CharacterEstimatorTokenizer())
+
+    await ask(mode, client, HISTORY)
+
+    assert [message.text for message in client.seen[0]] == ["old", "older", "q"]
+    assert all(message.additional_properties["_group"]["token_count"] > 0 for message in client.seen[0])
+
+
+async def test_while_the_service_keeps_the_conversation_nothing_is_left_out(mode: str) -> None:
+    strategy = KeepsLast(1)
+
+    await ask(mode, Script(says("hi"), compaction_strategy=strategy), HISTORY, options={"conversation_id": "c"})
+
+    assert strategy.sizes == []
+
+
+async def test_without_strategy_and_tokenizer_the_model_gets_the_callers_messages_themselves(mode: str) -> None:
+    class Identity(Script):
+        def _inner_get_response(self, *, messages: Any, **kwargs: Any) -> Any:
+            self.same = [one is other for one, other in zip(messages, HISTORY, strict=True)]
+            return super()._inner_get_response(messages=messages, **kwargs)
+
+    client = Identity(says("hi"))
+
+    await ask(mode, client, HISTORY)
+
+    assert client.same == [True, True, True]
+
+
+async def test_a_client_that_needs_the_network_refuses_offline_before_it_asks(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Remote(Script):
+        NEEDS_NETWORK = True
+
+        def service_url(self) -> str:
+            return "https://api.example.org/v1"
+
+    monkeypatch.setenv("AGENTBENCH_OFFLINE", "on")
+    client = Remote(says("hi"))
+
+    with pytest.raises(ChatClientException, match="AGENTBENCH_OFFLINE"):
+        await ask(mode, client)
+
+    assert client.seen == []
+    monkeypatch.setenv("AGENTBENCH_OFFLINE", "0")
+    assert (await ask(mode, client)).text == "hi"

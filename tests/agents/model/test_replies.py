@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from agentbench.agents.model.model_call import build_response_stream
+from agentbench.agents.model.replies import response_of, stream_of, told_as_stream
+from agentbench.exceptions import ChatClientInvalidResponseException
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.stream import ResponseStream
+from agentbench.messages.update import ChatResponseUpdate
+
+
+async def updates() -> AsyncIterator[ChatResponseUpdate]:
+    yield ChatResponseUpdate(text="a", role="assistant")
+    yield ChatResponseUpdate(text="b")
+
+
+async def promised(value: Any) -> Any:
+    return value
+
+
+SHAPES = [
+    lambda: ChatResponse(text="ab"),
+    lambda: promised(ChatResponse(text="ab")),
+    updates,
+    lambda: promised(updates()),
+    lambda: build_response_stream(updates()),
+    lambda: promised(build_response_stream(updates())),
+    lambda: ResponseStream.from_awaitable(promised(build_response_stream(updates()))),
+    lambda: promised(promised(ChatResponse(text="ab"))),
+]
+
+
+@pytest.mark.parametrize("reply", SHAPES)
+async def test_every_shape_of_a_reply_is_a_response(reply: Any) -> None:
+    assert (await response_of(reply(), build_response_stream)).text == "ab"
+
+
+@pytest.mark.parametrize("reply", SHAPES)
+async def test_every_shape_of_a_reply_is_a_stream(reply: Any) -> None:
+    stream = await stream_of(reply(), build_response_stream)
+
+    assert "".join([update.text async for update in stream]) == "ab"
+    assert (await stream.get_final_response()).text == "ab"
+
+
+@pytest.mark.parametrize("reply", [lambda: None, lambda: "text", lambda: promised(None), lambda: promised(7)])
+async def test_anything_else_is_refused_by_its_type(reply: Any) -> None:
+    with pytest.raises(ChatClientInvalidResponseException, match=r"NoneType|str|int"):
+        await response_of(reply(), build_response_stream)
+    with pytest.raises(ChatClientInvalidResponseException, match="Expected a ChatResponse"):
+        await stream_of(reply(), build_response_stream)
+
+
+async def test_a_stream_that_makes_something_else_in_the_end_is_refused() -> None:
+    stream: Any = ResponseStream(updates())
+
+    with pytest.raises(ChatClientInvalidResponseException, match="list"):
+        await response_of(stream, build_response_stream)
+
+
+async def test_a_response_is_told_message_by_message_with_all_that_belongs_to_it() -> None:
+    response = ChatResponse(
+        messages=[
+            Message("assistant", ["a"], author_name="me", message_id="m1"),
+            Message("tool", [Content.from_function_result("1", result="x")]),
+            Message("assistant", ["b"]),
+        ],
+        response_id="r",
+        conversation_id="c",
+        model="m",
+        created_at="2024-01-01",
+        finish_reason="stop",
+        usage_details={"input_token_count": 3},
+        value={"given": True},
+        additional_properties={"k": 1},
+    )
+    stream = told_as_stream(response)
+
+    told = [update async for update in stream]
+
+    assert [(update.role, update.message_id) for update in told] == [
+        ("assistant", "m1"),
+        ("tool", None),
+        ("assistant", None),
+    ]
+    assert ChatResponse.from_updates(told) == ChatResponse(
+        messages=response.messages,
+        response_id="r",
+        conversation_id="c",
+        model="m",
+        created_at="2024-01-01",
+        finish_reason="stop",
+        usage_details={"input_token_count": 3},
+        additional_properties={"k": 1},
+    )
+    assert await stream.get_final_response() is response
+    assert [len(message.contents) for message in response.messages] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("ids", [(None, None), ("x", None), (None, "x"), ("x", "x")])
+async def test_neighbours_of_one_role_stay_two_messages(ids: tuple[Any, Any]) -> None:
+    response = ChatResponse(
+        messages=[Message("assistant", [text], message_id=id_) for text, id_ in zip("ab", ids, strict=True)]
+    )
+
+    told = [update async for update in told_as_stream(response)]
+
+    assert [message.text for message in ChatResponse.from_updates(told).messages] == ["a", "b"]
+
+
+async def test_a_response_without_messages_still_tells_its_usage() -> None:
+    response = ChatResponse(response_id="r", usage_details={"input_token_count": 3}, finish_reason="length")
+
+    told = [update async for update in told_as_stream(response)]
+
+    folded = ChatResponse.from_updates(told)
+    assert (folded.response_id, folded.usage_details, folded.finish_reason) == ("r", {"input_token_count": 3}, "length")

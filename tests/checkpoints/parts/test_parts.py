@@ -1,0 +1,274 @@
+"""Values cut into parts: what comes back, what is shared, and what it costs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentbench.checkpoints.parts import parts
+    LONG,
+    RUN,
+    ChainMemory,
+    Cut,
+    join_part,
+    join_parts,
+    live_parts,
+    part_id,
+    parts,
+    verify_part,
+)
+from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
+
+
+class Shelf:
+    """Parts as a storage keeps them, and how often they were asked for."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.fetches = 0
+
+    def keep(self, cut: Cut) -> str:
+        self.texts.update(cut.parts)
+        return cut.text
+
+    def fetch(self, names: Collection[str]) -> dict[str, str]:
+        self.fetches += 1
+        return {name: self.texts[name] for name in names if name in self.texts}
+
+
+def fetch_from(texts: dict[str, str]) -> Callable[[Collection[str]], dict[str, str]]:
+    return lambda names: {name: texts[name] for name in names if name in texts}
+
+
+def message(number: int, length: int = 200) -> str:
+    return f"{number:08d}".ljust(length, "x")
+
+
+scalars = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=80), st.just("y" * (LONG + 1))
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=40),
+        st.dictionaries(st.one_of(st.text(max_size=5), st.integers(), st.just("__t__")), inner, max_size=40),
+        st.tuples(inner, inner),
+    ),
+    max_leaves=60,
+)
+
+
+# ---------------------------------------------------------------------------------------------------------- round trips
+
+
+@given(versions=st.lists(values, min_size=1, max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_every_version_of_a_value_comes_back_and_is_cut_the_same_whatever_was_cut_before(versions: list[Any]) -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    texts = [shelf.keep(memory.cut(version)) for version in versions]
+    for version, text in zip(versions, texts, strict=True):
+        back = join_parts(text, shelf.fetch)
+        assert back == version
+        assert repr(back) == repr(version)  # types too: True is not 1
+        assert ChainMemory(0).cut(version).text == text
+
+
+edits = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.integers(1, 40)),
+        st.tuples(st.just("cut"), st.integers(0, 300)),
+        st.tuples(st.just("set"), st.integers(0, 300)),
+        st.tuples(st.just("insert"), st.integers(0, 300)),
+    ),
+    max_size=12,
+)
+
+
+@given(start=st.integers(0, 300), edits=edits, length=st.sampled_from([1, 100, 1500]))
+@settings(max_examples=60, deadline=None)
+def test_a_list_that_grows_shrinks_and_changes_in_place_comes_back_at_each_step(
+    start: int, edits: list[tuple[str, int]], length: int
+) -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    conversation = [message(each, length) for each in range(start)]
+    fresh = 10_000
+    for what, where in edits:
+        if what == "append":
+            conversation.extend(message(fresh + each, length) for each in range(where))
+        elif what == "cut":
+            del conversation[where:]
+        elif what == "insert":
+            conversation.insert(where, message(fresh, length))
+        elif where < len(conversation):
+            conversation[where] = message(fresh, length)
+        fresh += 100
+        text = shelf.keep(memory.cut({"conversation": conversation}))
+        assert join_parts(text, shelf.fetch) == {"conversation": conversation}
+        assert live_parts([text], shelf.fetch) <= shelf.texts.keys()
+
+
+def test_a_list_that_shrank_is_cut_as_if_it_had_never_been_longer() -> None:
+    memory, entries = ChainMemory(1), [f"{each:070d}" for each in range(RUN * RUN + RUN)]
+    memory.cut(entries)
+    assert memory.cut(entries[: 3 * RUN]).text == ChainMemory(1).cut(entries[: 3 * RUN]).text
+
+
+def test_changes_inside_mutable_entries_are_noticed() -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    entries = [{"n": each, "text": message(each)} for each in range(50)]
+    shelf.keep(memory.cut(entries))
+    entries[3]["n"] = "changed"
+    before = copy.deepcopy(entries)
+    text = shelf.keep(memory.cut(entries))
+    entries[3]["n"] = "changed again"
+    assert join_parts(text, shelf.fetch) == before
+
+
+def test_two_lists_that_begin_with_the_same_entry_are_not_taken_for_each_other() -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    entries = [message(each) for each in range(60)]
+    for _ in range(3):
+        value = {"long": entries, "short": entries[:20], "other": [entries[0], *entries[30:]]}
+        assert join_parts(shelf.keep(memory.cut(value)), shelf.fetch) == value
+        entries = [*entries, message(len(entries))]
+
+
+def test_what_a_person_wrote_is_never_taken_for_a_part() -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    name = part_id("some text")
+    value = [name, {"__t__": "part", "v": name}, f'{{"__t__":"part","v":"{name}"}}', [name] * 40, {name: name}]
+    text = shelf.keep(memory.cut(value))
+    assert join_parts(text, shelf.fetch) == value
+
+
+def test_a_settled_value_is_written_once_and_read_by_its_id() -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    signature = {"start": "a", "edges": [["a", "b"]] * 30}
+    reference, parts = memory.settle(signature)
+    again, none = memory.settle(copy.deepcopy(signature))
+    assert (again, none) == (reference, {})
+    text = shelf.keep(memory.cut({"signature": reference}))
+    shelf.texts.update(parts)
+    assert join_part(reference, shelf.fetch) == signature
+    assert join_parts(text, shelf.fetch) == {"signature": signature}
+    assert live_parts([text], shelf.fetch) == {reference}
+
+
+# ----------------------------------------------------------------------------------------------------------------- cost
+
+
+def cost_of_growing(count: int) -> int:
+    memory, conversation, written = ChainMemory(0), [], 0
+    for each in range(count):
+        conversation.append(message(each))
+        cut = memory.cut({"conversation": conversation})
+        written += len(cut.text) + sum(map(len, cut.parts.values()))
+    return written
+
+
+def test_n_saves_of_a_growing_list_cost_in_proportion_to_n() -> None:
+    small, large = cost_of_growing(200), cost_of_growing(2000)
+    assert large < 11 * small
+    assert large < 2000 * 200 * 4  # four times the entries, for two thousand checkpoints of them
+
+
+def test_entries_that_are_not_immutable_cost_no_more() -> None:
+    memory, conversation, written = ChainMemory(0), [], 0
+    for each in range(300):
+        conversation.append({"text": message(each)})
+        cut = memory.cut(conversation)
+        written += len(cut.text) + sum(map(len, cut.parts.values()))
+    assert written < 300 * 200 * 5
+
+
+def test_a_change_in_the_middle_of_a_long_list_writes_its_run_and_the_lists_above_it() -> None:
+    memory = ChainMemory(0)
+    conversation = [message(each) for each in range(5000)]
+    memory.cut(conversation)
+    conversation[2500] = message(9999)
+    cut = memory.cut(conversation)
+    assert sum(map(len, cut.parts.values())) < 2 * RUN * 220
+
+
+def test_a_long_text_that_stays_is_written_once() -> None:
+    memory, document = ChainMemory(0), "word " * 10_000
+    first = memory.cut({"document": document, "n": 1})
+    second = memory.cut({"document": document, "n": 2})
+    third = memory.cut({"document": "".join(list(document)), "n": 3})
+    assert len(first.parts) == 1
+    assert (second.parts, third.parts) == ({}, {})
+
+
+def test_a_long_text_that_occurs_often_is_in_memory_once() -> None:
+    shelf = Shelf()
+    text = shelf.keep(ChainMemory(0).cut(dict.fromkeys("abc", "word " * 10000)))
+    found = join_parts(text, shelf.fetch)
+    assert found["a"] is found["b"] is found["c"]
+
+
+def test_parts_are_fetched_level_by_level_and_not_one_by_one() -> None:
+    shelf = Shelf()
+    conversation = [message(each) for each in range(5000)]
+    text = shelf.keep(ChainMemory(0).cut(conversation))
+    assert join_parts(text, shelf.fetch) == conversation
+    assert shelf.fetches <= 5
+
+
+def test_parts_of_what_is_gone_are_not_live() -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    old = shelf.keep(memory.cut([message(each) for each in range(100)]))
+    new = shelf.keep(memory.cut([message(each) for each in range(1000, 1100)]))
+    live = live_parts([new], shelf.fetch)
+    assert live | live_parts([old], shelf.fetch) == shelf.texts.keys()
+    kept = {name: shelf.texts[name] for name in live}
+    assert len(join_parts(new, fetch_from(kept))) == 100
+    with pytest.raises(WorkflowCheckpointException, match="missing"):
+        join_parts(old, fetch_from(kept))
+
+
+# --------------------------------------------------------------------------------------------------------------- damage
+
+
+def test_a_damaged_part_is_found_by_its_id() -> None:
+    shelf = Shelf()
+    text = shelf.keep(ChainMemory(0).cut([message(each) for each in range(40)]))
+    for name, good in list(shelf.texts.items()):
+        assert verify_part(name, good)
+        shelf.texts[name] = good.replace("x", "y", 1) if "x" in good else good + " "
+        with pytest.raises(WorkflowCheckpointException, match=r"damaged"):
+            join_parts(text, shelf.fetch)
+        shelf.texts[name] = good
+    assert not verify_part(part_id("a"), "\ud800")
+
+
+def test_parts_that_unfold_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "LARGEST", 1 << 22)
+    texts, inner = {}, '"x"'
+    for _ in range(60):  # twice as many at each level
+        texts[part_id(inner)] = inner
+        inner = f'[{{"__t__":"part","v":"{part_id(inner)}"}},{{"__t__":"part","v":"{part_id(inner)}"}}]'
+    with pytest.raises(WorkflowCheckpointException, match="unfold to more than"):
+        join_parts(inner, fetch_from(texts))
+
+
+def test_a_value_that_cannot_be_stored_leaves_no_trace_in_the_next() -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    conversation: list[Any] = [message(each) for each in range(40)]
+    shelf.keep(memory.cut({"a": conversation}))
+    conversation.extend(message(each) for each in range(40, 80))
+    with pytest.raises(UnstorableValueError):
+        memory.cut({"a": conversation, "b": object()})
+    text = shelf.keep(memory.cut({"a": conversation}))
+    assert join_parts(text, shelf.fetch) == {"a": conversation}
+
+
+def test_a_value_that_contains_itself_is_refused() -> None:
+    loop: list[Any] = [1, 2, 3, 4, 5]
+    loop.append(loop)
+    with pytest.raises((RecursionError, WorkflowCheckpointException)):
+        ChainMemory(0).cut(loop)

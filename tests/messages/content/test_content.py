@@ -1,0 +1,293 @@
+"""Kinds of content: how each is written, shown, compared, copied and read."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import re
+import threading
+from typing import Any
+
+import pytest
+
+from agentbench.exceptions import ContentError
+from agentbench.messages.content.content import Content
+from agentbench.messages.content.record import FIELDS
+from tests.ids import steady
+
+CALL = Content.from_function_call("call-1", "get_weather", arguments='{"city": "Oslo"}')
+TEXT = Content.from_text("hi")
+
+IMAGE = Content.from_data(b"x", "image/png")
+
+
+# ------------------------------------------------------------------------------------------------- dictionaries
+
+
+def test_a_dictionary_has_the_type_what_is_set_and_always_the_properties() -> None:
+    assert TEXT.to_dict() == {"type": "text", "text": "hi", "additional_properties": {}}
+    assert CALL.to_dict(exclude={"arguments", "additional_properties"}) == {
+        "type": "function_call",
+        "call_id": "call-1",
+        "name": "get_weather",
+    }
+    full = TEXT.to_dict(exclude_none=False)
+    assert set(full) == {"type", "annotations", "additional_properties", *FIELDS}
+    assert full["annotations"] is None
+
+
+def test_what_the_service_sent_is_never_written() -> None:
+    content = Content.from_text(
+        "a", raw_representation=object(), annotations=[{"title": "t", "raw_representation": object()}]
+    )
+    assert content.to_dict() == {
+        "type": "text",
+        "text": "a",
+        "annotations": [{"title": "t"}],
+        "additional_properties": {},
+    }
+
+
+def test_contents_within_are_written_and_read_as_contents() -> None:
+    request = Content.from_function_approval_request("i", CALL)
+    answer = Content.from_dict(request.to_function_approval_response(True).to_dict())
+    assert isinstance(answer.function_call, Content)
+    assert answer.function_call == CALL
+    shell = Content.from_shell_tool_result(outputs=[Content.from_shell_command_output(stdout="o")])
+    assert isinstance(Content.from_dict(shell.to_dict()).outputs[0], Content)
+    image = Content.from_image_generation_tool_result(outputs={"type": "image/strange", "bits": [1]})
+    assert Content.from_dict(image.to_dict()).outputs == {"type": "image/strange", "bits": [1]}
+    blocks = [{"type": "text", "text": "as the server wrote it"}]
+    mcp = Content.from_mcp_server_tool_result("c", output=blocks)
+    assert Content.from_dict(mcp.to_dict()).output == blocks
+
+
+def test_a_type_that_is_no_text_within_outputs_is_left_alone() -> None:
+    assert Content.from_dict({"type": "shell_tool_result", "outputs": [{"type": ["x"]}]}).outputs == [{"type": ["x"]}]
+
+
+@pytest.mark.parametrize("data", [{}, {"text": "a"}, {"type": None}, {"type": ""}, {"type": 5}, "a", None])
+def test_a_dictionary_without_a_type_is_refused(data: Any) -> None:
+    with pytest.raises(ValueError, match="has no type"):
+        Content.from_dict(data)
+
+
+def test_an_unknown_type_is_kept_and_an_unknown_field_becomes_a_property(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "agentbench")
+    content = Content.from_dict({"type": "hologram", "text": "a", "depth": 3, "additional_properties": {"x": 1}})
+    assert content.type == "hologram"
+    assert content.text == "a"
+    assert content.additional_properties == {"x": 1, "depth": 3}
+    assert "hologram" in caplog.text
+    assert Content.from_dict(content.to_dict()) == content
+
+
+def test_bytes_in_a_dictionary_become_a_data_uri() -> None:
+    read = Content.from_dict({"type": "data", "data": b"abc", "media_type": "image/png", "name": "n"})
+    assert read == Content("data", uri="data:image/png;base64,YWJj", media_type="image/png", name="n")
+    png = Content.from_dict({"type": "data", "data": b"\x89PNG\r\n\x1a\n...."})
+    assert png.media_type == "image/png"
+    with pytest.raises(ContentError, match="no media type"):
+        Content.from_dict({"type": "data", "data": b"???"})
+
+
+def test_the_given_dictionary_is_not_changed() -> None:
+    data = {"type": "text", "text": "a", "depth": 3, "additional_properties": {"x": 1}}
+    before = copy.deepcopy(data)
+    Content.from_dict(data)
+    assert data == before
+
+
+# ------------------------------------------------------------------------------------------------------ as a value
+
+
+def test_a_content_has_no_hash() -> None:
+    with pytest.raises(TypeError):
+        hash(TEXT)
+
+
+def test_a_content_equals_no_text() -> None:
+    assert TEXT != "hi"
+    assert Content.from_text("a", raw_representation=1) == Content.from_text("a", raw_representation=2)
+    assert Content.from_text("a") != Content.from_text("a", additional_properties={"x": 1})
+    assert Content.from_text("a") != Content.from_text("a", annotations=[{"title": "t"}])
+    assert Content.from_text("a", annotations=[{"raw_representation": 1}]) == Content.from_text("a", annotations=[{}])
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (Content.from_text("hi"), "hi"),
+        (Content("text"), ""),
+        (Content.from_error(message="m", error_code="7"), "Error 7: m"),
+        (Content.from_error(message="m"), "m"),
+        (Content.from_error(error_code="7"), "Error 7: Unknown error"),
+        (Content.from_error(), "Unknown error"),
+        (CALL, "Content(type=function_call)"),
+    ],
+)
+def test_as_text(content: Content, text: str) -> None:
+    assert str(content) == text
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (Content.from_text("hi"), "Content('text', text='hi')"),
+        (Content.from_text("a\n<b>"), r"Content('text', text='a\n<b>')"),
+        (Content.from_text("x" * 99), f"Content('text', text='{'x' * 60}'… (99 characters))"),
+        (Content.from_data(b"12345", "image/png"), "Content('data', size_bytes=5, media_type='image/png')"),
+        (Content.from_uri("data:,hello"), "Content('data', size_bytes=5)"),
+        (Content.from_function_result("c", result="ok"), "Content('function_result', call_id='c', result='ok')"),
+        (
+            Content.from_text_reasoning(text="hm", protected_data="secret"),
+            "Content('text_reasoning', text='hm', protected_data='…')",
+        ),
+        (
+            Content.from_text("a", annotations=[{}], additional_properties={"x": 1}),
+            "Content('text', text='a', annotations=1, additional_properties={'x': 1})",
+        ),
+    ],
+)
+def test_a_repr_tells_what_it_is_and_cuts_what_is_long(content: Content, shown: str) -> None:
+    assert repr(content) == shown
+
+
+def test_a_result_with_an_image_shows_its_items_without_the_bytes() -> None:
+    shown = repr(Content.from_function_result("c", result=[Content.from_text("see"), IMAGE]))
+    assert "size_bytes=1, media_type='image/png'" in shown
+    assert "base64" not in shown
+
+
+def test_objects_without_a_repr_of_their_own_show_no_address() -> None:
+    assert " at 0x" not in repr(Content.from_text("a", additional_properties={"lock": object()}))
+
+
+def test_a_million_characters_are_not_written_to_show_a_few() -> None:
+    assert len(repr(Content.from_text("é" * 1_000_000))) < 200
+    assert len(repr(Content.from_function_call("c", "f", arguments={"a": "x" * 1_000_000}))) < 400
+
+
+def test_a_deep_copy_shares_what_the_service_sent_and_nothing_else() -> None:
+    lock = threading.Lock()
+    content = Content.from_function_call("c", "f", arguments={"a": [1]}, raw_representation=lock)
+    twin = copy.deepcopy(content)
+    assert twin == content
+    assert twin.raw_representation is lock
+    assert isinstance(twin.arguments, dict)
+    twin.arguments["a"].append(2)
+    assert content.arguments == {"a": [1]}
+
+
+def test_a_deep_copy_shares_no_lists_that_can_still_be_filled() -> None:
+    content = Content("shell_tool_call", commands=[], annotations=[])
+    twin = copy.deepcopy(content)
+    twin.status = "done"
+    assert twin.commands is not None
+    assert twin.annotations is not None
+    twin.commands.append("ls")
+    twin.annotations.append({"type": "citation"})
+    assert (content.commands, content.annotations, content.status) == ([], [], None)
+
+
+def test_a_deep_copy_of_a_subclass_has_its_attributes() -> None:
+    class Rated(Content):
+        pass
+
+    rated = Rated("text", text="a")
+    rated.stars = [5]  # type: ignore[attr-defined]
+    twin = copy.deepcopy(rated)
+    assert type(twin) is Rated
+    assert twin.stars == [5]  # type: ignore[attr-defined]
+    assert twin.stars is not rated.stars  # type: ignore[attr-defined]
+
+
+def test_a_deep_copy_keeps_aliases() -> None:
+    twins = copy.deepcopy([TEXT, TEXT])
+    assert twins[0] is twins[1]
+    assert twins[0] is not TEXT
+
+
+# ------------------------------------------------------------------------------------------------------ arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parsed"),
+    [
+        (None, None),
+        ("", {}),
+        ('{"a": 1}', {"a": 1}),
+        ("[1]", {"raw": [1]}),
+        ("null", {"raw": None}),
+        ("5", {"raw": 5}),
+        ("{broken", {"raw": "{broken"}),
+        ({"a": 1}, {"a": 1}),
+    ],
+)
+def test_arguments_are_parsed(arguments: Any, parsed: Any) -> None:
+    assert Content.from_function_call("c", "f", arguments=arguments).parse_arguments() == parsed
+
+
+def test_a_mapping_of_arguments_is_returned_itself() -> None:
+    arguments = {"a": 1}
+    assert Content.from_function_call("c", "f", arguments=arguments).parse_arguments() is arguments
+
+
+@pytest.mark.parametrize(
+    ("media_type", "kind", "has"),
+    [
+        ("image/png", "image", True),
+        ("IMAGE/PNG", "image", True),
+        ("image/png", "Image", True),
+        ("image/png", "text", False),
+        ("imagery/png", "image", False),
+        ("text", "text", True),
+    ],
+)
+def test_the_top_level_media_type_is_what_stands_before_the_slash(media_type: str, kind: str, has: bool) -> None:
+    assert Content.from_uri("https://x", media_type=media_type).has_top_level_media_type(kind) is has
+
+
+def test_without_a_media_type_there_is_nothing_to_compare() -> None:
+    with pytest.raises(ContentError, match="no media type"):
+        TEXT.has_top_level_media_type("text")
+
+
+# ------------------------------------------------------------------------------------------------------- approvals
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_an_approval_request_is_answered_with_all_that_it_has(approved: bool) -> None:
+    request = Content.from_function_approval_request(
+        "i", CALL, annotations=[{"title": "t"}], additional_properties={"x": 1}, raw_representation=5
+    )
+    answer = request.to_function_approval_response(approved)
+    assert (answer.type, answer.approved, answer.id) == ("function_approval_response", approved, "i")
+    assert answer.function_call is CALL
+    assert answer.user_input_request is None
+    assert answer.annotations == [{"title": "t"}]
+    assert answer.additional_properties == {"x": 1}
+    assert answer.additional_properties is not request.additional_properties
+
+
+@pytest.mark.parametrize("content", [TEXT, CALL, Content("function_approval_request", id="i")])
+def test_only_a_whole_approval_request_can_be_answered(content: Content) -> None:
+    with pytest.raises(ContentError, match="Only an approval request"):
+        content.to_function_approval_response(True)
+
+
+@pytest.mark.parametrize("approved", ["no", "false", "", 0, 1, None, []], ids=steady)
+def test_what_only_looks_like_a_permission_is_none(approved: Any) -> None:
+    request = Content.from_function_approval_request("i", CALL)
+    told = re.escape(f"approved is {approved!r}. Expected True or False.")
+    with pytest.raises(TypeError, match=told):
+        request.to_function_approval_response(approved)
+    with pytest.raises(TypeError, match=told):
+        Content.from_function_approval_response(approved, "i", CALL)
+
+
+@pytest.mark.parametrize("approved", ["no", "", 0, 1, []], ids=steady)
+def test_what_only_looks_like_a_permission_is_not_read_from_a_dictionary(approved: Any) -> None:
+    stored = Content.from_function_approval_response(True, "i", CALL).to_dict() | {"approved": approved}
+    with pytest.raises(TypeError, match="Expected True or False"):
+        Content.from_dict(stored)

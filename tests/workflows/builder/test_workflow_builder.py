@@ -1,0 +1,710 @@
+import asyncio
+import logging
+import warnings
+from typing import Any
+
+import pytest
+
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import (
+    EdgeDuplicationError,
+    GraphConnectivityError,
+    TypeCompatibilityError,
+    ValidationTypeEnum,
+    WorkflowValidationError,
+)
+from agentbench.workflows.builder.adapters import register_executor_adapter
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
+from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.options import WorkflowSettings
+from agentbench.workflows.graph.edges import (
+    Case,
+    Default,
+    EdgeGroup,
+    FanInEdgeGroup,
+    FanOutEdgeGroup,
+    InternalEdgeGroup,
+    SingleEdgeGroup,
+    SwitchCaseEdgeGroup,
+    SwitchCaseEdgeGroupCase,
+    SwitchCaseEdgeGroupDefault,
+)
+
+
+def node(key, takes=str, sends=str, yields=None):
+    declared = {"input": takes, "output": sends} | ({} if yields is None else {"workflow_output": yields})
+
+    async def act(message, ctx):
+        if yields is not None:
+            await ctx.yield_output(f"{key}:{message}")
+        if sends is not None:
+            await ctx.send_message(f"{key}:{message}")
+
+    return FunctionExecutor(act, key, **declared)
+
+
+def drawn(workflow):
+    """The groups of a workflow but the internal ones, as kind and ends."""
+    return [
+        (type(group).__name__, group.source_executor_ids, group.target_executor_ids)
+        for group in workflow.edge_groups
+        if not isinstance(group, InternalEdgeGroup)
+    ]
+
+
+def run(workflow, message: Any = "x"):
+    return asyncio.run(_run(workflow, message))
+
+
+async def _run(workflow, message):
+    return await workflow.run(message)
+
+
+def always(data):
+    return True
+
+
+class Robot:
+    def __init__(self, name):
+        self.name = name
+
+
+@pytest.fixture
+def robots():
+    modes = []
+
+    def make(robot, *, agent_mode):
+        modes.append(agent_mode)
+        return node(robot.name)
+
+    unregister = register_executor_adapter(lambda obj: isinstance(obj, Robot), make)
+    yield modes
+    unregister()
+
+
+A, B, C, D = (node(key, yields=str) for key in "abcd")
+
+
+# --------------------------------------------------------------------------------------------------------- constructor
+
+
+def test_the_first_positional_argument_is_a_limit_a_name_or_the_start():
+    assert WorkflowBuilder(7).add_executor(A).build().max_iterations == 7
+    assert WorkflowBuilder("flow").add_executor(A).build().name == "flow"
+    assert WorkflowBuilder(A).build().start_executor_id == "a"
+
+
+def test_a_start_or_a_name_that_is_given_twice_is_refused():
+    with pytest.raises(TypeError, match="Two starts"):
+        WorkflowBuilder(A, start_executor=B)
+    with pytest.raises(TypeError, match="Two names"):
+        WorkflowBuilder("flow", "other")
+
+
+def test_the_positional_order_is_limit_name_description():
+    workflow = WorkflowBuilder(5, "flow", "what it does").add_executor(A).build()
+    assert (workflow.max_iterations, workflow.name, workflow.description) == (5, "flow", "what it does")
+
+
+def test_without_a_name_one_is_generated_and_kept_for_the_next_build():
+    builder = WorkflowBuilder(start_executor=A)
+    name = builder.build().name
+    assert name.startswith("WorkflowBuilder-")
+    assert len(name) == len("WorkflowBuilder-") + 36
+    assert builder.build(copy_executors=True).name == name
+
+
+@pytest.mark.parametrize(
+    ("keyword", "value"),
+    [("check_types", "always"), ("agent_mode", "chat"), ("output_from", "some"), ("intermediate_output_from", "rest")],
+)
+def test_an_unknown_word_is_refused_at_construction(keyword, value):
+    with pytest.raises(ValueError, match=keyword):
+        WorkflowBuilder(**{keyword: value})
+
+
+def test_settings_reach_the_workflow():
+    settings = {
+        "strict_context": False,
+        "check_types": "error",
+        "report_drops": True,
+        "copy_messages": True,
+        "strict_checkpoints": True,
+        "checkpoint_run_kwargs": True,
+    }
+    assert WorkflowBuilder(**settings).add_executor(A).build().settings == WorkflowSettings(**settings)  # type: ignore[arg-type]
+    assert WorkflowBuilder(start_executor=A).build().settings == WorkflowSettings()
+
+
+def test_the_old_name_of_output_from_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="now called output_from"):
+        builder = WorkflowBuilder(start_executor=A, output_executors=[A])
+    assert [e.id for e in builder.build().get_output_executors()] == ["a"]
+    with pytest.raises(TypeError, match="two names for one thing"):
+        WorkflowBuilder(start_executor=A, output_executors=[A], output_from=[A])
+
+
+def test_building_without_naming_outputs_warns_about_nothing(caplog):
+    with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
+        warnings.simplefilter("error")
+        WorkflowBuilder(start_executor=A).add_edge(A, B).build()
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("limit", [-1, -500])
+def test_a_negative_limit_is_refused(limit):
+    with pytest.raises(ValueError, match="0 or more"):
+        WorkflowBuilder(limit)
+    with pytest.raises(ValueError, match="0 or more"):
+        WorkflowBuilder().max_iterations(limit)
+
+
+def test_a_limit_that_is_set_later_wins():
+    assert WorkflowBuilder(5).max_iterations(500).add_executor(A).build().max_iterations == 500
+    assert WorkflowBuilder().max_iterations(0).add_executor(A).build().max_iterations == 0
+
+
+def test_a_storage_may_be_given_as_keyword_or_by_method():
+    storage = InMemoryCheckpointStorage()
+    for builder in (
+        WorkflowBuilder(start_executor=A, name="n", checkpoint_storage=storage),
+        WorkflowBuilder(start_executor=A, name="n").checkpoint_storage(storage),
+    ):
+        run(builder.build(copy_executors=True))
+    assert len(asyncio.run(storage.list_checkpoint_ids(workflow_name="n"))) > 1
+
+
+# --------------------------------------------------------------------------------------------------------------- nodes
+
+
+def test_adding_a_node_again_changes_nothing_and_another_one_of_its_id_is_refused():
+    builder = WorkflowBuilder().add_executor(A).add_executor(A)
+    assert list(builder.build().executors) == ["a"]
+    with pytest.raises(ValueError, match="Two nodes have the id 'a'"):
+        builder.add_executor(node("a"))
+
+
+@pytest.mark.parametrize("thing", ["a", 3.5, None, Robot("r"), Executor])
+def test_something_that_is_no_node_is_refused(thing):
+    with pytest.raises(TypeError, match="not a node"):
+        WorkflowBuilder().add_executor(thing)
+    with pytest.raises(TypeError, match="not a node"):
+        WorkflowBuilder().add_executor(A).add_edge(A, thing)
+
+
+def test_ids_are_taken_by_the_fluent_methods_only():
+    builder = WorkflowBuilder()
+    for each in (A, B, C, D):
+        builder.add_executor(each)
+    builder.connect("a", "b").fan_out("b", ["c", "d"]).set_start("a").output_from("d")
+    assert [kind for kind, _, _ in drawn(builder.build())] == ["SingleEdgeGroup", "FanOutEdgeGroup"]
+    for refused in (
+        lambda: builder.add_edge("a", "c"),
+        lambda: builder.add_fan_out_edges("a", ["b", "c"]),
+        lambda: builder.add_fan_in_edges(["a", "b"], "c"),
+        lambda: builder.add_chain(["a", "b"]),
+        lambda: builder.add_switch_case_edge_group("a", [Case(always, "b"), Default("c")]),
+    ):
+        with pytest.raises(TypeError, match="not a node"):
+            refused()
+
+
+def test_an_unknown_id_is_refused_where_ids_are_taken():
+    with pytest.raises(ValueError, match="No executor has the id 'z'"):
+        WorkflowBuilder().add_executor(A).connect("a", "z")
+    with pytest.raises(ValueError, match="No executor has the id 'z'"):
+        WorkflowBuilder().output_from("z")
+
+
+def test_an_agent_like_object_becomes_one_node_however_often_it_is_named(robots):
+    robot = Robot("r")
+    workflow = WorkflowBuilder(robot, agent_mode="turns").add_edge(robot, A).connect(A, robot).build()
+    assert list(workflow.executors) == ["r", "a"]
+    assert workflow.start_executor_id == "r"
+    assert robots == ["turns"]
+
+
+@pytest.mark.usefixtures("robots")
+def test_two_agent_like_objects_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="Two nodes have the id 'r'"):
+        WorkflowBuilder(Robot("r")).add_edge(Robot("r"), A)
+
+
+# --------------------------------------------------------------------------------------------------------------- edges
+
+
+def test_both_dialects_make_the_same_groups():
+    cases: list[Case | Default] = [Case(always, B), Default(C)]
+    reference = (
+        WorkflowBuilder(start_executor=A)
+        .add_switch_case_edge_group(A, cases)
+        .add_edge(B, C, always)
+        .add_multi_selection_edge_group(C, [D, A], _first)
+        .add_fan_in_edges([B, A], D)
+        .build()
+    )
+    fluent = (
+        WorkflowBuilder()
+        .set_start(A)
+        .switch(A, cases)
+        .connect(B, C, always)
+        .fan_out(C, [D, A], _first)
+        .fan_in([B, A], D)
+        .build()
+    )
+    assert drawn(reference) == drawn(fluent)
+    assert reference.graph_signature_hash == fluent.graph_signature_hash
+
+
+def _first(data, targets):
+    return targets[:1]
+
+
+def test_a_name_for_the_selection_function_is_kept():
+    workflow = WorkflowBuilder(A).fan_out(A, [B, C], _first, "the first").build()
+    group = workflow.edge_groups[0]
+    assert isinstance(group, FanOutEdgeGroup)
+    assert (group.selection_func, group.selection_func_name) == (_first, "the first")
+
+
+def test_every_executor_gets_its_internal_edge():
+    workflow = WorkflowBuilder(A).add_edge(A, B).build()
+    internal = [group for group in workflow.edge_groups if isinstance(group, InternalEdgeGroup)]
+    assert [group.executor_id for group in internal] == ["a", "b"]
+
+
+def test_a_chain_connects_neighbours_and_may_close_a_cycle():
+    assert drawn(WorkflowBuilder(A).add_chain([A, B, C, A]).build()) == [
+        ("SingleEdgeGroup", ["a"], ["b"]),
+        ("SingleEdgeGroup", ["b"], ["c"]),
+        ("SingleEdgeGroup", ["c"], ["a"]),
+    ]
+
+
+@pytest.mark.parametrize("chain", [[], [A]])
+def test_a_chain_needs_two_nodes(chain):
+    with pytest.raises(ValueError, match="at least two"):
+        WorkflowBuilder(A).add_chain(chain)
+
+
+def test_cases_may_be_nodes_ids_pairs_or_descriptors():
+    expected = [SwitchCaseEdgeGroupCase(always, "b"), SwitchCaseEdgeGroupDefault("c")]
+    for cases in (
+        [Case(always, B), Default(C)],
+        [(always, B), Default("c")],
+        [(always, "b"), SwitchCaseEdgeGroupDefault("c")],
+        expected,
+    ):
+        group = WorkflowBuilder(A).add_executor(B).add_executor(C).switch(A, cases).build().edge_groups[0]
+        assert isinstance(group, SwitchCaseEdgeGroup)
+        assert group.cases == expected
+
+
+def test_the_name_of_a_case_is_kept():
+    group = WorkflowBuilder(A).switch(A, [Case(always, B, condition_name="yes"), Default(C)]).build().edge_groups[0]
+    assert isinstance(group, SwitchCaseEdgeGroup)
+    assert group.cases[0].to_dict()["condition_name"] == "yes"
+
+
+def test_something_that_is_no_case_is_refused():
+    with pytest.raises(TypeError, match="no case of a switch"):
+        WorkflowBuilder(A).switch(A, [B, Default(C)])
+
+
+@pytest.mark.usefixtures("robots")
+def test_the_cases_of_the_caller_are_left_as_they_are():
+    robot = Robot("r")
+    case, default = Case(always, robot), Default(B)
+    WorkflowBuilder(A).switch(A, [case, default]).build()
+    assert (case.target, default.target, case.condition, case.condition_name) == (robot, B, always, None)
+
+
+def test_a_group_made_by_hand_can_be_added():
+    group = SingleEdgeGroup("a", "b", always, id="mine")
+    workflow = WorkflowBuilder(A).add_executor(B).add_edge_group(group).build()
+    assert workflow.edge_groups[0] is group
+
+
+def test_the_ids_of_a_group_made_by_hand_are_checked_at_build():
+    builder = WorkflowBuilder(A).add_edge_group(SingleEdgeGroup("a", "z"))
+    with pytest.raises(GraphConnectivityError, match=r"\['z'\]"):
+        builder.build()
+
+
+def test_an_internal_group_cannot_be_added():
+    with pytest.raises(ValueError, match="internal edge already"):
+        WorkflowBuilder(A).add_edge_group(InternalEdgeGroup("a"))
+
+
+# -------------------------------------------------------------------------------------------------------------- fan-in
+
+
+def modes(takes, **options):
+    """The decided mode of a fan-in made each way: by keyword style, fluently, by hand."""
+    target = node("t", takes=takes)
+    fan_out = [SingleEdgeGroup("a", "b"), SingleEdgeGroup("a", "c")]
+    found = []
+    for add in (
+        lambda builder: builder.add_fan_in_edges([B, C], target),
+        lambda builder: builder.fan_in([B, C], target, **options),
+        lambda builder: builder.add_edge_group(FanInEdgeGroup(["b", "c"], "t", **options)),
+    ):
+        builder = WorkflowBuilder(A).add_executor(B).add_executor(C).add_executor(target)
+        for group in fan_out:
+            builder.add_edge_group(group)
+        add(builder)
+        (join,) = [group for group in builder.build().edge_groups if isinstance(group, FanInEdgeGroup)]
+        found.append(join.resolved_mode)
+    return found
+
+
+def test_the_declared_types_decide_how_a_fan_in_delivers():
+    assert modes(str) == ["independent"] * 3
+    assert modes(list[str]) == ["barrier"] * 3
+
+
+@pytest.mark.parametrize("takes", [Any, object, str | list[str]])
+def test_where_both_forms_are_taken_the_method_decides(takes):
+    assert modes(takes) == ["barrier", "independent", "independent"]
+
+
+def test_a_mode_can_be_forced():
+    assert modes(object, mode="barrier") == ["barrier"] * 3
+
+
+def test_a_mode_that_the_target_cannot_take_fails_the_build():
+    target = node("t", takes=str)
+    builder = WorkflowBuilder(A).add_fan_out_edges(A, [B, C]).fan_in([B, C], target, mode="barrier")
+    with pytest.raises(TypeCompatibilityError):
+        builder.build()
+
+
+def test_a_group_made_by_hand_is_not_changed_by_two_builders_that_decide_differently():
+    group = FanInEdgeGroup(["b", "c"], "t", id="join")
+    decided = []
+    for takes in (str, list[str]):
+        builder = WorkflowBuilder(A).add_executor(node("t", takes=takes)).add_fan_out_edges(A, [B, C])
+        (join,) = [g for g in builder.add_edge_group(group).build().edge_groups if isinstance(g, FanInEdgeGroup)]
+        decided.append((join.id, join.resolved_mode))
+    assert decided == [("join", "independent"), ("join", "barrier")]
+    assert group.resolved_mode is None
+
+
+# --------------------------------------------------------------------------------------------------------------- start
+
+
+def test_without_a_start_the_root_is_taken():
+    assert WorkflowBuilder().connect(B, A).connect(A, C).build().start_executor_id == "b"
+
+
+def test_several_roots_of_a_fan_in_start_together():
+    workflow = WorkflowBuilder(name="search").add_executor(A).add_executor(B).fan_in([A, B], C).build()
+    assert (workflow.start_executor_id, workflow.start_executor_ids) == ("a", ("a", "b"))
+    assert sorted(run(workflow).outputs) == ["a:x", "b:x", "c:a:x", "c:b:x"]
+
+
+def test_a_further_root_that_feeds_no_fan_in_fails_the_build():
+    with pytest.raises(GraphConnectivityError, match=r"\['b'\]"):
+        WorkflowBuilder().connect(A, C).connect(B, C).build()
+
+
+def test_a_named_start_keeps_reachability_strict():
+    with pytest.raises(GraphConnectivityError, match=r"\['b'\] cannot be reached from \['a'\]"):
+        WorkflowBuilder(A).fan_in([A, B], C).build()
+
+
+def test_a_builder_without_nodes_cannot_build():
+    with pytest.raises(ValueError, match="no executors"):
+        WorkflowBuilder().build()
+
+
+def test_a_single_node_is_a_workflow():
+    assert run(WorkflowBuilder().add_executor(A).build()).outputs == ["a:x"]
+
+
+class Hook:
+    """Owns the reachability of its graph, and does nothing else."""
+
+    failure_policy = "cancel"
+    reachability = False
+
+    def signature(self):
+        return {"dialect": "test"}
+
+
+def test_a_hook_that_owns_reachability_is_believed():
+    hook: Any = Hook()
+    assert WorkflowBuilder().add_executor(A).add_executor(B).boundary_hook(hook).build().start_executor_ids == ("a",)
+    workflow = WorkflowBuilder(A).add_executor(B).boundary_hook(hook).build()
+    assert list(workflow.executors) == ["a", "b"]
+    assert workflow.graph_signature["boundary"] == {"dialect": "test"}
+    assert workflow.boundary_hook is hook
+
+
+# --------------------------------------------------------------------------------------------------------- designation
+
+
+def designated(builder):
+    workflow = builder.add_chain([A, B, C]).build()
+    return (
+        [each.id for each in workflow.get_output_executors()],
+        [each.id for each in workflow.get_intermediate_executors()],
+    )
+
+
+@pytest.mark.parametrize(
+    ("keywords", "expected"),
+    [
+        ({}, (["a", "b", "c"], [])),
+        ({"output_from": "all"}, (["a", "b", "c"], [])),
+        ({"output_from": [B]}, (["b"], [])),
+        ({"output_from": [B], "intermediate_output_from": [A]}, (["b"], ["a"])),
+        ({"output_from": [B], "intermediate_output_from": "all_other"}, (["b"], ["a", "c"])),
+        ({"intermediate_output_from": "all"}, ([], ["a", "b", "c"])),
+    ],
+)
+def test_keywords_designate_outputs(keywords, expected):
+    assert designated(WorkflowBuilder(start_executor=A, **keywords)) == expected
+
+
+def test_methods_add_to_the_designation():
+    assert designated(WorkflowBuilder(A).output_from(C).output_from(B)) == (["b", "c"], [])
+    assert designated(WorkflowBuilder(A, output_from=[C]).output_from(B, A)) == (["a", "b", "c"], [])
+    assert designated(WorkflowBuilder(A).output_from(C).intermediate_output_from("all_other")) == (["c"], ["a", "b"])
+    assert designated(WorkflowBuilder(A).output_from("all")) == (["a", "b", "c"], [])
+
+
+def test_the_chain_of_the_guide_yields_what_both_designated_executors_yield():
+    workflow = (
+        WorkflowBuilder(name="write_and_critique")
+        .add_executor(A)
+        .add_executor(B)
+        .connect(A, B)
+        .output_from(A)
+        .output_from(B)
+        .build()
+    )
+    assert run(workflow).outputs == ["a:x", "b:a:x"]
+
+
+def test_hidden_yields_are_neither_outputs_nor_intermediate():
+    result = run(WorkflowBuilder(A).add_chain([A, B, C]).output_from(C).intermediate_output_from(B).build())
+    assert result.outputs == ["c:b:a:x"]
+    assert [(event.type, event.data) for event in result if event.type in ("output", "intermediate")] == [
+        ("intermediate", "b:a:x"),
+        ("output", "c:b:a:x"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"output_from": []},
+        {"output_from": [], "intermediate_output_from": []},
+        {"output_from": [A, A]},
+        {"output_from": [A], "intermediate_output_from": [A]},
+        {"output_from": [node("stranger", yields=str)]},
+        {"output_from": [node("b")]},
+    ],
+    ids=["nothing", "nothing at all", "repeated", "overlap", "unknown", "without outputs"],
+)
+def test_a_designation_that_cannot_be_fulfilled_fails_the_build(keywords):
+    builder = WorkflowBuilder(start_executor=A, **keywords).add_edge(A, node("b"))
+    with pytest.raises(WorkflowValidationError) as caught:
+        builder.build()
+    assert caught.value.validation_type is ValidationTypeEnum.OUTPUT_VALIDATION
+
+
+@pytest.mark.parametrize("entry", ["a", 3, None])
+def test_a_designated_entry_that_is_no_node_fails_the_build(entry):
+    with pytest.raises(TypeError, match="not a node"):
+        WorkflowBuilder(start_executor=A, output_from=[entry]).build()
+
+
+# --------------------------------------------------------------------------------------------------------------- build
+
+
+def test_calls_need_not_be_chained():
+    builder = WorkflowBuilder(start_executor=A)
+    builder.add_edge(A, B)
+    builder.add_edge(B, C)
+    builder.add_edge(B, D)
+    assert len(drawn(builder.build())) == 3
+
+
+def test_the_same_edge_twice_fails_the_build_even_with_another_condition():
+    for condition in (None, always):
+        with pytest.raises(EdgeDuplicationError) as caught:
+            WorkflowBuilder(A).connect(A, B).connect(A, B, condition).build()
+        assert caught.value.edge_id == "a->b"
+
+
+def test_a_failed_build_can_be_mended_and_repeated():
+    builder = WorkflowBuilder(A).add_executor(B)
+    with pytest.raises(GraphConnectivityError):
+        builder.build()
+    assert list(builder.connect(A, B).build().executors) == ["a", "b"]
+
+
+def test_a_second_build_shares_its_executors_and_says_so(caplog):
+    builder = WorkflowBuilder(A, name="flow").connect(A, B)
+    with caplog.at_level(logging.WARNING):
+        first = builder.build()
+        assert caplog.text == ""
+        second = builder.build()
+    assert "'flow' was built before" in caplog.text
+    assert first.executors["b"] is second.executors["b"]
+    assert first.graph_signature_hash == second.graph_signature_hash
+
+
+def test_a_later_edge_does_not_reach_a_workflow_that_was_built_before():
+    builder = WorkflowBuilder(A).connect(A, B)
+    first = builder.build()
+    builder.connect(B, C)
+    assert list(first.executors) == ["a", "b"]
+    assert len(drawn(first)) == 1
+
+
+def test_copied_executors_are_of_this_workflow_alone(caplog):
+    class Counter(Executor):
+        def __init__(self):
+            super().__init__("counter")
+            self.seen: list[str] = []
+
+        @handler
+        async def count(self, message: str, ctx: WorkflowContext[str, int]) -> None:
+            self.seen.append(message)
+            await ctx.yield_output(len(self.seen))
+
+    builder = WorkflowBuilder(Counter())
+    with caplog.at_level(logging.WARNING):
+        first, second = builder.build(copy_executors=True), builder.build(copy_executors=True)
+    assert caplog.text == ""
+    assert run(first).outputs == [1]
+    assert run(first).outputs == [2]
+    assert run(second).outputs == [1]
+
+
+def test_groups_are_shared_between_builds_and_not_changed():
+    builder = WorkflowBuilder(A).add_fan_out_edges(A, [B, C]).fan_in([B, C], D)
+    first, second = builder.build(), builder.build(copy_executors=True)
+    assert [group.to_dict() for group in first.edge_groups[:2]] == [g.to_dict() for g in second.edge_groups[:2]]
+
+
+def test_the_repr_counts_what_was_collected():
+    assert repr(WorkflowBuilder(A, name="flow").connect(A, B)) == (
+        "WorkflowBuilder(name='flow', executors=2, edge_groups=1)"
+    )
+    assert repr(WorkflowBuilder()) == "WorkflowBuilder(executors=0, edge_groups=0)"
+
+
+def test_a_group_class_of_ones_own_is_validated_like_the_others():
+    class PairGroup(EdgeGroup):
+        pass
+
+    group = PairGroup([*SingleEdgeGroup("a", "b").edges, *SingleEdgeGroup("a", "b").edges])
+    with pytest.raises(EdgeDuplicationError):
+        WorkflowBuilder(A).add_executor(B).add_edge_group(group).build()
+
+
+# ----------------------------------------------------------------------------------------------------- whole workflows
+
+
+@executor(id="up")
+async def up(text: str, ctx: WorkflowContext[str]) -> None:
+    await ctx.send_message(text.upper())
+
+
+@executor(id="show")
+async def show(text: str, ctx: WorkflowContext[str, str]) -> None:
+    await ctx.yield_output(text + "!")
+
+
+def test_a_chain_in_fluent_style_runs_and_gives_its_outputs_in_both_spellings():
+    workflow = (
+        WorkflowBuilder(name="two_step")
+        .add_executor(up)
+        .add_executor(show)
+        .connect(up, show)
+        .max_iterations(10)
+        .build()
+    )
+    result = run(workflow, "ab")
+    assert result.outputs == result.get_outputs() == ["AB!"]
+
+
+def test_the_same_chain_in_keyword_style_has_the_same_hash():
+    fluent = WorkflowBuilder(name="two_step").add_executor(up).add_executor(show).connect(up, show).build()
+    keywords = WorkflowBuilder(start_executor=up).add_edge(up, show).build()
+    assert keywords.graph_signature_hash == fluent.graph_signature_hash
+
+
+def test_name_limit_and_designation_do_not_change_the_hash():
+    plain = WorkflowBuilder(up).add_edge(up, show).build()
+    other = (
+        WorkflowBuilder(3, "other", "what it does", start_executor=up, output_from=[show]).add_edge(up, show).build()
+    )
+    assert other.graph_signature_hash == plain.graph_signature_hash
+
+
+@executor(id="src")
+async def src(text: str, ctx: WorkflowContext[str]) -> None:
+    await ctx.send_message(text)
+
+
+@executor(id="l")
+async def left(text: str, ctx: WorkflowContext[str]) -> None:
+    await ctx.send_message("l:" + text)
+
+
+@executor(id="r")
+async def right(text: str, ctx: WorkflowContext[str]) -> None:
+    await ctx.send_message("r:" + text)
+
+
+@executor(id="each")
+async def each(text: str, ctx: WorkflowContext[str, str]) -> None:
+    await ctx.yield_output(text)
+
+
+@executor(id="join")
+async def join(texts: list[str], ctx: WorkflowContext[str, list[str]]) -> None:
+    await ctx.yield_output(texts)
+
+
+def test_a_fan_in_into_a_target_of_single_messages_hands_on_each():
+    workflow = WorkflowBuilder(name="i").add_executor(src).fan_out(src, [left, right]).fan_in([left, right], each)
+    assert sorted(run(workflow.build()).outputs) == ["l:x", "r:x"]
+
+
+def test_a_fan_in_into_a_target_of_lists_waits_for_all_sources():
+    workflow = (
+        WorkflowBuilder(start_executor=src).add_fan_out_edges(src, [left, right]).add_fan_in_edges([left, right], join)
+    )
+    assert run(workflow.build()).outputs == [["l:x", "r:x"]]
+
+
+@pytest.mark.parametrize(("add", "expected"), [("fan_in", ["l:x", "r:x"]), ("add_fan_in_edges", [["l:x", "r:x"]])])
+def test_an_undecided_fan_in_is_decided_by_the_first_message_and_the_method_where_both_forms_are_taken(add, expected):
+    async def pass_on(text: str, ctx: WorkflowContext[Any]) -> None:
+        await ctx.send_message(f"{ctx.executor_id}:{text}")
+
+    async def take(value: str | list[str], ctx: WorkflowContext[str, Any]) -> None:
+        await ctx.yield_output(value)
+
+    sources = [FunctionExecutor(pass_on, key) for key in ("l", "r")]
+    builder = WorkflowBuilder(src).fan_out(src, sources)
+    getattr(builder, add)(sources, FunctionExecutor(take, "t"))
+    workflow = builder.build()
+    assert [group.resolved_mode for group in workflow.edge_groups if isinstance(group, FanInEdgeGroup)] == [None]
+    assert run(workflow).outputs == expected
+
+
+def test_a_switch_sends_each_message_to_one_target():
+    builder = WorkflowBuilder(src).switch(src, [(lambda text: text == "x", left), Default(right)])
+    workflow = builder.connect(left, each).connect(right, each).build()
+    assert run(workflow, "x").outputs == ["l:x"]
+    assert run(workflow, "y").outputs == ["r:y"]

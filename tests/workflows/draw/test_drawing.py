@@ -1,0 +1,450 @@
+import hashlib
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentbench.exceptions import MissingExtraError
+from agentbench.notebook.escaping import esc
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.draw.drawing import RunOverlay, WorkflowViz
+from agentbench.workflows.draw.drawn_graph import spelled_out
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.function_executor import executor
+from agentbench.workflows.graph.edges import (
+    FanInEdgeGroup,
+    FanOutEdgeGroup,
+    InternalEdgeGroup,
+    SingleEdgeGroup,
+    SwitchCaseEdgeGroup,
+    SwitchCaseEdgeGroupCase,
+    SwitchCaseEdgeGroupDefault,
+)
+from agentbench.workflows.run.workflow import Workflow
+
+Case, Default = SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
+
+
+def is_spam(data):
+    return True
+
+
+def graph(ids, *groups, inner=None, starts=None) -> Any:
+    executors = {key: SimpleNamespace(id=key) for key in ids}
+    for key, workflow in (inner or {}).items():
+        executors[key].workflow = workflow
+    return SimpleNamespace(
+        name="flow",
+        executors=executors,
+        edge_groups=[*groups, *[InternalEdgeGroup(key) for key in ids]],
+        start_executor_ids=starts or ids[:1],
+    )
+
+
+def dot(*args, internal=False, overlay=None, **kwargs):
+    return WorkflowViz(graph(*args, **kwargs), overlay=overlay).to_digraph(internal)
+
+
+def mermaid(*args, internal=False, overlay=None, **kwargs):
+    return WorkflowViz(graph(*args, **kwargs), overlay=overlay).to_mermaid(internal)
+
+
+def lines(text):
+    return [line.strip() for line in text.splitlines()]
+
+
+# ----------------------------------------------------------------------------------------------------------------- DOT
+
+
+def test_dot_begins_with_its_header_and_marks_the_start():
+    text = lines(dot(["a", "b"], SingleEdgeGroup("a", "b")))
+    assert text == [
+        "digraph Workflow {",
+        "rankdir=TD;",
+        "node [shape=box, style=filled, fillcolor=lightblue];",
+        "edge [color=black, arrowhead=vee];",
+        r'"a" [fillcolor=lightgreen, label="a\n(Start)"];',
+        '"b" [label="b"];',
+        '"a" -> "b";',
+        "}",
+    ]
+
+
+def test_a_condition_is_drawn_dashed_in_dot():
+    assert '"a" -> "b" [style=dashed, label="conditional"];' in dot(["a", "b"], SingleEdgeGroup("a", "b", is_spam))
+
+
+def test_a_fan_in_has_one_node_between_in_dot():
+    digits = hashlib.sha256(b"t|a|b").hexdigest()[:8]
+    text = lines(dot(["b", "a", "t"], FanInEdgeGroup(["b", "a"], "t"), starts=["b", "a"]))
+    join = f'"fan_in::t::{digits}"'
+    assert sum(line.startswith(f"{join} [shape=ellipse") and 'label="fan-in"' in line for line in text) == 1
+    assert [line for line in text if "->" in line] == [f'"b" -> {join};', f'"a" -> {join};', f'{join} -> "t";']
+
+
+def test_switch_edges_are_labelled_with_their_conditions_in_dot():
+    group = SwitchCaseEdgeGroup("a", [Case(is_spam, "b"), Case(lambda data: True, "c"), Default("b")])
+    text = dot(["a", "b", "c"], group)
+    assert '"a" -> "b" [style=dashed, label="is_spam / default"];' in text
+    assert '"a" -> "c" [style=dashed, label="<lambda>"];' in text
+
+
+def test_a_case_read_back_is_labelled_with_its_recorded_name():
+    restored = SwitchCaseEdgeGroup.from_dict(SwitchCaseEdgeGroup("a", [Case(None, "b"), Default("c")]).to_dict())
+    assert 'label="<missing>"' in dot(["a", "b", "c"], restored)
+
+
+def test_a_selection_is_labelled_with_its_function_and_a_broadcast_is_plain():
+    chosen = FanOutEdgeGroup("a", ["b", "c"], lambda data, targets: targets, selection_func_name="by_tag")
+    assert dot(["a", "b", "c"], chosen).count('[style=dashed, label="by_tag"]') == 2
+    assert "dashed" not in dot(["a", "b", "c"], FanOutEdgeGroup("a", ["b", "c"]))
+
+
+def test_quotes_backslashes_and_line_ends_are_escaped_in_dot():
+    text = dot(['say "hi"', "c:\\n", "two\nlines"])
+    assert r'"say \"hi\"" [fillcolor=lightgreen, label="say \"hi\"\n(Start)"];' in text
+    assert r'"c:\\n" [label="c:\\n"];' in text
+    assert r'"two\nlines" [label="two\nlines"];' in text
+
+
+def test_ids_that_differ_in_their_line_ends_keep_names_of_their_own():
+    names = re.findall(r'^ {2}"(.+?)" \[', dot(["a\r", "a\n", "a\r\n", "a"]), flags=re.MULTILINE)
+    assert len(set(names)) == 4
+
+
+# ------------------------------------------------------------------------------------------------------------- Mermaid
+
+
+def test_mermaid_begins_with_its_header_and_marks_the_start():
+    text = lines(mermaid(["a", "b"], SingleEdgeGroup("a", "b")))
+    assert text == ["flowchart TD", 'a["a (Start)"];', 'b["b"];', "a --> b;"]
+
+
+def test_a_condition_is_drawn_dotted_in_mermaid():
+    assert "a -. conditional .-> b;" in mermaid(["a", "b"], SingleEdgeGroup("a", "b", is_spam))
+
+
+def test_a_fan_in_has_one_round_node_between_in_mermaid():
+    digits = hashlib.sha256(b"t|a|b").hexdigest()[:8]
+    text = lines(mermaid(["a", "b", "t"], FanInEdgeGroup(["a", "b"], "t"), starts=["a", "b"]))
+    join = f"fan_in__t__{digits}"
+    assert f"{join}((fan-in))" in text
+    assert [line for line in text if "-->" in line] == [f"a --> {join};", f"b --> {join};", f"{join} --> t;"]
+
+
+def test_switch_edges_are_labelled_with_their_conditions_in_mermaid():
+    group = SwitchCaseEdgeGroup("a", [Case(is_spam, "b"), Case(lambda data: True, "c"), Default("d")])
+    text = mermaid(["a", "b", "c", "d"], group)
+    assert "a -. is_spam .-> b;" in text
+    assert 'a -. "#lt;lambda#gt;" .-> c;' in text
+    assert "a -. default .-> d;" in text
+
+
+def test_ids_become_words_in_mermaid_and_stay_apart():
+    text = lines(mermaid(["a b", "a_b", "a-b", "1st", "été"]))
+    assert text[1:] == ['a_b["a b (Start)"];', 'a_b_2["a_b"];', 'a_b_3["a-b"];', 'n_1st["1st"];', 'été["été"];']
+
+
+@pytest.mark.parametrize("word", ["end", "End", "graph", "subgraph", "style", "class", "click"])
+def test_words_that_mean_something_to_mermaid_are_no_ids(word):
+    assert f'n_{word}["{word} (Start)"];' in mermaid([word])
+
+
+def test_quotes_and_markup_are_written_as_codes_in_mermaid():
+    text = mermaid(['say "hi" <b>#1</b>\nnow'])
+    assert '["say #quot;hi#quot; #lt;b#gt;#35;1#lt;/b#gt; now (Start)"];' in text
+
+
+# ---------------------------------------------------------------------------------------------- unprintable characters
+
+
+def test_control_and_bidirectional_characters_are_spelled_out():
+    ids = ["nul\0", "esc\x1b[31m", "over\u202eride", "tag\U000e0041", "half\ud800"]
+    chart, text = mermaid(ids), dot(ids)
+    for shown in (r"nul\u0000", r"esc\u001b[31m", r"over\u202eride", r"tag\U000e0041", r"half\ud800"):
+        assert f'["{shown}' in chart
+        in_dot = shown.replace("\\", "\\\\")  # a label reads two backslashes as one
+        assert f'"{in_dot}" [' in text
+        assert f'label="{in_dot}' in text
+    assert not set("\0\x1b\u202e\U000e0041\ud800") & set(chart + text)
+
+
+def test_frames_joins_and_conditions_spell_them_out_too():
+    def chosen(data, targets):
+        return targets
+
+    inner = graph(["x", "y\ud800", "t"], FanInEdgeGroup(["x", "y\ud800"], "t"), starts=["x", "y\ud800"])
+    group = FanOutEdgeGroup("a", ["we\ud800", "b"], chosen, selection_func_name="by\u202etag")
+    for text in (dot(["a", "we\ud800", "b"], group, inner={"we\ud800": inner}), mermaid(["a", "we\ud800", "b"], group)):
+        assert r"u202etag" in text
+        assert text.encode().isascii()
+
+
+def test_what_is_spelled_out_is_what_the_notebook_layer_does_not_pass_on():
+    for code in {*range(0x3000), *range(0xD700, 0x10000), *range(0xE0000, 0xE1001)} - {ord("\r")}:
+        assert spelled_out(chr(code)) == esc(chr(code), into="text")
+
+
+# ------------------------------------------------------------------------------------------------------ internal edges
+
+
+def test_internal_edges_are_shown_on_request_only():
+    for draw in (dot, mermaid):
+        assert "internal" not in draw(["a"])
+    assert '"internal:a" -> "a";' in dot(["a"], internal=True)
+    assert "internal_a --> a;" in mermaid(["a"], internal=True)
+
+
+# ------------------------------------------------------------------------------------------------------- sub-workflows
+
+
+def nested():
+    deep = graph(["x", "y"], SingleEdgeGroup("x", "y"))
+    middle = graph(["in", "mid"], SingleEdgeGroup("in", "mid"), inner={"mid": deep})
+    return {"ids": ["a", "we"], "inner": {"we": middle}}
+
+
+def test_sub_workflows_are_framed_two_levels_deep_in_dot():
+    case = nested()
+    text = dot(case["ids"], SingleEdgeGroup("a", "we"), inner=case["inner"])
+    assert len(re.findall(r"subgraph cluster_[0-9a-f]{8} \{", text)) == 2
+    assert len(set(re.findall(r"cluster_[0-9a-f]{8}", text))) == 2
+    assert 'label="sub-workflow: we";' in text
+    assert 'label="sub-workflow: mid";' in text
+    assert r'"we/in" [fillcolor=lightgreen, label="in\n(Start)"];' in text
+    assert '"we/mid/x" -> "we/mid/y";' in text
+    assert '"a" -> "we";' in text
+    assert '"we" -> "we/in" [style=dotted, arrowhead=none];' in text
+    assert text.count("{") == text.count("}") == 3
+
+
+def test_sub_workflows_are_framed_two_levels_deep_in_mermaid():
+    case = nested()
+    text = lines(mermaid(case["ids"], SingleEdgeGroup("a", "we"), inner=case["inner"]))
+    assert 'subgraph we["sub-workflow: we"]' in text
+    assert 'subgraph we__mid["sub-workflow: mid"]' in text
+    assert "we__mid__x --> we__mid__y;" in text
+    assert "a --> we;" in text
+    assert text.count("end") == 2
+    assert 'we["we"];' not in text
+
+
+def test_a_fan_in_inside_a_sub_workflow_lies_inside_its_frame():
+    inner = graph(["x", "y", "t"], FanInEdgeGroup(["x", "y"], "t"), starts=["x", "y"])
+    digits = hashlib.sha256(b"t|x|y").hexdigest()[:8]
+    assert f'"we/fan_in::t::{digits}" -> "we/t";' in dot(["we"], inner={"we": inner})
+    assert f"we__fan_in__t__{digits} --> we__t;" in mermaid(["we"], inner={"we": inner})
+
+
+def test_a_workflow_inside_itself_is_drawn_once():
+    loop = graph(["a"])
+    loop.executors["a"].workflow = loop
+    assert "cluster" not in WorkflowViz(loop).to_digraph()
+
+
+def test_an_id_that_looks_like_a_path_keeps_a_name_of_its_own():
+    names = re.findall(r'^\s*"([^"]+)" \[', dot(["we/x", "we"], inner={"we": graph(["x"])}), flags=re.MULTILINE)
+    assert len(names) == len(set(names)) == 3
+
+
+# ------------------------------------------------------------------------------------------------------------- overlay
+
+
+def test_an_overlay_marks_nodes_by_text_class_and_colour():
+    overlay = {"executed": {"a"}, "failed": {"b"}, "pending": {"c"}}
+    text = dot(["a", "b", "c", "d"], overlay=overlay)
+    assert r'"a" [fillcolor="#c8e6c9", class=executed, label="a\n(Start)\n[executed]"];' in text
+    assert r'"b" [fillcolor="#ffcdd2", class=failed, label="b\n[failed]"];' in text
+    assert r'"c" [fillcolor="#fff3c4", class=pending, label="c\n[pending]"];' in text
+    assert '"d" [label="d"];' in text
+    chart = mermaid(["a", "b", "c", "d"], overlay=overlay)
+    assert 'a["a (Start) [executed]"];' in chart
+    assert "class b failed;" in chart
+    assert "classDef pending " in chart
+
+
+def test_several_nodes_of_one_state_share_a_class_in_mermaid():
+    assert "class a,b executed;" in mermaid(["a", "b"], overlay={"executed": ["a", "b"]})
+
+
+def test_nodes_of_a_sub_workflow_are_marked_by_their_path():
+    text = dot(["we"], inner={"we": graph(["x"])}, overlay={"failed": ["we/x"]})
+    assert r'"we/x" [fillcolor="#ffcdd2", class=failed, label="x\n(Start)\n[failed]"];' in text
+
+
+def test_a_failed_node_counts_as_failed_wherever_else_it_is_named():
+    overlay = RunOverlay(executed=["a", "b"], pending=["a", "c"], failed=["a"])
+    assert [overlay.state_of((key,)) for key in "abcd"] == ["failed", "executed", "pending", None]
+    assert RunOverlay.of(overlay) is overlay
+
+
+def event(kind, executor_id=None):
+    return SimpleNamespace(type=kind, source_id=executor_id)
+
+
+def test_the_events_of_a_run_make_an_overlay():
+    overlay = RunOverlay.of(
+        [
+            event("started"),
+            event("executor_invoked", "done"),
+            event("executor_completed", "done"),
+            event("executor_invoked", "broken"),
+            event("executor_failed", "broken"),
+            event("executor_invoked", "busy"),
+            event("executor_invoked", "asking"),
+            event("request_info", "asking"),
+            event("executor_completed", "asking"),
+            event("executor_invoked", "answered"),
+            event("request_info", "answered"),
+            event("executor_completed", "answered"),
+            event("executor_invoked", "answered"),
+            event("executor_completed", "answered"),
+            event("output", "unseen"),
+        ]
+    )
+    assert overlay.executed == {"done", "answered"}
+    assert overlay.failed == {"broken"}
+    assert overlay.pending == {"busy", "asking"}
+
+
+# -------------------------------------------------------------------------------------------------------------- export
+
+
+@pytest.mark.parametrize("name", ["gif", "SVG", ""])
+def test_an_unknown_format_is_refused(name):
+    with pytest.raises(ValueError, match="'svg', 'png', 'pdf', 'dot'"):
+        WorkflowViz(graph(["a"])).export(name)
+
+
+def test_dot_goes_to_a_temporary_file_without_any_renderer():
+    viz = WorkflowViz(graph(["a"]))
+    path = Path(viz.export("dot"))
+    try:
+        assert path.suffix == ".dot"
+        assert path.read_text(encoding="utf-8") == viz.to_digraph()
+    finally:
+        path.unlink()
+
+
+def test_a_given_file_is_written_and_gets_the_extension_of_the_format(tmp_path):
+    viz = WorkflowViz(graph(["a"]))
+    assert viz.export("dot", tmp_path / "one.gv") == str(tmp_path / "one.gv")
+    assert viz.export("dot", str(tmp_path / "two")) == str(tmp_path / "two.dot")
+    assert viz.export("dot", tmp_path / "three.v1") == str(tmp_path / "three.v1.dot")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.gv", "three.v1.dot", "two.dot"]
+
+
+def test_an_extension_that_contradicts_the_format_is_refused(tmp_path):
+    viz = WorkflowViz(graph(["a"]))
+    for save in (viz.save_svg, viz.save_pdf, lambda name: viz.export("dot", name)):
+        with pytest.raises(ValueError, match="says 'png'"):
+            save(tmp_path / "graph.PNG")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_is_rendered(tmp_path, monkeypatch):
+    monkeypatch.setattr("agentbench.workflows.draw.drawing.call_view", lambda *_: pytest.fail("it was rendered"))
+    viz = WorkflowViz(graph(["a"]))
+    with pytest.raises(
+        FileNotFoundError, match=r"'a\.svg' cannot be written: .*nowhere' does not exist\. Name a folder"
+    ):
+        viz.save_svg(tmp_path / "nowhere" / "a.svg")
+    (tmp_path / "taken").touch()
+    with pytest.raises(FileNotFoundError, match="taken' is a file, not a folder"):
+        viz.save_png(tmp_path / "taken" / "a.png")
+
+
+@pytest.mark.parametrize("thing", [5, None, "flow", Workflow])
+def test_what_is_no_workflow_is_refused_by_its_type(thing):
+    with pytest.raises(TypeError, match=rf"got .* of type {type(thing).__name__}\. Pass a Workflow"):
+        WorkflowViz(thing)
+
+
+def test_a_builder_in_place_of_its_workflow_is_told_to_build():
+    with pytest.raises(TypeError, match=r"of type WorkflowBuilder\. Pass what its build\(\) returns\."):
+        WorkflowViz(WorkflowBuilder(begin))  # type: ignore[arg-type]
+
+
+def test_pictures_come_from_the_renderer_of_the_notebook_layer(tmp_path, monkeypatch):
+    asked = []
+
+    def call_view(view, text, file_format):
+        asked.append((view, text, file_format))
+        return f"<{file_format}>".encode()
+
+    monkeypatch.setattr("agentbench.workflows.draw.drawing.call_view", call_view)
+    viz = WorkflowViz(graph(["a"]))
+    for save, name in ((viz.save_svg, "svg"), (viz.save_png, "png"), (viz.save_pdf, "pdf")):
+        path = Path(save(tmp_path / "graph", include_internal_executors=True))
+        assert path.name == f"graph.{name}"
+        assert path.read_bytes() == f"<{name}>".encode()
+    text = viz.to_digraph(include_internal_executors=True)
+    assert asked == [("agentbench.notebook.rendering:render", text, name) for name in ("svg", "png", "pdf")]
+
+
+def test_without_the_notebook_packages_a_picture_says_what_to_install_and_leaves_no_file(tmp_path, monkeypatch):
+    missing = ModuleNotFoundError("No module named 'graphviz'", name="graphviz")
+
+    def import_module(name):
+        raise missing
+
+    monkeypatch.setattr("agentbench._display.importlib.import_module", import_module)
+    with pytest.raises(MissingExtraError, match="notebook") as caught:
+        WorkflowViz(graph(["a"])).save_svg(tmp_path / "graph.svg")
+    assert isinstance(caught.value, ImportError)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_repr_names_the_workflow():
+    assert repr(WorkflowViz(graph(["a"]))) == "WorkflowViz('flow')"
+
+
+@given(ids=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=6, unique=True))
+def test_whatever_the_ids_are_names_stay_apart_and_quotes_stay_closed(ids):
+    found = re.findall(r'^ {2}(\S+)\["(.*)"\];$', mermaid(ids), flags=re.MULTILINE)
+    assert len({name for name, _ in found}) == len(found) == len(ids)
+    assert all(re.fullmatch(r"[^\W\d_]\w*", name) and '"' not in label for name, label in found)
+    nodes = [line for line in dot(ids).split("\n")[4:-2] if line]
+    assert len(nodes) == len(ids)
+    assert all(len(re.findall(r'(?<!\\)(?:\\\\)*"', line)) == 4 for line in nodes)
+
+
+@executor(id="ask")
+async def ask(text: str, ctx: WorkflowContext[str]) -> None:
+    await ctx.send_message(text)
+    await ctx.request_info("really?", str)
+
+
+@executor(id="fail")
+async def fail(text: str, ctx: WorkflowContext) -> None:
+    raise ValueError(text)
+
+
+@executor(id="begin")
+async def begin(text: str, ctx: WorkflowContext[str]) -> None:
+    await ctx.send_message(text)
+
+
+async def test_the_result_of_a_run_is_an_overlay():
+    workflow = WorkflowBuilder(begin).add_edge(begin, ask).build()
+    overlay = RunOverlay.of(await workflow.run("x"))
+    assert [set(overlay.executed), set(overlay.pending), set(overlay.failed)] == [{"begin"}, {"ask"}, set()]
+    assert 'ask["ask [pending]"];' in WorkflowViz(workflow, overlay=overlay).to_mermaid()
+
+
+async def test_the_events_of_a_failed_run_are_an_overlay():
+    workflow = WorkflowBuilder(begin).add_edge(begin, fail).build()
+    events = []
+
+    async def watch():
+        async for event in workflow.run("x", stream=True):
+            events.append(event)  # noqa: PERF401 - what came before the error is kept
+
+    with pytest.raises(ValueError, match="x"):
+        await watch()
+    overlay = RunOverlay.of(events)
+    assert [set(overlay.executed), set(overlay.failed)] == [{"begin"}, {"fail"}]

@@ -1,0 +1,293 @@
+"""Coroutines side by side: `run_all` leaves none behind, whether tasks start in place (Python 3.12) or later."""
+
+import asyncio
+import contextvars
+import gc
+import warnings
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentbench.workflows.engine.concurrency import run_all
+
+Part = Callable[[], Coroutine[Any, Any, Any]]
+
+
+async def together(*parts: Part) -> list[Any]:
+    return await run_all(lambda part: part(), parts)
+
+
+def alone() -> bool:
+    return asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@given(st.lists(st.integers(0, 5), max_size=8))
+def test_results_come_in_the_order_of_the_items_whoever_ends_first(pauses: list[int]) -> None:
+    async def part(item: tuple[int, int]) -> int:
+        index, pause = item
+        for _ in range(pause):
+            await asyncio.sleep(0)
+        return index
+
+    found = asyncio.run(run_all(part, list(enumerate(pauses))))
+
+    assert found == list(range(len(pauses)))
+
+
+async def test_all_run_at_the_same_time() -> None:
+    barrier, waiting = asyncio.Event(), []
+
+    async def part(name: str) -> None:
+        waiting.append(name)
+        if len(waiting) == 3:
+            barrier.set()
+        await barrier.wait()
+
+    await run_all(part, ["a", "b", "c"])
+
+    assert waiting == ["a", "b", "c"]
+
+
+async def test_one_item_needs_no_task() -> None:
+    async def part(_: int) -> Any:
+        return asyncio.current_task()
+
+    assert await run_all(part, [1]) == [asyncio.current_task()]
+
+
+async def test_no_item_is_no_work() -> None:
+    assert await together() == []
+
+
+async def test_a_failure_cancels_the_others_and_is_raised_when_they_have_ended() -> None:
+    told = []
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("broken")
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)  # cleaning up takes its time
+            told.append("cleaned up")
+            raise
+
+    with pytest.raises(ValueError, match="broken"):
+        await together(waits, fails, waits)
+
+    assert told == ["cleaned up", "cleaned up"]
+    assert alone()
+
+
+async def test_a_failure_before_the_first_pause_cancels_the_others_too() -> None:
+    begun = []
+
+    async def fails() -> None:
+        raise ValueError("at once")
+
+    async def waits() -> None:
+        begun.append("waits")
+        await asyncio.Event().wait()
+
+    with pytest.raises(ValueError, match="at once"):
+        await together(waits, fails, waits)
+
+    assert begun == ["waits", "waits"]
+    assert alone()
+
+
+async def test_of_several_failures_the_first_by_time_is_raised() -> None:
+    async def later() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("later")
+
+    async def at_once() -> None:
+        raise KeyError("at once")
+
+    with pytest.raises(KeyError):
+        await together(later, at_once, at_once)
+
+
+async def test_what_ended_well_before_the_failure_changes_nothing() -> None:
+    gate = asyncio.Event()
+
+    async def ends() -> None:
+        gate.set()
+
+    async def fails() -> None:
+        await gate.wait()
+        raise ValueError("last")
+
+    with pytest.raises(ValueError, match="last"):
+        await together(fails, ends)
+
+
+async def test_a_failure_while_the_others_clean_up_does_not_hide_the_first_one() -> None:
+    async def fails() -> None:
+        raise ValueError("first")
+
+    async def fails_when_cancelled() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise RuntimeError("second")
+
+    with pytest.raises(ValueError, match="first"):
+        await together(fails_when_cancelled, fails)
+
+
+async def test_a_part_that_is_cancelled_by_its_own_work_counts_as_a_failure() -> None:
+    async def cancelled() -> None:
+        future = asyncio.get_running_loop().create_future()
+        future.cancel()
+        await future
+
+    async def waits() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(asyncio.CancelledError):
+        await together(waits, cancelled)
+    assert alone()
+
+
+async def test_cancelling_the_caller_cancels_all_and_waits_for_them() -> None:
+    begun, ended = asyncio.Event(), []
+
+    async def part(name: str) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append(name)
+
+    caller = asyncio.create_task(run_all(part, ["a", "b"]))
+    await begun.wait()
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+
+    assert sorted(ended) == ["a", "b"]
+    assert alone()
+
+
+async def test_a_second_cancellation_leaves_no_part_behind_either() -> None:
+    begun, cleaning, may_end, ended = asyncio.Event(), asyncio.Event(), asyncio.Event(), []
+
+    async def part(name: str) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cleaning.set()
+            await may_end.wait()
+            ended.append(name)
+            raise
+
+    caller = asyncio.create_task(run_all(part, ["a", "b"]))
+    await begun.wait()
+    caller.cancel()
+    await cleaning.wait()
+    caller.cancel()
+    await asyncio.sleep(0)
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+
+    assert sorted(ended) == ["a", "b"]
+
+
+async def test_a_cancellation_before_anything_began_warns_of_nothing() -> None:
+    async def part(_: int) -> None:
+        await asyncio.Event().wait()
+
+    async def caller() -> None:
+        asyncio.current_task().cancel()  # type: ignore[union-attr]  # a test runs in a task
+        await run_all(part, [1, 2])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(caller())
+        gc.collect()
+    assert alone()
+
+
+async def test_each_part_has_context_variables_of_its_own() -> None:
+    variable = contextvars.ContextVar("variable", default="caller's")
+
+    async def part(name: str) -> tuple[str, str]:
+        before = variable.get()
+        variable.set(name)
+        await asyncio.sleep(0)
+        return before, variable.get()
+
+    async def hasty(name: str) -> str:
+        before = variable.get()
+        variable.set(name)
+        return before
+
+    assert await run_all(part, ["a", "b"]) == [("caller's", "a"), ("caller's", "b")]
+    assert await run_all(hasty, ["a", "b"]) == ["caller's", "caller's"]
+    assert variable.get() == "caller's"
+
+
+async def test_a_part_may_use_a_timeout_before_its_first_pause() -> None:
+    async def part(value: int) -> int:
+        return await asyncio.wait_for(asyncio.sleep(0, value), timeout=60)
+
+    assert await run_all(part, [1, 2, 3]) == [1, 2, 3]
+
+
+async def test_each_part_is_a_task_of_its_own() -> None:
+    async def part(_: int) -> Any:
+        return asyncio.current_task()
+
+    tasks = await run_all(part, [1, 2])
+
+    assert len({*tasks, asyncio.current_task()}) == 3
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_in_a_part_ends_the_others_and_comes_out(interrupt: type[BaseException]) -> None:
+    ended = []
+
+    async def interrupted() -> None:
+        raise interrupt
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("waits")
+
+    with pytest.raises(interrupt):
+        asyncio.run(together(waits, interrupted))
+
+    assert ended == ["waits"]
+
+
+def test_a_loop_that_is_closed_meanwhile_is_not_touched_again() -> None:
+    async def waits() -> None:
+        await asyncio.Event().wait()
+
+    loop = asyncio.new_event_loop()
+    running = loop.create_task(together(waits, waits))
+    loop.run_until_complete(asyncio.sleep(0))
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # destroying them is what this is about
+    loop.close()
+
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patched:
+        unraisable: list[Any] = []
+        patched.setattr("sys.unraisablehook", unraisable.append)
+        del running, tasks, task
+        gc.collect()
+
+    assert unraisable == []

@@ -1,0 +1,524 @@
+"""Policies of executors, and what a delivery leaves behind."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from agentbench.exceptions import ExecutorTimeoutError
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.engine import invocation
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.executors.options import ExecutorPolicy, RunOptions
+
+SOON = 0.001  # seconds; what is allowed to a handler that never ends
+PLENTY = 60.0
+
+
+def node(act, key="node", **policy):
+    return FunctionExecutor(act, key, input=Any, output=Any, workflow_output=Any, **policy)
+
+
+@executor
+async def show(value: Any, ctx: WorkflowContext[Any, Any]) -> None:
+    await ctx.yield_output(("shown", value))
+
+
+def flow(first):
+    return WorkflowBuilder(start_executor=first).add_edge(first, show).build()
+
+
+def brief(events):
+    return [(e.type, e.source_id) for e in events if e.executor_id is not None or e.type == "warning"]
+
+
+# ---- timeout -------------------------------------------------------------------------------------
+
+
+async def test_a_handler_that_takes_too_long_is_stopped_and_named():
+    ended = []
+
+    async def endless(message, ctx):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    run = flow(node(endless, timeout=SOON)).start("x")
+    with pytest.raises(ExecutorTimeoutError, match="'node' did not end within") as caught:
+        await run.result()
+    assert isinstance(caught.value, TimeoutError)
+    assert (caught.value.executor_id, caught.value.timeout_s) == ("node", SOON)
+    assert ended == [True]
+    assert brief(run.events) == [("executor_invoked", "node"), ("executor_failed", "node")]
+    assert run.status is WorkflowRunState.FAILED
+
+
+async def test_a_handler_that_is_fast_enough_is_not_touched():
+    async def quick(message, ctx):
+        await asyncio.sleep(0)
+        await ctx.send_message(message)
+
+    assert (await flow(node(quick, timeout=PLENTY)).run("x")).outputs == [("shown", "x")]
+
+
+async def test_an_error_within_the_time_arrives_as_it_is():
+    failure = KeyError("k")
+
+    async def fails(message, ctx):
+        raise failure
+
+    with pytest.raises(KeyError) as caught:
+        await flow(node(fails, timeout=PLENTY)).run("x")
+    assert caught.value is failure
+
+
+async def test_a_handler_that_ignores_its_cancellation_was_too_slow_all_the_same():
+    async def ignores(message, ctx):
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await ctx.send_message("too late")
+
+    workflow = flow(node(ignores, timeout=SOON))
+    with pytest.raises(ExecutorTimeoutError):
+        await workflow.run("x")
+    assert workflow.runner.context.messages == {}
+
+
+async def test_an_error_during_the_cancellation_gives_way_to_the_timeout():
+    async def fails_late(message, ctx):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise KeyError("while ending")
+
+    with pytest.raises(ExecutorTimeoutError):
+        await flow(node(fails_late, timeout=SOON)).run("x")
+
+
+async def test_a_plain_function_that_takes_too_long_is_left_behind():
+    go_on, done = threading.Event(), threading.Event()
+
+    def endless(message, ctx):
+        go_on.wait(PLENTY)
+        ctx.send_message("late")
+        ctx.set_state("late", 1)
+        done.set()
+
+    workflow = flow(node(endless, timeout=SOON))
+    with pytest.raises(ExecutorTimeoutError):
+        await workflow.run("x")
+    go_on.set()
+    await asyncio.get_running_loop().run_in_executor(None, done.wait, PLENTY)
+    assert workflow.runner.context.messages == {}
+    assert not workflow.state.has_pending
+
+
+async def test_a_run_that_is_cancelled_cancels_a_handler_that_is_timed():
+    entered, ended = asyncio.Event(), []
+
+    async def endless(message, ctx):
+        entered.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    driver = asyncio.ensure_future(flow(node(endless, timeout=PLENTY)).run("x"))
+    await entered.wait()
+    driver.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await driver
+    assert ended == [True]
+
+
+# ---- retries -------------------------------------------------------------------------------------
+
+
+def unsteady(failures, do=None):
+    """A handler that fails so many times; `do(ctx, attempt)` is done in each attempt before."""
+    attempts: list[int] = []
+
+    async def act(message, ctx):
+        attempts.append(len(attempts) + 1)
+        if do is not None:
+            await do(ctx, attempts[-1])
+        if len(attempts) <= failures:
+            raise ConnectionError(f"attempt {attempts[-1]}")
+        await ctx.send_message(f"{message} after {attempts[-1]}")
+
+    return act, attempts
+
+
+async def test_a_handler_that_fails_is_tried_again_with_the_same_input():
+    act, attempts = unsteady(failures=2)
+    result = await flow(node(act, retries=2)).run("x")
+    assert attempts == [1, 2, 3]
+    assert result.outputs == [("shown", "x after 3")]
+    assert [e.data for e in result if e.type == "warning"] == [
+        "Executor 'node': attempt 1 of 3 failed with ConnectionError: attempt 1. Trying again.",
+        "Executor 'node': attempt 2 of 3 failed with ConnectionError: attempt 2. Trying again.",
+    ]
+    assert brief(result)[:4] == [
+        ("executor_invoked", "node"),
+        ("warning", None),
+        ("warning", None),
+        ("executor_completed", "node"),
+    ]
+
+
+async def test_the_last_failure_is_the_failure_of_the_executor():
+    act, attempts = unsteady(failures=9)
+    run = flow(node(act, retries=1)).start("x")
+    with pytest.raises(ConnectionError, match="attempt 2"):
+        await run.result()
+    assert attempts == [1, 2]
+    assert brief(run.events) == [("executor_invoked", "node"), ("warning", None), ("executor_failed", "node")]
+
+
+async def test_what_a_failed_attempt_sent_yielded_and_asked_is_dropped():
+    async def do(ctx, attempt):
+        await ctx.send_message(f"sent {attempt}")
+        await ctx.yield_output(f"yielded {attempt}")
+        await ctx.request_info(f"asked {attempt}", str, request_id="R")
+
+    act, _ = unsteady(failures=1, do=do)
+    workflow = flow(node(act, retries=1))
+    result = await workflow.run("x")
+    assert result.outputs == ["yielded 2", ("shown", "sent 2"), ("shown", "x after 2")]
+    assert [e.data for e in result.get_request_info_events()] == ["asked 2"]
+    assert workflow.runner.context.requests == {"R": result.get_request_info_events()[0]}
+    completed = next(e for e in result if e.type == "executor_completed")
+    assert completed.data == ["sent 2", "x after 2", "yielded 2"]
+    assert [s.state for s in result.status_timeline()] == [
+        WorkflowRunState.IN_PROGRESS,
+        WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS,
+        WorkflowRunState.IDLE_WITH_PENDING_REQUESTS,
+    ]
+
+
+async def test_nothing_is_left_of_a_handler_whose_every_attempt_failed():
+    async def do(ctx, attempt):
+        await ctx.yield_output("yielded")
+        await ctx.request_info("asked", str, request_id="R")
+
+    act, _ = unsteady(failures=9, do=do)
+    workflow = flow(node(act, retries=1))
+    run = workflow.start("x")
+    with pytest.raises(ConnectionError):
+        await run.result()
+    assert not {"output", "request_info"} & {e.type for e in run.events}
+    assert workflow.runner.context.requests == {}
+
+
+async def test_an_id_that_an_attempt_uses_twice_is_refused():
+    async def act(message, ctx):
+        await ctx.request_info("a", str, request_id="R")
+        await ctx.request_info("b", str, request_id="R")
+
+    with pytest.raises(ValueError, match="still open"):
+        await flow(node(act, retries=1)).run("x")
+
+
+async def test_writes_of_a_failed_attempt_stay():
+    async def do(ctx, attempt):
+        ctx.set_state("attempts", ctx.get_state("attempts", 0) + 1)
+
+    act, _ = unsteady(failures=2, do=do)
+    workflow = flow(node(act, retries=2))
+    await workflow.run("x")
+    assert workflow.state.get("attempts") == 3
+
+
+@pytest.mark.parametrize("failures", [1, 9], ids=["a later attempt succeeds", "every attempt fails"])
+async def test_the_context_of_every_attempt_is_closed_when_the_handler_has_ended(failures):
+    contexts: list[Any] = []
+
+    async def do(ctx, attempt):
+        contexts.append(ctx)
+
+    act, _ = unsteady(failures, do=do)
+    run = flow(node(act, retries=2)).start("x")
+    try:
+        await run.result()
+    except ConnectionError:
+        assert failures == 9
+    for ctx in contexts:
+        with pytest.raises(RuntimeError, match="had ended"):
+            ctx.set_state("late", 1)
+
+
+async def test_a_timeout_is_a_failure_that_is_tried_again():
+    calls = []
+
+    async def slow_once(message, ctx):
+        calls.append(message)
+        if len(calls) == 1:
+            await asyncio.Event().wait()
+        await ctx.send_message("done")
+
+    result = await flow(node(slow_once, timeout=SOON, retries=1)).run("x")
+    assert result.outputs == [("shown", "done")]
+    (warning,) = [e.data for e in result if e.type == "warning"]
+    assert "ExecutorTimeoutError" in warning
+
+
+async def test_a_cancelled_run_is_not_tried_again():
+    entered, calls = asyncio.Event(), []
+
+    async def endless(message, ctx):
+        calls.append(message)
+        entered.set()
+        await asyncio.Event().wait()
+
+    driver = asyncio.ensure_future(flow(node(endless, retries=3)).run("x"))
+    await entered.wait()
+    driver.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await driver
+    assert calls == ["x"]
+
+
+async def test_a_plain_function_is_tried_again_too():
+    calls = []
+
+    def fails_once(message, ctx):
+        calls.append(threading.get_ident())
+        ctx.yield_output(len(calls))
+        if len(calls) == 1:
+            raise ConnectionError
+
+    result = await flow(node(fails_once, retries=1)).run("x")
+    assert result.outputs == [2]
+    assert threading.get_ident() not in calls
+
+
+async def test_a_response_handler_is_tried_again_too():
+    class Asks(Executor):
+        policy = ExecutorPolicy(retries=1)
+        answers = 0
+
+        @handler
+        async def ask(self, text: str, ctx: WorkflowContext) -> None:
+            await ctx.request_info(text, int, request_id="R")
+
+        @response_handler
+        async def on_answer(self, asked: str, answer: int, ctx: WorkflowContext[Any, int]) -> None:
+            self.answers += 1
+            if self.answers == 1:
+                raise ConnectionError
+            await ctx.yield_output(answer)
+
+    workflow = WorkflowBuilder(start_executor=Asks("a")).build()
+    await workflow.run("x")
+    assert (await workflow.run(responses={"R": 7})).outputs == [7]
+
+
+async def test_a_warning_of_a_retry_belongs_to_its_delivery():
+    act, _ = unsteady(failures=1)
+    result = await flow(node(act, retries=1)).run("x", options=RunOptions(observe=True))
+    (warning,) = [e for e in result if e.type == "warning"]
+    assert (warning.task_id, warning.order) == ("0:node:0", 0)
+
+
+# ---- concurrency ---------------------------------------------------------------------------------
+
+
+class Crowd(Executor):
+    """Counts how many of its handlers run at once; each waits for its turn to end."""
+
+    def __init__(self, key, hops=3, **policy):
+        super().__init__(key, **policy)
+        self.hops = hops
+        self.running = self.most = 0
+        self.order: list[Any] = []
+
+    @handler
+    async def run(self, value: int, ctx: WorkflowContext[Any, int]) -> None:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.order.append(value)
+        for _ in range(self.hops):
+            await asyncio.sleep(0)
+        self.running -= 1
+        await ctx.yield_output(value)
+
+
+def crowded(crowd, senders=5):
+    """Several senders of one superstep reach one executor in the next."""
+
+    async def spread(message, ctx):
+        await ctx.send_message(message)
+
+    def sender(n):
+        async def act(message, ctx):
+            await ctx.send_message(n)
+
+        return node(act, f"sender {n}")
+
+    first = node(spread, "first")
+    sources = [sender(n) for n in range(senders)]
+    return WorkflowBuilder(start_executor=first).add_fan_out_edges(first, sources).fan_in(sources, crowd).build()
+
+
+async def test_handlers_of_one_executor_interleave_by_default():
+    crowd = Crowd("crowd")
+    await crowded(crowd).run("x")
+    assert crowd.most == 5
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 9])
+async def test_no_more_handlers_run_at_once_than_allowed(limit):
+    crowd = Crowd("crowd", max_concurrency=limit)
+    result = await crowded(crowd).run("x")
+    assert crowd.most == min(limit, 5)
+    assert crowd.order == [0, 1, 2, 3, 4]
+    assert sorted(result.outputs) == [0, 1, 2, 3, 4]
+
+
+async def test_a_serialized_executor_runs_one_handler_after_the_other():
+    class OneByOne(Crowd):
+        serialize = True
+
+    crowd = OneByOne("crowd")
+    await crowded(crowd).run("x")
+    assert crowd.most == 1
+    assert crowd.order == [0, 1, 2, 3, 4]
+
+
+def test_a_limited_executor_may_run_on_one_loop_after_another():
+    async def once():
+        await crowded(crowd).run("x")
+
+    crowd = Crowd("crowd", max_concurrency=2)
+    asyncio.run(once())
+    asyncio.run(once())
+    assert crowd.order == [0, 1, 2, 3, 4] * 2
+
+
+async def test_a_workflow_with_limits_may_run_again_and_again():
+    crowd = Crowd("crowd", max_concurrency=1)
+    workflow = crowded(crowd)
+    for _ in range(3):
+        await workflow.run("x")
+    assert crowd.most == 1
+
+
+async def test_the_limit_of_one_executor_is_not_that_of_another():
+    limited, free = Crowd("limited", max_concurrency=1), Crowd("free")
+
+    async def spread(message, ctx):
+        for n in range(3):
+            await ctx.send_message(n)
+
+    async def forward(message, ctx):
+        await ctx.send_message(message)
+
+    first, left, right = node(spread, "first"), node(forward, "left"), node(forward, "right")
+    workflow = (
+        WorkflowBuilder(start_executor=first)
+        .add_fan_out_edges(first, [left, right])
+        .add_fan_out_edges(left, [limited, free])
+        .add_fan_out_edges(right, [limited, free])
+        .build()
+    )
+    await workflow.run("x")
+    assert (limited.most, free.most) == (1, 2)
+
+
+@pytest.mark.parametrize("observe", [False, True])
+async def test_a_handler_is_invoked_when_its_turn_has_come(observe):
+    result = await crowded(Crowd("crowd", max_concurrency=1)).run("x", options=RunOptions(observe=observe))
+    assert [e.type for e in result if e.executor_id == "crowd"] == [
+        "executor_invoked",
+        "output",
+        "executor_completed",
+    ] * 5
+
+
+async def test_those_who_wait_for_their_turn_are_cancelled_with_the_run():
+    entered = asyncio.Event()
+
+    class Stuck(Crowd):
+        serialize = True
+
+        @handler
+        async def run(self, value: int, ctx: WorkflowContext[Any, int]) -> None:
+            self.order.append(value)
+            entered.set()
+            await asyncio.Event().wait()
+
+    stuck = Stuck("stuck")
+    run = crowded(stuck).start("x")
+    driver = asyncio.ensure_future(run.result())
+    await entered.wait()
+    driver.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await driver
+    assert stuck.order == [0]
+    assert [e.type for e in run.events if e.executor_id == "stuck"] == ["executor_invoked"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+# ---- limits and events ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", [{}, {"timeout": PLENTY}, {"retries": 1}, {"max_concurrency": 1}])
+@pytest.mark.parametrize("observe", [False, True])
+async def test_policies_change_nothing_for_a_handler_that_succeeds(policy, observe):
+    async def act(message, ctx):
+        await ctx.add_event(WorkflowEvent("custom", "told"))
+        await ctx.send_message(message)
+
+    result = await flow(node(act, **policy)).run("x", options=RunOptions(observe=observe))
+    assert [(e.type, e.data) for e in result if e.type not in ("superstep_started", "superstep_completed")] == [
+        ("executor_invoked", "x"),
+        ("custom", "told"),
+        ("executor_completed", ["x"]),
+        ("executor_invoked", "x"),
+        ("output", ("shown", "x")),
+        ("executor_completed", [("shown", "x")]),
+    ]
+
+
+async def test_an_async_handler_without_limits_is_called_without_detours(monkeypatch):
+    async def forbidden(*args):
+        raise AssertionError("the long way")
+
+    monkeypatch.setattr(invocation, "_run", forbidden)
+
+    async def act(message, ctx):
+        await ctx.send_message(message)
+
+    assert (await flow(node(act)).run("x")).outputs == [("shown", "x")]
+    for policy in ({"timeout": PLENTY}, {"retries": 1}, {"max_concurrency": 1}):
+        with pytest.raises(AssertionError, match="the long way"):
+            await flow(node(act, **policy)).run("x")
+
+
+@pytest.mark.parametrize("exit_type", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("policy", [{}, {"retries": 2}, {"max_concurrency": 1}])
+def test_an_interrupt_inside_a_handler_ends_the_run_and_frees_the_instance(exit_type, policy):
+    calls = []
+
+    async def interrupted(message, ctx):
+        calls.append(message)
+        if len(calls) == 1:
+            raise exit_type
+        await ctx.send_message(message)
+
+    workflow = flow(node(interrupted, **policy))
+
+    async def main():
+        return await workflow.run("x")
+
+    with pytest.raises(exit_type):
+        asyncio.run(main())
+    assert calls == ["x"]
+    assert asyncio.run(main()).outputs == [("shown", "x")]

@@ -1,0 +1,331 @@
+import asyncio
+import contextlib
+import io
+import logging
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.events.capture import _LogHandler, watched_output
+from agentbench.workflows.executors.function_executor import FunctionExecutor
+from agentbench.workflows.executors.options import RunOptions
+
+OBSERVED = RunOptions(observe=True)
+PATIENCE = 30
+
+
+def node(act, key="node"):
+    return FunctionExecutor(act, key, input=Any, output=Any, workflow_output=Any)
+
+
+def single(act):
+    return WorkflowBuilder(start_executor=node(act)).build()
+
+
+def side_by_side(acts):
+    async def split(message, ctx):
+        await ctx.send_message(message)
+
+    first = node(split, "split")
+    targets = [node(act, key) for key, act in acts.items()]
+    return WorkflowBuilder(start_executor=first).add_fan_out_edges(first, targets).build()
+
+
+def texts(events):
+    return [(e.executor_id, e.data) for e in events if e.type == "log"]
+
+
+async def observed(workflow):
+    return await workflow.run("x", options=OBSERVED)
+
+
+async def talks(message, ctx):
+    print("one")
+    print("two", "words", sep="-", end=".")
+    print(" and more")
+    print("\n\nlast", end="")
+
+
+LINES = ["one", "two-words. and more", "", "", "last"]
+
+
+def talks_plainly(message, ctx):
+    print("one")
+    print("two", "words", sep="-", end=".")
+    print(" and more")
+    print("\n\nlast", end="")
+
+
+# ---- print ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("act", [talks, talks_plainly])
+async def test_printed_lines_become_events_of_their_delivery_and_are_printed_all_the_same(act, capsys):
+    result = await observed(single(act))
+    assert [e.type for e in result[:7]] == ["executor_invoked", *["log"] * 5, "executor_completed"]
+    assert texts(result) == [("node", line) for line in LINES]
+    assert {(e.task_id, e.order, e.superstep) for e in result if e.type == "log"} == {("0:node:0", 0, 0)}
+    assert capsys.readouterr().out == "\n".join(LINES)
+
+
+@pytest.mark.parametrize("act", [talks, talks_plainly])
+async def test_a_plain_run_hears_nothing_and_leaves_standard_output_alone(act, capsys):
+    streams = []
+
+    async def look(message, ctx):
+        streams.append(sys.stdout)
+
+    assert texts(await single(act).run("x")) == []
+    before = sys.stdout
+    await single(look).run("x")
+    assert streams == [before]
+    assert capsys.readouterr().out == "\n".join(LINES)
+
+
+async def test_every_delivery_is_heard_for_itself():
+    async def chat(key):
+        for n in range(3):
+            print(f"{key}{n}", end="")
+            await asyncio.sleep(0)
+            print("!")
+
+    async def left(message, ctx):
+        await chat("left")
+
+    def right(message, ctx):
+        for n in range(3):
+            print(f"right{n}", end="")
+            print("!")
+
+    result = await observed(side_by_side({"left": left, "right": right}))
+    assert sorted(texts(result)) == [(key, f"{key}{n}!") for key in ("left", "right") for n in range(3)]
+    assert [t for t in texts(result) if t[0] == "left"] == [("left", f"left{n}!") for n in range(3)]
+
+
+async def test_what_a_handler_calls_is_heard_in_its_tasks_and_threads():
+    async def deep(message, ctx):
+        async def inner():
+            print("in a task")
+
+        await asyncio.gather(inner(), asyncio.to_thread(print, "in a thread"))
+
+    assert sorted(texts(await observed(single(deep)))) == [("node", "in a task"), ("node", "in a thread")]
+
+
+async def test_what_others_print_meanwhile_is_not_heard(capsys):
+    entered, go_on = asyncio.Event(), asyncio.Event()
+
+    async def waits(message, ctx):
+        print("mine")
+        entered.set()
+        await go_on.wait()
+
+    run = asyncio.ensure_future(observed(single(waits)))
+    await entered.wait()
+    print("not mine")
+    other = threading.Thread(target=print, args=("nor mine",))
+    other.start()
+    other.join()
+    logging.getLogger("shop").warning("nor mine")
+    go_on.set()
+    assert texts(await run) == [("node", "mine")]
+    assert "not mine\nnor mine\n" in capsys.readouterr().out
+
+
+async def test_text_comes_before_the_failure_it_announces():
+    async def fails(message, ctx):
+        print("going down", end="")
+        raise KeyError("k")
+
+    run = single(fails).start("x")
+    with pytest.raises(KeyError):
+        await run.result()
+    assert [e.type for e in run.events][2:5] == ["executor_invoked", "log", "executor_failed"]
+
+
+async def test_text_streams_while_the_handler_runs():
+    go_on = asyncio.Event()
+
+    async def waits(message, ctx):
+        print("half way")
+        await go_on.wait()
+
+    async for event in single(waits).run("x", stream=True, options=OBSERVED):
+        if event.type == "log":
+            assert not go_on.is_set()
+            go_on.set()
+    assert go_on.is_set()
+
+
+# ---- logging -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plain", [False, True])
+async def test_log_records_become_events_too(plain):
+    log = logging.getLogger("shop.orders")
+    log.setLevel(logging.INFO)
+
+    def say(message, ctx):
+        log.info("order %d", 7)
+        log.debug("too quiet")
+        log.warning("two\nlines")
+
+    async def say_async(message, ctx):
+        say(message, ctx)
+
+    result = await observed(single(say if plain else say_async))
+    assert texts(result) == [("node", "INFO shop.orders: order 7"), ("node", "WARNING shop.orders: two\nlines")]
+
+
+async def test_a_record_that_cannot_be_formatted_is_reported_and_fails_nobody(capsys, monkeypatch):
+    monkeypatch.setattr(logging, "raiseExceptions", True)
+    broken = logging.LogRecord("shop", logging.INFO, __file__, 1, "%d", ("no number",), None)
+
+    async def say(message, ctx):
+        _LogHandler().emit(broken)
+
+    assert texts(await observed(single(say))) == []
+    assert "TypeError" in capsys.readouterr().err
+
+
+async def test_the_root_logger_has_its_handlers_back_after_a_run():
+    before = list(logging.getLogger().handlers)
+    heard = []
+
+    async def look(message, ctx):
+        heard.append(any(isinstance(h, _LogHandler) for h in logging.getLogger().handlers))
+
+    await observed(single(look))
+    assert heard == [True]
+    assert logging.getLogger().handlers == before
+
+
+# ---- standard output is given back -----------------------------------------------------------------
+
+
+async def test_standard_output_is_given_back_after_a_run_and_after_a_failure():
+    async def fails(message, ctx):
+        raise KeyError("k")
+
+    before = sys.stdout
+    await observed(single(talks))
+    assert sys.stdout is before
+    with pytest.raises(KeyError):
+        await observed(single(fails))
+    assert sys.stdout is before
+
+
+async def test_standard_output_is_given_back_after_a_cancelled_run():
+    entered = asyncio.Event()
+
+    async def waits(message, ctx):
+        entered.set()
+        await asyncio.Event().wait()
+
+    before = sys.stdout
+    run = asyncio.ensure_future(observed(single(waits)))
+    await entered.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert sys.stdout is before
+
+
+def test_a_stream_that_somebody_put_in_place_meanwhile_stays(monkeypatch):
+    other = io.StringIO()
+    with watched_output():
+        monkeypatch.setattr(sys, "stdout", other)
+    assert sys.stdout is other
+
+
+async def test_output_that_a_handler_redirects_is_not_heard():
+    kept = io.StringIO()
+
+    async def redirects(message, ctx):
+        with contextlib.redirect_stdout(kept):
+            print("aside")
+        print("aloud")
+
+    assert texts(await observed(single(redirects))) == [("node", "aloud")]
+    assert kept.getvalue() == "aside\n"
+
+
+async def test_the_watched_stream_is_the_stream_in_all_but_writing():
+    seen = []
+
+    async def look(message, ctx):
+        seen.append((sys.stdout.encoding, sys.stdout.isatty(), sys.stdout.write("12345\n")))
+        sys.stdout.flush()
+
+    expected = (sys.stdout.encoding, sys.stdout.isatty(), 6)
+    await observed(single(look))
+    assert seen == [expected]
+
+
+async def test_two_observed_runs_at_once_hear_their_own_text():
+    async def meet(key, mine, theirs):
+        async def act(message, ctx):
+            print(f"{key} begins")
+            mine.set()
+            await theirs.wait()
+            print(f"{key} ends")
+
+        return texts(await observed(single(act)))
+
+    before = sys.stdout
+    a, b = asyncio.Event(), asyncio.Event()
+    first, second = await asyncio.gather(meet("a", a, b), meet("b", b, a))
+    assert first == [("node", "a begins"), ("node", "a ends")]
+    assert second == [("node", "b begins"), ("node", "b ends")]
+    assert sys.stdout is before
+
+
+# ---- text that comes too late ----------------------------------------------------------------------
+
+
+async def test_what_a_task_prints_after_its_handler_ended_is_nobody_s():
+    kept = []
+
+    async def leaves_a_task(message, ctx):
+        async def later():
+            await asyncio.sleep(0)
+            print("late")
+
+        kept.append(asyncio.ensure_future(later()))
+        await ctx.send_message(message)
+
+    async def next_one(message, ctx):
+        await kept[0]
+
+    first, second = node(leaves_a_task, "first"), node(next_one, "second")
+    result = await observed(WorkflowBuilder(start_executor=first).add_edge(first, second).build())
+    assert texts(result) == []
+
+
+async def test_what_the_thread_of_a_cancelled_run_prints_is_nobody_s():
+    entered, go_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    def stubborn(message, ctx):
+        entered.set()
+        assert go_on.wait(PATIENCE)
+        print("late")
+        logging.getLogger("shop").warning("late")
+        done.set()
+
+    async def lets_the_other_go_on(message, ctx):
+        go_on.set()
+        assert await asyncio.to_thread(done.wait, PATIENCE)
+        print("mine")
+
+    run = single(stubborn).start("x")
+    driver = asyncio.ensure_future(run.result())
+    assert await asyncio.to_thread(entered.wait, PATIENCE)
+    driver.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await driver
+    # The output is watched again while the thread prints, for another run.
+    assert texts(await observed(single(lets_the_other_go_on))) == [("node", "mine")]
+    assert texts(run.events) == []

@@ -1,0 +1,315 @@
+import copy
+import json
+import pickle
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from agentbench.workflows.events.events import (
+    EventStamps,
+    SuperstepCompletionInfo,
+    WorkflowErrorDetails,
+    WorkflowEvent,
+    WorkflowEventSource,
+    WorkflowEventType,
+    WorkflowRunState,
+)
+
+OF_FRAMEWORK = WorkflowEventSource.FRAMEWORK
+OF_EXECUTOR = WorkflowEventSource.EXECUTOR
+DETAILS = WorkflowErrorDetails("ValueError", "no")
+
+PLAIN_FIELDS = ("data", "state", "details", "executor_id", "iteration")
+
+
+@dataclass
+class Draft:
+    text: str
+
+
+def filled(event):
+    """The fields of an event that are set."""
+    return {name: value for name in PLAIN_FIELDS if (value := getattr(event, name)) is not None}
+
+
+# ---- types ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("member", list(WorkflowEventType))
+def test_a_type_constant_and_its_text_are_the_same_thing(member):
+    event: WorkflowEvent[None] = WorkflowEvent(member)
+    assert type(event.type) is str
+    assert event.type == member == member.value
+    assert hash(member) == hash(member.value)
+    assert f"{member}" == str(member) == member.value
+    assert WorkflowEventType(member.value) is member
+    assert len({event.type, member, member.value}) == 1
+
+
+def test_constants_are_named_after_their_text():
+    assert {m.name for m in WorkflowEventType} == {m.value.upper() for m in WorkflowEventType}
+
+
+def test_the_types_of_events_are_these():
+    assert [m.value for m in WorkflowEventType] == [
+        "started",
+        "status",
+        "failed",
+        "output",
+        "intermediate",
+        "data",
+        "request_info",
+        "warning",
+        "error",
+        "superstep_started",
+        "superstep_completed",
+        "executor_invoked",
+        "executor_completed",
+        "executor_failed",
+        "executor_bypassed",
+        "group_chat",
+        "handoff_sent",
+        "magentic_orchestrator",
+        "custom",
+        "checkpoint_saved",
+        "message_dropped",
+        "state_updated",
+        "state_edited",
+        "graph_routed",
+        "model_usage",
+        "log",
+    ]
+
+
+def test_any_text_may_be_a_type():
+    assert WorkflowEvent("my_kind", data=1).type == "my_kind"
+
+
+def test_the_states_of_a_run_are_these_and_print_as_their_names():
+    states = ["STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS"]
+    states += ["IDLE", "IDLE_WITH_PENDING_REQUESTS", "FAILED", "CANCELLED"]
+    assert [m.name for m in WorkflowRunState] == [m.value for m in WorkflowRunState] == states
+    assert [f"{m}" for m in WorkflowRunState] == states
+
+
+# ---- factories -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "fields", "origin"),
+    [
+        (WorkflowEvent.started(), "started", {}, OF_FRAMEWORK),
+        (WorkflowEvent.started("x"), "started", {"data": "x"}, OF_FRAMEWORK),
+        (
+            WorkflowEvent.status(WorkflowRunState.IDLE),
+            "status",
+            {"state": WorkflowRunState.IDLE},
+            OF_FRAMEWORK,
+        ),
+        (WorkflowEvent.failed(DETAILS), "failed", {"details": DETAILS}, OF_FRAMEWORK),
+        (WorkflowEvent.superstep_started(2), "superstep_started", {"iteration": 2}, OF_FRAMEWORK),
+        (WorkflowEvent.superstep_completed(2, "d"), "superstep_completed", {"iteration": 2, "data": "d"}, OF_FRAMEWORK),
+        (WorkflowEvent.executor_invoked("a", 0), "executor_invoked", {"executor_id": "a", "data": 0}, OF_FRAMEWORK),
+        (WorkflowEvent.executor_completed("a"), "executor_completed", {"executor_id": "a"}, OF_FRAMEWORK),
+        (
+            WorkflowEvent.executor_failed("a", DETAILS),
+            "executor_failed",
+            {"executor_id": "a", "details": DETAILS, "data": DETAILS},
+            OF_FRAMEWORK,
+        ),
+        (WorkflowEvent.executor_bypassed("a", 1), "executor_bypassed", {"executor_id": "a", "data": 1}, OF_FRAMEWORK),
+        (WorkflowEvent.warning("careful"), "warning", {"data": "careful"}, OF_EXECUTOR),
+        (WorkflowEvent("custom", 1, executor_id="a"), "custom", {"data": 1, "executor_id": "a"}, OF_EXECUTOR),
+    ],
+    ids=lambda value: value.type if isinstance(value, WorkflowEvent) else None,
+)
+def test_a_factory_fills_the_fields_of_its_type_and_no_others(event, kind, fields, origin):
+    assert event.type == kind
+    assert filled(event) == fields
+    assert event.origin is origin
+
+
+def test_the_details_of_a_failed_executor_are_its_data_too():
+    event = WorkflowEvent.executor_failed("a", DETAILS)
+    assert event.data is event.details
+
+
+def test_an_error_event_carries_the_exception():
+    error = KeyError("k")
+    event = WorkflowEvent.error(error)
+    assert (event.type, event.data) == ("error", error)
+
+
+def test_emit_is_a_deprecated_way_to_tell_something():
+    with pytest.warns(DeprecationWarning, match="yield_output"):
+        event = WorkflowEvent.emit("a", 5)
+    assert (event.type, event.executor_id, event.data) == ("data", "a", 5)
+
+
+def test_a_request_tells_who_asks_what_and_for_which_answer():
+    event = WorkflowEvent.request_info("r1", "review", Draft("x"), str)
+    assert event.type == "request_info"
+    assert (event.request_id, event.source_executor_id) == ("r1", "review")
+    assert (event.request_type, event.response_type) == (Draft, str)
+    assert event.data == Draft("x")
+    assert event.executor_id is None
+
+
+@pytest.mark.parametrize("field", ["request_id", "source_executor_id", "request_type", "response_type"])
+def test_fields_of_requests_are_refused_on_other_events(field):
+    with pytest.raises(RuntimeError, match=f"'started' events have no {field}"):
+        getattr(WorkflowEvent.started(), field)
+
+
+@pytest.mark.parametrize(
+    ("event", "source"),
+    [
+        (WorkflowEvent.started(), None),
+        (WorkflowEvent.executor_invoked("a"), "a"),
+        (WorkflowEvent.request_info("r", "asker", 1, int), "asker"),
+        (WorkflowEvent("anything"), None),
+    ],
+)
+def test_source_id_names_the_executor_of_any_event_and_never_raises(event, source):
+    assert event.source_id == source
+
+
+def test_completion_info_is_there_where_checkpoints_are_on():
+    info = SuperstepCompletionInfo(None, has_pending_messages=True, has_pending_requests=False)
+    assert WorkflowEvent.superstep_completed(1, info).completion_info is info
+    assert WorkflowEvent.superstep_completed(1).completion_info is None
+    assert info.activated_executors == []
+
+
+# ---- requests as dicts ---------------------------------------------------------------------------
+
+
+def test_only_requests_turn_into_a_dict():
+    with pytest.raises(ValueError, match="to_json_dict"):
+        WorkflowEvent.started().to_dict()
+
+
+def test_a_request_names_its_types_in_its_dict():
+    written = WorkflowEvent.request_info("r", "a", Draft("x"), Draft).to_dict()
+    assert list(written) == ["type", "data", "request_id", "source_executor_id", "request_type", "response_type"]
+    assert written["type"] == "request_info"
+    assert written["request_type"] == f"{Draft.__module__}.Draft"
+
+
+@pytest.mark.parametrize("response_type", [bool, list[str], dict[str, int] | None, tuple[int, ...], Any], ids=str)
+def test_a_request_comes_back_with_its_types_generic_ones_too(response_type):
+    event = WorkflowEvent.request_info("r", "a", 3, response_type)
+    back = WorkflowEvent.from_dict(json.loads(json.dumps(event.to_dict())))
+    assert (back.request_id, back.source_executor_id, back.data) == ("r", "a", 3)
+    assert (back.request_type, back.response_type) == (int, response_type)
+
+
+@pytest.mark.parametrize("missing", ["data", "request_id", "source_executor_id", "request_type", "response_type"])
+def test_a_request_with_a_field_missing_is_not_read(missing):
+    written = WorkflowEvent.request_info("r", "a", 3, int).to_dict()
+    del written[missing]
+    with pytest.raises(KeyError, match=missing):
+        WorkflowEvent.from_dict(written)
+
+
+def test_a_request_whose_data_has_another_type_than_recorded_is_refused():
+    written = WorkflowEvent.request_info("r", "a", 3, int).to_dict() | {"data": "three"}
+    with pytest.raises(TypeError, match="not the type of the data"):
+        WorkflowEvent.from_dict(written)
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def raised(error):
+    with pytest.raises(type(error)) as caught:
+        raise error
+    return caught.value
+
+
+def test_details_describe_an_exception_with_its_traceback():
+    details = WorkflowErrorDetails.from_exception(raised(KeyError("k")), executor_id="a", extra={"n": 1})
+    assert (details.error_type, details.message, details.executor_id, details.extra) == (
+        "KeyError",
+        "'k'",
+        "a",
+        {"n": 1},
+    )
+    assert details.traceback is not None
+    assert details.traceback.startswith("Traceback (most recent call last):")
+    assert "raise error" in details.traceback
+
+
+def test_details_of_an_exception_that_cannot_be_printed_are_made_all_the_same():
+    class MuteError(Exception):
+        def __str__(self):
+            raise RuntimeError("no text")
+
+    details = WorkflowErrorDetails.from_exception(raised(MuteError()))
+    assert details.error_type == "MuteError"
+    assert "MuteError" in details.message
+
+
+def test_details_are_made_although_the_traceback_cannot_be_formatted(monkeypatch):
+    monkeypatch.setattr(traceback, "format_exception", broken)
+    details = WorkflowErrorDetails.from_exception(raised(KeyError("k")))
+    assert (details.error_type, details.traceback) == ("KeyError", None)
+
+
+def broken(*args):
+    raise RecursionError
+
+
+# ---- stamps --------------------------------------------------------------------------------------
+
+STAMPS = ("seq", "run_id", "superstep", "time_ns", "task_id", "order", "duration_s", "span_id", "parent_span_id")
+
+
+def test_an_event_that_was_not_observed_has_no_stamps():
+    event = WorkflowEvent.executor_invoked("a")
+    assert {name: getattr(event, name) for name in STAMPS} == dict.fromkeys(STAMPS)
+
+
+def test_stamps_are_read_from_the_event_and_written_only_to_json():
+    event = WorkflowEvent.request_info("r", "a", 1, int)
+    event._stamps = EventStamps(seq=7, run_id="run-1", superstep=2, time_ns=99)
+    assert (event.seq, event.run_id, event.superstep, event.time_ns, event.order) == (7, "run-1", 2, 99, None)
+    assert not set(STAMPS) & set(event.to_dict())
+    assert {k: v for k, v in event.to_json_dict().items() if k in STAMPS} == {
+        "seq": 7,
+        "run_id": "run-1",
+        "superstep": 2,
+        "time_ns": 99,
+    }
+
+
+# ---- as values -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
+def test_events_can_be_copied_and_pickled(copied):
+    event = WorkflowEvent.request_info("r", "a", [1], int)
+    event._stamps = EventStamps(1, "run", 0, 5)
+    twin = copied(event)
+    assert twin is not event
+    assert twin.to_dict() == event.to_dict()
+    assert twin.to_json_dict() == event.to_json_dict()
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (WorkflowEvent.started(), "WorkflowEvent('started')"),
+        (WorkflowEvent.executor_invoked("a", 1), "WorkflowEvent('executor_invoked', executor='a', data=1)"),
+        (WorkflowEvent.superstep_started(3), "WorkflowEvent('superstep_started', iteration=3)"),
+        (WorkflowEvent.status(WorkflowRunState.IDLE), "WorkflowEvent('status', state=IDLE)"),
+        (
+            WorkflowEvent.request_info("R", "a", 1, int),
+            "WorkflowEvent('request_info', request_id='R', executor='a', data=1)",
+        ),
+    ],
+)
+def test_an_event_prints_what_it_is_about(event, text):
+    assert repr(event) == text

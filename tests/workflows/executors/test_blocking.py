@@ -1,0 +1,422 @@
+"""Plain functions and methods act on the run from worker threads."""
+
+import asyncio
+import concurrent.futures
+import subprocess
+import sys
+import textwrap
+import threading
+from typing import Any
+
+import pytest
+
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+from agentbench.workflows.executors.blocking import Done, LoopCalls
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
+from agentbench.workflows.executors.options import RunOptions
+
+# Long enough that only a deadlock reaches it; no test waits for it.
+PATIENCE = 30
+
+
+def plain(act, key="plain"):
+    """A node whose plain function is `act(message, ctx)`."""
+
+    def run(message, ctx):
+        return act(message, ctx)
+
+    return FunctionExecutor(run, key, input=Any, output=Any, workflow_output=Any)
+
+
+@executor
+async def show(value: Any, ctx: WorkflowContext[Any, Any]) -> None:
+    await ctx.yield_output(("shown", value))
+
+
+def flow(node):
+    return WorkflowBuilder(start_executor=node).add_edge(node, show).build()
+
+
+# ---- every call has taken effect when it returns ---------------------------------------------------
+
+
+async def test_everything_a_context_offers_works_without_await():
+    seen: list[Any] = []
+
+    def act(message, ctx):
+        ctx.send_message("sent")
+        ctx.yield_output("yielded")
+        ctx.add_event(WorkflowEvent("custom", "told"))
+        ctx.request_info("question", str, request_id="R")
+        ctx.queue_state_update("k", 1)
+        ctx.read_state("k")
+        seen.extend([ctx.get_sent_messages(), ctx.get_yielded_outputs(), ctx.get_state("k")])
+        seen.extend([ctx.executor_id, ctx.task_id, ctx.source_executor_ids, ctx.is_streaming(), ctx.stop_requested])
+
+    result = await flow(plain(act)).run("x")
+    assert seen == [["sent"], ["yielded"], 1, "plain", "0:plain:0", ["Workflow"], False, False]
+    assert [e.type for e in result] == [
+        "executor_invoked",
+        "output",
+        "custom",
+        "request_info",
+        "executor_completed",
+        "superstep_started",
+        "executor_invoked",
+        "output",
+        "executor_completed",
+        "superstep_completed",
+    ]
+    assert result.outputs == ["yielded", ("shown", "sent")]
+    assert result.final_state is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+
+
+async def test_a_call_takes_effect_on_the_thread_of_the_loop():
+    threads: dict[str, int] = {}
+
+    def act(message, ctx):
+        threads["worker"] = threading.get_ident()
+        ctx.yield_output(1)
+
+    workflow = flow(plain(act))
+
+    def classify(executor_id):
+        threads["effect"] = threading.get_ident()
+        return "output"
+
+    workflow.runner.context.set_yield_output_classifier(classify)
+    await workflow.run("x")
+    assert threads["effect"] == threading.get_ident() != threads["worker"]
+
+
+async def test_events_of_a_plain_function_stream_while_it_runs():
+    go_on = threading.Event()
+
+    def act(message, ctx):
+        ctx.yield_output("first")
+        if not go_on.wait(PATIENCE):
+            raise TimeoutError
+        ctx.yield_output("second")
+
+    outputs = []
+    async for event in flow(plain(act)).run("x", stream=True):
+        if event.type == "output":
+            outputs.append(event.data)
+            go_on.set()
+    assert outputs == ["first", "second"]
+
+
+async def test_what_a_call_raises_is_raised_in_the_thread():
+    caught: list[str] = []
+
+    def act(message, ctx):
+        ctx.request_info("q", str, request_id="R")
+        for call in (lambda: ctx.request_info("q", str, request_id="R"), lambda: ctx.set_state("_x", 1)):
+            with pytest.raises(ValueError, match=r"still open|reserved") as error:
+                call()
+            caught.append(str(error.value))
+
+    await flow(plain(act)).run("x")
+    assert len(caught) == 2
+
+
+async def test_what_a_call_returns_may_be_awaited_on_another_loop_or_handed_to_it():
+    def act(message, ctx):
+        async def inner():
+            await ctx.yield_output("awaited")
+            return await ctx.read_state("k", "default")
+
+        ctx.yield_output(asyncio.run(inner()))
+        asyncio.run(ctx.yield_output("handed over"))
+
+    assert (await flow(plain(act)).run("x")).outputs == ["awaited", "default", "handed over"]
+
+
+async def test_several_threads_of_one_function_may_use_its_context():
+    def act(message, ctx):
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(ctx.send_message, range(20)))
+
+    result = await flow(plain(act)).run("x")
+    assert sorted(data for _, data in result.outputs) == list(range(20))
+
+
+async def test_a_context_of_a_plain_function_is_closed_with_it():
+    kept: list[Any] = []
+    workflow = flow(plain(lambda message, ctx: kept.append(ctx)))
+    await workflow.run("x")
+    for late in (lambda: kept[0].send_message("late"), lambda: kept[0].set_state("late", 1)):
+        with pytest.raises(RuntimeError, match="had ended"):
+            late()
+        with pytest.raises(RuntimeError, match="had ended"):
+            await asyncio.to_thread(late)
+    assert workflow.runner.context.messages == {}
+    assert not workflow.state.has_pending
+
+
+async def test_no_task_is_left_of_a_call_that_is_over():
+    await flow(plain(lambda message, ctx: ctx.send_message(message))).run("x")
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_plain_function_may_look_whether_its_run_shall_stop():
+    entered = threading.Event()
+
+    def act(message, ctx):
+        assert not ctx.stop_requested
+        entered.set()
+        while not ctx.stop_requested:
+            pass
+        ctx.yield_output("stopped in time")
+
+    run = flow(plain(act)).start("x")
+    driver = asyncio.ensure_future(run.result())
+    await in_thread(entered)
+    run.stop_after_superstep()
+    result = await driver
+    assert result.outputs == ["stopped in time"]
+    assert result.final_state is WorkflowRunState.CANCELLED
+
+
+# ---- a cancelled run leaves its thread behind ------------------------------------------------------
+
+
+def stubborn():
+    """A plain function that goes on after its run was cancelled; its doings come to `late` when `go_on` is set."""
+    entered, go_on, done = threading.Event(), threading.Event(), threading.Event()
+    late: list[Any] = []
+
+    def act(message, ctx):
+        ctx.set_state("early", message)
+        entered.set()
+        assert go_on.wait(PATIENCE)
+        late.append(ctx.send_message("late"))
+        late.append(ctx.yield_output("late"))
+        late.append(ctx.add_event(WorkflowEvent.warning("late")))
+        late.append(ctx.request_info("late", str))
+        late.append(ctx.set_state("late", 1))
+        late.append(ctx.queue_state_update("late", 1))
+        late.append(ctx.get_state("early"))
+        done.set()
+
+    return act, entered, go_on, done, late
+
+
+async def in_thread(event):
+    assert await asyncio.get_running_loop().run_in_executor(None, event.wait, PATIENCE)
+
+
+@pytest.mark.parametrize("observe", [False, True])
+async def test_what_the_thread_of_a_cancelled_run_does_reaches_nobody(observe):
+    act, entered, go_on, done, late = stubborn()
+    workflow = flow(plain(act))
+    run = workflow.start("x", options=RunOptions(observe=observe))
+    driver = asyncio.ensure_future(run.result())
+    await in_thread(entered)
+    driver.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await driver
+    ended_with = [e.type for e in run.events]
+    assert run.status is WorkflowRunState.CANCELLED
+    go_on.set()
+    await in_thread(done)
+    await asyncio.sleep(0)
+    assert len(late) == 7
+    assert [e.type for e in run.events] == ended_with
+    context = workflow.runner.context
+    assert (context.messages, context.requests, workflow.state.export_state()) == ({}, {}, {})
+    assert not workflow.state.has_pending
+
+
+async def test_the_instance_of_a_cancelled_run_can_be_used_while_the_thread_still_runs():
+    act, entered, go_on, done, late = stubborn()
+    calls = []
+
+    def first_time_stubborn(message, ctx):
+        calls.append(message)
+        if len(calls) == 1:
+            act(message, ctx)
+        else:
+            ctx.send_message(message)
+
+    workflow = flow(plain(first_time_stubborn))
+    driver = asyncio.ensure_future(workflow.run("first"))
+    await in_thread(entered)
+    driver.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await driver
+    go_on_later = asyncio.ensure_future(workflow.run("second"))
+    go_on.set()
+    result = await go_on_later
+    await in_thread(done)
+    assert result.outputs == [("shown", "second")]
+    assert len(late) == 7
+    assert workflow.state.export_state() == {}
+
+
+async def test_a_thread_that_waits_for_the_loop_is_freed_when_its_run_is_cancelled():
+    entered, go_on, calling, freed = (threading.Event() for _ in range(4))
+
+    def act(message, ctx):
+        entered.set()
+        assert go_on.wait(PATIENCE)
+        calling.set()
+        ctx.send_message("late")
+        freed.set()
+
+    workflow = flow(plain(act))
+    driver = asyncio.ensure_future(workflow.run("x"))
+    await in_thread(entered)
+    driver.cancel()
+    go_on.set()
+    # The loop stands still here: it finds the cancellation first, then the call.
+    assert calling.wait(PATIENCE)
+    with pytest.raises(asyncio.CancelledError):
+        await driver
+    await in_thread(freed)
+    assert workflow.runner.context.messages == {}
+
+
+async def test_several_threads_of_a_function_are_freed_when_its_run_is_cancelled():
+    entered, go_on, freed = threading.Event(), threading.Event(), threading.Event()
+    calling = threading.Barrier(5)
+
+    def act(message, ctx):
+        def call(n):
+            calling.wait(PATIENCE)
+            ctx.send_message(n)
+            ctx.set_state(f"late {n}", n)
+
+        entered.set()
+        assert go_on.wait(PATIENCE)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(call, range(4)))
+        freed.set()
+
+    workflow = flow(plain(act))
+    driver = asyncio.ensure_future(workflow.run("x"))
+    await in_thread(entered)
+    driver.cancel()
+    go_on.set()
+    calling.wait(PATIENCE)
+    with pytest.raises(asyncio.CancelledError):
+        await driver
+    await in_thread(freed)
+    assert workflow.runner.context.messages == {}
+
+
+async def test_a_function_that_waits_for_a_thread_is_never_called_when_its_run_is_cancelled():
+    submitted = asyncio.Event()
+
+    class OneThread(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, *args: Any, **kwargs: Any) -> Any:
+            submitted.set()
+            return super().submit(*args, **kwargs)
+
+    loop = asyncio.get_running_loop()
+    pool = OneThread(1)
+    loop.set_default_executor(pool)
+    release = threading.Event()
+    blocker = pool.submit(release.wait, PATIENCE)
+    submitted.clear()
+    calls: list[Any] = []
+    driver = asyncio.ensure_future(flow(plain(lambda message, ctx: calls.append(message))).run("x"))
+    await submitted.wait()
+    driver.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await driver
+    release.set()
+    await asyncio.wrap_future(blocker)
+    await loop.run_in_executor(None, calls.append, "the thread is free")
+    assert calls == ["the thread is free"]
+
+
+def test_a_loop_that_closes_while_a_thread_calls_frees_the_thread():
+    """A program whose run is cancelled by the end of `asyncio.run` ends, whatever its threads still do."""
+    program = textwrap.dedent("""
+        import asyncio, threading
+        from agentbench import WorkflowBuilder, WorkflowContext, executor
+
+        entered = threading.Event()
+
+        @executor
+        def talks(text: str, ctx: WorkflowContext[str, str]) -> None:
+            for n in range(2000):
+                ctx.yield_output(str(n))
+                entered.set()
+
+        async def main():
+            run = asyncio.ensure_future(WorkflowBuilder(start_executor=talks).build().run("x"))
+            while not entered.is_set():
+                await asyncio.sleep(0)
+
+        asyncio.run(main())
+        print("ended")
+    """)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert (done.stdout, done.stderr) == ("ended\n", "")
+
+
+# ---- the parts -----------------------------------------------------------------------------------
+
+
+def test_a_finished_awaitable_gives_its_value_at_once():
+    done = Done(5)
+    assert asyncio.run(_awaited(done)) == 5
+    assert asyncio.run(done) == 5
+    done.close()
+    with pytest.raises(KeyError):
+        done.throw(KeyError("thrown in"))
+    with pytest.raises(KeyError):
+        done.throw(KeyError, KeyError("thrown in"))
+
+
+async def _awaited(awaitable):
+    return await awaitable
+
+
+async def test_a_call_on_the_loop_s_own_thread_takes_effect_at_once():
+    calls: list[Any] = []
+    LoopCalls().run(calls.append, 1)
+    assert calls == [1]
+
+
+async def test_calls_after_an_abandonment_have_no_effect():
+    calls: list[Any] = []
+    link = LoopCalls()
+    link.abandon()
+    await asyncio.get_running_loop().run_in_executor(None, link.run, calls.append, 1)
+    await asyncio.sleep(0)
+    assert calls == []
+
+
+async def test_an_abandonment_frees_a_call_that_waits():
+    calls: list[Any] = []
+    link = LoopCalls()
+    waiting = concurrent.futures.ThreadPoolExecutor(1)
+    future = waiting.submit(link.run, calls.append, 1)
+    while link._waiting is None and not future.done():  # the loop does not turn, so the call cannot be carried out
+        pass
+    link.abandon()
+    assert isinstance(future.result(PATIENCE), Done)
+    await asyncio.sleep(0)
+    assert calls == []
+    waiting.shutdown()
+
+
+def test_a_call_into_a_closed_loop_ends_without_effect():
+    calls: list[Any] = []
+    loop = asyncio.new_event_loop()
+
+    async def link():
+        return LoopCalls()
+
+    calls_into = loop.run_until_complete(link())
+    loop.close()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert isinstance(pool.submit(calls_into.run, calls.append, 1).result(PATIENCE), Done)
+    assert calls == []

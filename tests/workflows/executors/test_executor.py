@@ -1,0 +1,411 @@
+import logging
+import threading
+from typing import Any, Literal
+
+import pytest
+from typing_extensions import Never
+
+from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor, RequestInfoMixin
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.executors.message import MessageType, WorkflowMessage
+from agentbench.workflows.executors.options import ExecutorPolicy
+from agentbench.workflows.executors.state import State
+from agentbench.workflows.pages.runner_context import InProcRunnerContext
+
+
+class Upper(Executor):
+    @handler
+    async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> str:
+        await ctx.send_message(text.upper())
+        await ctx.yield_output(f"{text}!")
+        return "nobody reads this"
+
+
+class Asking(Executor):
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[int]) -> None:
+        await ctx.request_info(text, bool, request_id="R")
+
+    @response_handler
+    async def on_answer(self, question: str, answer: bool, ctx: WorkflowContext[bytes | int, float]) -> None:
+        await ctx.send_message(b"1" if answer else b"0")
+        await ctx.yield_output(1.0)
+
+
+class Bare(Executor):
+    pass
+
+
+async def executed(executor, message, sources=("a",)):
+    """What an executor did with one message: its events and the messages it sent."""
+    bus = InProcRunnerContext()
+    error = None
+    try:
+        await executor.execute(message, sources, State(), bus)
+    except (KeyError, RuntimeError) as raised:
+        error = raised
+    return bus.log.events(), [m for sent in bus.messages.values() for m in sent], error
+
+
+def brief(events):
+    return [(e.type, e.source_id, e.data) for e in events]
+
+
+# ---- construction --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nothing", ["", None])
+def test_an_executor_needs_an_id(nothing):
+    with pytest.raises(ValueError, match="non-empty"):
+        Upper(nothing)
+
+
+def test_the_type_is_the_class_unless_it_is_given():
+    assert (Upper("u").type, Upper("u").type_) == ("Upper", "Upper")
+    assert (Upper("u", type_="U").type, Upper("u", type_="U").type_) == ("U", "U")
+    assert (Upper("u", type="T", type_="U").type, Upper("u", type="T", type_="U").type_) == ("T", "T")
+
+
+def test_the_dict_of_an_executor_is_its_id_and_type():
+    assert Upper("u", type="T").to_dict() == {"id": "u", "type": "T"}
+
+
+def test_unknown_keywords_are_ignored_and_logged(caplog):
+    with caplog.at_level(logging.DEBUG, logger="agentbench"):
+        assert Upper("u", colour="red").id == "u"
+    assert [(r.levelname, "colour" in r.getMessage()) for r in caplog.records] == [("DEBUG", True)]
+
+
+def test_the_mixin_of_older_code_changes_nothing():
+    class Old(Upper, RequestInfoMixin):
+        pass
+
+    assert Old("o").input_types == [str]
+
+
+def test_a_class_without_handlers_is_refused():
+    with pytest.raises(ValueError, match="Bare has no handler"):
+        Bare("b")
+
+
+def test_response_handlers_alone_do_not_make_an_executor():
+    class OnlyAnswers(Executor):
+        @response_handler
+        async def on_answer(self, question: str, answer: str, ctx: WorkflowContext) -> None: ...
+
+    with pytest.raises(ValueError, match="no handler"):
+        OnlyAnswers("o")
+
+
+def test_a_deferred_executor_takes_and_gives_nothing():
+    bare = Bare("b", defer_discovery=True)
+    assert (bare.input_types, bare.output_types, bare.workflow_output_types) == ([], [], [])
+    assert not bare.can_handle(WorkflowMessage("x", "a"))
+    assert not bare.is_request_response_capable
+    assert not bare.is_request_supported(str, str)
+
+
+def test_two_handlers_for_one_type_are_refused_when_an_instance_is_made():
+    class Twice(Executor):
+        @handler
+        async def one(self, text: str, ctx: WorkflowContext) -> None: ...
+
+        @handler
+        async def two(self, text: str, ctx: WorkflowContext) -> None: ...
+
+    with pytest.raises(ValueError, match=r"two handlers for str: 'one' and 'two'"):
+        Twice("t")
+
+
+def test_a_subclass_may_give_a_handler_another_type():
+    class Longer(Upper):
+        @handler
+        async def shout(self, numbers: list[int], ctx: WorkflowContext) -> None:  # type: ignore[override]
+            ...
+
+    assert Longer("l").input_types == [list[int]]
+    assert Upper("u").input_types == [str]
+
+
+def test_a_subclass_may_not_add_a_second_handler_for_a_type():
+    class Confused(Upper):
+        @handler
+        async def whisper(self, text: str, ctx: WorkflowContext) -> None: ...
+
+    with pytest.raises(ValueError, match="two handlers for str"):
+        Confused("c")
+
+
+def test_a_handler_that_is_overridden_without_the_decorator_is_gone():
+    class Muted(Upper):
+        async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> str:
+            return ""
+
+        @handler
+        async def count(self, number: int, ctx: WorkflowContext) -> None: ...
+
+    class Mute(Upper):
+        async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> str:
+            return ""
+
+    assert Muted("m").input_types == [int]
+    with pytest.raises(ValueError, match="no handler"):
+        Mute("m")
+
+
+# ---- types ---------------------------------------------------------------------------------------
+
+
+def test_input_types_have_one_entry_per_handler_in_order_of_definition():
+    class Several(Executor):
+        @handler
+        async def zz(self, either: str | int, ctx: WorkflowContext) -> None: ...
+
+        @handler
+        async def aa(self, data: bytes, ctx: WorkflowContext) -> None: ...
+
+    assert Several("s").input_types == [str | int, bytes]
+
+
+def test_output_types_are_flat_distinct_and_in_order_of_first_sight():
+    class Several(Executor):
+        @handler
+        async def zz(self, a: str, ctx: WorkflowContext[str | int, bytes]) -> None: ...
+
+        @handler
+        async def aa(self, b: bytes, ctx: WorkflowContext[int | float, bytes | None]) -> None: ...
+
+        @handler
+        async def mm(self, c: float, ctx: WorkflowContext[Never, bool]) -> None: ...
+
+    assert Several("s").output_types == [str, int, float]
+    assert Several("s").workflow_output_types == [bytes, type(None), bool]
+
+
+def test_types_that_cannot_be_hashed_are_listed_too():
+    class Odd(Executor):
+        @handler(input=str, output=Literal[[1]])
+        async def run(self, text, ctx): ...
+
+    (only,) = Odd("o").output_types
+    assert only.__args__ == ([1],)
+
+
+def test_what_response_handlers_give_counts_too():
+    assert Asking("a").output_types == [int, bytes]
+    assert Asking("a").workflow_output_types == [float]
+
+
+def test_the_lists_of_types_are_copies():
+    upper = Upper("u")
+    for types in (upper.input_types, upper.output_types, upper.workflow_output_types):
+        types.append(int)
+    assert (upper.input_types, upper.output_types, upper.workflow_output_types) == ([str], [str], [str])
+
+
+# ---- what it can handle --------------------------------------------------------------------------
+
+
+def answer(value, request="question"):
+    asked = WorkflowEvent.request_info("R", "a", request, bool)
+    return WorkflowMessage(value, "internal:a", "a", MessageType.RESPONSE, None, None, asked)
+
+
+def test_an_ordinary_message_is_judged_by_its_data():
+    assert Upper("u").can_handle(WorkflowMessage("x", "a"))
+    assert not Upper("u").can_handle(WorkflowMessage(1, "a"))
+
+
+@pytest.mark.parametrize(
+    ("message", "fits"),
+    [(answer(True), True), (answer("yes"), False), (answer(True, request=5), False)],
+    ids=["both fit", "wrong answer", "wrong request"],
+)
+def test_an_answer_is_judged_by_its_request_and_its_value(message, fits):
+    assert Asking("a").can_handle(message) is fits
+    assert not Upper("u").can_handle(message)
+
+
+def test_an_answer_without_its_request_is_not_handled(caplog):
+    assert not Asking("a").can_handle(WorkflowMessage(True, "internal:a", "a", MessageType.RESPONSE))
+    assert "without its request" in caplog.text
+
+
+def test_requests_are_supported_by_their_types():
+    asking = Asking("a")
+    assert asking.is_request_response_capable
+    assert not Upper("u").is_request_response_capable
+    assert asking.is_request_supported(str, bool)
+    assert not asking.is_request_supported(str, str)
+    assert not asking.is_request_supported(int, bool)
+
+
+def test_accepts_type_asks_by_the_type_alone():
+    assert Upper("u").accepts_type(str)
+    assert not Upper("u").accepts_type(int)
+
+
+# ---- execute -------------------------------------------------------------------------------------
+
+
+async def test_a_handled_message_is_framed_by_two_events_and_its_results_are_listed():
+    events, sent, error = await executed(Upper("u"), "ab")
+    assert error is None
+    assert brief(events) == [
+        ("executor_invoked", "u", "ab"),
+        ("output", "u", "ab!"),
+        ("executor_completed", "u", ["AB", "ab!"]),
+    ]
+    assert sent == [WorkflowMessage("AB", "u")]
+
+
+async def test_sent_messages_are_listed_before_outputs():
+    class YieldsFirst(Executor):
+        @handler
+        async def run(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+            await ctx.yield_output("out 1")
+            await ctx.send_message("sent 1")
+            await ctx.yield_output("out 2")
+            await ctx.send_message("sent 2")
+
+    events, _, _ = await executed(YieldsFirst("y"), "x")
+    assert events[-1].data == ["sent 1", "sent 2", "out 1", "out 2"]
+
+
+async def test_a_handler_that_did_nothing_completes_without_data():
+    class Silent(Executor):
+        @handler
+        async def run(self, text: str, ctx: WorkflowContext) -> str:
+            return "returned"
+
+    events, sent, _ = await executed(Silent("s"), "x")
+    assert brief(events) == [("executor_invoked", "s", "x"), ("executor_completed", "s", None)]
+    assert sent == []
+
+
+async def test_falsy_results_are_listed():
+    class Nothings(Executor):
+        @handler
+        async def run(self, text: str, ctx: WorkflowContext[Any]) -> None:
+            await ctx.send_message(None)
+
+    events, _, _ = await executed(Nothings("n"), "x")
+    assert events[-1].data == [None]
+
+
+async def test_the_invoked_event_shows_the_input_as_it_was():
+    class Grows(Executor):
+        @handler
+        async def run(self, items: list[int], ctx: WorkflowContext) -> None:
+            items.append(99)
+
+    given = [1]
+    events, _, _ = await executed(Grows("g"), given)
+    assert given == [1, 99]
+    assert events[0].data == [1]
+
+
+async def test_a_yielded_value_that_changes_later_is_listed_as_it_was_at_the_end_of_the_handler():
+    kept = []
+
+    class Keeps(Executor):
+        @handler
+        async def run(self, text: str, ctx: WorkflowContext[Never, list[int]]) -> None:
+            kept.append([1])
+            await ctx.yield_output(kept[0])
+
+    events, _, _ = await executed(Keeps("k"), "x")
+    kept[0].append(2)
+    assert events[-1].data == [[1]]
+
+
+async def test_values_that_cannot_be_copied_do_not_fail_a_run():
+    class PassesLocks(Executor):
+        @handler
+        async def run(self, locks: list[Any], ctx: WorkflowContext[Any, Any]) -> None:
+            await ctx.yield_output(locks)
+
+    locks = [threading.Lock()]
+    events, _, error = await executed(PassesLocks("p"), locks)
+    assert error is None
+    assert events[0].data is locks
+    assert events[-1].data == [locks]
+
+
+async def test_what_a_handler_raises_arrives_as_it_is_and_is_described():
+    failure = KeyError("k")
+
+    class Fails(Executor):
+        @handler
+        async def run(self, text: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.send_message("lost")
+            raise failure
+
+    events, sent, error = await executed(Fails("f"), "x")
+    assert error is failure
+    assert sent == []
+    assert [e.type for e in events] == ["executor_invoked", "executor_failed"]
+    details = events[1].details
+    assert isinstance(details, WorkflowErrorDetails)
+    assert (details.error_type, details.message, details.executor_id) == ("KeyError", "'k'", "f")
+    assert details.traceback is not None
+    assert "raise failure" in details.traceback
+
+
+async def test_a_message_that_no_handler_takes_is_an_error_without_an_invocation():
+    events, _, error = await executed(Upper("u"), 5)
+    assert events == []
+    assert isinstance(error, RuntimeError)
+    assert str(error).startswith("Executor 'u' cannot handle a int; it takes str.")
+
+
+async def test_an_answer_reaches_its_response_handler():
+    events, sent, _ = await executed(Asking("a"), answer(True), ["internal:a"])
+    assert brief(events) == [
+        ("executor_invoked", "a", True),
+        ("output", "a", 1.0),
+        ("executor_completed", "a", [b"1", 1.0]),
+    ]
+    assert sent == [WorkflowMessage(b"1", "a")]
+
+
+# ---- checkpoint hooks ----------------------------------------------------------------------------
+
+
+async def test_the_checkpoint_hooks_do_nothing_unless_they_are_overridden():
+    upper = Upper("u")
+    assert await upper.on_checkpoint_save() == {}
+    await upper.on_checkpoint_restore({"ignored": 1})
+    assert not upper.keeps_state
+
+
+def test_an_executor_that_overrides_a_hook_keeps_state():
+    class Saves(Upper):
+        async def on_checkpoint_save(self) -> dict[str, Any]:
+            return {"n": 1}
+
+    class Restores(Upper):
+        async def on_checkpoint_restore(self, state: dict[str, Any]) -> None: ...
+
+    assert Saves("s").keeps_state
+    assert Restores("r").keeps_state
+
+
+# ---- policies ------------------------------------------------------------------------------------
+
+
+def test_keywords_replace_single_limits_of_the_class_policy():
+    class Patient(Upper):
+        policy = ExecutorPolicy(timeout=5, retries=1)
+
+    assert Patient("p").policy == ExecutorPolicy(timeout=5, retries=1)
+    assert Patient("p", retries=3).policy == ExecutorPolicy(timeout=5, retries=3)
+    assert Patient("p", timeout=1, max_concurrency=2).policy == ExecutorPolicy(1, 1, 2)
+    assert Patient.policy == ExecutorPolicy(timeout=5, retries=1)
+    assert Upper("u").policy is Executor.policy
+
+
+def test_an_executor_prints_its_class_and_id():
+    assert repr(Upper("u")) == "Upper('u')"

@@ -1,0 +1,413 @@
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import threading
+from dataclasses import dataclass
+from typing import Any, Literal, Optional, TypeVar, Union
+
+import pytest
+
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import handler, response_handler
+
+T = TypeVar("T")
+
+
+class Base: ...
+
+
+class Sub(Base): ...
+
+
+@dataclass
+class Question:
+    text: str
+
+
+def single(executor, **settings):
+    return WorkflowBuilder(start_executor=executor, **settings).build()
+
+
+async def outputs(executor, message, **settings):
+    return (await single(executor, **settings).run(message)).outputs
+
+
+# ---- decoration ----------------------------------------------------------------------------------
+
+
+def test_decorating_keeps_the_method_itself():
+    async def method(self: Any, text: str, ctx: WorkflowContext) -> None: ...
+
+    assert handler(method) is method
+    assert handler(input=int)(bare := lambda self, m, ctx: None) is bare
+
+
+def test_a_wrong_signature_is_refused_in_the_class_body():
+    with pytest.raises(ValueError, match="ctx"):
+
+        class TooFew(Executor):
+            @handler
+            async def run(self, text: str) -> None: ...
+
+
+def test_a_type_variable_is_refused_in_the_class_body():
+    with pytest.raises(ValueError, match="type variable T"):
+
+        class Generic(Executor):
+            @handler
+            async def run(self, text: T, ctx: WorkflowContext) -> None: ...
+
+
+def test_explicit_types_need_an_input():
+    with pytest.raises(ValueError, match="input"):
+        handler(output=str)(lambda self, m, ctx: None)
+
+
+def test_an_unknown_name_is_a_name_error_when_an_instance_is_made():
+    class Late(Executor):
+        @handler(input="Nope")
+        async def run(self, m, ctx): ...
+
+    with pytest.raises(NameError, match="Nope"):
+        Late("l")
+
+
+def test_a_name_that_is_defined_later_is_found_when_an_instance_is_made():
+    class Early(Executor):
+        @handler(input="Defined", output="Defined")
+        async def run(self, m, ctx): ...
+
+    class Defined: ...
+
+    assert Early("e").input_types == [Defined]
+
+
+def test_an_annotated_message_contradicts_explicit_types():
+    with pytest.raises(ValueError, match="annotat"):
+
+        class Both(Executor):
+            @handler(input=str)
+            async def run(self, m: str, ctx) -> None: ...
+
+
+def test_a_context_annotation_that_contradicts_explicit_types_is_refused():
+    with pytest.raises(ValueError, match="context with int, which output= does not hold"):
+
+        class Contradicting(Executor):
+            @handler(input=str, output=bytes)
+            async def run(self, m, ctx: WorkflowContext[int]) -> None: ...
+
+
+def test_explicit_unions_and_agreeing_contexts_are_read():
+    class Either(Executor):
+        @handler(input=str | int, output=bytes)
+        async def run(self, m, ctx: WorkflowContext[bytes]) -> None: ...
+
+        @handler(input=bytes, output=Union[int, str], workflow_output=Optional[int])  # noqa: UP007, UP045 - old spelling
+        async def other(self, m, ctx) -> None: ...
+
+        @handler(input=float)
+        async def quiet(self, m, ctx: WorkflowContext) -> None: ...
+
+    either = Either("e")
+    assert either.input_types == [str | int, bytes, float]
+    assert either.output_types == [bytes, int, str]
+    assert either.workflow_output_types == [int, type(None)]
+
+
+def test_explicit_and_read_types_live_in_one_class():
+    class Mixed(Executor):
+        @handler
+        async def text(self, m: str, ctx: WorkflowContext) -> None: ...
+
+        @handler(input=int)
+        async def number(self, m, ctx): ...
+
+    assert Mixed("m").input_types == [str, int]
+
+
+# ---- dispatch ------------------------------------------------------------------------------------
+
+
+class Named(Executor):
+    """Yields the name of the handler that ran."""
+
+
+def naming(name, message_type):
+    @handler(input=message_type, workflow_output=str)
+    async def method(self, message, ctx):
+        await ctx.yield_output(name)
+
+    return method
+
+
+async def test_the_first_handler_in_order_of_definition_wins():
+    class Ordered(Named):
+        zz = naming("zz", Sub)
+        aa = naming("aa", Base)
+
+    assert await outputs(Ordered("o"), Sub()) == ["zz"]
+    assert await outputs(Ordered("o"), Base()) == ["aa"]
+
+
+async def test_handlers_of_the_most_derived_class_come_first():
+    class Parent(Named):
+        on_sub = naming("parent sub", Sub)
+
+    class Child(Parent):
+        on_base = naming("child base", Base)
+
+    assert await outputs(Child("c"), Sub()) == ["child base"]
+
+
+async def test_an_overridden_name_counts_where_it_is_overridden():
+    class Parent(Named):
+        first = naming("parent first", Sub)
+        second = naming("parent second", Base)
+
+    class Child(Parent):
+        second = naming("child second", Base)
+
+    assert await outputs(Child("c"), Sub()) == ["child second"]
+
+
+async def test_a_union_takes_each_of_its_members_and_nothing_else():
+    class Either(Named):
+        run = naming("either", str | int)
+
+    assert await outputs(Either("e"), "a") == ["either"]
+    assert await outputs(Either("e"), 3) == ["either"]
+    with pytest.raises(RuntimeError, match=r"cannot handle a float; it takes str \| int"):
+        await outputs(Either("e"), 3.0)
+
+
+async def test_a_truth_value_fits_a_handler_for_integers_that_comes_first():
+    class Numbers(Named):
+        number = naming("int", int)
+        truth = naming("bool", bool)
+
+    assert await outputs(Numbers("n"), True) == ["int"]
+
+
+@pytest.mark.parametrize("value", ["text", 0, None.__class__, [1], object()])
+async def test_a_handler_for_any_takes_everything(value):
+    class Anything(Named):
+        run = naming("any", Any)
+
+    assert await outputs(Anything("a"), value) == ["any"]
+
+
+async def test_a_literal_takes_its_members_only():
+    class Letters(Named):
+        run = naming("a", Literal["a"])
+
+    assert await outputs(Letters("l"), "a") == ["a"]
+    with pytest.raises(RuntimeError, match="cannot handle"):
+        await outputs(Letters("l"), "b")
+
+
+async def test_the_same_class_of_value_is_judged_anew_where_the_class_does_not_decide():
+    class Lists(Named):
+        numbers = naming("numbers", list[int])
+        texts = naming("texts", list[str])
+
+    lists = Lists("l")
+    assert [await outputs(lists, v) for v in ([1], ["a"], [], [2], ["b"])] == [
+        ["numbers"],
+        ["texts"],
+        ["numbers"],
+        ["numbers"],
+        ["texts"],
+    ]
+
+
+async def test_a_message_of_a_class_seen_before_goes_the_same_way():
+    class Ordered(Named):
+        on_text = naming("text", str)
+        on_number = naming("number", int)
+
+    ordered = Ordered("o")
+    assert [await outputs(ordered, v) for v in ("a", 1, "b", 2)] == [["text"], ["number"], ["text"], ["number"]]
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="cannot handle a float"):
+            await outputs(ordered, 1.5)
+
+
+def test_a_handler_that_is_never_reached_is_warned_of_once(caplog):
+    class Shadowed(Named):
+        wide = naming("wide", Base)
+        narrow = naming("narrow", Sub)
+
+    with caplog.at_level(logging.WARNING, logger="agentbench"):
+        Shadowed("one")
+        Shadowed("two")
+    assert [r.getMessage() for r in caplog.records if "never reached" in r.getMessage()] == [
+        f"{Shadowed.__qualname__}: handler 'narrow' (Sub) is never reached, 'wide' (Base) before it takes the same "
+        "messages. Define the handler of the narrower type first."
+    ]
+
+
+def test_the_better_order_is_not_warned_of(caplog):
+    class Fine(Named):
+        narrow = naming("narrow", Sub)
+        wide = naming("wide", Base)
+
+    with caplog.at_level(logging.WARNING, logger="agentbench"):
+        Fine("f")
+    assert caplog.records == []
+
+
+# ---- postponed annotations (this module has them), plain methods, wrappers -------------------------
+
+
+async def test_postponed_annotations_work_for_handlers_and_response_handlers():
+    class Local:
+        pass
+
+    class Asks(Executor):
+        @handler
+        async def ask(self, start: Local, ctx: WorkflowContext) -> None:
+            await ctx.request_info(Question("sure?"), bool, request_id="R")
+
+        @response_handler
+        async def on_answer(self, asked: Question, answer: bool, ctx: WorkflowContext[Local, str]) -> None:
+            await ctx.yield_output(f"{asked.text} {answer}")
+
+    workflow = single(Asks("a"))
+    await workflow.run(Local())
+    assert (await workflow.run(responses={"R": True})).outputs == ["sure? True"]
+    assert Asks("a").output_types == [Local]
+
+
+async def test_a_plain_method_runs_in_a_worker_thread():
+    class Plain(Executor):
+        @handler
+        def run(self, text: str, ctx: WorkflowContext[str, int]) -> None:
+            ctx.yield_output(threading.get_ident())
+
+    (thread,) = await outputs(Plain("p"), "x")
+    assert thread != threading.get_ident()
+
+
+async def test_a_plain_response_handler_runs_in_a_worker_thread():
+    class Plain(Executor):
+        @handler
+        def ask(self, text: str, ctx: WorkflowContext) -> None:
+            ctx.request_info(text, bool, request_id="R")  # type: ignore[unused-coroutine]  # plain code does not await
+
+        @response_handler
+        def on_answer(self, asked: str, answer: bool, ctx: WorkflowContext[str, Any]) -> None:
+            ctx.yield_output((asked, answer, ctx.request_id, threading.get_ident()))
+
+    workflow = single(Plain("p"))
+    await workflow.run("x")
+    ((asked, answer, request_id, thread),) = (await workflow.run(responses={"R": False})).outputs
+    assert (asked, answer, request_id) == ("x", False, "R")
+    assert thread != threading.get_ident()
+
+
+async def test_a_plain_wrapper_around_an_async_handler_is_awaited():
+    def logged(method):
+        @functools.wraps(method)
+        def wrapper(*args):
+            return method(*args)
+
+        return wrapper
+
+    class Wrapped(Executor):
+        @handler
+        @logged
+        async def run(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+            await asyncio.sleep(0)
+            await ctx.yield_output(text.upper())
+
+    assert await outputs(Wrapped("w"), "x") == ["X"]
+
+
+async def test_a_class_defined_anew_has_the_handlers_of_its_new_body():
+    def define(name):
+        class Cell(Named):
+            run = naming(name, str)
+
+        return Cell("c")
+
+    assert [await outputs(define(name), "x") for name in ("first", "second")] == [["first"], ["second"]]
+
+
+def test_a_handler_prints_its_name_and_type():
+    class Shown(Named):
+        run = naming("shown", str | int)
+
+    assert repr(Shown("s").find_handler("x")) == "HandlerSpec(run: str | int)"
+
+
+# ---- response handlers ---------------------------------------------------------------------------
+
+
+def test_two_response_handlers_for_one_pair_are_refused():
+    class Twice(Executor):
+        start = naming("start", str)
+
+        @response_handler
+        async def one(self, asked: str, answer: int, ctx: WorkflowContext) -> None: ...
+
+        @response_handler
+        async def two(self, asked: str, answer: int, ctx: WorkflowContext) -> None: ...
+
+    with pytest.raises(ValueError, match=r"two response handlers for \(str, int\)"):
+        Twice("t")
+
+
+@pytest.mark.parametrize("keywords", [{"request": str}, {"response": str}, {"output": str}])
+def test_explicit_response_types_need_request_and_response(keywords):
+    with pytest.raises(ValueError, match="request"):
+        response_handler(**keywords)(lambda self, asked, answer, ctx: None)
+
+
+async def test_the_first_response_handler_whose_both_types_fit_wins():
+    class Several(Executor):
+        @handler
+        async def ask(self, text: str, ctx: WorkflowContext) -> None:
+            await ctx.request_info(text, int | str, request_id="text")
+            await ctx.request_info(5, int | str, request_id="number")
+
+        @response_handler(request=str, response=int, workflow_output=str)
+        async def text_number(self, asked, answer, ctx):
+            await ctx.yield_output("text, number")
+
+        @response_handler
+        async def text_text(self, asked: str, answer: str, ctx: WorkflowContext[str, str]) -> None:
+            await ctx.yield_output("text, text")
+
+        @response_handler(request=object, response=int | str, workflow_output=str)
+        async def rest(self, asked, answer, ctx):
+            await ctx.yield_output("rest")
+
+    async def answered(request_id, value):
+        workflow = single(Several("s"))
+        await workflow.run("x")
+        return (await workflow.run(responses={request_id: value})).outputs
+
+    assert await answered("text", 1) == ["text, number"]
+    assert await answered("text", "a") == ["text, text"]
+    assert await answered("number", 1) == ["rest"]
+
+
+async def test_the_context_of_a_response_handler_needs_no_annotation():
+    class Unannotated(Executor):
+        @handler
+        async def ask(self, text: str, ctx: WorkflowContext) -> None:
+            await ctx.request_info(text, str, request_id="R")
+
+        @response_handler
+        async def on_answer(self, asked: str, answer: str, ctx) -> None:
+            ctx.set_state("answer", answer)
+
+    workflow = single(Unannotated("u"))
+    await workflow.run("x")
+    await workflow.run(responses={"R": "yes"})
+    assert workflow.state.get("answer") == "yes"

@@ -1,0 +1,323 @@
+import copy
+import pickle
+import sys
+import threading
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from agentbench.workflows.executors.state import ABSENT, State
+
+
+def committed_state(**values):
+    state = State()
+    state.import_state(values)
+    return state
+
+
+def test_a_write_is_read_back_before_it_is_committed():
+    state = State()
+    state.set("a", 1)
+    assert state.get("a") == 1
+    assert state.has("a")
+    assert state.export_state() == {}
+
+
+def test_commit_makes_a_write_part_of_the_exported_state():
+    state = State()
+    state.set("a", 1)
+    state.commit()
+    assert state.export_state() == {"a": 1}
+    assert not state.has_pending
+
+
+def test_discard_brings_the_committed_value_back():
+    state = committed_state(a=1)
+    state.set("a", 2)
+    state.discard()
+    assert state.get("a") == 1
+    assert not state.has_pending
+
+
+def test_a_deleted_key_reads_as_default_but_stays_exported_until_the_commit():
+    state = committed_state(a=1)
+    state.delete("a")
+    assert not state.has("a")
+    assert state.get("a", "default") == "default"
+    assert state.export_state() == {"a": 1}
+    state.commit()
+    assert state.export_state() == {}
+
+
+def test_discard_brings_a_deleted_key_back():
+    state = committed_state(a=1)
+    state.delete("a")
+    state.discard()
+    assert state.has("a")
+    assert state.get("a") == 1
+
+
+def test_a_key_set_and_deleted_in_one_superstep_leaves_no_trace():
+    state = State()
+    state.set("a", 1)
+    state.delete("a")
+    assert not state.has_pending
+    state.commit()
+    assert state.export_state() == {}
+
+
+def test_a_key_can_be_set_again_after_its_deletion():
+    state = committed_state(a=1)
+    state.delete("a")
+    state.set("a", 2)
+    assert state.get("a") == 2
+    state.commit()
+    assert state.export_state() == {"a": 2}
+
+
+def test_deleting_an_overwritten_committed_key_deletes_it_rather_than_uncovering_it():
+    state = committed_state(a=1)
+    state.set("a", 2)
+    state.delete("a")
+    assert not state.has("a")
+    state.commit()
+    assert state.export_state() == {}
+
+
+def test_deleting_an_unknown_key_is_a_key_error_that_carries_the_key():
+    with pytest.raises(KeyError) as caught:
+        State().delete("nowhere")
+    assert caught.value.args == ("nowhere",)
+
+
+def test_deleting_a_key_twice_is_a_key_error():
+    state = committed_state(a=1)
+    state.delete("a")
+    with pytest.raises(KeyError):
+        state.delete("a")
+
+
+def test_none_is_a_value_like_any_other():
+    state = State()
+    state.set("a", None)
+    assert state.has("a")
+    assert state.get("a", "default") is None
+    state.commit()
+    assert state.export_state() == {"a": None}
+    assert state.get("a", "default") is None
+
+
+def test_clear_forgets_both_layers():
+    state = committed_state(a=1)
+    state.set("b", 2)
+    state.clear()
+    assert not state.has("a")
+    assert not state.has("b")
+    assert not state.has_pending
+    assert state.export_state() == {}
+
+
+def test_import_merges_into_the_committed_layer_and_leaves_pending_writes_alone():
+    state = committed_state(a=1, b=1)
+    state.set("a", 2)
+    state.import_state({"a": 3, "c": 3})
+    assert state.get("a") == 2
+    assert state.export_state() == {"a": 3, "b": 1, "c": 3}
+    state.discard()
+    assert state.get("a") == 3
+
+
+def test_the_exported_dictionary_is_not_the_state_itself_but_holds_its_values():
+    items = [1]
+    state = committed_state(items=items)
+    exported = state.export_state()
+    exported["other"] = 1
+    assert not state.has("other")
+    assert exported["items"] is items
+
+
+def test_pending_changes_pair_the_committed_with_the_pending_value():
+    state = committed_state(kept=0, changed=1, deleted=2, rewritten=3)
+    state.set("changed", 10)
+    state.set("added", None)
+    state.delete("deleted")
+    state.set("rewritten", 3)
+    assert state.pending_changes() == {
+        "changed": (1, 10),
+        "added": (ABSENT, None),
+        "deleted": (2, ABSENT),
+        "rewritten": (3, 3),
+    }
+    state.commit()
+    assert state.pending_changes() == {}
+
+
+def test_the_mark_for_absent_values_survives_copying_and_pickling():
+    assert copy.deepcopy(ABSENT) is ABSENT
+    assert pickle.loads(pickle.dumps(ABSENT)) is ABSENT
+    assert repr(ABSENT) == "<absent>"
+
+
+def test_committed_keys_keep_the_order_in_which_they_were_first_written():
+    state = State()
+    for key in ("c", "a", "b"):
+        state.set(key, key)
+    state.commit()
+    assert list(state.export_state()) == ["c", "a", "b"]
+
+
+def test_the_repr_counts_both_layers():
+    state = committed_state(a=1, b=2)
+    state.set("c", 3)
+    assert repr(state) == "State(committed=2, pending=1)"
+
+
+def test_no_write_of_a_worker_thread_is_lost_while_another_commits():
+    state = State()
+    written = 2_000
+    interval = sys.getswitchinterval()
+
+    def write(worker):
+        for number in range(written):
+            state.set(f"{worker}-{number}", number)
+
+    workers = [threading.Thread(target=write, args=(worker,)) for worker in range(3)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for worker in workers:
+            worker.start()
+        while any(worker.is_alive() for worker in workers):
+            state.commit()
+    finally:
+        sys.setswitchinterval(interval)
+        for worker in workers:
+            worker.join()
+    state.commit()
+    assert len(state.export_state()) == 3 * written
+
+
+class WritesWhileItIsCommitted(dict[str, object]):
+    """Committed layer that plays a thread which writes the same key again in the middle of a commit."""
+
+    def __init__(self, state):
+        super().__init__()
+        self.state = state
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        if value == "first":
+            self.state.set(key, "second")
+
+
+def test_a_write_in_the_middle_of_a_commit_wins_over_the_one_being_committed():
+    state = State()
+    state._committed = WritesWhileItIsCommitted(state)
+    state.set("a", "first")
+    state.commit()
+    assert state.get("a") == "second"
+    assert not state.has_pending
+
+
+class DeletesWhileItIsCommitted(dict[str, object]):
+    """Committed layer that plays a thread which takes another new key back in the middle of a commit."""
+
+    def __init__(self, state):
+        super().__init__()
+        self.state = state
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        if key == "a":
+            self.state.delete("b")
+
+
+def test_a_key_taken_back_in_the_middle_of_a_commit_is_not_committed():
+    state = State()
+    state._committed = DeletesWhileItIsCommitted(state)
+    state.set("a", 1)
+    state.set("b", 2)
+    state.commit()
+    assert state.export_state() == {"a": 1}
+    assert not state.has_pending
+
+
+KEYS = st.sampled_from(["a", "b", "c", "d"])
+VALUES = st.one_of(st.none(), st.integers(0, 3))
+
+
+class StateAgainstTwoDictionaries(RuleBasedStateMachine):
+    """The model: what is committed, and what a reader sees; `written` says which keys differ by a pending write."""
+
+    def __init__(self):
+        super().__init__()
+        self.state = State()
+        self.committed = {}
+        self.visible = {}
+        self.written = set()
+
+    @rule(key=KEYS, value=VALUES)
+    def set(self, key, value):
+        self.state.set(key, value)
+        self.visible[key] = value
+        self.written.add(key)
+
+    @rule(key=KEYS)
+    def delete(self, key):
+        if key not in self.visible:
+            with pytest.raises(KeyError):
+                self.state.delete(key)
+            return
+        self.state.delete(key)
+        del self.visible[key]
+        if key in self.committed:
+            self.written.add(key)
+        else:
+            self.written.discard(key)
+
+    @rule()
+    def commit(self):
+        self.state.commit()
+        self.committed = dict(self.visible)
+        self.written.clear()
+
+    @rule()
+    def discard(self):
+        self.state.discard()
+        self.visible = dict(self.committed)
+        self.written.clear()
+
+    @rule(values=st.dictionaries(KEYS, VALUES))
+    def import_state(self, values):
+        self.state.import_state(values)
+        self.committed.update(values)
+        self.visible.update({key: value for key, value in values.items() if key not in self.written})
+
+    @precondition(lambda self: self.visible)
+    @rule()
+    def clear(self):
+        self.state.clear()
+        self.committed, self.visible = {}, {}
+        self.written.clear()
+
+    @invariant()
+    def readers_see_the_visible_values(self):
+        for key in ("a", "b", "c", "d"):
+            assert self.state.has(key) == (key in self.visible)
+            assert self.state.get(key, "default") == self.visible.get(key, "default")
+
+    @invariant()
+    def only_committed_values_are_exported(self):
+        assert self.state.export_state() == self.committed
+
+    @invariant()
+    def changes_lead_from_the_committed_to_the_visible_values(self):
+        changes = self.state.pending_changes()
+        assert set(changes) == self.written
+        assert self.state.has_pending == bool(self.written)
+        for key, (old, new) in changes.items():
+            assert old == self.committed.get(key, ABSENT)
+            assert new == self.visible.get(key, ABSENT)
+
+
+TestStateAgainstTwoDictionaries = StateAgainstTwoDictionaries.TestCase

@@ -1,0 +1,319 @@
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import FunctionExecutor
+from agentbench.workflows.graph.edges import (
+    EdgeGroup,
+    FanInEdgeGroup,
+    FanOutEdgeGroup,
+    InternalEdgeGroup,
+    SingleEdgeGroup,
+    SwitchCaseEdgeGroup,
+    SwitchCaseEdgeGroupCase,
+    SwitchCaseEdgeGroupDefault,
+)
+from agentbench.workflows.graph.signature import (
+    find_sub_workflow,
+    graph_signature,
+    signature_differences,
+    signature_hash,
+)
+
+Case, Default = SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
+
+
+class Writer(Executor):
+    def __init__(self, key):
+        super().__init__(key, defer_discovery=True)
+
+
+class Pinned(Writer):
+    signature_key = "acme.writer"
+
+
+class Derived(Pinned):
+    pass
+
+
+class Outer(Writer):
+    def __init__(self, key, workflow):
+        super().__init__(key)
+        self.workflow = workflow
+
+
+class Hook:
+    failure_policy = "cancel"
+    reachability = True
+
+    def __init__(self, signature):
+        self._signature = signature
+
+    def signature(self):
+        return self._signature
+
+
+def hook(signature) -> Any:
+    return Hook(signature)
+
+
+def nodes(*ids, kind=Writer):
+    return {key: kind(key) for key in ids}
+
+
+def hash_of(groups, executors=None, starts=("a",)):
+    return signature_hash(graph_signature(groups, executors or nodes("a", "b", "c"), starts))
+
+
+def chain():
+    return [SingleEdgeGroup("a", "b"), SingleEdgeGroup("b", "c")]
+
+
+def workflow(groups, executors, starts=("in",)):
+    return SimpleNamespace(edge_groups=groups, executors=executors, start_executor_ids=list(starts))
+
+
+def always(data):
+    return True
+
+
+def never(data):
+    return False
+
+
+def test_a_signature_names_start_classes_and_edges_and_is_json():
+    signature = graph_signature([SingleEdgeGroup("a", "b", always)], nodes("b", "a"), ["a"])
+    assert json.loads(json.dumps(signature)) == signature
+    assert signature == {
+        "start_executor": "a",
+        "executors": {"a": f"{__name__}.Writer", "b": f"{__name__}.Writer"},
+        "edge_groups": [
+            {
+                "group_type": "SingleEdgeGroup",
+                "sources": ["a"],
+                "targets": ["b"],
+                "edges": [{"source": "a", "target": "b", "condition": "always"}],
+            }
+        ],
+    }
+
+
+def test_the_hash_is_sha256_in_hex():
+    digits = hash_of(chain())
+    assert len(digits) == 64
+    assert int(digits, 16) >= 0
+
+
+group_lists = st.permutations(
+    [
+        SingleEdgeGroup("a", "b"),
+        SingleEdgeGroup("b", "c", always),
+        FanOutEdgeGroup("c", ["d", "e"]),
+        FanInEdgeGroup(["d", "e"], "a", mode="barrier"),
+        SwitchCaseEdgeGroup("e", [Case(always, "b"), Default("c")]),
+    ]
+)
+
+
+@given(groups=group_lists, ids=st.permutations("abcde"))
+def test_the_order_of_groups_and_executors_does_not_matter(groups, ids):
+    signature = graph_signature(groups, nodes(*ids), ["a"])
+    reference = graph_signature(sorted(groups, key=repr), nodes(*"abcde"), ["a"])
+    assert signature == reference
+    assert signature_hash(signature) == signature_hash(reference)
+    assert signature_differences(signature, reference) == []
+
+
+@given(targets=st.permutations("bcde"))
+def test_the_order_of_edges_inside_a_group_does_not_matter(targets):
+    executors = nodes(*"abcde")
+    reference = [FanOutEdgeGroup("a", ["b", "c", "d", "e"])]
+    assert hash_of([FanOutEdgeGroup("a", targets)], executors) == hash_of(reference, executors)
+
+
+def test_ids_of_groups_internal_edges_and_code_of_conditions_do_not_matter():
+    plain = hash_of([SingleEdgeGroup("a", "b", lambda data: True, id="one")])
+    assert plain == hash_of([SingleEdgeGroup("a", "b", lambda data: False, id="two"), InternalEdgeGroup("a")])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        [*chain(), SingleEdgeGroup("a", "c")],
+        [SingleEdgeGroup("a", "b", always), SingleEdgeGroup("b", "c")],
+        [SingleEdgeGroup("a", "b"), SingleEdgeGroup("c", "b")],
+    ],
+    ids=["edge added", "condition added", "edge turned round"],
+)
+def test_another_edge_or_condition_changes_the_hash(changed):
+    assert hash_of(changed) != hash_of(chain())
+
+
+def test_a_fan_out_is_not_the_same_as_two_edges():
+    two = [SingleEdgeGroup("a", "b"), SingleEdgeGroup("a", "c")]
+    assert hash_of(two) != hash_of([FanOutEdgeGroup("a", ["b", "c"])])
+
+
+def test_the_name_of_a_selection_function_matters():
+    def group(name):
+        return [FanOutEdgeGroup("a", ["b", "c"], lambda data, targets: targets, selection_func_name=name)]
+
+    assert hash_of(group("by_tag")) == hash_of(group("by_tag"))
+    assert hash_of(group("by_tag")) != hash_of(group("by_size"))
+    assert hash_of(group("by_tag")) != hash_of([FanOutEdgeGroup("a", ["b", "c"])])
+
+
+def test_names_targets_and_order_of_switch_cases_matter_but_not_the_place_of_the_default():
+    def switch(*cases):
+        return hash_of([SwitchCaseEdgeGroup("a", cases)])
+
+    first = switch(Case(always, "b"), Case(never, "c"), Default("b"))
+    assert first == switch(Case(always, "b"), Default("b"), Case(never, "c"))
+    assert first != switch(Case(never, "b"), Case(always, "c"), Default("b"))
+    assert first != switch(Case(never, "c"), Case(always, "b"), Default("b"))
+    assert first != switch(Case(always, "b"), Case(never, "c"), Default("c"))
+
+
+def test_what_a_fan_in_does_matters_whether_it_was_forced_or_found():
+    def fan_in(takes, *, mode="auto", prefers_barrier=False):
+        group = FanInEdgeGroup(["a", "b"], "c", mode=mode)
+        group.prefers_barrier = prefers_barrier
+        sources = {key: FunctionExecutor(lambda m: None, key, input=str, output=str) for key in "ab"}
+        return hash_of([group], {**sources, "c": FunctionExecutor(lambda m: None, "c", input=takes)})
+
+    assert fan_in(list[str]) == fan_in(list[str], mode="barrier") == fan_in(object, prefers_barrier=True)
+    assert fan_in(str) == fan_in(str, mode="independent") == fan_in(object)
+    assert fan_in(str) != fan_in(list[str])
+
+
+def test_a_fan_in_that_waits_says_nothing_about_its_mode_and_an_undecided_one_does():
+    barrier = graph_signature([FanInEdgeGroup(["a", "b"], "c", mode="barrier")], nodes(*"abc"), ["a"])
+    undecided = graph_signature([FanInEdgeGroup(["a", "b"], "c")], nodes(*"abc"), ["a"])
+    assert "mode" not in barrier["edge_groups"][0]
+    assert undecided["edge_groups"][0]["mode"] == "auto"
+
+
+def test_ids_classes_and_start_of_executors_matter():
+    base = hash_of([], nodes("a", "b"))
+    assert base != hash_of([], nodes("a", "x"))
+    assert base != hash_of([], nodes("a", "b", kind=Pinned))
+    assert base != hash_of([], nodes("a", "b"), starts=("b",))
+
+
+def test_a_class_can_pin_its_identity_and_a_subclass_does_not_inherit_it():
+    executors = graph_signature([], {"a": Pinned("a"), "b": Derived("b")}, ["a"])["executors"]
+    assert executors == {"a": "acme.writer", "b": f"{__name__}.Derived"}
+
+
+def test_several_starts_are_listed_and_their_order_does_not_matter():
+    signature = graph_signature([], nodes("a", "b"), ["b", "a"])
+    assert signature["start_executor"] == "a"
+    assert signature["start_executors"] == ["a", "b"]
+    assert signature == graph_signature([], nodes("a", "b"), ["a", "b"])
+    assert "start_executors" not in graph_signature([], nodes("a"), ["a"])
+
+
+def test_a_hook_enters_with_its_signature_or_not_at_all():
+    assert graph_signature([], nodes("a"), ["a"], hook({"v": 1}))["boundary"] == {"v": 1}
+    assert graph_signature([], nodes("a"), ["a"], hook(None)) == graph_signature([], nodes("a"), ["a"])
+
+
+def test_a_change_inside_a_sub_workflow_changes_the_hash():
+    def outer(*inner_ids):
+        inner = workflow([], nodes(*inner_ids))
+        return hash_of([], {"a": Outer("a", inner)})
+
+    assert outer("in") == outer("in")
+    assert outer("in") != outer("in", "more")
+
+
+def test_a_sub_workflow_is_nested_in_the_signature():
+    inner = workflow([SingleEdgeGroup("in", "out")], nodes("in", "out"))
+    identity = graph_signature([], {"we": Outer("we", inner)}, ["we"])["executors"]["we"]
+    assert identity["type"] == f"{__name__}.Outer"
+    assert identity["sub_workflow"] == graph_signature(inner.edge_groups, inner.executors, ["in"])
+
+
+def test_a_workflow_that_contains_itself_has_a_signature():
+    executors: dict[str, Executor] = {}
+    loop = workflow([], executors, starts=("we",))
+    executors["we"] = Outer("we", loop)
+    signature = graph_signature([], executors, ["we"])
+    assert json.dumps(signature).count("recursive") == 1
+
+
+def test_an_attribute_called_workflow_that_is_none_is_no_sub_workflow():
+    assert find_sub_workflow(Outer("a", "daily")) is None
+    assert find_sub_workflow(Writer("a")) is None
+
+
+# ---------------------------------------------------------------------------------------------------------- differences
+
+
+def differences(old, new, *, old_nodes="abc", new_nodes="abc"):
+    return signature_differences(
+        graph_signature(old, nodes(*old_nodes), ["a"]), graph_signature(new, nodes(*new_nodes), ["a"])
+    )
+
+
+def test_equal_signatures_do_not_differ():
+    assert differences(chain(), chain()) == []
+
+
+def test_an_added_executor_and_its_edge_are_named():
+    found = differences(chain(), [*chain(), SingleEdgeGroup("c", "d")], new_nodes="abcd")
+    assert [(d["path"], d["before"] is None) for d in found] == [("edge_groups[c->d]", True), ("executors[d]", True)]
+    assert found[1]["after"] == f"{__name__}.Writer"
+
+
+def test_a_removed_edge_is_named():
+    (found,) = differences(chain(), chain()[:1])
+    assert found["path"] == "edge_groups[b->c]"
+    assert found["before"]["group_type"] == "SingleEdgeGroup"
+    assert found["after"] is None
+
+
+def test_a_changed_group_tells_what_changed_in_it():
+    found = differences(
+        [FanOutEdgeGroup("a", ["b", "c"])], [SwitchCaseEdgeGroup("a", [Case(always, "b"), Default("c")])]
+    )
+    assert {difference["path"] for difference in found} == {
+        "edge_groups[a->b+c].group_type",
+        "edge_groups[a->b+c].cases",
+        "edge_groups[a->b+c].default",
+    }
+
+
+def test_an_added_condition_shows_both_forms_of_the_edge():
+    (found,) = differences([SingleEdgeGroup("a", "b")], [SingleEdgeGroup("a", "b", always)])
+    assert found == {
+        "path": "edge_groups[a->b].edges",
+        "before": [{"source": "a", "target": "b", "condition": None}],
+        "after": [{"source": "a", "target": "b", "condition": "always"}],
+    }
+
+
+def test_a_change_inside_a_sub_workflow_has_its_whole_path():
+    def outer(groups):
+        return graph_signature([], {"we": Outer("we", workflow(groups, nodes("in", "out")))}, ["we"])
+
+    (found,) = signature_differences(outer([]), outer([SingleEdgeGroup("in", "out")]))
+    assert found["path"] == "executors[we].sub_workflow.edge_groups[in->out]"
+
+
+def test_groups_that_connect_the_same_executors_are_matched_by_what_they_are():
+    twice = [EdgeGroup([], id="x", type="One"), EdgeGroup([], id="y", type="Two")]
+    found = signature_differences(
+        graph_signature(twice, nodes("a"), ["a"]), graph_signature([twice[1]], nodes("a"), ["a"])
+    )
+    assert [difference["before"]["group_type"] for difference in found] == ["One"]
+
+
+def test_another_start_is_a_difference():
+    old, new = (graph_signature([], nodes("a", "b"), [start]) for start in ("a", "b"))
+    assert signature_differences(old, new) == [{"path": "start_executor", "before": "a", "after": "b"}]

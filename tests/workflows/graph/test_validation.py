@@ -1,0 +1,330 @@
+import logging
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from agentbench.exceptions import (
+    EdgeDuplicationError,
+    GraphConnectivityError,
+    TypeCompatibilityError,
+    ValidationTypeEnum,
+    WorkflowValidationError,
+)
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import FunctionExecutor
+from agentbench.workflows.graph.edges import (
+    EdgeGroup,
+    FanInEdgeGroup,
+    FanOutEdgeGroup,
+    InternalEdgeGroup,
+    SingleEdgeGroup,
+    SwitchCaseEdgeGroup,
+    SwitchCaseEdgeGroupCase,
+    SwitchCaseEdgeGroupDefault,
+)
+from agentbench.workflows.graph.validation import WorkflowGraphValidator, check_graph, validate_workflow_graph
+
+
+class Base:
+    pass
+
+
+class Sub(Base):
+    pass
+
+
+class Silent(Executor):
+    """Declares nothing."""
+
+    def __init__(self, key):
+        super().__init__(key, defer_discovery=True)
+
+
+def node(key, takes=str, sends=str, yields=None):
+    declared = {"input": takes, "output": sends} | ({} if yields is None else {"workflow_output": yields})
+    return FunctionExecutor(lambda message: None, key, **declared)
+
+
+def by_id(*executors):
+    return {executor.id: executor for executor in executors}
+
+
+def validate(groups, *executors, start="a", outputs=None, intermediate=None):
+    validate_workflow_graph(groups, by_id(*executors), start, outputs, intermediate)
+
+
+def one_edge(sends, takes):
+    validate([SingleEdgeGroup("a", "b")], node("a", sends=sends), node("b", takes=takes))
+
+
+# ---------------------------------------------------------------------------------------------------- start and ends
+
+
+def test_a_start_outside_the_graph_is_refused():
+    with pytest.raises(GraphConnectivityError, match=r"start executor 'z' is not part.*\['a'\]"):
+        validate([], node("a"), start="z")
+    with pytest.raises(GraphConnectivityError, match="'z'"):
+        validate([], node("a"), start=node("z"))
+
+
+def test_an_edge_to_an_executor_outside_the_graph_is_refused():
+    with pytest.raises(GraphConnectivityError, match=r"Edge 'a->z' names \['z'\]"):
+        validate([SingleEdgeGroup("a", "z")], node("a"))
+
+
+def test_a_single_node_without_edges_is_a_graph():
+    validate([], node("a"))
+    validate([InternalEdgeGroup("a")], node("a"), start=node("a"))
+
+
+# --------------------------------------------------------------------------------------------------------- duplicates
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [SingleEdgeGroup("a", "b"), SingleEdgeGroup("a", "b")],
+        [SingleEdgeGroup("a", "b", bool), SingleEdgeGroup("a", "b", callable)],
+        [SingleEdgeGroup("a", "b"), FanOutEdgeGroup("a", ["b", "c"])],
+        [FanInEdgeGroup(["a", "c"], "b"), SingleEdgeGroup("a", "b"), SingleEdgeGroup("a", "c")],
+    ],
+    ids=["twice", "other condition", "in a fan-out", "in a fan-in"],
+)
+def test_two_edges_between_the_same_executors_are_refused_over_all_groups(groups):
+    with pytest.raises(EdgeDuplicationError) as caught:
+        validate(groups, node("a"), node("b"), node("c"))
+    assert caught.value.edge_id == "a->b"
+    assert caught.value.validation_type is ValidationTypeEnum.EDGE_DUPLICATION
+    assert str(caught.value).startswith("[EDGE_DUPLICATION] ")
+
+
+def test_ids_that_look_alike_when_joined_are_no_duplicates():
+    groups = [SingleEdgeGroup("a", "b->c"), SingleEdgeGroup("a->b", "c"), SingleEdgeGroup("a", "a->b")]
+    validate(groups, node("a"), node("b->c"), node("a->b"), node("c"))
+
+
+def test_an_edge_that_is_there_three_times_is_reported_once():
+    errors = check_graph([SingleEdgeGroup("a", "b")] * 3, by_id(node("a"), node("b")), ("a",))
+    assert [type(error) for error in errors] == [EdgeDuplicationError]
+
+
+# -------------------------------------------------------------------------------------------------------------- types
+
+
+@pytest.mark.parametrize(
+    ("sends", "takes"),
+    [(str, str), (int | str, str), (str, str | int), (Sub, Base), (Any, str), (str, Any), (bool, int), (str, object)],
+)
+def test_types_that_share_something_pass(sends, takes):
+    one_edge(sends, takes)
+
+
+@pytest.mark.parametrize(("sends", "takes"), [(int, str), (Base, Sub), (int | bytes, str), (list[int], list[str])])
+def test_types_that_share_nothing_are_refused(sends, takes):
+    with pytest.raises(TypeCompatibilityError):
+        one_edge(sends, takes)
+
+
+def test_the_error_names_both_ends_and_their_types():
+    with pytest.raises(TypeCompatibilityError) as caught:
+        one_edge(int, str)
+    error = caught.value
+    assert (error.source_executor_id, error.target_executor_id) == ("a", "b")
+    assert (error.source_types, error.target_types) == ([int], [str])
+    assert error.validation_type is ValidationTypeEnum.TYPE_COMPATIBILITY
+
+
+def test_every_target_of_a_fan_out_and_of_a_switch_is_checked():
+    case = SwitchCaseEdgeGroupCase(bool, "b")
+    for group in (
+        FanOutEdgeGroup("a", ["b", "c"]),
+        SwitchCaseEdgeGroup("a", [case, SwitchCaseEdgeGroupDefault("c")]),
+    ):
+        with pytest.raises(TypeCompatibilityError) as caught:
+            validate([group], node("a"), node("b"), node("c", takes=int))
+        assert caught.value.target_executor_id == "c"
+
+
+def fan_in(first, second, takes, mode="auto"):
+    groups = [FanOutEdgeGroup("a", ["b", "c"]), FanInEdgeGroup(["b", "c"], "d", mode=mode)]
+    validate(groups, node("a"), node("b", sends=first), node("c", sends=second), node("d", takes=takes))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "takes", "mode"),
+    [
+        (str, str, list[str], "auto"),
+        (str, str, list[str], "barrier"),
+        (str, int, list[str | int], "auto"),
+        (str, str, str, "auto"),
+        (str, int, str | int, "auto"),
+        (str, str, str, "independent"),
+        (str, int, list, "barrier"),
+    ],
+)
+def test_a_fan_in_is_checked_in_the_form_in_which_it_delivers(first, second, takes, mode):
+    fan_in(first, second, takes, mode)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "takes", "mode"),
+    [
+        (str, str, list[int], "auto"),
+        (str, str, str, "barrier"),
+        (str, str, list[str], "independent"),
+        (str, int, list[str], "auto"),
+    ],
+)
+def test_a_fan_in_that_would_deliver_nothing_is_refused(first, second, takes, mode):
+    with pytest.raises(TypeCompatibilityError):
+        fan_in(first, second, takes, mode)
+
+
+def test_the_error_of_a_barrier_names_the_list_it_would_deliver():
+    with pytest.raises(TypeCompatibilityError) as caught:
+        fan_in(str, str, str, "barrier")
+    assert (caught.value.source_executor_id, caught.value.source_types) == ("b", [list[str]])
+
+
+def test_internal_edges_are_not_type_checked():
+    validate([InternalEdgeGroup("a")], node("a", takes=str, sends=int))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "complaint"),
+    [
+        (Silent("a"), node("b"), "'a' has outgoing edges, but declares no type"),
+        (node("a"), Silent("b"), "'b' declares no type that it takes"),
+    ],
+)
+def test_an_end_that_declares_nothing_is_logged_and_not_checked(first, second, complaint, caplog):
+    with caplog.at_level(logging.WARNING):
+        validate([SingleEdgeGroup("a", "b")], first, second)
+    assert complaint in caplog.text
+
+
+def test_an_undecided_fan_in_is_left_to_the_first_message():
+    groups = [FanOutEdgeGroup("a", ["b", "c"]), FanInEdgeGroup(["b", "c"], "d")]
+    validate(groups, node("a"), node("b", sends=Any), node("c", sends=Any), node("d", takes=list[str]))
+
+
+# ------------------------------------------------------------------------------------------------------- connectivity
+
+
+def test_executors_that_nothing_leads_to_are_listed_sorted():
+    with pytest.raises(GraphConnectivityError, match=r"\['x', 'z'\] cannot be reached") as caught:
+        validate([SingleEdgeGroup("a", "b")], node("a"), node("z"), node("b"), node("x"))
+    assert caught.value.message
+
+
+def test_an_executor_that_only_leads_to_reachable_ones_is_not_reachable():
+    with pytest.raises(GraphConnectivityError, match=r"\['c'\]"):
+        validate([SingleEdgeGroup("a", "b"), SingleEdgeGroup("c", "b")], node("a"), node("b"), node("c"))
+
+
+def test_an_isolated_cycle_is_not_reachable():
+    groups = [SingleEdgeGroup("b", "c"), SingleEdgeGroup("c", "b")]
+    with pytest.raises(GraphConnectivityError, match=r"\['b', 'c'\]"):
+        validate(groups, node("a"), node("b"), node("c"))
+
+
+def test_several_starts_reach_more_than_one():
+    groups = [FanInEdgeGroup(["a", "b"], "c")]
+    validate(groups, node("a"), node("b"), node("c"), start=["a", "b"])
+    with pytest.raises(GraphConnectivityError, match=r"\['b'\]"):
+        validate(groups, node("a"), node("b"), node("c"))
+
+
+def test_a_long_chain_is_walked_without_recursion():
+    ids = [f"n{number}" for number in range(3000)]
+    groups = [SingleEdgeGroup(one, other) for one, other in pairwise(ids)]
+    assert check_graph(groups, by_id(*map(node, ids)), ("n0",)) == []
+
+
+def test_reachability_can_be_left_to_somebody_else():
+    executors = by_id(node("a"), node("b"))
+    assert check_graph([], executors, ("a",), check_reachability=False) == []
+    assert len(check_graph([], executors, ("a",))) == 1
+
+
+# ----------------------------------------------------------------------------------------------------- logs, outputs
+
+
+def test_an_edge_to_itself_is_legal_and_warned_about(caplog):
+    with caplog.at_level(logging.WARNING):
+        validate([SingleEdgeGroup("a", "a")], node("a"))
+    assert "'a' has an edge to itself" in caplog.text
+
+
+def test_executors_that_lead_nowhere_are_logged_for_those_who_look(caplog):
+    with caplog.at_level(logging.INFO):
+        validate([SingleEdgeGroup("a", "b")], node("a"), node("b"))
+    assert [record.levelno for record in caplog.records] == [logging.INFO]
+    assert "'b' has no outgoing edge" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("outputs", "intermediate"),
+    [(None, None), ([], None), ([], []), (["a"], None), ([], ["a"]), (["a"], ["b"])],
+)
+def test_designated_executors_that_yield_pass(outputs, intermediate):
+    validate(
+        [SingleEdgeGroup("a", "b")],
+        node("a", yields=str),
+        node("b", yields=str),
+        outputs=outputs,
+        intermediate=intermediate,
+    )
+
+
+@pytest.mark.parametrize(
+    ("outputs", "intermediate"), [(["a", "a"], None), (["z"], None), (["b"], None), (["a"], ["a"])]
+)
+def test_designated_executors_that_cannot_be_outputs_are_refused(outputs, intermediate):
+    with pytest.raises(WorkflowValidationError) as caught:
+        validate(
+            [SingleEdgeGroup("a", "b")], node("a", yields=str), node("b"), outputs=outputs, intermediate=intermediate
+        )
+    assert caught.value.validation_type is ValidationTypeEnum.OUTPUT_VALIDATION
+
+
+def test_designated_executors_may_be_given_as_objects():
+    first = node("a", yields=str)
+    WorkflowGraphValidator().validate_workflow([], {"a": first}, first, [first])
+
+
+# ------------------------------------------------------------------------------------------------------ order and all
+
+
+def test_the_first_breach_is_raised_and_carries_all_others_in_the_order_of_the_rules():
+    groups: list[EdgeGroup] = [SingleEdgeGroup("a", "b"), SingleEdgeGroup("a", "b")]
+    with pytest.raises(EdgeDuplicationError) as caught:
+        validate(groups, node("a", sends=int), node("b"), node("c"), outputs=["c"])
+    kinds = [type(error) for error in caught.value.all_errors]
+    assert kinds == [
+        EdgeDuplicationError,
+        TypeCompatibilityError,
+        TypeCompatibilityError,
+        GraphConnectivityError,
+        WorkflowValidationError,
+    ]
+    assert caught.value.all_errors[0] is caught.value
+
+
+def test_a_missing_start_comes_before_everything_else_and_hides_what_follows_from_it():
+    with pytest.raises(GraphConnectivityError) as caught:
+        validate([SingleEdgeGroup("a", "b"), SingleEdgeGroup("a", "b")], node("a"), node("b"), start="z")
+    assert [type(error) for error in caught.value.all_errors] == [GraphConnectivityError, EdgeDuplicationError]
+
+
+def test_a_rule_can_be_replaced_by_overriding_the_check():
+    class Lenient(WorkflowGraphValidator):
+        def check(self, edge_groups, executors, start_executor_ids, designation):
+            return [
+                error
+                for error in super().check(edge_groups, executors, start_executor_ids, designation)
+                if error.validation_type is not ValidationTypeEnum.GRAPH_CONNECTIVITY
+            ]
+
+    Lenient().validate_workflow([], by_id(node("a"), node("b")), "a")

@@ -1,0 +1,260 @@
+import asyncio
+
+import pytest
+
+from agentbench._clock import CountingIds
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.function_executor import executor
+from agentbench.workflows.executors.message import MessageType, WorkflowMessage
+from agentbench.workflows.executors.state import State
+from agentbench.workflows.pages.runner_context import InProcRunnerContext, RunnerContext
+
+
+@executor
+async def asker(text: str) -> None: ...
+
+
+def delivery():
+    return Delivery(asker, None, "x", ("a",))
+
+
+def question(request_id="R", response_type=str):
+    return WorkflowEvent.request_info(request_id, "asker", "question", response_type)
+
+
+# ---- messages ------------------------------------------------------------------------------------
+
+
+async def test_messages_are_queued_by_source_in_the_order_of_sending():
+    context: RunnerContext = InProcRunnerContext()
+    messages = [WorkflowMessage(n, source) for n, source in enumerate(["b", "a", "b"])]
+    assert not await context.has_messages()
+    for message in messages:
+        await context.send_message(message)
+    assert await context.has_messages()
+    drained = await context.drain_messages()
+    assert drained == {"b": [messages[0], messages[2]], "a": [messages[1]]}
+    assert list(drained) == ["b", "a"]
+    assert not await context.has_messages()
+    assert await context.drain_messages() == {}
+
+
+async def test_a_context_knows_whether_answers_are_queued():
+    context = InProcRunnerContext()
+    await context.send_message(WorkflowMessage(1, "a"))
+    assert not context.holds_answers
+    await context.send_message(WorkflowMessage(1, "internal:a", "a", MessageType.RESPONSE))
+    assert context.holds_answers
+
+
+def test_what_waits_in_barriers_can_be_replaced():
+    context = InProcRunnerContext()
+    assert context.get_buffers() == {}
+    buffers = {"fan_in:a,b->c": {"a": [WorkflowMessage(1, "a")]}}
+    context.set_buffers(buffers)
+    assert context.get_buffers() == buffers
+
+
+# ---- events --------------------------------------------------------------------------------------
+
+
+async def test_events_are_drained_once_in_their_order():
+    context = InProcRunnerContext()
+    first, second = WorkflowEvent.warning("1"), WorkflowEvent.warning("2")
+    assert not await context.has_events()
+    await context.add_event(first)
+    await context.add_event(second)
+    assert await context.has_events()
+    assert await context.drain_events() == [first, second]
+    assert not await context.has_events()
+    assert await context.drain_events() == []
+
+
+async def test_the_next_event_is_waited_for():
+    context = InProcRunnerContext()
+    waiting = asyncio.ensure_future(context.next_event())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    events = [WorkflowEvent.warning("1"), WorkflowEvent.warning("2"), WorkflowEvent.warning("3")]
+    for event in events:
+        await context.add_event(event)
+    assert await waiting is events[0]
+    assert await context.next_event() is events[1]
+    assert await context.has_events()
+    assert await context.drain_events() == [events[2]]
+
+
+# ---- requests ------------------------------------------------------------------------------------
+
+
+async def test_a_request_is_registered_and_emitted():
+    context = InProcRunnerContext()
+    event = question()
+    await context.add_request_info_event(event)
+    assert await context.get_pending_request_info_events() == {"R": event}
+    assert await context.drain_events() == [event]
+
+
+async def test_the_table_of_requests_is_handed_out_as_a_copy():
+    context = InProcRunnerContext()
+    await context.add_request_info_event(question())
+    (await context.get_pending_request_info_events()).clear()
+    assert list(await context.get_pending_request_info_events()) == ["R"]
+
+
+async def test_only_requests_can_be_registered():
+    with pytest.raises(ValueError, match="Expected a 'request_info' event, got 'warning'"):
+        await InProcRunnerContext().add_request_info_event(WorkflowEvent.warning("w"))
+
+
+async def test_an_answer_becomes_a_message_to_the_executor_that_asked():
+    context = InProcRunnerContext()
+    event = question()
+    await context.add_request_info_event(event)
+    await context.send_request_info_response("R", "yes")
+    assert await context.drain_messages() == {
+        "internal:asker": [
+            WorkflowMessage("yes", "internal:asker", "asker", MessageType.RESPONSE, original_request_info_event=event)
+        ]
+    }
+    assert await context.get_pending_request_info_events() == {}
+
+
+async def test_an_answer_to_an_unknown_request_or_of_the_wrong_type_is_refused():
+    context = InProcRunnerContext()
+    await context.add_request_info_event(question())
+    with pytest.raises(ValueError, match="No open request has the id 'other'; open are: R"):
+        await context.send_request_info_response("other", "yes")
+    with pytest.raises(TypeError, match="'R' is a int; expected str"):
+        await context.send_request_info_response("R", 5)
+    assert list(await context.get_pending_request_info_events()) == ["R"]
+    assert not await context.has_messages()
+
+
+def test_only_the_first_request_changes_the_state_of_a_run():
+    context = InProcRunnerContext()
+    context.log.status(WorkflowRunState.IN_PROGRESS)
+    for n in range(2):
+        context.ask(delivery(), "q", str, f"R{n}")
+    assert [e.type for e in context.log.events()] == ["status", "request_info", "status", "request_info"]
+    assert context.log.state is WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
+
+
+def test_ids_of_requests_come_from_the_run():
+    context = InProcRunnerContext()
+    context.ids = CountingIds()
+    for expected in ("request-1", "request-2"):
+        assert context.ask(delivery(), "q", str, None).request_id == expected
+
+
+def test_requests_of_a_superstep_can_be_withdrawn_until_they_are_kept():
+    context = InProcRunnerContext()
+    context.ask(delivery(), "q", str, "kept")
+    context.keep_requests()
+    context.ask(delivery(), "q", str, "withdrawn")
+    context.withdraw_requests()
+    assert list(context.requests) == ["kept"]
+
+
+# ---- yields --------------------------------------------------------------------------------------
+
+
+def test_every_yield_is_an_output_unless_a_classifier_says_otherwise():
+    context = InProcRunnerContext()
+    assert context.classify_yielded_output("a") == "output"
+    context.set_yield_output_classifier({"a": "intermediate"}.get)  # type: ignore[arg-type]
+    assert context.classify_yielded_output("a") == "intermediate"
+    assert context.classify_yielded_output("b") is None
+    context.set_yield_output_classifier(None)
+    assert context.classify_yielded_output("b") == "output"
+
+
+# ---- checkpoints ---------------------------------------------------------------------------------
+
+
+async def test_the_storage_of_a_run_goes_before_the_default_one():
+    default, other = InMemoryCheckpointStorage(), InMemoryCheckpointStorage()
+    context = InProcRunnerContext(default)
+    assert context.storage is context.default_storage is default
+    context.set_runtime_checkpoint_storage(other)
+    assert (context.storage, context.default_storage) == (other, default)
+    context.clear_runtime_checkpoint_storage()
+    assert context.storage is default
+
+
+def test_checkpointing_needs_a_storage_of_either_kind():
+    context = InProcRunnerContext()
+    assert not context.has_checkpointing()
+    context.set_runtime_checkpoint_storage(InMemoryCheckpointStorage())
+    assert context.has_checkpointing()
+
+
+async def test_a_checkpoint_holds_what_is_in_flight():
+    storage = InMemoryCheckpointStorage()
+    context = InProcRunnerContext(storage)
+    state = State()
+    state.set("committed", 1)
+    state.commit()
+    state.set("pending", 2)
+    await context.send_message(WorkflowMessage("hello", "a"))
+    await context.add_request_info_event(question())
+    checkpoint_id = await context.create_checkpoint("flow", "hash", state, "before", 3, {"user": "Ann"})
+    saved = await context.load_checkpoint(checkpoint_id)
+    assert (saved.workflow_name, saved.graph_signature_hash) == ("flow", "hash")
+    assert (saved.previous_checkpoint_id, saved.iteration_count) == ("before", 3)
+    assert saved.state == {"committed": 1}
+    assert saved.messages == {"a": [WorkflowMessage("hello", "a")]}
+    assert list(saved.pending_request_info_events) == ["R"]
+    assert saved.metadata["user"] == "Ann"
+
+
+async def test_applying_a_checkpoint_replaces_messages_and_requests():
+    context = InProcRunnerContext()
+    await context.send_message(WorkflowMessage("old", "a"))
+    await context.add_request_info_event(question("old"))
+    checkpoint = WorkflowCheckpoint(
+        "flow",
+        "hash",
+        messages={"b": [WorkflowMessage("new", "b")]},
+        pending_request_info_events={"new": question("new")},
+    )
+    await context.apply_checkpoint(checkpoint)
+    assert list(await context.get_pending_request_info_events()) == ["new"]
+    assert await context.drain_messages() == {"b": [WorkflowMessage("new", "b")]}
+    await context.send_message(WorkflowMessage("later", "b"))
+    assert checkpoint.messages == {"b": [WorkflowMessage("new", "b")]}
+
+
+async def test_without_a_storage_nothing_can_be_saved_or_loaded():
+    context = InProcRunnerContext()
+    with pytest.raises(WorkflowCheckpointException, match="No checkpoint storage"):
+        await context.create_checkpoint("flow", "hash", State(), None, 0)
+    with pytest.raises(WorkflowCheckpointException, match="No checkpoint storage"):
+        await context.load_checkpoint("any")
+
+
+# ---- one run -------------------------------------------------------------------------------------
+
+
+async def test_a_new_run_forgets_messages_and_barriers_but_not_requests():
+    context = InProcRunnerContext()
+    await context.send_message(WorkflowMessage("old", "a"))
+    context.set_buffers({"key": {"a": [WorkflowMessage(1, "a")]}})
+    await context.add_request_info_event(question())
+    context.stop_requested = True
+    context.reset_for_new_run()
+    assert not await context.has_messages()
+    assert context.get_buffers() == {}
+    assert not context.stop_requested
+    assert list(await context.get_pending_request_info_events()) == ["R"]
+
+
+def test_a_context_says_whether_its_run_is_streamed():
+    context = InProcRunnerContext()
+    assert not context.is_streaming()
+    context.set_streaming(True)
+    assert context.is_streaming()

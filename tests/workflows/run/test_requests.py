@@ -1,0 +1,395 @@
+import logging
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pydantic
+import pytest
+
+from agentbench._clock import CountingIds
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import executor
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.executors.message import MessageType
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.run.requests import check_answers
+
+IN_PROGRESS, PENDING = WorkflowRunState.IN_PROGRESS, WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
+IDLE, IDLE_PENDING = WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+
+
+@dataclass
+class Question:
+    text: str
+
+
+@dataclass
+class Ans:
+    ok: bool
+
+
+class Vote(pydantic.BaseModel):
+    party: str
+
+
+class Review(Executor):
+    """Asks one question per word; an answer is yielded with where it came from."""
+
+    @handler
+    async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
+        for n, word in enumerate(text.split()):
+            await ctx.request_info(Question(word), str, request_id=f"R{n}")
+
+    @response_handler
+    async def on_answer(self, asked: Question, answer: str, ctx: WorkflowContext[str, Any]) -> None:
+        await ctx.yield_output((asked.text, answer, ctx.request_id, ctx.source_executor_ids))
+        await ctx.send_message(answer)
+
+
+@executor
+async def show(text: str, ctx: WorkflowContext[Any, str]) -> None:
+    await ctx.yield_output(f"shown {text}")
+
+
+def review(**settings):
+    node = Review("review")
+    return WorkflowBuilder(name="review", start_executor=node, **settings).add_edge(node, show).build()
+
+
+def expecting(response_type):
+    """A workflow that asks for a value of one type and yields what it gets."""
+
+    class Asks(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
+            await ctx.request_info(text, response_type, request_id="R")
+
+        @response_handler(request=str, response=response_type, workflow_output=object)
+        async def on_answer(self, asked, answer, ctx):
+            await ctx.yield_output(answer)
+
+    return WorkflowBuilder(start_executor=Asks("asks")).build()
+
+
+def states(result):
+    return [e.state for e in result.status_timeline()]
+
+
+def open_ids(workflow):
+    return list(workflow.runner.context.requests)
+
+
+# ---- asking --------------------------------------------------------------------------------------
+
+
+async def test_two_questions_are_two_requests_and_one_change_of_state():
+    result = await review().run("a b", include_status_events=True)
+    assert [(e.request_id, e.source_executor_id, e.request_type, e.response_type, e.data) for e in
+            result.get_request_info_events()] == [
+        ("R0", "review", Question, str, Question("a")),
+        ("R1", "review", Question, str, Question("b")),
+    ]  # fmt: skip
+    assert states(result) == [IN_PROGRESS, PENDING, IDLE_PENDING]
+    kinds = [e.type for e in result]
+    assert kinds[kinds.index("request_info") : kinds.index("request_info") + 3] == [
+        "request_info",
+        "status",
+        "request_info",
+    ]
+
+
+async def test_the_handler_goes_on_after_it_has_asked():
+    class GoesOn(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.request_info(text, str)
+            await ctx.send_message("meanwhile")
+
+    node = GoesOn("goes on")
+    result = await WorkflowBuilder(start_executor=node).add_edge(node, show).build().run("x")
+    assert result.outputs == ["shown meanwhile"]
+    assert result.final_state is IDLE_PENDING
+
+
+async def test_a_request_without_an_id_gets_one():
+    class Asks(Review):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
+            await ctx.request_info(Question(text), str)
+
+    workflow = WorkflowBuilder(start_executor=Asks("asks")).build()
+    (request,) = (await workflow.run("x")).get_request_info_events()
+    assert UUID(request.request_id).version == 4
+    (request,) = (await workflow.run("x", options=RunOptions(ids=CountingIds()))).get_request_info_events()
+    assert request.request_id == "request-1"
+
+
+async def test_an_id_that_is_open_cannot_be_used_again():
+    workflow = review()
+    await workflow.run("a")
+    with pytest.raises(ValueError, match="'R0' is still open, asked by 'review'"):
+        await workflow.run("b")
+    assert workflow.runner.context.requests["R0"].data == Question("a")
+
+
+async def test_an_id_can_be_used_again_once_it_is_answered():
+    workflow = review()
+    await workflow.run("a")
+    await workflow.run(responses={"R0": "yes"})
+    assert open_ids(workflow) == []
+    await workflow.run("b")
+    assert workflow.runner.context.requests["R0"].data == Question("b")
+
+
+async def test_a_request_that_nobody_can_handle_is_logged_and_its_answer_goes_nowhere(caplog):
+    class Deaf(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.request_info(text, int, request_id="R")
+
+    workflow = WorkflowBuilder(start_executor=Deaf("deaf")).build()
+    with caplog.at_level(logging.WARNING, logger="agentbench"):
+        result = await workflow.run("x")
+    assert "Executor 'deaf' asks with str for int but has no @response_handler" in caplog.text
+    assert result.final_state is IDLE_PENDING
+    result = await workflow.run(responses={"R": 5})
+    assert [e.type for e in result] == ["superstep_started", "superstep_completed"]
+    assert result.final_state is IDLE
+    assert open_ids(workflow) == []
+
+
+async def test_a_request_that_somebody_can_handle_is_not_logged(caplog):
+    with caplog.at_level(logging.WARNING, logger="agentbench"):
+        await review().run("a")
+    assert caplog.records == []
+
+
+# ---- answering -----------------------------------------------------------------------------------
+
+
+async def test_an_answer_reaches_the_response_handler_and_what_it_sends_goes_on():
+    workflow = review()
+    await workflow.run("a")
+    result = await workflow.run(responses={"R0": "yes"})
+    assert result.outputs == [("a", "yes", "R0", ["internal:review"]), "shown yes"]
+    assert states(result) == [IN_PROGRESS, IDLE]
+
+
+async def test_answers_can_be_streamed():
+    workflow = review()
+    await workflow.run("a")
+    events = [e async for e in workflow.run(responses={"R0": "yes"}, stream=True)]
+    assert [e.type for e in events][:4] == ["started", "status", "superstep_started", "executor_invoked"]
+    assert [e.data for e in events if e.type == "output"][1] == "shown yes"
+
+
+async def test_what_is_left_unanswered_stays_open():
+    workflow = review()
+    await workflow.run("a b")
+    result = await workflow.run(responses={"R0": "yes"})
+    assert result.final_state is IDLE_PENDING
+    assert result.get_request_info_events() == []
+    assert open_ids(workflow) == ["R1"]
+    result = await workflow.run(responses={"R1": "no"})
+    assert result.outputs[0] == ("b", "no", "R1", ["internal:review"])
+    assert result.final_state is IDLE
+
+
+async def test_all_answers_of_one_call_are_handled_in_one_superstep():
+    workflow = review()
+    await workflow.run("a b")
+    result = await workflow.run(responses={"R1": "second", "R0": "first"})
+    assert [o[:2] for o in result.outputs if isinstance(o, tuple)] == [("b", "second"), ("a", "first")]
+    assert [e.iteration for e in result if e.type == "superstep_started"] == [2, 3]
+
+
+async def test_a_response_handler_may_ask_again():
+    class Insists(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.request_info(text, str, request_id="R0")
+
+        @response_handler
+        async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext[str]) -> None:
+            if answer != "yes":
+                await ctx.request_info(asked, str, request_id=f"{ctx.request_id}again")
+
+    workflow = WorkflowBuilder(start_executor=Insists("i")).build()
+    await workflow.run("sure?")
+    result = await workflow.run(responses={"R0": "no"})
+    assert states(result) == [IN_PROGRESS, PENDING, IDLE_PENDING]
+    assert open_ids(workflow) == ["R0again"]
+    assert (await workflow.run(responses={"R0again": "yes"})).final_state is IDLE
+
+
+async def test_nothing_open_means_nothing_to_answer():
+    for responses in ({"a": 1}, {}):
+        with pytest.raises(RuntimeError, match="nothing to answer"):
+            await review().run(responses=responses)
+
+
+@pytest.mark.parametrize(
+    ("responses", "reason"),
+    [
+        ({"R0": "fine", "nobody": "x"}, "No open request has the id 'nobody'; open are: R0, R1"),
+        ({"R0": "fine", "R1": 5}, r"request 'R1' of 'review' is 5 \(int\); expected str. The request stays open"),
+    ],
+    ids=["unknown id", "wrong type"],
+)
+async def test_if_one_answer_is_wrong_none_is_taken(responses, reason):
+    workflow = review()
+    await workflow.run("a b")
+    with pytest.raises(ValueError, match=reason):
+        await workflow.run(responses=responses)
+    assert open_ids(workflow) == ["R0", "R1"]
+    result = await workflow.run(responses={"R0": "fine"})
+    assert result.outputs[-1] == "shown fine"
+
+
+async def test_a_request_is_answered_once():
+    workflow = review()
+    await workflow.run("a b")
+    await workflow.run(responses={"R0": "yes"})
+    with pytest.raises(ValueError, match="No open request has the id 'R0'"):
+        await workflow.run(responses={"R0": "yes"})
+
+
+async def test_no_answers_run_an_empty_superstep():
+    workflow = review()
+    await workflow.run("a")
+    result = await workflow.run(responses={})
+    assert [e.type for e in result] == ["superstep_started", "superstep_completed"]
+    assert result.final_state is IDLE_PENDING
+    assert open_ids(workflow) == ["R0"]
+
+
+async def test_open_requests_survive_a_new_message():
+    class AsksOnce(Review):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
+            if text == "ask":
+                await ctx.request_info(Question("a"), str, request_id="R")
+            await ctx.yield_output(text)
+
+    workflow = WorkflowBuilder(start_executor=AsksOnce("a")).build()
+    await workflow.run("ask")
+    result = await workflow.run("other")
+    assert result.outputs == ["other"]
+    assert result.get_request_info_events() == []
+    assert states(result) == [IN_PROGRESS, IDLE_PENDING]
+    assert (await workflow.run(responses={"R": "late"})).outputs == [("a", "late", "R", ["internal:a"])]
+
+
+async def test_answers_do_not_count_against_the_limit_of_supersteps_but_the_numbers_go_on():
+    class Chat(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.request_info(text, str, request_id="R")
+
+        @response_handler
+        async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.request_info(answer, str, request_id="R")
+
+    workflow = WorkflowBuilder(max_iterations=1, start_executor=Chat("chat")).build()
+    await workflow.run("hello")
+    numbers = []
+    for turn in range(5):
+        result = await workflow.run(responses={"R": str(turn)})
+        numbers += [e.iteration for e in result if e.type == "superstep_started"]
+    assert numbers == [2, 3, 4, 5, 6]
+
+
+# ---- answers are turned into the type that was asked for -------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("response_type", "given", "got"),
+    [
+        (Ans, {"ok": True}, Ans(True)),
+        (Ans, Ans(False), Ans(False)),
+        (float, 5, 5.0),
+        (Vote, {"party": "blue"}, Vote(party="blue")),
+        (Ans | None, None, None),
+        (list[str], ["a"], ["a"]),
+        (Any, object, object),
+    ],
+    ids=["dataclass", "already right", "float", "model", "optional", "list", "any"],
+)
+async def test_an_answer_is_turned_into_the_type_that_was_asked_for(response_type, given, got):
+    workflow = expecting(response_type)
+    await workflow.run("x")
+    (output,) = (await workflow.run(responses={"R": given})).outputs
+    assert output == got
+    assert type(output) is type(got)
+
+
+@pytest.mark.parametrize(
+    ("response_type", "given"),
+    [(Ans, {"bad": 1}), (Ans, "yes"), (Vote, {}), (int, 5.0), (list[str], [1]), (str, None)],
+    ids=["unknown field", "no dict", "invalid model", "float for int", "wrong items", "nothing"],
+)
+async def test_an_answer_that_cannot_be_turned_is_refused(response_type, given):
+    workflow = expecting(response_type)
+    await workflow.run("x")
+    with pytest.raises(ValueError, match="The request stays open"):
+        await workflow.run(responses={"R": given})
+    assert open_ids(workflow) == ["R"]
+
+
+def test_answers_are_checked_without_a_workflow():
+    asked = {"R": WorkflowEvent.request_info("R", "a", 1, float)}
+    assert check_answers(asked, {"R": 2}) == {"R": 2.0}
+    assert list(asked) == ["R"]
+
+
+# ---- failure, checkpoints ------------------------------------------------------------------------
+
+
+async def test_a_question_of_a_failed_superstep_was_never_asked():
+    class AsksAndFails(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.request_info(text, str, request_id="R")
+            raise KeyError("k")
+
+    workflow = WorkflowBuilder(start_executor=AsksAndFails("a")).build()
+    with pytest.raises(KeyError):
+        await workflow.run("x")
+    assert open_ids(workflow) == []
+
+
+async def test_a_question_whose_answer_could_not_be_handled_is_open_again():
+    class FailsOnce(Review):
+        failed = False
+
+        @response_handler
+        async def on_answer(self, asked: Question, answer: str, ctx: WorkflowContext[str, Any]) -> None:
+            if not self.failed:
+                self.failed = True
+                raise KeyError("k")
+            await ctx.yield_output(answer)
+
+    workflow = WorkflowBuilder(start_executor=FailsOnce("f")).build()
+    await workflow.run("a")
+    with pytest.raises(KeyError):
+        await workflow.run(responses={"R0": "yes"})
+    assert open_ids(workflow) == ["R0"]
+    assert (await workflow.run(responses={"R0": "yes"})).outputs == ["yes"]
+
+
+async def test_answers_are_saved_before_they_are_handled():
+    storage = InMemoryCheckpointStorage()
+    workflow = review(checkpoint_storage=storage)
+    await workflow.run("a")
+    before = len(await storage.list_checkpoints(workflow_name="review"))
+    await workflow.run(responses={"R0": "yes"})
+    saved = (await storage.list_checkpoints(workflow_name="review"))[before:]
+    assert [(c.metadata["source"], c.iteration_count) for c in saved] == [("answer", 1), ("step", 2), ("step", 3)]
+    (message,) = saved[0].messages["internal:review"]
+    assert (message.data, message.type, message.target_id) == ("yes", MessageType.RESPONSE, "review")
+    assert message.original_request_info_event.data == Question("a")
+    assert [list(c.pending_request_info_events) for c in saved] == [[], [], []]

@@ -1,0 +1,748 @@
+"""The run handle: driving, stepping, pausing, stopping, going back, forking."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    CheckpointManager,
+    CheckpointNotFoundError,
+    CountingIds,
+    Executor,
+    GraphMismatchError,
+    InMemoryCheckpointStorage,
+    InProcessExecution,
+    PauseReason,
+    RunOptions,
+    TickingClock,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowBusyError,
+    WorkflowCheckpointException,
+    WorkflowContext,
+    WorkflowMessage,
+    WorkflowRunnerException,
+    WorkflowRunState,
+    handler,
+    response_handler,
+)
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE
+from tests.workflows.parts import Again, Fail, Join, Pass, Show, Wait, brief, chain
+
+
+def three(**settings: Any) -> Workflow:
+    return chain(Pass("e0"), Pass("e1"), Show("e2"), name="three", **settings)
+
+
+def diamond(**settings: Any) -> Workflow:
+    source, left, right, join = Pass("s"), Pass("l"), Pass("r"), Join("j")
+    builder = WorkflowBuilder(start_executor=source, name="diamond", **settings)
+    return builder.add_fan_out_edges(source, [left, right]).add_fan_in_edges([left, right], join).build()
+
+
+def cycle(**settings: Any) -> Workflow:
+    ping, pong = Again("ping"), Again("pong")
+    builder = WorkflowBuilder(start_executor=ping, name="cycle", **settings)
+    return builder.add_edge(ping, pong).add_edge(pong, ping).build()
+
+
+GRAPHS = [
+    (lambda **kw: chain(Show("only"), name="one", **kw), "x"),
+    (lambda **kw: chain(Pass("a"), Show("b"), name="two", **kw), "x"),
+    (three, "x"),
+    (diamond, "x"),
+    (cycle, 4),
+]
+
+
+class Ask(Executor):
+    """Asks for a word, then yields it."""
+
+    @handler
+    async def on_text(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info(text, str, request_id=f"ask {text}")
+
+    @response_handler
+    async def on_word(self, question: str, word: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(f"{question}: {word}")
+
+
+async def test_nothing_runs_until_the_handle_is_driven():
+    workflow = three()
+    run = workflow.start("x")
+    await asyncio.sleep(0)
+    assert run.status is WorkflowRunState.STARTED
+    assert run.events == []
+    assert (await run.result()).outputs == ["x>e0>e1!"]
+
+
+@pytest.mark.parametrize(("make", "given"), GRAPHS)
+async def test_steps_in_a_row_give_the_events_of_an_unstepped_run(make: Any, given: Any):
+    stepped = make().start(given)
+    events = []
+    while not stepped.is_over:
+        events += (await stepped.step()).events
+    whole = [event async for event in make().start(given).watch_stream()]
+    assert brief(events) == brief(whole)
+    assert [e.data for e in events if e.type == "output"] == [e.data for e in whole if e.type == "output"]
+
+
+@pytest.mark.parametrize(("make", "given"), GRAPHS)
+async def test_a_plan_lists_what_the_step_then_invokes(make: Any, given: Any):
+    run = make().start(given)
+    while not run.is_over:
+        plan = await run.plan()
+        assert [p.target for p in await run.plan()] == [p.target for p in plan]  # computed once
+        report = await run.step()
+        invoked = [executor for executor, _ in report.delivered]
+        assert invoked == [p.target for p in plan]
+
+
+async def test_the_first_step_is_superstep_zero_and_the_last_one_holds_the_end():
+    run = three().start("x")
+    reports = [await run.step() for _ in range(3)]
+    assert [r.superstep for r in reports] == [0, 1, 2]
+    assert [r.invoked for r in reports] == [["e0"], ["e1"], ["e2"]]
+    assert [len(r.emitted) for r in reports] == [1, 1, 0]
+    assert [r.status for r in reports] == [
+        WorkflowRunState.IN_PROGRESS,
+        WorkflowRunState.IN_PROGRESS,
+        WorkflowRunState.IDLE,
+    ]
+    assert reports[2].outputs == ["x>e0>e1!"]
+    assert all(r.duration_s is not None for r in reports[1:])
+    with pytest.raises(WorkflowRunnerException, match="nothing to step"):
+        await run.step()
+
+
+async def test_a_start_that_leaves_nothing_ends_within_its_step():
+    run = chain(Show("only")).start("x")
+    report = await run.step()
+    assert run.is_over
+    assert brief(report.events)[-3:] == ["superstep_started 1", "superstep_completed 1", "status IDLE"]
+
+
+async def test_a_condition_is_asked_once_for_plan_and_step_and_its_error_belongs_to_the_step():
+    asked: list[str] = []
+
+    def condition(message: str) -> bool:
+        asked.append(message)
+        raise LookupError(message)
+
+    source, target = Pass("s"), Show("t")
+    run = WorkflowBuilder(start_executor=source).add_edge(source, target, condition).build().start("x")
+    await run.step()
+    assert await run.plan() == []
+    with pytest.raises(LookupError):
+        await run.step()
+    assert asked == ["x>s"]
+    assert run.status is WorkflowRunState.FAILED
+    assert isinstance(run.error, LookupError)
+
+
+async def test_two_runs_with_ticking_clock_and_counting_ids_are_equal_to_the_byte():
+    async def once() -> list[dict[str, Any]]:
+        options = RunOptions(clock=TickingClock(), ids=CountingIds())
+        run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x", options=options)
+        await run.result()
+        return [event.to_json_dict() for event in run.events]
+
+    assert await once() == await once()
+
+
+# ---- pause, stop, cancel -------------------------------------------------------------------------
+
+
+async def test_a_breakpoint_pauses_and_the_next_drive_goes_on():
+    run = cycle().start(6)
+    remove = run.pause_when(lambda report, plan: "third" if report.superstep == 3 else None)
+    events = [event async for event in run.watch_stream()]
+    assert run.paused
+    assert str(run.pause_reason) == "third"
+    assert run.status is WorkflowRunState.IN_PROGRESS
+    assert run.superstep == 3
+    assert brief(events)[-1] == "superstep_completed 3"
+    remove()
+    assert (await run.result()).outputs == [0]
+    assert not run.paused
+
+
+async def test_a_breakpoint_sees_the_report_and_the_plan():
+    run = three().start("x")
+    run.pause_when(lambda report, plan: PauseReason("e2 is next") if [p.target for p in plan] == ["e2"] else None)
+    async for _ in run.watch_stream():
+        pass
+    assert run.superstep == 1
+    assert run.pause_reason == PauseReason("e2 is next")
+
+
+async def test_a_breakpoint_that_raises_pauses_and_keeps_its_error():
+    run = three().start("x")
+    run.pause_when(lambda report, plan: [][0])
+    async for _ in run.watch_stream():
+        pass
+    assert run.paused
+    assert run.pause_reason is not None
+    assert isinstance(run.pause_reason.error, IndexError)
+
+
+async def test_a_pause_takes_effect_at_the_next_boundary():
+    wait = Wait("w")
+    run = chain(Pass("s"), wait, Show("e")).start("x")
+    await run.step()
+    driving = asyncio.ensure_future(run.result())
+    await wait.entered.wait()
+    threading.Thread(target=run.pause).start()
+    wait.gate.set()
+    await driving
+    assert run.paused
+    assert run.superstep == 1
+    assert (await run.result()).outputs == ["late", "late!"]
+
+
+async def test_a_stop_after_the_superstep_ends_the_run_at_the_boundary_and_a_checkpoint_continues_it():
+    storage = InMemoryCheckpointStorage()
+    wait = Wait("w")
+    workflow = chain(Pass("s"), wait, Show("e"), name="stops", checkpoint_storage=storage)
+    run = workflow.start("x")
+    await run.step()
+    driving = asyncio.ensure_future(run.result())
+    await wait.entered.wait()
+    run.stop_after_superstep()
+    wait.gate.set()
+    await driving
+    assert run.status is WorkflowRunState.CANCELLED
+    assert run.superstep == 1
+    assert run.last_checkpoint is not None
+    again = workflow.start(resume_from=run.last_checkpoint)
+    assert (await again.result()).outputs == ["late!"]
+
+
+async def test_a_stop_asks_handlers_and_breaks_off_the_superstep():
+    wait = Wait("w")
+    run = chain(Pass("s"), wait).start("x")
+    await run.step()
+    stepping = asyncio.ensure_future(run.step())
+    await wait.entered.wait()
+    run.stop()
+    report = await stepping
+    assert report.status is WorkflowRunState.CANCELLED
+    assert wait.ended == "cancelled"
+
+
+async def test_a_handler_can_read_that_a_stop_was_asked_for():
+    class Patient(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str, bool]) -> None:
+            run.stop_after_superstep()
+            await ctx.yield_output(ctx.stop_requested)
+
+    run = chain(Patient("p")).start("x")
+    assert (await run.result()).outputs == [True]
+    assert run.status is WorkflowRunState.CANCELLED
+
+
+async def test_a_stop_between_steps_ends_at_once():
+    run = three().start("x")
+    await run.step()
+    run.stop_after_superstep()
+    assert run.status is WorkflowRunState.CANCELLED
+    assert run.is_over
+
+
+async def test_cancel_from_another_task_ends_the_driver_without_an_exception():
+    wait = Wait("w")
+    run = chain(wait).start("x")
+    driving = asyncio.ensure_future(run.result())
+    await wait.entered.wait()
+    await run.cancel()
+    await driving
+    assert run.status is WorkflowRunState.CANCELLED
+    assert wait.ended == "cancelled"
+
+
+async def test_the_handle_keeps_the_instance_while_it_can_go_on():
+    workflow = three()
+    async with workflow.start("x") as run:
+        await run.step()
+        with pytest.raises(WorkflowBusyError, match="cancel"):
+            await workflow.run("y")
+        with pytest.raises(WorkflowBusyError):
+            workflow.start("y")
+    assert (await workflow.run("y")).outputs == ["y>e0>e1!"]
+
+
+async def test_a_handle_that_is_over_gives_way_and_can_still_be_read():
+    workflow = three()
+    run = workflow.start("x")
+    await run.result()
+    assert (await workflow.run("y")).outputs == ["y>e0>e1!"]
+    assert run.outputs == ["x>e0>e1!"]
+    with pytest.raises(WorkflowBusyError, match="read-only"):
+        await run.step()
+    assert await run.try_send_message("z") is False
+
+
+async def test_a_dropped_handle_frees_the_instance():
+    workflow = three()
+    run = workflow.start("x")
+    await run.step()
+    del run
+    gc.collect()
+    assert (await workflow.run("y")).outputs == ["y>e0>e1!"]
+
+
+# ---- input and answers ---------------------------------------------------------------------------
+
+
+async def test_further_input_goes_to_the_start_executor_and_the_numbers_go_on():
+    run = three().start("x")
+    await run.result()
+    assert await run.try_send_message("y")
+    events = [event async for event in run.watch_stream()]
+    assert run.outputs == ["x>e0>e1!", "y>e0>e1!"]
+    assert [e.iteration for e in events if e.type == "superstep_started"] == [3, 4, 5]
+
+
+async def test_input_of_a_type_that_no_start_executor_takes_is_refused():
+    run = three().start("x")
+    assert await run.try_send_message(5) is False
+    await run.result()
+    assert run.outputs == ["x>e0>e1!"]
+
+
+async def test_no_input_is_taken_after_a_failure():
+    run = chain(Fail("f")).start("x")
+    with pytest.raises(KeyError):
+        await run.result()
+    assert await run.try_send_message("y") is False
+    with pytest.raises(KeyError):
+        await run.result()
+
+
+async def test_an_answer_is_checked_at_once_and_delivered_in_the_next_superstep():
+    run = chain(Ask("a")).start("q")
+    report = await run.step()
+    assert run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+    assert [r.request_id for r in report.requests] == ["ask q"]
+    with pytest.raises(WorkflowRunnerException):
+        await run.step()
+    with pytest.raises(ValueError, match="expected str"):
+        await run.send_response("ask q", 5)
+    with pytest.raises(ValueError, match="no such"):
+        await run.send_response("no such", "w")
+    assert [r.request_id for r in run.pending_requests] == ["ask q"]
+    await run.send_response("ask q", "word")
+    assert run.pending_requests == []
+    with pytest.raises(RuntimeError):
+        await run.send_response("ask q", "twice")
+    report = await run.step()
+    assert report.outputs == ["q: word"]
+    assert report.status is WorkflowRunState.IDLE
+
+
+# ---- back and sideways ---------------------------------------------------------------------------
+
+
+async def test_a_run_saves_one_checkpoint_a_superstep_and_tells_of_them():
+    run = await InProcessExecution.run_streaming(three(), "x", CheckpointManager.create_in_memory())
+    events = [event async for event in run.watch_stream()]
+    infos = [e.completion_info for e in events if e.type == "superstep_completed"]
+    assert [c.iteration for c in run.checkpoints] == [0, 1, 2]
+    assert [i.checkpoint for i in infos if i is not None] == run.checkpoints[1:]
+    assert [i.activated_executors for i in infos if i is not None] == [["e1"], ["e2"]]
+    assert [i.has_pending_messages for i in infos if i is not None] == [True, False]
+    assert [c.previous_checkpoint_id for c in run.checkpoints] == [
+        None,
+        run.checkpoints[0].checkpoint_id,
+        run.checkpoints[1].checkpoint_id,
+    ]
+    assert [c.source for c in run.checkpoints] == ["input", "step", "step"]
+    assert [c.writers for c in run.checkpoints] == [("e0",), ("e1",), ("e2",)]
+
+
+async def test_restoring_an_earlier_checkpoint_runs_only_what_came_after_it():
+    run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    await run.result()
+    middle = run.checkpoints[1]
+    await run.restore_checkpoint(middle)
+    assert run.checkpoints[-1] == middle
+    events = [event async for event in run.watch_stream()]
+    assert [e.executor_id for e in events if e.type == "executor_invoked"] == ["e2"]
+    assert [e.data for e in events if e.type == "output"] == ["x>e0>e1!"]
+    assert run.checkpoints[-1].previous_checkpoint_id == middle.checkpoint_id
+
+
+async def test_a_failed_run_can_be_put_back_and_tried_again():
+    fail = Fail("f")
+    run = chain(Pass("s"), fail, checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    with pytest.raises(KeyError):
+        await run.result()
+    fail.broken = False
+    assert run.last_checkpoint is not None
+    await run.restore_checkpoint(run.last_checkpoint)
+    assert run.status is WorkflowRunState.IN_PROGRESS
+    assert "mended" in (await run.result()).outputs
+
+
+async def test_restoring_while_a_superstep_runs_is_refused():
+    wait = Wait("w")
+    run = chain(Pass("s"), wait, checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    await run.step()
+    stepping = asyncio.ensure_future(run.step())
+    await wait.entered.wait()
+    assert run.last_checkpoint is not None
+    with pytest.raises(RuntimeError, match="being executed"):
+        await run.restore_checkpoint(run.last_checkpoint)
+    wait.gate.set()
+    await stepping
+
+
+async def test_without_a_storage_there_is_nothing_to_go_back_to():
+    run = three().start("x")
+    events = [event async for event in run.watch_stream()]
+    assert run.checkpoints == []
+    assert all(e.completion_info is None for e in events)
+    with pytest.raises(WorkflowCheckpointException):
+        await run.restore_checkpoint("cp-1")
+    with pytest.raises(WorkflowCheckpointException):
+        await run.fork()
+
+
+async def test_resuming_in_a_new_instance_goes_on_from_there():
+    manager = CheckpointManager.create_in_memory()
+    run = await InProcessExecution.run(three(), "x", manager)
+    resumed = await InProcessExecution.resume_streaming(three(), run.checkpoints[1], manager)
+    assert [p.target for p in await resumed.plan()] == ["e2"]
+    report = await resumed.step()
+    assert report.superstep == 2
+    assert resumed.outputs == ["x>e0>e1!"]
+
+
+async def test_resuming_with_another_graph_is_refused_and_tells_what_changed():
+    manager = CheckpointManager.create_in_memory()
+    run = await InProcessExecution.run(three(), "x", manager)
+    other = chain(Pass("e0"), Show("e2"), name="three")
+    with pytest.raises(GraphMismatchError) as caught:
+        await InProcessExecution.resume_streaming(other, run.checkpoints[1], manager)
+    assert any("e1" in d["path"] for d in caught.value.differences)
+    assert (await other.run("y")).outputs == ["y>e0!"]
+
+
+async def test_input_with_a_resume_is_added_to_what_is_restored():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    both = three(checkpoint_storage=storage).start("y", resume_from=run.checkpoints[1])
+    assert [p.target for p in await both.plan()] == ["e2"]
+    result = await both.result()
+    assert result.outputs == ["x>e0>e1!", "y>e0>e1!"]
+
+
+async def test_a_fork_branches_off_with_edits_and_leaves_the_original_untouched():
+    storage = InMemoryCheckpointStorage()
+
+    class Count(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
+            ctx.set_state("n", ctx.get_state("n", 0) + 1)
+            await ctx.send_message(text)
+            await ctx.yield_output(ctx.get_state("n"))
+
+    def counting() -> Workflow:
+        return chain(Count("a"), Count("b"), Count("c"), name="counts", checkpoint_storage=storage)
+
+    run = counting().start("x")
+    await run.result()
+    assert run.outputs == [1, 2, 3]
+    before = [await storage.load(c.checkpoint_id) for c in run.checkpoints]
+    first = await run.fork(run.checkpoints[0], state_updates={"n": 10}, workflow=counting())
+    second = await run.fork(run.checkpoints[0], state_updates={"n": 20}, workflow=counting())
+    assert (await first.result()).outputs == [11, 12]
+    assert (await second.result()).outputs == [21, 22]
+    assert first.run_id != second.run_id != run.run_id
+    assert [await storage.load(c.checkpoint_id) for c in run.checkpoints] == before
+    origin = await storage.load(first.checkpoints[0].previous_checkpoint_id or "")
+    assert origin.metadata["source"] == "update"
+    assert origin.metadata["forked_from"] == run.checkpoints[0].checkpoint_id
+    assert origin.previous_checkpoint_id == run.checkpoints[0].checkpoint_id
+
+
+async def test_a_fork_on_the_same_instance_makes_the_old_handle_read_only():
+    run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    await run.step()
+    fork = await run.fork()
+    with pytest.raises(WorkflowBusyError, match=r"read-only.*fork\(\.\.\., workflow=run\.workflow\.clone\(\)\)"):
+        await run.step()
+    assert (await fork.result()).outputs == ["x>e0>e1!"]
+    assert run.is_over
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+async def test_every_checkpoint_can_be_forked(place: int):
+    run = three(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    await run.result()
+    fork = await run.fork(run.checkpoints[place])
+    assert (await fork.result()).outputs == (["x>e0>e1!"] if place < 2 else [])
+
+
+async def test_a_fork_may_go_on_another_chain():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    fork = await run.fork(run.checkpoints[0], chain="what if", workflow=three(checkpoint_storage=storage))
+    await fork.result()
+    assert {c.workflow_name for c in fork.checkpoints} == {"what if"}
+    assert len(await storage.list_checkpoint_ids(workflow_name="three")) == 3
+
+
+async def test_an_abandoned_watch_leaves_the_handle_able_to_go_on():
+    run = three().start("x")
+    async for event in run.watch_stream():
+        if event.type == "superstep_started":
+            break
+    assert (await run.result()).outputs == ["x>e0>e1!"]
+
+
+async def test_an_answer_that_was_planned_but_not_delivered_is_open_again_after_cancel() -> None:
+    workflow = chain(Ask("ask"))
+    run = workflow.start("q")
+    await run.result()
+    request = run.pending_requests[0]
+    await run.send_response(request.request_id, "first")
+    assert [p.message for p in await run.plan()] == ["first"]
+    await run.cancel()
+
+    assert [e.request_id for e in run.pending_requests] == [request.request_id]
+    assert (await workflow.run(responses={request.request_id: "second"})).get_final_state() is WorkflowRunState.IDLE
+
+
+class AskAndPass(Ask):
+    @handler
+    async def on_number(self, number: int, ctx: WorkflowContext[str]) -> None:
+        await ctx.request_info("r", str)
+        await ctx.send_message("on")
+
+
+async def test_an_answer_is_open_again_when_the_superstep_is_cancelled_while_a_condition_thinks() -> None:
+    thinking, never = asyncio.Event(), asyncio.Event()
+
+    async def think(text: str) -> bool:
+        thinking.set()
+        await never.wait()
+        return True
+
+    ask, show = AskAndPass("ask"), Show("show")
+    workflow = WorkflowBuilder(start_executor=ask).add_edge(ask, show, condition=think).build()
+    run = workflow.start(1)
+    await run.step()
+    request_id = run.pending_requests[0].request_id
+    await run.send_response(request_id, "a")
+    stepping = asyncio.ensure_future(run.step())
+    await thinking.wait()
+    stepping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stepping
+
+    assert list(workflow.runner.context.requests) == [request_id]
+
+
+async def test_an_answer_in_the_hands_of_an_abandoned_stream_is_open_again() -> None:
+    class Slow(Ask):
+        @response_handler
+        async def on_word(self, request: str, answer: str, ctx: WorkflowContext[str, str]) -> None:
+            await asyncio.Event().wait()
+
+    workflow = chain(Slow("ask"))
+    request_id = (await workflow.run("q")).get_request_info_events()[0].request_id
+    stream = workflow.run(responses={request_id: "a"}, stream=True)
+    async for event in stream:
+        if event.type == "executor_invoked":
+            break
+    del stream
+    gc.collect()
+
+    assert list(workflow.runner.context.requests) == [request_id]
+
+
+@pytest.mark.parametrize("answer", [None, False])
+async def test_a_breakpoint_that_says_no_lets_the_run_go_on(answer: Any) -> None:
+    run = three().start("x")
+    run.pause_when(lambda report, plan: answer)
+    await run.result()
+    assert (run.status, run.pause_reason) == (WorkflowRunState.IDLE, None)
+
+
+async def test_a_breakpoint_that_says_yes_pauses() -> None:
+    run = three().start("x")
+    run.pause_when(lambda report, plan: report.superstep == 1)
+    await run.result()
+    assert (run.superstep, str(run.pause_reason)) == (1, "a breakpoint was reached")
+
+
+async def test_a_breakpoint_with_an_answer_of_another_kind_pauses_and_says_what_was_expected() -> None:
+    async def predicate(report: Any, plan: Any) -> None:
+        """Not a plain function."""
+
+    for wrong in (predicate, lambda report, plan: 5):
+        run = three().start("x")
+        run.pause_when(wrong)  # type: ignore[arg-type]
+        await run.result()
+        assert run.pause_reason is not None
+        assert run.pause_reason.kind == "error"
+        assert "expected a PauseReason, text, a bool or None" in str(run.pause_reason)
+    with pytest.raises(TypeError, match="cannot be called"):
+        run.pause_when(5)  # type: ignore[arg-type]
+
+
+async def test_a_restore_that_cannot_be_done_leaves_the_run_as_it_was() -> None:
+    storage = InMemoryCheckpointStorage()
+    await chain(Show("other"), name="other", checkpoint_storage=storage).run("x")
+    foreign = (await storage.list_checkpoint_ids(workflow_name="other"))[0]
+    run = three(checkpoint_storage=storage).start("x")
+    await run.step()
+
+    for checkpoint_id, error in (("unknown", WorkflowCheckpointException), (foreign, GraphMismatchError)):
+        with pytest.raises(error):
+            await run.restore_checkpoint(checkpoint_id)
+    assert (await run.result()).outputs == ["x>e0>e1!"]
+
+
+@pytest.mark.parametrize("wrong", [5, "folder", object()])
+async def test_what_is_no_storage_is_refused_at_once(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="expected a CheckpointStorage"):
+        three(checkpoint_storage=wrong)
+    with pytest.raises(TypeError, match="expected a CheckpointStorage"):
+        await three().run("x", checkpoint_storage=wrong)
+    with pytest.raises(TypeError, match="expected a CheckpointStorage"):
+        three().start("x", checkpoint_storage=wrong)
+
+
+async def test_a_storage_with_an_attribute_named_storage_is_not_taken_for_a_manager() -> None:
+    class Wrapped(InMemoryCheckpointStorage):
+        storage = "a folder, say"
+
+    storage = Wrapped()
+    await three().run("x", checkpoint_storage=storage)
+    assert len(await storage.list_checkpoints(workflow_name="three")) == 3
+
+
+async def test_a_manager_is_as_good_as_its_storage_when_building() -> None:
+    manager = CheckpointManager.create_in_memory()
+    await three(checkpoint_storage=manager).run("x")
+    assert len(await manager.storage.list_checkpoints(workflow_name="three")) == 3
+
+
+async def test_a_checkpoint_hook_that_raises_is_named_in_the_warning() -> None:
+    class Bad(Show):
+        async def on_checkpoint_save(self) -> dict[str, Any]:
+            raise ValueError("boom")
+
+    with pytest.warns(RuntimeWarning, match="executor 'bad' raised ValueError: boom"):
+        result = await chain(Bad("bad"), checkpoint_storage=InMemoryCheckpointStorage()).run("x")
+    warnings = [e.data for e in result if e.type == "warning"]
+    assert "on_checkpoint_save of executor 'bad' raised ValueError: boom. The run goes on" in warnings[0]
+
+
+async def test_a_fork_takes_what_a_fan_in_gathers_one_by_one():
+    run = diamond(checkpoint_storage=InMemoryCheckpointStorage()).start("x")
+    await run.result()
+    point = run.checkpoints[1]
+    fork = await run.fork(point, messages={"l": ["left"], "r": ["right"]}, workflow=diamond())
+    assert (await fork.result()).outputs == [["left", "right"]]
+    with pytest.raises(ValueError, match=r"'l' hold 3, a int, but 'j' takes list\[str\]"):
+        await run.fork(point, messages={"l": [3]}, workflow=diamond())
+
+
+async def test_an_info_may_stand_where_an_id_is_expected():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    info = run.checkpoints[1]
+    for resumed in (
+        three(checkpoint_storage=storage).run(checkpoint_id=info),
+        three(checkpoint_storage=storage).run_from_checkpoint(info),
+        three(checkpoint_storage=storage).run_stream(checkpoint_id=info).get_final_response(),
+        three().start(resume_from=info, checkpoint_storage=storage).result(),
+    ):
+        assert (await resumed).outputs == ["x>e0>e1!"]
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="given as a int; expected its id, or a CheckpointInfo"):
+        _ = three(checkpoint_storage=storage).run(checkpoint_id=wrong)
+
+
+async def test_a_missing_checkpoint_is_one_error_and_not_two():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    for call in (lambda: three(checkpoint_storage=storage).run(checkpoint_id="nobody"), lambda: run.fork("nobody")):
+        with pytest.raises(CheckpointNotFoundError) as caught:
+            await call()
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+
+
+async def test_a_checkpoint_of_another_format_is_refused_before_anything_changes():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    later = await storage.load(run.checkpoints[1].checkpoint_id)
+    later.version, later.checkpoint_id = "9.0", "later"
+    await storage.save(later)
+    fresh = three(checkpoint_storage=storage)
+    for call in (lambda: fresh.run(checkpoint_id="later"), lambda: run.fork("later")):
+        with pytest.raises(WorkflowCheckpointException, match=r"'later' has version '9.0'"):
+            await call()
+    with pytest.raises(WorkflowCheckpointException, match=r"'later' has version '9.0'"):
+        await run.restore_checkpoint("later")
+    assert run.outputs == ["x>e0>e1!"]
+
+
+async def test_a_fork_takes_values_as_messages_and_refuses_what_nobody_could_send():
+    storage = InMemoryCheckpointStorage()
+    run = three(checkpoint_storage=storage).start("x")
+    await run.result()
+    fork = await run.fork(run.checkpoints[0], messages={"e0": ["other"]}, workflow=three(checkpoint_storage=storage))
+    assert (await fork.result()).outputs == ["other>e1!"]
+    count = len(await storage.list_checkpoint_ids(workflow_name="three"))
+    with pytest.raises(ValueError, match="'nobody', which sends to nobody"):
+        await run.fork(run.checkpoints[0], messages={"nobody": ["x"]}, workflow=three())
+    with pytest.raises(TypeError, match="expected a list"):
+        await run.fork(run.checkpoints[0], messages={"e0": "text"}, workflow=three())
+    for messages in ({"e0": ["x", 3]}, {"e0": [WorkflowMessage(3, "e0")]}):
+        with pytest.raises(ValueError, match="'e0' hold 3, a int, but 'e1' takes str"):
+            await run.fork(run.checkpoints[0], messages=messages, workflow=three())
+    with pytest.raises(ValueError, match="'Workflow' hold 3, a int, but 'e0' takes str"):
+        await run.fork(run.checkpoints[0], messages={WORKFLOW_SOURCE: [3]}, workflow=three())
+    assert len(await storage.list_checkpoint_ids(workflow_name="three")) == count
+
+
+async def test_a_handle_and_a_stream_have_one_reader_at_a_time():
+    wait = Wait("w")
+    workflow = chain(wait)
+    run = workflow.start("x")
+    stepping = asyncio.ensure_future(run.step())
+    await wait.entered.wait()
+    with pytest.raises(WorkflowRunnerException, match="one reader at a time"):
+        await run.step()
+    wait.gate.set()
+    assert (await stepping).outputs == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: RunOptions(max_iterations="x"), TypeError),  # type: ignore[arg-type]
+        (lambda: RunOptions(max_iterations=-1), ValueError),
+        (lambda: chain(Show("s")).run("x", options={"chain": "x"}), TypeError),  # type: ignore[call-overload]
+        (lambda: chain(Show("s")).start("x", options={"chain": "x"}), TypeError),  # type: ignore[arg-type]
+    ],
+)
+def test_options_that_are_none_are_refused_at_once(make: Any, error: type[Exception]):
+    with pytest.raises(error, match="expected"):
+        make()

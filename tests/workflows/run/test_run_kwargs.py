@@ -1,0 +1,173 @@
+import logging
+from typing import Any
+
+import pytest
+
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import FunctionExecutor
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.run.run_kwargs import GLOBAL, RUN_KWARGS, RunKwargsKind, kwargs_for, stored_form
+
+TOOLS: RunKwargsKind = "function_invocation_kwargs"
+CLIENT: RunKwargsKind = "client_kwargs"
+
+
+def reading(key):
+    """A node that yields the run's arguments as it gets them, and passes its input on."""
+
+    async def act(message, ctx):
+        stored = ctx.get_state(RUN_KWARGS)
+        await ctx.yield_output((key, kwargs_for(stored, key, TOOLS), kwargs_for(stored, key, CLIENT)))
+        await ctx.send_message(message)
+
+    return FunctionExecutor(act, key, input=Any, output=Any, workflow_output=Any)
+
+
+def two_nodes(**settings):
+    a, b = reading("A"), reading("B")
+    return WorkflowBuilder(name="flow", start_executor=a, **settings).add_edge(a, b).build()
+
+
+# ---- flat, or by executor ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ({"x": 1}, {GLOBAL: {"x": 1}}),
+        ({}, {GLOBAL: {}}),
+        ({"B": {"t": 2}}, {"B": {"t": 2}}),
+        ({"B": {"t": 2}, "x": 1}, {"B": {"t": 2}, "x": 1}),
+        ({"B": {}}, {"B": {}}),
+    ],
+)
+def test_arguments_are_by_executor_as_soon_as_one_key_is_an_executor_id(given, stored):
+    assert stored_form(given, {"A", "B"}) == stored
+
+
+def test_the_stored_form_is_a_copy():
+    flat, keyed = {"x": 1}, {"A": {"x": 1}}
+    stored_form(flat, {"A"})[GLOBAL]["y"] = 2
+    stored_form(keyed, {"A"})["B"] = {}
+    assert (flat, keyed) == ({"x": 1}, {"A": {"x": 1}})
+
+
+@pytest.mark.parametrize(
+    ("given", "to_a", "to_b"),
+    [
+        ({"x": 1}, {"x": 1}, {"x": 1}),
+        ({"B": {"t": 2}}, None, {"t": 2}),
+        ({"B": {}}, None, {}),
+        ({"A": {"t": 1}, GLOBAL: {"g": 0}}, {"t": 1}, {"g": 0}),
+        (None, None, None),
+    ],
+    ids=["for all", "for one", "for one, empty", "for one and the rest", "none"],
+)
+async def test_a_node_gets_its_own_arguments_else_those_for_all(given, to_a, to_b):
+    assert (await two_nodes().run("x", client_kwargs=given)).outputs == [("A", None, to_a), ("B", None, to_b)]
+
+
+async def test_the_two_kinds_are_apart():
+    result = await two_nodes().run("x", function_invocation_kwargs={"B": {"tool": 1}}, client_kwargs={"model": 2})
+    assert result.outputs == [("A", None, {"model": 2}), ("B", {"tool": 1}, {"model": 2})]
+
+
+def test_an_entry_that_is_no_dict_is_ignored_with_a_warning(caplog):
+    with caplog.at_level(logging.WARNING, logger="agentbench"):
+        assert kwargs_for({CLIENT: {"B": 5}}, "B", CLIENT) is None
+    assert "client_kwargs for executor 'B' is 'int', not a dict" in caplog.text
+
+
+def test_without_arguments_a_node_gets_none():
+    assert kwargs_for(None, "A", CLIENT) is None
+    assert kwargs_for({}, "A", CLIENT) is None
+    assert kwargs_for({TOOLS: {GLOBAL: {"x": 1}}}, "A", CLIENT) is None
+
+
+# ---- over the life of an instance ------------------------------------------------------------------
+
+
+async def test_a_new_message_begins_without_the_arguments_of_the_run_before():
+    workflow = two_nodes()
+    await workflow.run("x", client_kwargs={"x": 1})
+    assert (await workflow.run("x")).outputs == [("A", None, None), ("B", None, None)]
+    assert not workflow.state.has(RUN_KWARGS)
+
+
+class Asks(Executor):
+    @handler
+    async def on_text(self, text: str, ctx: WorkflowContext) -> None:
+        await ctx.request_info(text, str, request_id="R")
+
+    @response_handler
+    async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext[str, Any]) -> None:
+        stored = ctx.get_state(RUN_KWARGS)
+        await ctx.yield_output((kwargs_for(stored, "asks", TOOLS), kwargs_for(stored, "asks", CLIENT)))
+
+
+def asking(**settings):
+    return WorkflowBuilder(name="flow", start_executor=Asks("asks"), **settings).build()
+
+
+@pytest.mark.parametrize(
+    ("with_the_answer", "got"),
+    [({}, ({"t": 1}, {"m": 1})), ({CLIENT: {"m": 2}}, ({"t": 1}, {"m": 2}))],
+    ids=["kept", "replaced by kind"],
+)
+async def test_a_continuation_keeps_the_arguments_that_it_does_not_give_anew(with_the_answer, got):
+    workflow = asking()
+    await workflow.run("x", function_invocation_kwargs={"t": 1}, client_kwargs={"m": 1})
+    assert (await workflow.run(responses={"R": "yes"}, **with_the_answer)).outputs == [got]
+
+
+# ---- secrets -------------------------------------------------------------------------------------
+
+
+async def checkpoints(storage):
+    return await storage.list_checkpoints(workflow_name="flow")
+
+
+async def test_arguments_are_in_no_checkpoint_by_default():
+    storage = InMemoryCheckpointStorage()
+    await two_nodes(checkpoint_storage=storage).run("x", client_kwargs={"api_key": "secret"})
+    saved = await checkpoints(storage)
+    assert len(saved) == 3
+    assert "secret" not in repr([c.to_dict() for c in saved])
+    assert all(RUN_KWARGS not in c.state for c in saved)
+
+
+async def test_arguments_are_in_checkpoints_on_request():
+    storage = InMemoryCheckpointStorage()
+    workflow = two_nodes(checkpoint_storage=storage, checkpoint_run_kwargs=True)
+    await workflow.run("x", client_kwargs={"model": "small"})
+    assert [c.state[RUN_KWARGS] for c in await checkpoints(storage)] == [{CLIENT: {GLOBAL: {"model": "small"}}}] * 3
+
+
+@pytest.mark.parametrize(
+    ("saved", "given", "got"),
+    [(False, {}, (None, None)), (False, {CLIENT: {"m": 2}}, (None, {"m": 2})), (True, {}, ({"t": 1}, {"m": 1}))],
+    ids=["not saved, not given again", "given again", "saved"],
+)
+async def test_a_resumed_run_has_the_arguments_that_were_saved_or_are_given_again(saved, given, got):
+    storage = InMemoryCheckpointStorage()
+    settings = {"checkpoint_storage": storage, "checkpoint_run_kwargs": saved}
+    await asking(**settings).run("x", function_invocation_kwargs={"t": 1}, client_kwargs={"m": 1})
+    last = await storage.get_latest(workflow_name="flow")
+    assert last is not None
+    result = await asking(**settings).run(checkpoint_id=last.checkpoint_id, responses={"R": "yes"}, **given)
+    assert result.outputs == [got]
+
+
+async def test_arguments_are_in_no_event():
+    events = [
+        e
+        async for e in two_nodes().run(
+            "x", stream=True, client_kwargs={"B": {"api_key": "secret"}}, options=RunOptions(observe=True)
+        )
+        if e.type not in ("output", "executor_completed")
+    ]
+    assert "secret" not in repr([e.to_json_dict() for e in events])

@@ -1,0 +1,420 @@
+import asyncio
+import contextlib
+import gc
+import inspect
+from typing import Any
+
+import pytest
+
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import executor
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.executors.options import RunOptions
+
+CHAIN = [
+    "started",
+    "status IN_PROGRESS",
+    "executor_invoked first",
+    "executor_completed first",
+    "superstep_started 1",
+    "executor_invoked show",
+    "output show",
+    "executor_completed show",
+    "superstep_completed 1",
+    "status IDLE",
+]
+
+
+class First(Executor):
+    """Passes its input on, after telling what `do` says."""
+
+    def __init__(self, do=None):
+        super().__init__("first")
+        self.do = do
+
+    @handler
+    async def run(self, text: str, ctx: WorkflowContext[str]) -> None:
+        if self.do is not None:
+            await self.do(text, ctx)
+        await ctx.send_message(text)
+
+
+@executor
+async def show(text: str, ctx: WorkflowContext[Any, str]) -> None:
+    await ctx.yield_output(text.upper())
+
+
+def flow(do=None, **settings):
+    first = First(do)
+    return WorkflowBuilder(name="flow", start_executor=first, **settings).add_edge(first, show).build()
+
+
+def brief(events):
+    return [f"{e.type} {e.source_id or e.state or e.iteration or ''}".strip() for e in events]
+
+
+async def fail(text, ctx):
+    raise KeyError(text)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+async def test_a_stream_gives_every_event_in_order():
+    stream = flow().run("ab", stream=True)
+    assert brief([e async for e in stream]) == CHAIN
+
+
+async def test_awaiting_a_stream_gives_the_stream():
+    stream = flow().run("ab", stream=True)
+    assert await stream is stream
+    assert brief([e async for e in stream]) == CHAIN
+    assert await stream is stream
+
+
+async def test_the_final_response_is_the_result_and_always_the_same_object():
+    stream = flow().run("ab", stream=True)
+    result = await stream.get_final_response()
+    assert result.outputs == ["AB"]
+    assert await stream.get_final_response() is result
+    assert result == [e for e in result if e.type not in ("started", "status")]
+
+
+async def test_the_final_response_consumes_what_is_left_and_holds_what_was_read_before():
+    stream = flow().run("ab", stream=True)
+    read = [await anext(stream) for _ in range(4)]
+    result = await stream.get_final_response()
+    assert brief(read) == CHAIN[:4]
+    assert result[:2] == read[2:]
+    assert brief(result) == [b for b in CHAIN if not b.startswith(("started", "status"))]
+    assert [e async for e in stream] == []
+
+
+async def test_an_exhausted_stream_yields_nothing():
+    stream = flow().run("ab", stream=True)
+    assert len([e async for e in stream]) == len(CHAIN)
+    for _ in range(2):
+        assert [e async for e in stream] == []
+
+
+async def test_nothing_runs_before_the_stream_is_read_and_no_further_than_it_is_read():
+    begun: list[str] = []
+
+    async def note(text, ctx):
+        begun.append(text)
+
+    stream = flow(note).run("ab", stream=True)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert begun == []
+    await stream.get_final_response()
+    assert begun == ["ab"]
+
+
+async def test_events_come_while_a_handler_runs():
+    told, go_on = asyncio.Event(), asyncio.Event()
+
+    async def tell(text, ctx):
+        await ctx.add_event(WorkflowEvent("custom", "half way"))
+        told.set()
+        await go_on.wait()
+
+    async for event in flow(tell).run("ab", stream=True):
+        if event.type == "custom":
+            assert told.is_set()
+            assert not go_on.is_set()
+            go_on.set()
+    assert go_on.is_set()
+
+
+async def test_no_timer_is_armed_while_events_are_waited_for(monkeypatch):
+    loop = asyncio.get_running_loop()
+    armed: list[Any] = []
+    monkeypatch.setattr(loop, "call_later", lambda *args, **kwargs: armed.append(args))
+    monkeypatch.setattr(loop, "call_at", lambda *args, **kwargs: armed.append(args))
+
+    async def hop(text, ctx):
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    result = await flow(hop).run("ab", stream=True).get_final_response()
+    assert result.outputs == ["AB"]
+    assert armed == []
+
+
+# ---- failing -------------------------------------------------------------------------------------
+
+
+async def test_an_error_is_raised_once_after_the_last_event():
+    stream = flow(fail).run("ab", stream=True)
+    events: list[WorkflowEvent[Any]] = []
+    with pytest.raises(KeyError, match="ab"):
+        await collect(stream, events)
+    assert brief(events) == [
+        "started",
+        "status IN_PROGRESS",
+        "executor_invoked first",
+        "executor_failed first",
+        "failed",
+        "status FAILED",
+    ]
+    assert [e async for e in stream] == []
+
+
+async def collect(stream, events):
+    async for event in stream:
+        events.append(event)
+
+
+async def test_the_final_response_raises_the_error_each_time():
+    stream = flow(fail).run("ab", stream=True)
+    errors = []
+    for _ in range(2):
+        with pytest.raises(KeyError) as caught:
+            await stream.get_final_response()
+        errors.append(caught.value)
+    assert errors[0] is errors[1]
+
+
+async def test_the_final_response_raises_what_iterating_raised_before():
+    stream = flow(fail).run("ab", stream=True)
+    with pytest.raises(KeyError):
+        await collect(stream, [])
+    with pytest.raises(KeyError):
+        await stream.get_final_response()
+
+
+async def test_bad_answers_are_raised_from_the_stream():
+    with pytest.raises(RuntimeError, match="nothing to answer"):
+        await anext(flow().run(responses={"R": 1}, stream=True))
+
+
+# ---- leaving early -------------------------------------------------------------------------------
+
+
+def endless(ended):
+    async def wait(text, ctx):
+        if text == "again":
+            return
+        ctx.set_state("unfinished", True)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(text)
+
+    return wait
+
+
+async def test_closing_a_stream_breaks_its_run_off_and_frees_the_instance():
+    ended: list[str] = []
+    workflow = flow(endless(ended))
+    stream = workflow.run("ab", stream=True)
+    read = [await anext(stream) for _ in range(3)]
+    await stream.aclose()
+    assert brief(read) == CHAIN[:3]
+    assert ended == ["ab"]
+    assert [e async for e in stream] == []
+    assert not workflow.state.has_pending
+    assert (await workflow.run("again")).outputs == ["AGAIN"]
+    partial = await stream.get_final_response()
+    assert partial.final_state is WorkflowRunState.CANCELLED
+    assert brief(partial) == ["executor_invoked first"]
+
+
+async def test_closing_a_stream_that_was_never_read_or_that_has_ended_does_nothing():
+    workflow = flow()
+    await workflow.run("ab", stream=True).aclose()
+    stream = workflow.run("ab", stream=True)
+    result = await stream.get_final_response()
+    await stream.aclose()
+    assert result.final_state is WorkflowRunState.IDLE
+    assert (await workflow.run("cd")).outputs == ["CD"]
+
+
+async def test_leaving_the_loop_and_dropping_the_stream_frees_the_instance():
+    ended: list[str] = []
+    workflow = flow(endless(ended))
+    async for event in workflow.run("ab", stream=True):
+        if event.type == "executor_invoked":
+            break
+    gc.collect()
+    assert (await workflow.run("again")).outputs == ["AGAIN"]
+    await asyncio.sleep(0)
+    assert ended == ["ab"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_stream_that_is_kept_after_leaving_the_loop_goes_on_where_it_was_left():
+    stream = flow().run("ab", stream=True)
+    async for event in stream:
+        if event.type == "executor_completed":
+            break
+    assert brief([e async for e in stream]) == CHAIN[4:]
+
+
+async def test_the_handlers_of_a_dropped_stream_reach_nothing_any_more():
+    late: list[str] = []
+
+    async def stubborn(text, ctx):
+        if text == "again":
+            return
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            with pytest.raises(RuntimeError):
+                ctx.set_state("late", True)
+            late.append(text)
+            raise
+
+    workflow = flow(stubborn)
+    stream = workflow.run("ab", stream=True)
+    for _ in range(3):
+        await anext(stream)
+    del stream
+    gc.collect()
+    assert (await workflow.run("again")).outputs == ["AGAIN"]
+    await asyncio.sleep(0)
+    assert late == ["ab"]
+    assert workflow.state.export_state() == {}
+
+
+async def test_a_handler_that_ignores_its_cancellation_does_not_let_the_next_message_in():
+    calls: list[str] = []
+    entered = asyncio.Event()
+
+    async def twice(text, ctx):
+        await ctx.send_message(text + "1")
+
+    @executor
+    async def stubborn(text: str, ctx: WorkflowContext[Any]) -> None:
+        calls.append(text)
+        entered.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    first = First(twice)
+    stream = WorkflowBuilder(start_executor=first).add_edge(first, stubborn).build().run("x", stream=True)
+    async for event in stream:
+        if event.source_id == "stubborn":
+            break
+    await entered.wait()
+    del stream
+    gc.collect()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert calls == ["x1"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_cancelling_the_reader_cancels_the_run():
+    ended: list[str] = []
+    workflow = flow(endless(ended))
+    stream = workflow.run("ab", stream=True)
+    events: list[WorkflowEvent[Any]] = []
+    reader = asyncio.ensure_future(collect(stream, events))
+    while len(events) < 3:  # noqa: ASYNC110 - the reader has nothing to signal with
+        await asyncio.sleep(0)
+    reader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
+    assert ended == ["ab"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert (await workflow.run("again")).outputs == ["AGAIN"]
+
+
+async def test_a_reader_that_is_cancelled_twice_still_waits_for_the_handlers_to_end():
+    entered, ending, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    ended: list[str] = []
+
+    async def slow_to_end(text, ctx):
+        entered.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await may_end.wait()
+            await may_end.wait()
+            ended.append(text)
+
+    stream = flow(slow_to_end).run("ab", stream=True)
+    reader = asyncio.ensure_future(collect(stream, []))
+    await entered.wait()
+    reader.cancel()
+    await ending.wait()
+    reader.cancel()
+    await asyncio.sleep(0)
+    assert not reader.done()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
+    assert ended == ["ab"]
+
+
+def test_a_stream_that_outlives_its_loop_can_be_dropped():
+    workflow = flow(endless([]))
+
+    async def main():
+        stream = workflow.run("ab", stream=True)
+        for _ in range(3):
+            await anext(stream)
+        return stream
+
+    stream = asyncio.run(main())
+    del stream
+    gc.collect()
+
+    async def again():
+        return (await workflow.run("again")).outputs
+
+    assert asyncio.run(again()) == ["AGAIN"]
+
+
+# ---- what is kept --------------------------------------------------------------------------------
+
+
+class Chatty(Executor):
+    """Sends itself messages, and yields, warns and asks on the way."""
+
+    @handler
+    async def run(self, n: int, ctx: WorkflowContext[int, int]) -> None:
+        await ctx.yield_output(n)
+        await ctx.add_event(WorkflowEvent.warning(f"at {n}"))
+        if n:
+            await ctx.send_message(n - 1)
+        else:
+            await ctx.request_info("more?", int)
+
+    @response_handler
+    async def on_more(self, asked: str, n: int, ctx: WorkflowContext[int]) -> None: ...
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("observe", [False, True])
+async def test_a_run_that_keeps_no_events_keeps_outputs_requests_warnings_and_states(stream, observe):
+    chatty = Chatty("chatty")
+    workflow = WorkflowBuilder(start_executor=chatty).add_edge(chatty, chatty).build()
+    options = RunOptions(keep_events=False, observe=observe)
+    running: Any = workflow.run(3, stream=stream, options=options, include_status_events=True)
+    if stream:
+        streamed = [e async for e in running]
+        assert sum(e.type == "executor_invoked" for e in streamed) == 4
+    result = await (running.get_final_response() if stream else running)
+    assert result.outputs == [3, 2, 1, 0]
+    assert [e.type for e in result] == [
+        "status",
+        *["output", "warning"] * 4,
+        "request_info",
+        "status",
+        "status",
+    ]
+    assert result.final_state is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+
+
+def test_a_stream_is_no_coroutine():
+    stream = flow().run("ab", stream=True)
+    assert not inspect.iscoroutine(stream)
+    assert repr(stream) == "WorkflowStream('flow', None)"

@@ -1,0 +1,604 @@
+import asyncio
+import json
+import logging
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from agentbench._bridge import run_sync
+from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
+from agentbench.checkpoints.manager import CheckpointManager
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import (
+    NestedLoopError,
+    WorkflowBusyError,
+    WorkflowConvergenceException,
+    WorkflowValidationError,
+)
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.events.events import WorkflowRunState
+from agentbench.workflows.executors.context import WorkflowContext
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.function_executor import FunctionExecutor
+from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.graph.edges import InternalEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.run.result import WorkflowRunResult
+from agentbench.workflows.run.stream import WorkflowStream
+from agentbench.workflows.run.workflow import Workflow
+
+
+def node(key, *, takes: Any = Any, sends: Any = Any, yields: Any = Any, act=None):
+    async def run(message, ctx):
+        if act is not None:
+            await act(ctx)
+        if yields is not None:
+            await ctx.yield_output((key, message))
+        if sends is not None:
+            await ctx.send_message(message)
+
+    declared = {"input": takes, "output": sends, "workflow_output": yields}
+    return FunctionExecutor(run, key, **{name: t for name, t in declared.items() if t is not None})
+
+
+def two(**settings):
+    a, b = node("a"), node("b")
+    return WorkflowBuilder(name="flow", start_executor=a, **settings).add_edge(a, b).build()
+
+
+class Counter(Executor):
+    """Counts its runs in shared state."""
+
+    @handler
+    async def run(self, text: str, ctx: WorkflowContext[str, int]) -> None:
+        count = ctx.get_state("n", 0) + 1
+        ctx.set_state("n", count)
+        await ctx.yield_output(count)
+
+
+def counting(**settings):
+    return WorkflowBuilder(name="count", start_executor=Counter("counter"), **settings).build()
+
+
+# ---- attributes ----------------------------------------------------------------------------------
+
+
+def test_a_workflow_knows_its_graph():
+    a, b = node("a", takes=str, yields=None), node("b", yields=int | str)
+    workflow = WorkflowBuilder(
+        name="flow", description="for people", max_iterations=7, start_executor=a
+    ).add_edge(a, b).build()  # fmt: skip
+    assert (workflow.name, workflow.description, workflow.max_iterations) == ("flow", "for people", 7)
+    assert workflow.executors == {"a": a, "b": b}
+    assert (workflow.start_executor_id, workflow.start_executor_ids) == ("a", ("a",))
+    assert workflow.get_start_executor() is a
+    assert workflow.start_executors == [a]
+    assert workflow.get_executors_list() == [a, b]
+    assert workflow.input_types == [str]
+    assert workflow.output_types == [int, str]
+    assert repr(workflow) == "Workflow('flow', 2 executors, start=a)"
+
+
+def test_every_instance_has_an_id_of_its_own():
+    first, second = two(), two()
+    assert UUID(first.id).version == 4
+    assert first.id == first.id != second.id
+
+
+def test_without_designation_everyone_who_declares_yields_is_an_output_executor():
+    a, b = node("a", yields=None), node("b")
+    workflow = WorkflowBuilder(start_executor=a).add_edge(a, b).build()
+    assert workflow.get_output_executors() == [b]
+    assert workflow.get_intermediate_executors() == []
+    assert workflow.is_terminal_executor("b")
+    assert not workflow.is_intermediate_executor("b")
+
+
+def test_designated_executors_are_listed_in_builder_order():
+    a, b, c = node("a"), node("b"), node("c")
+    workflow = (
+        WorkflowBuilder(start_executor=a, output_from=[c, a], intermediate_output_from=[b]).add_chain([a, b, c]).build()
+    )
+    assert workflow.get_output_executors() == [a, c]
+    assert workflow.get_intermediate_executors() == [b]
+    assert [workflow.is_terminal_executor(i) for i in "abc"] == [True, False, True]
+    assert [workflow.is_intermediate_executor(i) for i in "abc"] == [False, True, False]
+
+
+def test_a_definition_as_a_dict():
+    workflow = two(description="d", max_iterations=5)
+    written = workflow.to_dict()
+    assert list(written) == [
+        "name",
+        "id",
+        "start_executor_id",
+        "max_iterations",
+        "edge_groups",
+        "executors",
+        "output_executors",
+        "intermediate_executors",
+        "description",
+    ]
+    assert written["executors"] == {
+        "a": {"id": "a", "type": "FunctionExecutor"},
+        "b": {"id": "b", "type": "FunctionExecutor"},
+    }
+    assert (written["name"], written["id"], written["start_executor_id"]) == ("flow", workflow.id, "a")
+    assert (written["output_executors"], written["intermediate_executors"]) == (None, None)
+    assert [g["type"] for g in written["edge_groups"]] == ["SingleEdgeGroup", *["InternalEdgeGroup"] * 2]
+    assert json.loads(workflow.to_json()) == written
+
+
+def test_a_dict_names_designated_executors_sorted_and_a_description_only_if_there_is_one():
+    a, b = node("a"), node("b")
+    written = WorkflowBuilder(start_executor=a, output_from=[b, a]).add_edge(a, b).build().to_dict()
+    assert (written["output_executors"], written["intermediate_executors"]) == (["a", "b"], [])
+    assert "description" not in written
+
+
+async def test_a_workflow_can_be_put_together_by_hand():
+    a, b = node("a"), node("b")
+    groups = [SingleEdgeGroup("a", "b"), InternalEdgeGroup("a"), InternalEdgeGroup("b")]
+    workflow = Workflow(groups, {"a": a, "b": b}, a, name="by hand", output_from=("b",))
+    assert (await workflow.run("x")).outputs == [("b", "x")]
+
+
+def test_a_designated_executor_that_is_missing_is_found_when_it_is_listed():
+    a = node("a")
+    workflow = Workflow([InternalEdgeGroup("a")], {"a": a}, a, output_from=("nobody",))
+    with pytest.raises(WorkflowValidationError, match="'nobody' is designated"):
+        workflow.get_output_executors()
+
+
+# ---- what run() takes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({}, "needs a message"),
+        ({"message": None}, "needs a message"),
+        ({"message": "x", "responses": {}}, "message and responses"),
+        ({"message": "", "checkpoint_id": "cp"}, "message and checkpoint_id"),
+        ({"message": "x", "responses": {}, "checkpoint_id": "cp"}, "message and responses"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_wrong_combination_is_refused_by_the_call(given, reason, stream):
+    with pytest.raises(ValueError, match=reason):
+        two().run(stream=stream, **given)
+
+
+@pytest.mark.parametrize("message", ["", 0, [], {}, False, 0.0])
+async def test_falsy_messages_are_messages(message):
+    assert (await two().run(message)).outputs == [("a", message), ("b", message)]
+
+
+def test_a_handle_needs_something_to_start_from():
+    with pytest.raises(ValueError, match="input=, resume_from= or responses="):
+        two().start()
+
+
+async def test_a_list_is_one_message():
+    assert (await two().run(["x", "y"])).outputs[0] == ("a", ["x", "y"])
+
+
+async def test_an_input_that_the_start_cannot_take_fails_the_run():
+    workflow = counting()
+    run = workflow.start(5)
+    with pytest.raises(RuntimeError, match="Executor 'counter' cannot handle a int"):
+        await run.result()
+    assert [e.type for e in run.events] == ["started", "status", "failed", "status"]
+
+
+async def test_a_checkpoint_needs_a_storage():
+    with pytest.raises(ValueError, match="checkpoint_storage="):
+        await two().run(checkpoint_id="cp")
+
+
+# ---- what run() gives ----------------------------------------------------------------------------
+
+
+async def test_a_run_gives_a_result_and_a_streamed_run_a_stream():
+    assert isinstance(await two().run("x"), WorkflowRunResult)
+    streams = [two().run("x", stream=True), two().run_stream("x")]
+    for stream in streams:
+        assert isinstance(stream, WorkflowStream)
+        assert [e.data async for e in stream if e.type == "output"] == [("a", "x"), ("b", "x")]
+
+
+async def test_run_from_checkpoint_is_run_with_a_checkpoint_id():
+    storage = InMemoryCheckpointStorage()
+    workflow = two(checkpoint_storage=storage)
+    first = await workflow.run("x")
+    start_id = first.checkpoints[0].checkpoint_id
+    again: Any = await workflow.run_from_checkpoint(start_id)
+    assert again.outputs == [("b", "x")]
+    streamed: Any = workflow.run_from_checkpoint(start_id, stream=True)
+    assert [e.data async for e in streamed if e.type == "output"] == [("b", "x")]
+    elsewhere: Any = await two().run_from_checkpoint(start_id, checkpoint_storage=storage)
+    assert elsewhere.outputs == [("b", "x")]
+
+
+async def test_arguments_of_run_stream_are_those_of_run():
+    stream = two().run_stream("x", include_status_events=True)
+    result = await stream.get_final_response()
+    assert [e.state for e in result if e.type == "status"] == [WorkflowRunState.IN_PROGRESS, WorkflowRunState.IDLE]
+
+
+async def test_a_handler_s_error_arrives_as_it_is():
+    failure = KeyError("k")
+
+    async def fail(ctx):
+        raise failure
+
+    with pytest.raises(KeyError) as caught:
+        await WorkflowBuilder(start_executor=node("a", act=fail)).build().run("x")
+    assert caught.value is failure
+    assert caught.value.args == ("k",)
+
+
+# ---- options of one run --------------------------------------------------------------------------
+
+
+async def test_a_storage_given_to_a_run_is_used_for_that_run_alone():
+    built_in, other = InMemoryCheckpointStorage(), InMemoryCheckpointStorage()
+    workflow = two(checkpoint_storage=built_in)
+    await workflow.run("x", checkpoint_storage=other)
+    assert await built_in.list_checkpoint_ids(workflow_name="flow") == []
+    assert len(await other.list_checkpoint_ids(workflow_name="flow")) == 3
+    await workflow.run("x")
+    assert len(await built_in.list_checkpoint_ids(workflow_name="flow")) == 3
+    assert len(await other.list_checkpoint_ids(workflow_name="flow")) == 3
+
+
+async def test_a_storage_given_to_a_run_that_fails_is_forgotten_too():
+    async def fail(ctx):
+        raise KeyError("k")
+
+    workflow = WorkflowBuilder(start_executor=node("a", act=fail)).build()
+    with pytest.raises(KeyError):
+        await workflow.run("x", checkpoint_storage=InMemoryCheckpointStorage())
+    assert not workflow.runner.context.has_checkpointing()
+
+
+async def test_a_manager_may_stand_for_its_storage():
+    manager = CheckpointManager.create_in_memory()
+    await two().run("x", checkpoint_storage=manager)
+    assert len(await manager.storage.list_checkpoint_ids(workflow_name="flow")) == 3
+
+
+async def test_a_chain_replaces_the_name_of_the_workflow_on_checkpoints():
+    storage = InMemoryCheckpointStorage()
+    await two(checkpoint_storage=storage).run("x", options=RunOptions(chain="thread-1", metadata={"user": "Ann"}))
+    assert await storage.list_checkpoint_ids(workflow_name="flow") == []
+    saved = await storage.list_checkpoints(workflow_name="thread-1")
+    assert [c.metadata["user"] for c in saved] == ["Ann"] * 3
+
+
+async def test_a_limit_given_to_a_run_is_for_that_run_alone():
+    workflow = two(max_iterations=10)
+    with pytest.raises(WorkflowConvergenceException):
+        await workflow.run("x", options=RunOptions(max_iterations=0))
+    workflow.reset()
+    assert len((await workflow.run("x")).outputs) == 2
+    strict = two(max_iterations=0)
+    assert len((await strict.run("x", options=RunOptions(max_iterations=5))).outputs) == 2
+
+
+@pytest.mark.parametrize(
+    ("by_default", "by_option", "observed"),
+    [(None, None, False), (True, None, True), (True, False, False), (False, True, True)],
+)
+async def test_a_run_is_observed_by_its_options_else_by_the_default_of_the_process(by_default, by_option, observed):
+    set_runtime_defaults(observe=by_default)
+    result = await two().run("x", options=RunOptions(observe=by_option))
+    assert [e.seq is not None for e in result] == [observed] * len(result)
+
+
+async def test_clock_and_ids_come_from_the_options_else_from_the_process():
+    async def observed(**given):
+        storage = InMemoryCheckpointStorage()
+        result = await two().run("x", checkpoint_storage=storage, options=RunOptions(observe=True, **given))
+        (first, *_) = await storage.list_checkpoints(workflow_name="flow")
+        return result[0].run_id, result[0].time_ns, first.checkpoint_id, first.timestamp[:10]
+
+    day = 1_704_067_200_000_000_000  # 2024-01-01T00:00:00Z
+    run_id, time_ns, checkpoint_id, date = await observed(clock=TickingClock(), ids=CountingIds())
+    assert (run_id, checkpoint_id, date) == ("run-1", "cp-0001", "2024-01-01")
+    assert 0 <= time_ns - day < 10**9
+    set_runtime_defaults(clock=TickingClock("2030-01-01T00:00:00Z"), ids=CountingIds())
+    run_id, _, checkpoint_id, date = await observed()
+    assert (run_id, checkpoint_id, date) == ("run-1", "cp-0001", "2030-01-01")
+    run_id, _, checkpoint_id, date = await observed(clock=TickingClock(), ids=CountingIds())
+    assert (run_id, checkpoint_id, date) == ("run-1", "cp-0001", "2024-01-01")
+
+
+def test_every_id_that_is_made_while_building_comes_from_the_process():
+    set_runtime_defaults(ids=CountingIds())
+    a, b = node("a"), node("b")
+    workflow = WorkflowBuilder(start_executor=a).add_edge(a, b).build()
+    assert workflow.name == "WorkflowBuilder-workflow-1"
+    assert workflow.id == "workflow-2"
+    assert workflow.edge_groups[0].id == "SingleEdgeGroup/group-1"
+
+
+# ---- what stays between runs ---------------------------------------------------------------------
+
+
+async def test_shared_state_stays_and_the_numbers_of_supersteps_begin_anew():
+    workflow = counting()
+    results = [await workflow.run("x") for _ in range(3)]
+    assert [r.outputs for r in results] == [[1], [2], [3]]
+    assert [[e.iteration for e in r if e.type == "superstep_started"] for r in results] == [[1], [1], [1]]
+
+
+async def test_reset_forgets_everything_but_the_fields_of_executors():
+    class Remembers(Counter):
+        seen = 0
+
+        @handler
+        async def run(self, text: str, ctx: WorkflowContext[str, int]) -> None:
+            self.seen += 1
+            ctx.set_state("n", ctx.get_state("n", 0) + 1)
+            await ctx.request_info(text, str)
+            await ctx.yield_output(ctx.get_state("n"))
+
+    executor = Remembers("r")
+    workflow = WorkflowBuilder(start_executor=executor).build()
+    await workflow.run("x")
+    workflow.reset()
+    assert workflow.state.export_state() == {}
+    result = await workflow.run("x")
+    assert result.outputs == [1]
+    assert len(workflow.runner.context.requests) == 1
+    assert executor.seen == 2
+
+
+async def test_reset_lets_a_workflow_go_on_that_did_not_converge():
+    a, b = node("a"), node("b")
+    workflow = WorkflowBuilder(start_executor=a, max_iterations=2).add_edge(a, b).add_edge(b, a).build()
+    with pytest.raises(WorkflowConvergenceException):
+        await workflow.run("x")
+    with pytest.raises(RuntimeError, match="in-flight messages"):
+        await workflow.run("x")
+    workflow.reset()
+    with pytest.raises(WorkflowConvergenceException):
+        await workflow.run("x")
+
+
+# ---- several instances ---------------------------------------------------------------------------
+
+
+async def test_a_clone_has_the_definition_and_nothing_of_what_happened():
+    a, b = node("a"), node("b")
+    workflow = WorkflowBuilder(
+        name="flow", description="d", max_iterations=9, start_executor=a, output_from=[b], strict_context=False
+    ).add_edge(a, b).build()  # fmt: skip
+    workflow.state.import_state({"k": 1})
+    twin = workflow.clone()
+    assert twin.id != workflow.id
+    assert (twin.name, twin.description, twin.max_iterations) == ("flow", "d", 9)
+    assert twin.settings is workflow.settings
+    assert twin.executors == workflow.executors
+    assert twin.graph_signature_hash == workflow.graph_signature_hash
+    assert twin.state.export_state() == {}
+    assert (await twin.run("x")).outputs == [("b", "x")]
+
+
+async def test_clones_run_side_by_side():
+    workflow = counting()
+    results = await asyncio.gather(*(workflow.clone().run("x") for _ in range(5)))
+    assert [r.outputs for r in results] == [[1]] * 5
+    assert workflow.state.export_state() == {}
+
+
+@pytest.mark.parametrize("copies", [False, True])
+async def test_clones_share_their_executors_unless_copies_are_wanted(copies):
+    class Keeps(Counter):
+        def __init__(self, key):
+            super().__init__(key)
+            self.kept = []
+
+        @handler
+        async def run(self, text: str, ctx: WorkflowContext[str, int]) -> None:
+            self.kept.append(text)
+            await ctx.yield_output(len(self.kept))
+
+    workflow = WorkflowBuilder(start_executor=Keeps("k")).build()
+    await workflow.run("x")
+    twin = workflow.clone(copy_executors=copies)
+    assert (twin.executors["k"] is workflow.executors["k"]) is not copies
+    assert (await twin.run("y")).outputs == [2]
+    assert workflow.executors["k"].kept == (["x"] if copies else ["x", "y"])  # type: ignore[attr-defined]
+
+
+async def test_a_clone_keeps_the_default_storage_and_not_that_of_a_run():
+    built_in, other = InMemoryCheckpointStorage(), InMemoryCheckpointStorage()
+    twins = []
+
+    async def clone_meanwhile(ctx):
+        twins.append(workflow.clone())
+
+    builder = WorkflowBuilder(start_executor=node("a", act=clone_meanwhile), checkpoint_storage=built_in)
+    workflow: Workflow = builder.build()
+    await workflow.run("x", checkpoint_storage=other)
+    assert twins[0].runner.context.storage is built_in
+
+
+# ---- one run at a time ---------------------------------------------------------------------------
+
+
+class Waits(Executor):
+    """Waits until it is let go."""
+
+    def __init__(self):
+        super().__init__("waits")
+        self.entered, self.go_on = asyncio.Event(), asyncio.Event()
+
+    @handler
+    async def run(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        self.entered.set()
+        await self.go_on.wait()
+        await ctx.yield_output(text)
+
+
+def waiting():
+    waits = Waits()
+    return waits, WorkflowBuilder(name="flow", start_executor=waits).build()
+
+
+async def running(workflow, waits, how):
+    """Start a run in one of three ways; a task that ends with its outputs."""
+    if how == "run":
+        task = asyncio.ensure_future(_outputs(workflow.run("first")))
+    elif how == "stream":
+        task = asyncio.ensure_future(_outputs(workflow.run("first", stream=True).get_final_response()))
+    else:
+        task = asyncio.ensure_future(_outputs(workflow.start("first").result()))
+    await waits.entered.wait()
+    return task
+
+
+async def _outputs(result):
+    return (await result).outputs
+
+
+@pytest.mark.parametrize("how", ["run", "stream", "handle"])
+async def test_another_run_is_refused_by_the_call_while_one_goes_on(how):
+    waits, workflow = waiting()
+    first = await running(workflow, waits, how)
+    second_tries = [
+        lambda: workflow.run("second"),
+        lambda: workflow.run("second", stream=True),
+        lambda: workflow.run_stream("second"),
+        lambda: workflow.start("second"),
+        lambda: workflow.run(responses={}),
+        workflow.reset,
+    ]
+    for second in second_tries:
+        with pytest.raises(RuntimeError, match="'flow' is already running") as caught:
+            second()
+        assert isinstance(caught.value, WorkflowBusyError)
+    waits.go_on.set()
+    assert await first == ["first"]
+
+
+@pytest.mark.parametrize("how", ["run", "stream", "handle"])
+async def test_the_instance_is_free_after_a_run(how):
+    waits, workflow = waiting()
+    waits.go_on.set()
+    assert await (await running(workflow, waits, how)) == ["first"]
+    assert (await workflow.run("second")).outputs == ["second"]
+
+
+@pytest.mark.parametrize("how", ["run", "stream", "handle"])
+async def test_the_instance_is_free_after_a_cancelled_run(how):
+    waits, workflow = waiting()
+    first = await running(workflow, waits, how)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    waits.go_on.set()
+    assert (await workflow.run("second")).outputs == ["second"]
+
+
+async def test_the_instance_is_free_after_a_failed_run():
+    calls = []
+
+    async def fail_once(ctx):
+        calls.append(ctx)
+        if len(calls) == 1:
+            raise KeyError("k")
+
+    workflow = WorkflowBuilder(start_executor=node("a", act=fail_once)).build()
+    with pytest.raises(KeyError):
+        await workflow.run("x")
+    assert (await workflow.run("x")).outputs == [("a", "x")]
+
+
+async def test_a_run_that_is_never_awaited_takes_nothing():
+    workflow = counting()
+    never: Any = workflow.run("x")
+    never.close()
+    dropped = workflow.run("x", stream=True)
+    del dropped
+    assert (await workflow.run("x")).outputs == [1]
+
+
+async def test_of_two_runs_that_were_called_before_either_began_the_second_fails_when_it_is_awaited():
+    waits, workflow = waiting()
+    one, two = asyncio.ensure_future(workflow.run("one")), asyncio.ensure_future(workflow.run("two"))
+    await waits.entered.wait()
+    with pytest.raises(WorkflowBusyError, match="clone"):
+        await two
+    waits.go_on.set()
+    assert (await one).outputs == ["one"]
+
+
+async def test_a_handler_cannot_run_its_own_workflow():
+    async def recurse(ctx):
+        with pytest.raises(WorkflowBusyError):
+            await workflow.run("inner")
+
+    workflow = WorkflowBuilder(start_executor=node("a", act=recurse)).build()
+    assert (await workflow.run("outer")).outputs == [("a", "outer")]
+
+
+def test_a_workflow_runs_on_one_loop_after_another():
+    workflow = counting()
+
+    async def main():
+        return (await workflow.run("x")).outputs
+
+    assert [asyncio.run(main()) for _ in range(3)] == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize("exit_type", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_cell_leaves_the_instance_usable(exit_type):
+    """Also where several handlers run at once, so that the interrupt ends a task of its own."""
+    interrupts: list[bool] = []
+
+    async def interrupted(ctx):
+        if not interrupts:
+            interrupts.append(True)
+            raise exit_type
+
+    async def waits_for_ever(ctx):
+        if ctx.get_state("again") is None:
+            await asyncio.Event().wait()
+
+    a = node("a")
+    targets = [node("b", act=waits_for_ever, sends=None), node("c", act=interrupted, sends=None)]
+    workflow = WorkflowBuilder(start_executor=a).add_fan_out_edges(a, targets).build()
+
+    async def main():
+        return (await workflow.run("x")).outputs
+
+    with pytest.raises(exit_type):
+        asyncio.run(main())
+    workflow.state.import_state({"again": True})
+    assert asyncio.run(main()) == [("a", "x"), ("b", "x"), ("c", "x")]
+
+
+# ---- views ---------------------------------------------------------------------------------------
+
+
+def test_looking_at_a_workflow_neither_runs_nor_changes_it(caplog):
+    workflow = two()
+    before = workflow.to_dict()
+    with caplog.at_level(logging.ERROR):
+        assert repr(workflow)
+        workflow.graph_signature  # noqa: B018 - reading it is the point
+    assert workflow.to_dict() == before
+    assert workflow.runner.context.log.events() == []
+
+
+def test_a_run_that_cannot_be_waited_for_is_named_as_it_was_written():
+    async def within(x, ctx):
+        run_sync(counting().run("x"))
+
+    with pytest.raises(NestedLoopError, match=r"Write `await Workflow\.run\(") as caught:
+        run_sync(WorkflowBuilder(start_executor=FunctionExecutor(within, "outer", input=str)).build().run("x"))
+    assert caught.value.call == "Workflow.run"

@@ -1,0 +1,368 @@
+"""Checkpoints of runs: what they hold, and going on from them in the same or another instance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    CheckpointNotFoundError,
+    Executor,
+    InMemoryCheckpointStorage,
+    RunOptions,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowCheckpoint,
+    WorkflowCheckpointException,
+    WorkflowContext,
+    WorkflowRunState,
+    handler,
+    response_handler,
+)
+from tests.workflows.parts import Pass, Show, brief, chain
+
+
+class Keep(Executor):
+    """Counts in a field, and keeps it in checkpoints."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.seen: list[str] = []
+
+    @handler
+    async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
+        self.seen.append(text)
+        texts = ctx.get_state("texts", [])
+        texts.append(text)
+        ctx.set_state("texts", texts)
+        await ctx.send_message(f"{text}+")
+        await ctx.yield_output((list(self.seen), list(texts)))
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        return {"seen": self.seen}
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        self.seen = state["seen"]
+
+
+class Broken(Pass):
+    """A hook that fails as told."""
+
+    save: Any = None
+    restore: Exception | None = None
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        if isinstance(self.save, Exception):
+            raise self.save
+        return self.save if self.save is not None else {}
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        if self.restore is not None:
+            raise self.restore
+
+
+@dataclass
+class Verdict:
+    good: bool
+
+
+class Ask(Executor):
+    @handler
+    async def on_text(self, text: str, ctx: WorkflowContext[str, Any]) -> None:
+        await ctx.request_info(f"{text}?", str, request_id="R0")
+        await ctx.request_info(f"{text}!", Verdict, request_id="R1")
+
+    @response_handler
+    async def on_word(self, question: str, word: str, ctx: WorkflowContext[str, Any]) -> None:
+        await ctx.yield_output((ctx.request_id, ctx.source_executor_ids, question, word))
+
+    @response_handler
+    async def on_verdict(self, question: str, verdict: Verdict, ctx: WorkflowContext[str, Any]) -> None:
+        await ctx.yield_output(verdict)
+
+
+def keeping(**settings: Any) -> Workflow:
+    return chain(Keep("a"), Keep("b"), Keep("c"), name="keeps", **settings)
+
+
+async def saved(storage: InMemoryCheckpointStorage, name: str = "keeps") -> list[WorkflowCheckpoint]:
+    return await storage.list_checkpoints(workflow_name=name)
+
+
+async def test_a_chain_of_three_leaves_three_linked_checkpoints():
+    storage = InMemoryCheckpointStorage()
+    await chain(Pass("e0"), Pass("e1"), Show("e2"), name="keeps", checkpoint_storage=storage).run("x")
+    points = await saved(storage)
+    assert [p.iteration_count for p in points] == [0, 1, 2]
+    assert [{source: [m.data for m in sent] for source, sent in p.messages.items()} for p in points] == [
+        {"e0": ["x>e0"]},
+        {"e1": ["x>e0>e1"]},
+        {},
+    ]
+    assert [p.previous_checkpoint_id for p in points] == [None, points[0].checkpoint_id, points[1].checkpoint_id]
+    assert [p.metadata["seq"] for p in points] == [1, 2, 3]
+    assert len({p.metadata["run_id"] for p in points}) == 1
+
+
+async def test_a_resume_runs_only_the_rest_and_links_to_where_it_began():
+    storage = InMemoryCheckpointStorage()
+    await keeping(checkpoint_storage=storage).run("x")
+    middle = (await saved(storage))[1]
+    fresh = keeping(checkpoint_storage=storage)
+    result = await fresh.run(checkpoint_id=middle.checkpoint_id)
+    assert brief(result)[:2] == ["superstep_started 2", "executor_invoked c"]
+    before, after = (await saved(storage))[:4], (await saved(storage))[4:]
+    assert after[0].previous_checkpoint_id == middle.checkpoint_id
+    assert after[1].previous_checkpoint_id == after[0].checkpoint_id
+    assert [p.metadata["seq"] for p in [*before, *after]] == [1, 2, 3, 4, 5, 6]
+
+
+async def test_three_resumes_from_one_checkpoint_give_three_equal_results():
+    storage = InMemoryCheckpointStorage()
+    first = await keeping(checkpoint_storage=storage).run("x")
+    start = (await saved(storage))[0]
+    results = [
+        (await keeping().run(checkpoint_id=start.checkpoint_id, checkpoint_storage=storage)).outputs for _ in range(3)
+    ]
+    assert results == [first.outputs[1:]] * 3
+
+
+async def test_a_workflow_built_without_checkpoints_resumes_with_a_storage_for_the_run():
+    storage = InMemoryCheckpointStorage()
+    await keeping(checkpoint_storage=storage).run("x")
+    point = (await saved(storage))[1]
+    workflow = keeping()
+    await workflow.run(checkpoint_id=point.checkpoint_id, checkpoint_storage=storage)
+    count = len(await saved(storage))
+    await workflow.run("another")  # the storage of the run before is forgotten
+    assert len(await saved(storage)) == count
+
+
+async def test_resuming_a_finished_checkpoint_runs_one_empty_superstep():
+    storage = InMemoryCheckpointStorage()
+    await chain(Pass("a"), Show("b"), name="keeps", checkpoint_storage=storage).run("x")
+    last = (await saved(storage))[-1]
+    result = await chain(Pass("a"), Show("b"), name="keeps").run(
+        checkpoint_id=last.checkpoint_id, checkpoint_storage=storage
+    )
+    assert brief(result) == ["superstep_started 2", "superstep_completed 2"]
+    assert result.final_state is WorkflowRunState.IDLE
+
+
+async def test_a_barrier_gives_the_same_join_from_every_checkpoint():
+    class Step(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.send_message(f"{text}{self.id}")
+
+    class Gather(Executor):
+        @handler
+        async def on_texts(self, texts: list[str], ctx: WorkflowContext[str, Any]) -> None:
+            await ctx.yield_output(texts)
+
+    def late(storage: InMemoryCheckpointStorage | None = None) -> Workflow:
+        s, quick, slow, slower, j = Step("s"), Step("q"), Step("w"), Step("v"), Gather("j")
+        builder = WorkflowBuilder(start_executor=s, name="keeps", checkpoint_storage=storage)
+        builder.add_fan_out_edges(s, [quick, slow]).add_edge(slow, slower)
+        return builder.add_fan_in_edges([quick, slower], j).build()
+
+    storage = InMemoryCheckpointStorage()
+    whole = await late(storage).run("x")
+    assert whole.outputs == [["xsq", "xswv"]]
+    points = await saved(storage)
+    for point in points[:-1]:
+        result = await late().run(checkpoint_id=point.checkpoint_id, checkpoint_storage=storage)
+        assert result.outputs == whole.outputs, point.iteration_count
+
+
+# ---- requests ------------------------------------------------------------------------------------
+
+
+async def test_open_requests_are_asked_again_after_a_resume_but_not_those_answered_with_it():
+    storage = InMemoryCheckpointStorage()
+    await chain(Ask("ask"), name="keeps", checkpoint_storage=storage).run("x")
+    point = (await saved(storage))[-1]
+    assert sorted(point.pending_request_info_events) == ["R0", "R1"]
+
+    one = chain(Ask("ask"), name="keeps")
+    events = [
+        event
+        async for event in one.run(
+            checkpoint_id=point.checkpoint_id, checkpoint_storage=storage, responses={"R0": "word"}, stream=True
+        )
+    ]
+    assert [e.request_id for e in events if e.type == "request_info"] == ["R1"]
+    assert [e.data for e in events if e.type == "output"] == [("R0", ["internal:ask"], "x?", "word")]
+    assert events[-1].state is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+
+    both = await chain(Ask("ask"), name="keeps").run(
+        checkpoint_id=point.checkpoint_id, checkpoint_storage=storage, responses={"R0": "w", "R1": {"good": True}}
+    )
+    assert both.get_request_info_events() == []
+    assert Verdict(good=True) in both.outputs
+    assert both.final_state is WorkflowRunState.IDLE
+
+
+async def test_answers_without_a_restore_are_kept_in_a_checkpoint_of_their_own():
+    storage = InMemoryCheckpointStorage()
+    workflow = chain(Ask("ask"), name="keeps", checkpoint_storage=storage)
+    await workflow.run("x")
+    await workflow.run(responses={"R0": "word"})
+    points = await saved(storage)
+    assert [p.metadata["source"] for p in points] == ["step", "answer", "step"]
+    again = await chain(Ask("ask"), name="keeps").run(checkpoint_id=points[1].checkpoint_id, checkpoint_storage=storage)
+    assert again.outputs == [("R0", ["internal:ask"], "x?", "word")]
+
+
+async def test_a_bad_answer_after_a_restore_fails_the_run_and_loses_nothing():
+    storage = InMemoryCheckpointStorage()
+    await chain(Ask("ask"), name="keeps", checkpoint_storage=storage).run("x")
+    point = (await saved(storage))[-1]
+    workflow = chain(Ask("ask"), name="keeps", checkpoint_storage=storage)
+    with pytest.raises(ValueError, match="nope"):
+        await workflow.run(checkpoint_id=point.checkpoint_id, responses={"nope": 1})
+    result = await workflow.run(checkpoint_id=point.checkpoint_id, responses={"R0": "word"})
+    assert len(result.outputs) == 1
+
+
+# ---- what can go wrong ---------------------------------------------------------------------------
+
+
+async def test_an_unknown_id_and_a_missing_storage_have_errors_of_their_own():
+    workflow = keeping()
+    with pytest.raises(ValueError, match="checkpoint_storage="):
+        await workflow.run(checkpoint_id="cp")
+    with pytest.raises(CheckpointNotFoundError) as caught:
+        await workflow.run(checkpoint_id="cp", checkpoint_storage=InMemoryCheckpointStorage())
+    assert caught.value.checkpoint_id == "cp"
+    assert (await workflow.run("x")).outputs
+
+
+@pytest.mark.parametrize("save", [ValueError("cannot"), 5, {1: "key"}])
+async def test_a_save_that_fails_is_a_warning_and_the_run_goes_on(save: Any):
+    storage = InMemoryCheckpointStorage()
+    broken = Broken("a")
+    broken.save = save
+    with pytest.warns(RuntimeWarning, match="was not saved"):
+        result = await chain(broken, Show("b"), name="keeps", checkpoint_storage=storage).run("x")
+    assert result.outputs == ["x>a!"]
+    assert any("was not saved" in e.data for e in result if e.type == "warning")
+    assert await saved(storage) == []
+
+
+async def test_a_save_that_fails_ends_a_strict_run():
+    broken = Broken("a")
+    broken.save = ValueError("cannot")
+    workflow = chain(broken, Show("b"), checkpoint_storage=InMemoryCheckpointStorage(), strict_checkpoints=True)
+    with pytest.raises(WorkflowCheckpointException, match="cannot"):
+        await workflow.run("x")
+
+
+async def test_state_that_cannot_be_copied_is_a_warning_that_names_it():
+    class Odd(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
+            ctx.set_state("generator", (n for n in [1]))
+            await ctx.send_message(text)
+
+    storage = InMemoryCheckpointStorage()
+    with pytest.warns(RuntimeWarning, match="generator"):
+        result = await chain(Odd("o"), Show("s"), name="keeps", checkpoint_storage=storage).run("x")
+    assert result.outputs == ["x!"]
+    warnings = [e.data for e in result if e.type == "warning"]
+    assert any("generator" in text for text in warnings)
+
+
+async def test_a_restore_hook_that_fails_is_wrapped_and_names_the_executor():
+    storage = InMemoryCheckpointStorage()
+    await chain(Broken("a"), Show("b"), name="keeps", checkpoint_storage=storage).run("x")
+    point = (await saved(storage))[0]
+    broken = Broken("a")
+    broken.restore = KeyError("gone")
+    with pytest.raises(WorkflowCheckpointException, match="'a' cannot restore"):
+        await chain(broken, Show("b"), name="keeps").run(checkpoint_id=point.checkpoint_id, checkpoint_storage=storage)
+
+
+@pytest.mark.parametrize(
+    ("own", "what"), [({"ghost": {}}, "ghost"), ({"a": 5}, "not a dict"), ({"a": {1: 2}}, "text keys"), (5, "no dict")]
+)
+async def test_a_checkpoint_with_impossible_executor_state_is_refused(own: Any, what: str):
+    storage = InMemoryCheckpointStorage()
+    workflow = chain(Keep("a"), name="keeps", checkpoint_storage=storage)
+    point = WorkflowCheckpoint("keeps", workflow.graph_signature_hash, state={"_executor_state": own})
+    await storage.save(point)
+    with pytest.raises(WorkflowCheckpointException, match=what):
+        await workflow.run(checkpoint_id=point.checkpoint_id)
+
+
+async def test_the_name_of_the_workflow_is_not_compared():
+    storage = InMemoryCheckpointStorage()
+    await keeping(checkpoint_storage=storage).run("x")
+    point = (await saved(storage))[1]
+    other = chain(Keep("a"), Keep("b"), Keep("c"), name="another name")
+    assert len((await other.run(checkpoint_id=point.checkpoint_id, checkpoint_storage=storage)).outputs) == 1
+
+
+async def test_run_options_name_the_chain_and_add_metadata():
+    storage = InMemoryCheckpointStorage()
+    options = RunOptions(chain="thread-1", metadata={"user": "ada"})
+    await keeping(checkpoint_storage=storage).run("x", options=options)
+    assert await saved(storage) == []
+    points = await saved(storage, "thread-1")
+    assert [p.metadata["user"] for p in points] == ["ada"] * len(points)
+    assert len(points) == 4
+
+
+async def test_a_third_party_storage_of_six_methods_is_enough():
+    class Plain:
+        def __init__(self) -> None:
+            self.kept: dict[str, WorkflowCheckpoint] = {}
+
+        async def save(self, checkpoint: WorkflowCheckpoint) -> str:
+            self.kept[checkpoint.checkpoint_id] = checkpoint
+            return checkpoint.checkpoint_id
+
+        async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
+            return self.kept[checkpoint_id]
+
+        async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
+            return [c for c in self.kept.values() if c.workflow_name == workflow_name]
+
+        async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
+            return [c.checkpoint_id for c in await self.list_checkpoints(workflow_name=workflow_name)]
+
+        async def delete(self, checkpoint_id: str) -> bool:
+            return self.kept.pop(checkpoint_id, None) is not None
+
+        async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
+            found = await self.list_checkpoints(workflow_name=workflow_name)
+            return found[-1] if found else None
+
+    plain: Any = Plain()
+    run = chain(Pass("a"), Pass("b"), Show("c"), name="keeps", checkpoint_storage=plain).start("x")
+    await run.result()
+    fork = await run.fork(run.checkpoints[1])
+    assert (await fork.result()).outputs == ["x>a>b!"]
+    with pytest.raises(WorkflowCheckpointException):
+        await chain(Pass("a")).run(checkpoint_id="missing", checkpoint_storage=plain)
+
+
+async def test_an_observed_run_tells_what_changed_in_state_even_in_place():
+    class Grow(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
+            texts = ctx.get_state("texts", [])
+            texts.append(text)
+            ctx.set_state("texts", texts)
+            await ctx.send_message(f"{text}+")
+
+    workflow = chain(Grow("a"), Grow("b"))
+    workflow.state.import_state({"texts": ["from before"]})
+    result = await workflow.run("x", options=RunOptions(observe=True))
+    told = [e.data["texts"] for e in result if e.type == "state_updated"]
+    assert told == [
+        {"old": ["from before"], "new": ["from before", "x"], "writers": ["a"]},
+        {"old": ["from before", "x"], "new": ["from before", "x", "x+"], "writers": ["b"]},
+    ]

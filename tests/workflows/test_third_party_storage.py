@@ -1,0 +1,395 @@
+"""Anything with the six methods is a storage, whatever its habits."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from agentbench import (
+    CheckpointManager,
+    CheckpointNotFoundError,
+    CheckpointStorage,
+    Executor,
+    InMemoryCheckpointStorage,
+    RunOptions,
+    Workflow,
+    WorkflowCheckpoint,
+    WorkflowCheckpointException,
+    WorkflowContext,
+    fork_checkpoint,
+    handler,
+)
+from agentbench.checkpoints.guarded import keeps_copies
+from agentbench.checkpoints.storage import lineage, list_infos
+from tests.workflows.parts import Pass, Show, chain
+from tests.workflows.storages import BackwardsStorage, BareStorage, FailingStorage, OwnStorage
+
+METHODS = ("save", "load", "list_checkpoints", "list_checkpoint_ids", "delete", "get_latest")
+
+
+class Grow(Executor):
+    """Changes a list in shared state, one of its own, and the message, all in place."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.seen: list[str] = []
+
+    @handler
+    async def on_texts(self, texts: list[str], ctx: WorkflowContext[list[str], Any]) -> None:
+        self.seen.append(self.id)
+        shared = ctx.get_state("shared", [])
+        shared.append(self.id)
+        ctx.set_state("shared", shared)
+        await ctx.yield_output((list(texts), list(self.seen), list(shared)))
+        texts.append(self.id)
+        await ctx.send_message(texts)
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        return {"seen": self.seen}
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        self.seen = state["seen"]
+
+
+def growing(storage: Any = None) -> Workflow:
+    return chain(Grow("a"), Grow("b"), Grow("c"), name="grows", checkpoint_storage=storage)
+
+
+def three(storage: Any = None, **settings: Any) -> Workflow:
+    return chain(Pass("a"), Pass("b"), Show("c"), name="three", checkpoint_storage=storage, **settings)
+
+
+every_kind = pytest.mark.parametrize("kind", [OwnStorage, BackwardsStorage, BareStorage])
+
+
+@every_kind
+async def test_a_run_is_resumed_three_times_from_each_checkpoint_with_the_same_result(kind: Any):
+    storage = kind()
+    assert isinstance(kind(), CheckpointStorage)
+    whole = await growing(storage).run(["x"])
+    points = sorted(storage.kept.values(), key=lambda c: c.iteration_count)
+    for point in points:
+        results = [
+            (await growing().run(checkpoint_id=point.checkpoint_id, checkpoint_storage=storage)).outputs
+            for _ in range(3)
+        ]
+        assert results == [whole.outputs[point.iteration_count + 1 :]] * 3, point.iteration_count
+
+
+async def test_what_a_run_does_later_does_not_reach_a_storage_that_keeps_what_it_gets():
+    storage = OwnStorage()
+    await growing(storage).run(["x"])
+    assert [c.state["shared"] for c in storage.kept.values()] == [["a"], ["a", "b"], list("abc"), list("abc")]
+    assert [c.state["_executor_state"]["c"]["seen"] for c in storage.kept.values()] == [[], [], ["c"], ["c"]]
+    assert [[m.data for sent in c.messages.values() for m in sent] for c in storage.kept.values()] == [
+        [["x", "a"]],
+        [["x", "a", "b"]],
+        [["x", "a", "b", "c"]],
+        [],
+    ]
+
+
+@every_kind
+async def test_forks_and_restores_leave_the_objects_that_a_storage_keeps_alone(kind: Any):
+    storage = kind()
+    run = growing(storage).start(["x"])
+    await run.result()
+    before = {key: WorkflowCheckpoint.from_json(c.to_json()) for key, c in storage.kept.items()}
+    fork = await run.fork(run.checkpoints[1], state_updates={"shared": ["edited"]}, workflow=growing())
+    assert (await fork.result()).outputs == [(["x", "a", "b"], ["c"], ["edited", "c"])]
+    await run.restore_checkpoint(run.checkpoints[0])
+    await run.result()
+    assert {key: storage.kept[key] for key in before} == before
+
+
+async def test_values_given_to_a_fork_are_not_kept_by_reference():
+    storage = OwnStorage()
+    await growing(storage).run(["x"])
+    mine = ["mine"]
+    info = await fork_checkpoint(storage, next(iter(storage.kept)), state_updates={"shared": mine})
+    mine.append("changed")
+    assert storage.kept[info.checkpoint_id].state["shared"] == ["mine"]
+
+
+def test_a_subclass_that_saves_in_its_own_way_does_not_inherit_the_promise_to_copy():
+    class Named(InMemoryCheckpointStorage):
+        """Adds nothing that matters."""
+
+    class Aliasing(InMemoryCheckpointStorage):
+        async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
+            return self._entries[checkpoint_id].checkpoint
+
+    class Careful(Aliasing):
+        keeps_copies = True
+
+    storages = (Named(), Aliasing(), Careful(), OwnStorage(), object())
+    assert [keeps_copies(storage) for storage in storages] == [True, False, True, False, False]
+
+
+async def test_state_that_cannot_be_copied_goes_to_a_storage_that_may_know_what_to_do_with_it():
+    class Lock(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
+            ctx.set_state("numbers", (n for n in [1]))
+            await ctx.send_message(text)
+
+    storage = OwnStorage()
+    result = await chain(Lock("lock"), Show("show"), checkpoint_storage=storage).run("x")
+    assert [e for e in result if e.type == "warning"] == []
+    assert len(storage.kept) == 2
+
+
+async def test_a_storage_that_is_empty_like_a_list_is_there_all_the_same():
+    class Sized(OwnStorage):
+        def __len__(self) -> int:
+            return 0
+
+    storage = Sized()
+    run = three().start("x", checkpoint_storage=storage)
+    await run.result()
+    assert len(run.checkpoints) == 3
+    resumed = three().start(resume_from=run.checkpoints[0], checkpoint_storage=storage)
+    assert (await resumed.result()).outputs == ["x>a>b!"]
+    assert (await (await resumed.fork(run.checkpoints[1])).result()).outputs == ["x>a>b!"]
+
+
+# ---- order, numbers, losses ------------------------------------------------------------------------
+
+
+async def test_a_chain_is_in_order_although_the_storage_lists_it_backwards():
+    storage = BackwardsStorage()
+    run = three(storage).start("x")
+    await run.result()
+    assert await list_infos(storage, workflow_name="three") == run.checkpoints
+    assert await lineage(storage, run.checkpoints[-1].checkpoint_id) == run.checkpoints
+    await three(storage).run(checkpoint_id=run.checkpoints[1].checkpoint_id)
+    assert [i.seq for i in await list_infos(storage, workflow_name="three")] == [1, 2, 3, 4]
+
+
+async def test_without_metadata_links_are_all_there_is_and_enough():
+    storage = BareStorage()
+    run = three(storage).start("x")
+    await run.result()
+    fork = await run.fork(run.checkpoints[0], workflow=three())
+    await fork.result()
+    path = await lineage(storage, fork.checkpoints[-1].checkpoint_id)
+    assert [info.iteration for info in path] == [0, 0, 1, 2]
+    assert [info.seq for info in path] == [0] * 4
+
+
+async def test_a_lost_checkpoint_is_an_error_of_its_own_and_no_one_elses():
+    storage = OwnStorage()
+    run = three(storage).start("x")
+    await run.result()
+    lost, middle, last = run.checkpoints
+    del storage.kept[lost.checkpoint_id]
+    for call in (
+        lambda: three().run(checkpoint_id=lost.checkpoint_id, checkpoint_storage=storage),
+        lambda: run.restore_checkpoint(lost),
+        lambda: run.fork(lost),
+        lambda: fork_checkpoint(storage, lost.checkpoint_id),
+        lambda: lineage(storage, lost.checkpoint_id),
+    ):
+        with pytest.raises(CheckpointNotFoundError, match=lost.checkpoint_id):
+            await call()
+    assert await lineage(storage, last.checkpoint_id) == [middle, last]
+    assert (await (await run.fork(middle)).result()).outputs == ["x>a>b!"]
+
+
+# ---- what is no storage, or hardly -----------------------------------------------------------------
+
+
+class PlainMethods(OwnStorage):
+    def save(self, checkpoint: WorkflowCheckpoint) -> str:  # type: ignore[override]
+        return checkpoint.checkpoint_id
+
+    def load(self, checkpoint_id: str) -> Any:
+        return self.kept[checkpoint_id]
+
+
+async def test_a_method_that_is_not_async_is_named():
+    storage: Any = PlainMethods()
+    with pytest.warns(RuntimeWarning, match=r"save\(\) is no coroutine"):
+        result = await three(storage).run("x")
+    warnings = [e.data for e in result if e.type == "warning"]
+    assert len(warnings) == 3
+    assert "PlainMethods.save() is no coroutine: it returned a str" in warnings[0]
+    assert "Write `async def save`" in warnings[0]
+    with pytest.raises(WorkflowCheckpointException, match=r"PlainMethods\.save\(\) is no coroutine"):
+        await three(storage, strict_checkpoints=True).run("x")
+    with pytest.raises(WorkflowCheckpointException, match="cannot be loaded: KeyError"):
+        await three(storage).run(checkpoint_id="cp")
+    storage.kept["cp"] = WorkflowCheckpoint("three", "hash")
+    with pytest.raises(WorkflowCheckpointException, match=r"load\(\) is no coroutine"):
+        await three(storage).run(checkpoint_id="cp")
+
+
+async def test_a_latest_checkpoint_that_is_not_async_is_named():
+    class Plain(OwnStorage):
+        def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:  # type: ignore[override]
+            return None
+
+    storage: Any = Plain()
+    result = await three(storage).run("x")
+    (warning,) = [e.data for e in result if e.type == "warning"]
+    assert "'three' cannot be read: Plain.get_latest() is no coroutine: it returned a NoneType" in warning
+    assert [c.metadata["seq"] for c in storage.kept.values()] == [1, 2, 3]
+    with pytest.raises(WorkflowCheckpointException, match=r"get_latest\(\) is no coroutine"):
+        await fork_checkpoint(storage, next(iter(storage.kept)))
+
+
+def test_a_storage_that_lacks_methods_is_told_which():
+    class Half:
+        async def save(self, checkpoint: WorkflowCheckpoint) -> str:
+            return checkpoint.checkpoint_id
+
+        async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
+            raise KeyError(checkpoint_id)
+
+    half: Any = Half()
+    with pytest.raises(TypeError, match="has no list_checkpoints, list_checkpoint_ids, delete, get_latest"):
+        three(half)
+
+
+def test_a_storage_none_of_whose_methods_is_async_is_refused_before_anything_runs():
+    class AllPlain:
+        def save(self, checkpoint: WorkflowCheckpoint) -> str:
+            return checkpoint.checkpoint_id
+
+        def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
+            raise KeyError(checkpoint_id)
+
+        delete = get_latest = list_checkpoints = list_checkpoint_ids = load
+
+    plain: Any = AllPlain()
+    for use in (three, CheckpointManager, lambda storage: three().start("x", checkpoint_storage=storage)):
+        with pytest.raises(TypeError, match=r"AllPlain, whose methods are plain functions.*write `async def save`"):
+            use(plain)
+
+
+async def test_methods_that_return_awaitables_without_being_coroutines_make_a_storage():
+    class Object:
+        """Each method is something to call that nobody can look into."""
+
+        def __init__(self, inner: OwnStorage) -> None:
+            for name in METHODS:
+                setattr(self, name, functools.partial(getattr(inner, name)))
+
+    def decorated(method: Any) -> Any:
+        @functools.wraps(method)
+        def passed_on(*args: Any, **named: Any) -> Any:
+            return method(*args, **named)
+
+        return passed_on
+
+    class Annotated:
+        """Passes on what another storage returns."""
+
+    for name in METHODS:
+
+        def passed_on(self: Any, *args: Any, _name: str = name, **named: Any) -> Awaitable[Any]:
+            found: Awaitable[Any] = getattr(self.inner, _name)(*args, **named)
+            return found
+
+        setattr(Annotated, name, passed_on)
+    decorating = type("Decorating", (OwnStorage,), {name: decorated(getattr(OwnStorage, name)) for name in METHODS})
+    annotated: Any = Annotated()
+    annotated.inner = OwnStorage()
+    storages: list[Any] = [Object(OwnStorage()), decorating(), annotated]
+    for storage in storages:
+        run = three().start("x", checkpoint_storage=storage)
+        await run.result()
+        assert len(run.checkpoints) == 3
+
+
+@pytest.mark.parametrize("given", [InMemoryCheckpointStorage, OwnStorage])
+def test_a_class_is_no_storage(given: Any):
+    for use in (three, CheckpointManager, lambda storage: three().run("x", checkpoint_storage=storage)):
+        with pytest.raises(TypeError, match=rf"storage is the class {given.__name__} itself, not a storage made of it"):
+            use(given)
+
+
+@pytest.mark.parametrize(("given", "told"), [("folder", "is of type str"), (5, "is of type int"), (None, "is None")])
+async def test_a_manager_and_a_fork_need_a_storage(given: Any, told: str):
+    with pytest.raises(TypeError, match=f"storage {told}; expected a CheckpointStorage"):
+        CheckpointManager(given)
+    with pytest.raises(TypeError, match=f"storage {told}; expected a CheckpointStorage"):
+        await fork_checkpoint(given, "cp")
+
+
+def test_a_method_that_cannot_be_called_is_none():
+    storage: Any = OwnStorage()
+    storage.delete = None
+    with pytest.raises(TypeError, match="OwnStorage, which has no delete; expected"):
+        three(storage)
+
+
+def test_an_address_is_no_storage_and_its_password_is_not_told():
+    address: Any = "redis://me:s3cret@localhost"
+    with pytest.raises(TypeError, match=r"is of type str; expected a CheckpointStorage") as caught:
+        three(address)
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("stored", [{"workflow_name": "three"}, "text", 5])
+async def test_what_is_loaded_must_be_a_checkpoint(stored: Any):
+    storage = OwnStorage()
+    storage.kept["cp"] = stored
+    with pytest.raises(WorkflowCheckpointException, match=r"OwnStorage\.load\('cp'\) returned a .*expected a Workflow"):
+        await three().run(checkpoint_id="cp", checkpoint_storage=storage)
+
+
+class OddError(Exception):
+    """Says nothing."""
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero."),
+        (OddError(), "OddError."),
+        (OSError(28, "full"), "full."),
+    ],
+)
+async def test_odd_exceptions_of_a_storage_become_checkpoint_errors_with_their_cause(error: Exception, told: str):
+    storage = FailingStorage(error, load=set())
+    await three(storage).run("x")
+    checkpoint_id = next(iter(storage.kept))
+    with pytest.raises(WorkflowCheckpointException) as caught:
+        await three(storage).run(checkpoint_id=checkpoint_id)
+    assert str(caught.value).startswith(f"Checkpoint {checkpoint_id!r} cannot be loaded: ")
+    assert str(caught.value).endswith(told)
+    assert caught.value.__cause__ is error
+
+
+async def test_a_fork_that_cannot_be_saved_is_taken_back_and_says_why():
+    storage = FailingStorage(OSError("disk full"), save={6})
+    run = three(storage).start("x")
+    await run.result()
+    with pytest.raises(WorkflowCheckpointException, match=r"The fork .* was not saved: OSError: disk full"):
+        await fork_checkpoint(storage, run.checkpoints[1].checkpoint_id, workflow_name="other", with_history=True)
+    assert await list_infos(storage, workflow_name="other") == []
+    assert len(storage.kept) == 3
+
+
+async def test_a_slow_storage_is_waited_for():
+    class Slow(OwnStorage):
+        writing = 0
+
+        async def save(self, checkpoint: WorkflowCheckpoint) -> str:
+            self.writing += 1
+            assert self.writing == 1
+            for _ in range(50):
+                await asyncio.sleep(0)
+            self.writing -= 1
+            return await super().save(checkpoint)
+
+    storage = Slow()
+    result = await three(storage).run("x", options=RunOptions(observe=True))
+    told = [e.type for e in result if e.type in ("checkpoint_saved", "superstep_completed", "superstep_started")]
+    assert told == ["checkpoint_saved"] + ["superstep_started", "checkpoint_saved", "superstep_completed"] * 2
+    assert len(storage.kept) == 3
