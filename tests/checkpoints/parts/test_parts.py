@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentbench.checkpoints.parts import parts
+from agentbench.checkpoints.parts.parts import (
     LONG,
     RUN,
     ChainMemory,
@@ -19,7 +20,6 @@ from agentbench.checkpoints.parts import parts
     join_parts,
     live_parts,
     part_id,
-    parts,
     verify_part,
 )
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
