@@ -91,7 +91,7 @@ _NAMES_OF = {
     ),
     "agentbench.agents.middleware.contexts": ("AgentContext", "ChatContext", "FunctionInvocationContext"),
     "agentbench.agents.middleware.layer": ("AgentMiddlewareLayer",),
-    "agentbench.agents.agent.protocol": ("SupportsAgentRun", "resolve_agent_id"),
+    "agentbench.agents.sessions.agent_protocol": ("SupportsAgentRun", "resolve_agent_id"),
     "agentbench.agents.agent.raw_agent": ("RawAgent",),
     "agentbench.agents.telemetry.layers": ("AgentTelemetryLayer", "ChatTelemetryLayer", "EmbeddingTelemetryLayer"),
     "agentbench.agents.sessions.context_provider": ("ContextProvider",),

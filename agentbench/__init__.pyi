@@ -16,8 +16,6 @@ from agentbench._clock import TickingClock as TickingClock
 from agentbench._clock import set_runtime_defaults as set_runtime_defaults
 from agentbench.agents.agent.agent import Agent as Agent
 from agentbench.agents.agent.base_agent import BaseAgent as BaseAgent
-from agentbench.agents.agent.protocol import SupportsAgentRun as SupportsAgentRun
-from agentbench.agents.agent.protocol import resolve_agent_id as resolve_agent_id
 from agentbench.agents.agent.raw_agent import RawAgent as RawAgent
 from agentbench.agents.clients.cassette.client import CassetteChatClient as CassetteChatClient
 from agentbench.agents.clients.openai.chat.options import OpenAIChatOptions as OpenAIChatOptions
@@ -87,6 +85,8 @@ from agentbench.agents.model.protocol import SupportsFileSearchTool as SupportsF
 from agentbench.agents.model.protocol import SupportsImageGenerationTool as SupportsImageGenerationTool
 from agentbench.agents.model.protocol import SupportsMCPTool as SupportsMCPTool
 from agentbench.agents.model.protocol import SupportsWebSearchTool as SupportsWebSearchTool
+from agentbench.agents.sessions.agent_protocol import SupportsAgentRun as SupportsAgentRun
+from agentbench.agents.sessions.agent_protocol import resolve_agent_id as resolve_agent_id
 from agentbench.agents.sessions.context_provider import ContextProvider as ContextProvider
 from agentbench.agents.sessions.session import AgentSession as AgentSession
 from agentbench.agents.sessions.session_context import SessionContext as SessionContext

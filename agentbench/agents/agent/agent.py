@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
-from agentbench.agents.agent.checks import check_asked, check_constructor_keywords, unexpected_run_keyword
 from agentbench.agents.agent.families import in_both_families
 from agentbench.agents.agent.raw_agent import AgentStream, RawAgent, RunArguments
+from agentbench.agents.arguments import check_asked, check_constructor_keywords, unexpected_run_keyword
 from agentbench.agents.middleware.layer import AgentMiddlewareRuns
 from agentbench.agents.telemetry.layers import AgentSpans
 from agentbench.exceptions import ChatClientException

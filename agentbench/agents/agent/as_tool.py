@@ -8,8 +8,8 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench.agents.agent.inner_conversation import continued, conversation, with_conversation
-from agentbench.agents.agent.protocol import SupportsAgentRun
 from agentbench.agents.middleware.contexts import INNER_APPROVALS, FunctionInvocationContext
+from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import UserInputRequiredException
 from agentbench.messages.message import Message

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._clock import runtime_defaults
 from agentbench.agents.agent.as_tool import agent_as_tool
-from agentbench.agents.agent.checks import told
 from agentbench.agents.agent.server import agent_as_mcp_server
+from agentbench.agents.arguments import told
 from agentbench.agents.middleware.sorting import flat_middleware
 from agentbench.agents.sessions.context_provider import warn_of_shared_sources
 from agentbench.agents.sessions.session import AgentSession

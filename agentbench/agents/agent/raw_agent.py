@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, overload
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.agent.base_agent import BaseAgent
-from agentbench.agents.agent.checks import check_asked, check_instructions, check_options, unexpected_run_keyword
 from agentbench.agents.agent.run import AgentRun, Asked
 from agentbench.agents.agent.run_options import joined_instructions, united_tools
 from agentbench.agents.agent.run_tools import split_mcp_tools
+from agentbench.agents.arguments import check_asked, check_instructions, check_options, unexpected_run_keyword
 from agentbench.agents.loop.configuration import check_configuration
 from agentbench.agents.tools.collection import normalize_tools, tool_name
 from agentbench.messages.response import AgentResponse

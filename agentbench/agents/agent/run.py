@@ -14,8 +14,8 @@ from agentbench.agents.agent.run_providers import auto_history, is_stored_by_ser
 from agentbench.agents.agent.run_tools import connected_functions, split_mcp_tools
 from agentbench.agents.history.history import HistoryProvider
 from agentbench.agents.history.per_call_history import PerCallHistory
+from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.middleware.sorting import flat_middleware
-from agentbench.agents.sessions.run_hooks import RunHooks
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.sessions.session_context import SessionContext
 from agentbench.agents.sessions.turn_lock import after_forgotten_streams, note_stream, session_turn

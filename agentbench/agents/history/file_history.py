@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from agentbench.agents.agent.checks import told
+from agentbench.agents.arguments import told
 from agentbench.agents.history.file_names import folder_ignores_case, stem_of
 from agentbench.agents.history.history import HistoryProvider, not_excluded
 from agentbench.agents.history.line_store import LineStore

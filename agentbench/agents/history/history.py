@@ -11,7 +11,7 @@ from agentbench.agents.sessions.context_provider import ContextProvider
 from agentbench.agents.sessions.session import STAMPED
 
 if TYPE_CHECKING:
-    from agentbench.agents.agent.protocol import SupportsAgentRun
+    from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
     from agentbench.agents.sessions.session import AgentSession
     from agentbench.agents.sessions.session_context import SessionContext
     from agentbench.messages.message import Message

@@ -7,10 +7,10 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from agentbench.agents.history.open_calls import following, last_said, results_besides, without_questions
+from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.sessions.attribution import signed
-from agentbench.agents.sessions.run_hooks import RunHooks
 from agentbench.agents.sessions.session_context import SessionContext
 from agentbench.agents.sessions.turn_lock import session_turn
 from agentbench.exceptions import AgentInvalidRequestException, ChatClientInvalidResponseException
@@ -18,7 +18,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 
 if TYPE_CHECKING:
-    from agentbench.agents.agent.protocol import SupportsAgentRun
+    from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
     from agentbench.agents.sessions.session import AgentSession
 
 

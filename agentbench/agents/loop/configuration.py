@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypedDict, cast
 
-from agentbench.agents.agent.checks import check_known, check_mapping, check_whole_number, told
+from agentbench.agents.arguments import check_known, check_mapping, check_whole_number, told
 
 
 class FunctionInvocationConfiguration(TypedDict, total=False):

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any
 
-from agentbench.agents.agent.checks import told
+from agentbench.agents.arguments import told
 from agentbench.agents.middleware.bases import chat_middleware, function_middleware
 from agentbench.agents.middleware.contexts import AgentContext
 from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.agent.checks import told
+from agentbench.agents.arguments import told
 from agentbench.exceptions import MiddlewareTermination
 from agentbench.messages.stream import ResponseStream
 

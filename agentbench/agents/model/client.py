@@ -8,7 +8,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Mapp
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, cast, overload
 
-from agentbench.agents.agent.checks import unexpected_constructor_keyword
+from agentbench.agents.arguments import unexpected_constructor_keyword
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,

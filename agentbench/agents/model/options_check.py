@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from agentbench.agents.agent.checks import check_mapping, told
+from agentbench.agents.arguments import check_mapping, told
 from agentbench.agents.tools.collection import validate_tools
 
 _RANGES: Final[Mapping[str, tuple[float, float]]] = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from agentbench.agents.agent.protocol import SupportsAgentRun
+    from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
     from agentbench.agents.sessions.session import AgentSession
     from agentbench.agents.sessions.session_context import SessionContext
 

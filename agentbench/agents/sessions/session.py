@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
-from agentbench.agents.agent.checks import told
+from agentbench.agents.arguments import told
 from agentbench.agents.sessions.session_json import read_state, write_state
 from agentbench.agents.sessions.turn_lock import QUEUES, STREAMS
 from agentbench.serialization.registry import register_type

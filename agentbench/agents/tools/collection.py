@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CoroutineType
 from typing import Any, TypeAlias
 
-from agentbench.agents.agent.checks import told
+from agentbench.agents.arguments import told
 from agentbench.agents.tools.function_tool import FunctionTool
 
 ToolTypes: TypeAlias = FunctionTool | Callable[..., Any] | Mapping[str, Any] | Sequence[Any] | Any

@@ -6,7 +6,7 @@ from collections.abc import MutableMapping
 from threading import Lock
 from typing import Any, Protocol
 
-from agentbench.agents.agent.checks import check_whole_number
+from agentbench.agents.arguments import check_whole_number
 from agentbench.agents.middleware.contexts import RUN_INVOCATIONS
 from agentbench.exceptions import ToolException
 

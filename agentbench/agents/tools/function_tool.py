@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 from agentbench._display import Displayable, drawn_by
-from agentbench.agents.agent.checks import warn_of_near_misses
+from agentbench.agents.arguments import warn_of_near_misses
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.arguments import ValidArguments
 from agentbench.agents.tools.calling import call

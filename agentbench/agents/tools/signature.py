@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from agentbench._signatures.annotations import UnknownNameError, holds_text, scope_of
 from agentbench._signatures.callables import Callee, take_apart
 from agentbench._signatures.forms import TypeLike, flatten_union, unwrap
-from agentbench.agents.agent.checks import told
+from agentbench.agents.arguments import told
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 
 NO_VALUE: Any = inspect.Parameter.empty
