@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench._display import Displayable
 from agentbench.exceptions import ContentError
-from agentbench.messages.content.content import Content, to_plain
+from agentbench.messages.content.content import Content, convert_content
 from agentbench.messages.pydantic_form import core_schema
 from agentbench.serialization.mixin import SerializationMixin
+from agentbench.serialization.plain import to_plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -58,7 +59,7 @@ class Record(SerializationMixin, Displayable):
             exclude_none: Leave out what is not set.
         """
         fields = self.set_fields() if exclude_none else {name: getattr(self, name) for name in self.FIELDS}
-        found = {"type": self.TYPE, **{name: to_plain(value) for name, value in fields.items()}}
+        found = {"type": self.TYPE, **{name: to_plain(value, convert_content) for name, value in fields.items()}}
         return {name: value for name, value in found.items() if name not in exclude} if exclude else found
 
     @classmethod

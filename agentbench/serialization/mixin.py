@@ -8,9 +8,11 @@ import json
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping, MutableMapping
-from datetime import date, datetime, time
+from datetime import date, time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
+
+from agentbench.serialization.plain import OMIT, to_plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -73,13 +75,23 @@ class SerializationMixin:
             exclude: Names of attributes to leave out besides those of the class.
             exclude_none: Leave out what is `None`.
         """
+
+        def convert(value: Any) -> Any:
+            if isinstance(value, (str, int, float)):
+                return value
+            if isinstance(value, SerializationMixin):
+                return value.to_dict(exclude_none=exclude_none)
+            if hasattr(value, "to_dict") and hasattr(value, "from_dict") and not isinstance(value, type):
+                return value.to_dict()  # isinstance(value, SerializationProtocol) takes ten times as long
+            return str(value) if isinstance(value, (date, time)) else OMIT
+
         left_out = {*self.DEFAULT_EXCLUDE, *self.INJECTABLE, *(exclude or ())}
         found: dict[str, Any] = {} if "type" in left_out else {"type": self._get_type_identifier()}
         for name, value in _attributes_of(self):
             if name.startswith("_") or name in left_out or name in found or (exclude_none and value is None):
                 continue
-            written = _written(value, exclude_none=exclude_none)
-            if written is _MISSING:
+            written = OMIT if isinstance(value, (date, time)) else to_plain(value, convert)
+            if written is OMIT:
                 _log.debug("%s.%s is a %s and is not written.", type(self).__name__, name, type(value).__name__)
             else:
                 found[name] = written
@@ -192,28 +204,6 @@ def _slots_of(cls: type) -> tuple[str, ...]:
         names = [name for slots in given for name in ((slots,) if isinstance(slots, str) else slots)]
         known = _SLOTS[cls] = tuple(name for name in dict.fromkeys(names) if name not in {"__dict__", "__weakref__"})
     return known
-
-
-def _written(value: Any, *, exclude_none: bool) -> Any:
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    if isinstance(value, SerializationMixin):
-        return value.to_dict(exclude_none=exclude_none)
-    if hasattr(value, "to_dict") and hasattr(value, "from_dict") and not isinstance(value, type):
-        return value.to_dict()  # asking for the protocol takes ten times as long
-    if isinstance(value, (list, tuple)):
-        items = [_written(item, exclude_none=exclude_none) for item in value]
-        return [item for item in items if item is not _MISSING]
-    if isinstance(value, Mapping):
-        entries = {key: _written_entry(item, exclude_none=exclude_none) for key, item in value.items()}
-        return {key: item for key, item in entries.items() if item is not _MISSING and isinstance(key, str)}
-    return _MISSING
-
-
-def _written_entry(value: Any, *, exclude_none: bool) -> Any:
-    if isinstance(value, (datetime, date, time)):
-        return str(value)
-    return _written(value, exclude_none=exclude_none)
 
 
 def _meant_for(arguments: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

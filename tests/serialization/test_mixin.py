@@ -79,7 +79,11 @@ def test_what_can_be_written_is_written_also_within_lists_and_dictionaries() -> 
 
 def test_what_cannot_be_written_is_left_out_and_the_rest_is_kept(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "agentbench")
-    assert Foo([1, object(), 2], {"a": object(), "b": 3, 4: 5}).to_dict() == {"type": "foo", "a": [1, 2], "b": {"b": 3}}
+    assert Foo([1, object(), 2], {"a": object(), "b": 3, 4: 5}).to_dict() == {
+        "type": "foo",
+        "a": [1, 2],
+        "b": {"b": 3, "4": 5},
+    }
     assert caplog.records == []
     assert Foo(object()).to_dict() == {"type": "foo"}
     assert "Foo.a is a object and is not written" in caplog.text

@@ -18,6 +18,7 @@ from agentbench.messages.content.record import FIELDS
 from agentbench.messages.pydantic_form import core_schema
 from agentbench.messages.wording import shortened, size_of_data_uri
 from agentbench.serialization.mixin import SerializationMixin
+from agentbench.serialization.plain import to_plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -77,10 +78,12 @@ class Content(ContentFactories):
         if self.text is not None:
             found["text"] = self.text
         for name, value in (self._rare or {}).items():
-            found[name] = value if type(value) is str else to_plain(value)
+            found[name] = value if type(value) is str else to_plain(value, convert_content)
         if self.annotations is not None or not exclude_none:
             found["annotations"] = self.plain_annotations()
-        found["additional_properties"] = to_plain(self.additional_properties) if self.additional_properties else {}
+        found["additional_properties"] = (
+            to_plain(self.additional_properties, convert_content) if self.additional_properties else {}
+        )
         return {name: value for name, value in found.items() if name not in exclude} if exclude else found
 
     @classmethod
@@ -254,21 +257,15 @@ class Content(ContentFactories):
         return core_schema(cls)
 
 
-def to_plain(value: Any) -> Any:
-    """Return a value with every content in it as a dictionary, in lists and dictionaries of its own."""
-    if isinstance(value, (str, int, float)) or value is None:
-        return value
-    if isinstance(value, (Content, SerializationMixin)):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        return {key: to_plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_plain(item) for item in value]
-    return value
+def convert_content(value: Any) -> Any:
+    """Return a content, or another object of the library, as its dictionary; any other value as it is."""
+    return value.to_dict() if isinstance(value, (Content, SerializationMixin)) else value
 
 
 def _plain_annotation(annotation: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: to_plain(value) for name, value in annotation.items() if name != "raw_representation"}
+    return {
+        name: to_plain(value, convert_content) for name, value in annotation.items() if name != "raw_representation"
+    }
 
 
 register_frozen(Content)
