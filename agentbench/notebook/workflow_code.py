@@ -22,7 +22,7 @@ from agentbench.workflows.graph.edges import (
     SwitchCaseEdgeGroup,
     SwitchCaseEdgeGroupDefault,
 )
-from agentbench.workflows.run.start import infer_starts
+from agentbench.workflows.graph.validation import infer_starts
 
 if TYPE_CHECKING:
     from agentbench.workflows.run.workflow import Workflow

@@ -44,8 +44,8 @@ _OURS: Final[Mapping[str, str]] = {
 #: What takes the state of those that are made of other attributes there.
 _TAKES_THEIRS: Final[Mapping[str, str]] = {
     **_OURS,
-    f"{_THEIR_MESSAGES}:WorkflowMessage": "agentbench.workflows.graph.foreign_forms:ForeignMessage",
-    f"{_THEIR_EVENTS}:WorkflowEvent": "agentbench.workflows.graph.foreign_forms:ForeignEvent",
+    f"{_THEIR_MESSAGES}:WorkflowMessage": "agentbench.workflows.persist.agent_framework:ForeignMessage",
+    f"{_THEIR_EVENTS}:WorkflowEvent": "agentbench.workflows.persist.agent_framework:ForeignEvent",
 }
 
 

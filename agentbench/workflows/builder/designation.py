@@ -1,18 +1,18 @@
 """Whose yields leave a workflow as outputs, whose as intermediate outputs, and whose stay inside.
 
-A designation is collected by the builder (`Designation`), expanded to executor ids when the workflow is built
-(`resolve_designation`), and checked like every other rule of a graph (`designation_errors`).
+A designation is collected by the builder (`Designation`) and expanded to executor ids when the workflow is built
+(`resolve_designation`); validation then checks it like every other rule of a graph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from agentbench.exceptions import ValidationTypeEnum, WorkflowValidationError
 from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.graph.validation import EVERY_YIELD_IS_OUTPUT, OutputDesignation
 
-__all__ = ["OMITTED", "Designation", "ResolvedDesignation", "designation_errors", "resolve_designation"]
+__all__ = ["OMITTED", "Designation", "resolve_designation"]
 
 
 class _Omitted:
@@ -90,29 +90,12 @@ class Designation:
         self.word = word
 
 
-class ResolvedDesignation(NamedTuple):
-    """Ids by kind of output, in builder order or as listed; both `None` if every yield is an output.
-
-    Attributes:
-        outputs: Executors whose yields are outputs.
-        intermediate: Executors whose yields are intermediate outputs.
-        is_empty: An empty list was given and nothing else, so that no yield would ever leave the workflow.
-    """
-
-    outputs: tuple[str, ...] | None
-    intermediate: tuple[str, ...] | None
-    is_empty: bool = False
-
-
-EVERY_YIELD_IS_OUTPUT = ResolvedDesignation(None, None)
-
-
 def resolve_designation(
     outputs: Designation,
     intermediate: Designation,
     executors: Mapping[str, Executor],
     node_id: Callable[[Any], str],
-) -> ResolvedDesignation:
+) -> OutputDesignation:
     """Expand both designations to executor ids.
 
     Args:
@@ -129,7 +112,7 @@ def resolve_designation(
     output_ids = _expand(outputs, executors, node_id, taken=())
     intermediate_ids = _expand(intermediate, executors, node_id, taken=output_ids)
     is_empty = not outputs.word and not outputs.entries and not intermediate.word and not intermediate.entries
-    return ResolvedDesignation(output_ids, intermediate_ids, is_empty)
+    return OutputDesignation(output_ids, intermediate_ids, is_empty)
 
 
 def _expand(
@@ -141,56 +124,3 @@ def _expand(
     if designation.word == "all_other":
         capable = [key for key in capable if key not in taken]
     return tuple(capable)
-
-
-def designation_errors(
-    executors: Mapping[str, Executor], designation: ResolvedDesignation
-) -> list[WorkflowValidationError]:
-    """Check that each designated executor is there, can yield, and is named once.
-
-    Returns:
-        What is wrong, each with `ValidationTypeEnum.OUTPUT_VALIDATION`.
-    """
-    if designation.is_empty:
-        return [
-            _error(
-                "output_from is an empty list and nothing is designated as intermediate, so that no output would ever "
-                "leave the workflow. Name the executors whose yields are outputs, or leave output_from out to get all."
-            )
-        ]
-    outputs, intermediate = designation.outputs or (), designation.intermediate or ()
-    errors = [*_repeated("output_from", outputs), *_repeated("intermediate_output_from", intermediate)]
-    both = sorted(set(outputs) & set(intermediate))
-    if both:
-        errors.append(
-            _error(
-                f"Executors {both} are designated both as outputs and as intermediate outputs. An executor's yields "
-                "are one or the other: take each out of one of the lists."
-            )
-        )
-    for executor_id in dict.fromkeys([*outputs, *intermediate]):
-        executor = executors.get(executor_id)
-        if executor is None:
-            errors.append(
-                _error(
-                    f"Executor {executor_id!r} is designated for outputs, but is not part of the workflow, which has "
-                    f"{sorted(executors)}. Connect it, or take it out of the list."
-                )
-            )
-        elif not executor.workflow_output_types:
-            errors.append(
-                _error(
-                    f"Executor {executor_id!r} is designated for outputs, but declares none. Annotate a handler's "
-                    "context with the yielded type, WorkflowContext[Sent, Yielded], or give workflow_output=."
-                )
-            )
-    return errors
-
-
-def _repeated(keyword: str, ids: Sequence[str]) -> list[WorkflowValidationError]:
-    twice = sorted({one for one in ids if ids.count(one) > 1}) if len(set(ids)) < len(ids) else []
-    return [_error(f"{keyword} names {twice} more than once. Name each executor once.")] if twice else []
-
-
-def _error(message: str) -> WorkflowValidationError:
-    return WorkflowValidationError(message, ValidationTypeEnum.OUTPUT_VALIDATION)

@@ -35,8 +35,7 @@ from agentbench.workflows.graph.edges import (
     SwitchCaseEdgeGroup,
 )
 from agentbench.workflows.graph.type_fit import resolve_fan_in_mode
-from agentbench.workflows.graph.validation import check_graph, raise_first
-from agentbench.workflows.run.start import infer_starts
+from agentbench.workflows.graph.validation import check_graph, infer_starts, raise_first
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:

@@ -44,14 +44,14 @@ def _around(bus: InProcRunnerContext, log: EventLog) -> Around | None:
     tracer = bus.tracer
     if not log.observed:
         return None if tracer is None else tracer.around
-    from agentbench.workflows.events.capture import listen  # noqa: PLC0415 - only observed runs listen
+    from agentbench.workflows.events.capture import capture_text  # noqa: PLC0415 - only observed runs capture
 
     if tracer is None:
-        return partial(listen, log)
+        return partial(capture_text, log.append)
     traced = tracer.around
 
     def both(delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
-        return traced(delivery, listen(log, delivery, call))
+        return traced(delivery, capture_text(log.append, delivery, call))
 
     return both
 

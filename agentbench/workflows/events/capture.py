@@ -1,7 +1,7 @@
-"""Text that handlers print or log, as `log` events of the delivery they belong to.
+"""Text that handlers print or log, as `log` events of the delivery that they belong to.
 
-Only while an observed superstep runs: standard output is watched, not redirected, and a context variable tells
-which delivery is printing, also in worker threads.
+Only while an observed superstep runs: standard output is watched, not redirected, and a context variable names the
+delivery that is printing, also in worker threads.
 """
 
 from __future__ import annotations
@@ -10,71 +10,73 @@ import asyncio
 import logging
 import sys
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.executors.delivery import Delivery
-
-if TYPE_CHECKING:
-    from agentbench.workflows.engine.event_log import EventLog
 
 
-class _Listener:
-    """Takes the text of one delivery, line by line."""
+class HasExecutor(Protocol):
+    """A delivery, as far as its text is concerned."""
 
-    __slots__ = ("_delivery", "_ended", "_log", "_loop", "_rest", "_thread")
+    executor_id: str
 
-    def __init__(self, log: EventLog, delivery: Delivery) -> None:
-        self._log = log
-        self._delivery = delivery
+
+class _Capture:
+    """Emits the text of one delivery, an event for each line."""
+
+    __slots__ = ("_emit", "_ended", "_executor_id", "_loop", "_rest", "_thread")
+
+    def __init__(self, emit: Callable[[WorkflowEvent[Any]], None], executor_id: str) -> None:
+        self._emit = emit
+        self._executor_id = executor_id
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._rest = ""
         self._ended = False
 
-    def hear(self, text: str) -> None:
-        """Take written text; whole lines become events."""
+    def write(self, text: str) -> None:
+        """Take printed text; whole lines become events."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
-            self.line(line)
+            self.emit_line(line)
+
+    def emit_line(self, line: str) -> None:
+        """Emit one line; from a worker thread through the loop, which owns the events."""
+        event = WorkflowEvent("log", line, executor_id=self._executor_id)
+        if threading.get_ident() == self._thread:
+            self._emit_unless_ended(event)
+        elif not self._ended:
+            with suppress(RuntimeError):  # the loop was closed while a thread that cannot be ended went on
+                self._loop.call_soon_threadsafe(self._emit_unless_ended, event)
+
+    def _emit_unless_ended(self, event: WorkflowEvent[str]) -> None:
+        if not self._ended:
+            self._emit(event)
 
     def end(self) -> None:
-        """The handler ended: what has no line end is a line too, and what comes later is not its."""
+        """Emit the text behind the last line end; text that comes later belongs to no delivery."""
         if self._rest:
             line, self._rest = self._rest, ""
-            self.line(line)
+            self.emit_line(line)
         self._ended = True
 
-    def line(self, line: str) -> None:
-        """Emit one line; from a worker thread through the loop, which owns the events."""
-        event = WorkflowEvent("log", line, executor_id=self._delivery.executor_id)
-        if threading.get_ident() == self._thread:
-            self._append(event)
-        elif not self._ended:
-            with suppress(RuntimeError):  # the loop was closed over a thread that cannot be ended
-                self._loop.call_soon_threadsafe(self._append, event)
 
-    def _append(self, event: WorkflowEvent[str]) -> None:
-        if not self._ended:
-            self._log.append(event, self._delivery)
-
-
-_listening: ContextVar[_Listener | None] = ContextVar("agentbench_listening", default=None)
+_capture: ContextVar[_Capture | None] = ContextVar("agentbench_capture", default=None)
 
 
 class _WatchedStream:
-    """Standard output that is also heard; everything but writing is the stream's own."""
+    """Standard output whose text also goes to the current capture; all else is the stream's own."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        listener = _listening.get()
-        if listener is not None:
-            listener.hear(text)
+        capture = _capture.get()
+        if capture is not None:
+            capture.write(text)
         written: int = self._stream.write(text)
         return written
 
@@ -83,18 +85,18 @@ class _WatchedStream:
 
 
 class _LogHandler(logging.Handler):
-    """Log records of handlers."""
+    """Sends log records to the current capture."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        listener = _listening.get()
-        if listener is None:
+        capture = _capture.get()
+        if capture is None:
             return
         try:
             text = record.getMessage()
         except Exception:  # noqa: BLE001 - a record that cannot be formatted is reported, as every handler does
             self.handleError(record)
         else:
-            listener.line(f"{record.levelname} {record.name}: {text}")
+            capture.emit_line(f"{record.levelname} {record.name}: {text}")
 
 
 class _Watch:
@@ -120,7 +122,7 @@ class _Watch:
                 return
             logging.getLogger().removeHandler(self._handler)
             stream, self._stream = self._stream, None
-            # Somebody may have put another stream in place meanwhile; that one stays.
+            # Other code may have replaced the stream meanwhile; its replacement stays.
             if stream is not None and sys.stdout is stream:
                 sys.stdout = stream._stream  # noqa: SLF001 - gives back what begin() took
 
@@ -129,8 +131,8 @@ _watch = _Watch()
 
 
 @contextmanager
-def watched_output() -> Iterator[None]:
-    """Hear what handlers print and log while this lasts."""
+def watch_output() -> Iterator[None]:
+    """Watch standard output and the root logger for what handlers print and log."""
     _watch.begin()
     try:
         yield
@@ -138,12 +140,14 @@ def watched_output() -> Iterator[None]:
         _watch.end()
 
 
-async def listen(log: EventLog, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Any:
-    """Await a handler and turn its text into events."""
-    listener = _Listener(log, delivery)
-    token = _listening.set(listener)
+async def capture_text(
+    append: Callable[[WorkflowEvent[Any], Any], None], delivery: HasExecutor, call: Coroutine[Any, Any, Any]
+) -> Any:
+    """Await a handler; every line that it prints or logs is appended as a `log` event of its delivery."""
+    capture = _Capture(lambda event: append(event, delivery), delivery.executor_id)
+    token = _capture.set(capture)
     try:
         return await call
     finally:
-        listener.end()
-        _listening.reset(token)
+        capture.end()
+        _capture.reset(token)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from agentbench._signatures import flatten_union, is_type_compatible
 from agentbench.workflows.executors.delivery import Delivery
@@ -15,9 +15,15 @@ from agentbench.workflows.executors.options import NO_POLICY, ExecutorPolicy
 
 if TYPE_CHECKING:
     from agentbench.workflows.executors.state import State
-    from agentbench.workflows.pages.runner_context import InProcRunnerContext
 
 logger = logging.getLogger("agentbench")
+
+
+class DeliveryContext(Protocol):
+    """What `Executor.execute` needs: an `InProcRunnerContext`."""
+
+    async def deliver(self, delivery: Delivery, state: State) -> None:
+        """Call the handler of a delivery and queue what it sends."""
 
 
 class RequestInfoMixin:
@@ -165,7 +171,7 @@ class Executor:
         message: Any,
         source_executor_ids: Sequence[str],
         state: State,
-        runner_context: InProcRunnerContext,
+        runner_context: DeliveryContext,
         trace_contexts: list[dict[str, str]] | None = None,
         source_span_ids: list[str] | None = None,
     ) -> None:
@@ -182,8 +188,6 @@ class Executor:
         Raises:
             RuntimeError: no handler takes the message.
         """
-        from agentbench.workflows.engine.invocation import invoke  # noqa: PLC0415 - invocation builds on this module
-
         if isinstance(message, WorkflowMessage):
             envelope = message
         else:
@@ -196,7 +200,7 @@ class Executor:
             else self.find_response_handler(request.data, envelope.data)
         )
         delivery = Delivery(self, spec, envelope.data, tuple(source_executor_ids), (envelope,), request)
-        runner_context.post(await invoke(delivery, state, runner_context))
+        await runner_context.deliver(delivery, state)
 
     def to_dict(self) -> dict[str, Any]:
         """`{"id": ..., "type": ...}`."""

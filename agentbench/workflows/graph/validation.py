@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentbench.exceptions import (
     EdgeDuplicationError,
@@ -25,16 +25,42 @@ from agentbench.exceptions import (
     ValidationTypeEnum,
     WorkflowValidationError,
 )
-from agentbench.workflows.builder.designation import EVERY_YIELD_IS_OUTPUT, ResolvedDesignation, designation_errors
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edges import Edge, EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
 from agentbench.workflows.graph.type_fit import as_list_types, resolve_fan_in_mode, types_fit
 
-__all__ = ["ValidationTypeEnum", "WorkflowGraphValidator", "check_graph", "validate_workflow_graph"]
+__all__ = [
+    "EVERY_YIELD_IS_OUTPUT",
+    "OutputDesignation",
+    "ValidationTypeEnum",
+    "WorkflowGraphValidator",
+    "check_graph",
+    "designation_errors",
+    "infer_starts",
+    "raise_first",
+    "validate_workflow_graph",
+]
 
 logger = logging.getLogger(__name__)
 
 _Types = tuple[Any, ...]
+
+
+class OutputDesignation(NamedTuple):
+    """Ids by kind of output, in builder order or as listed; both `None` if every yield is an output.
+
+    Attributes:
+        outputs: Executors whose yields are outputs.
+        intermediate: Executors whose yields are intermediate outputs.
+        is_empty: An empty list was given and nothing else, so that no yield would ever leave the workflow.
+    """
+
+    outputs: tuple[str, ...] | None
+    intermediate: tuple[str, ...] | None
+    is_empty: bool = False
+
+
+EVERY_YIELD_IS_OUTPUT = OutputDesignation(None, None)
 
 
 def validate_workflow_graph(
@@ -76,7 +102,7 @@ class WorkflowGraphValidator:
         starts = [start_executor] if isinstance(start_executor, (Executor, str)) else start_executor
         designation = EVERY_YIELD_IS_OUTPUT
         if output_executors or intermediate_executors:
-            designation = ResolvedDesignation(_ids(output_executors or ()), _ids(intermediate_executors or ()))
+            designation = OutputDesignation(_ids(output_executors or ()), _ids(intermediate_executors or ()))
         raise_first(self.check(list(edge_groups), executors, _ids(starts), designation))
 
     def check(
@@ -84,7 +110,7 @@ class WorkflowGraphValidator:
         edge_groups: Sequence[EdgeGroup],
         executors: Mapping[str, Executor],
         start_executor_ids: Sequence[str],
-        designation: ResolvedDesignation,
+        designation: OutputDesignation,
     ) -> list[WorkflowValidationError]:
         """Return every breach, in the order of the rules."""
         return check_graph(edge_groups, executors, start_executor_ids, designation)
@@ -94,7 +120,7 @@ def check_graph(
     edge_groups: Sequence[EdgeGroup],
     executors: Mapping[str, Executor],
     start_executor_ids: Sequence[str],
-    designation: ResolvedDesignation = EVERY_YIELD_IS_OUTPUT,
+    designation: OutputDesignation = EVERY_YIELD_IS_OUTPUT,
     *,
     check_reachability: bool = True,
 ) -> list[WorkflowValidationError]:
@@ -235,6 +261,124 @@ def log_oddities(edges: Iterable[Edge], executors: Mapping[str, Executor]) -> No
         for executor_id in executors:
             if executor_id not in sources:
                 logger.info("Executor %r has no outgoing edge; its messages end there.", executor_id)
+
+
+def designation_errors(
+    executors: Mapping[str, Executor], designation: OutputDesignation
+) -> list[WorkflowValidationError]:
+    """Check that each designated executor is there, can yield, and is named once.
+
+    Returns:
+        What is wrong, each with `ValidationTypeEnum.OUTPUT_VALIDATION`.
+    """
+    if designation.is_empty:
+        return [
+            _error(
+                "output_from is an empty list and nothing is designated as intermediate, so that no output would ever "
+                "leave the workflow. Name the executors whose yields are outputs, or leave output_from out to get all."
+            )
+        ]
+    outputs, intermediate = designation.outputs or (), designation.intermediate or ()
+    errors = [*_repeated("output_from", outputs), *_repeated("intermediate_output_from", intermediate)]
+    both = sorted(set(outputs) & set(intermediate))
+    if both:
+        errors.append(
+            _error(
+                f"Executors {both} are designated both as outputs and as intermediate outputs. An executor's yields "
+                "are one or the other: take each out of one of the lists."
+            )
+        )
+    for executor_id in dict.fromkeys([*outputs, *intermediate]):
+        executor = executors.get(executor_id)
+        if executor is None:
+            errors.append(
+                _error(
+                    f"Executor {executor_id!r} is designated for outputs, but is not part of the workflow, which has "
+                    f"{sorted(executors)}. Connect it, or take it out of the list."
+                )
+            )
+        elif not executor.workflow_output_types:
+            errors.append(
+                _error(
+                    f"Executor {executor_id!r} is designated for outputs, but declares none. Annotate a handler's "
+                    "context with the yielded type, WorkflowContext[Sent, Yielded], or give workflow_output=."
+                )
+            )
+    return errors
+
+
+def _repeated(keyword: str, ids: Sequence[str]) -> list[WorkflowValidationError]:
+    twice = sorted({one for one in ids if ids.count(one) > 1}) if len(set(ids)) < len(ids) else []
+    return [_error(f"{keyword} names {twice} more than once. Name each executor once.")] if twice else []
+
+
+def _error(message: str) -> WorkflowValidationError:
+    return WorkflowValidationError(message, ValidationTypeEnum.OUTPUT_VALIDATION)
+
+
+# ----------------------------------------------------------------------------------------------------------- the start
+
+
+def infer_starts(
+    executors: Mapping[str, Executor], edge_groups: Sequence[EdgeGroup], *, check_roots: bool = True
+) -> tuple[str, ...]:
+    """Find the entry nodes: the executors that no other one leads to.
+
+    One root is the start. Without any (everything lies on cycles) it is the executor that was added first. Of several
+    roots the first is *the* start; the others get the input too if each feeds a fan-in and hangs together with the
+    start. Edges of an executor to itself do not count.
+
+    Args:
+        executors: By id, in the order of adding.
+        edge_groups: All groups but the internal ones.
+        check_roots: Refuse further roots that do not qualify. `False` ignores them instead.
+
+    Returns:
+        The ids, *the* start first.
+
+    Raises:
+        ValueError: There is no executor at all.
+        GraphConnectivityError: A further root feeds no fan-in, or is not connected to the start.
+    """
+    if not executors:
+        msg = "The workflow has no executors. Add one with add_executor(), connect() or start_executor=."
+        raise ValueError(msg)
+    edges = [edge for group in edge_groups for edge in group.edges]
+    reached = {edge.target_id for edge in edges if edge.source_id != edge.target_id}
+    roots = [executor_id for executor_id in executors if executor_id not in reached]
+    if not roots:
+        return (next(iter(executors)),)
+    if len(roots) == 1:
+        return (roots[0],)
+    gathered = {
+        source for group in edge_groups if isinstance(group, FanInEdgeGroup) for source in group.source_executor_ids
+    }
+    connected = _connected_to(roots[0], edges)
+    legal = [root for root in roots[1:] if root in gathered and root in connected]
+    if check_roots and len(legal) + 1 < len(roots):
+        offenders = sorted(set(roots[1:]) - set(legal))
+        msg = (
+            f"No start executor was named. {roots[0]!r} is taken, because nothing leads to it, but nothing leads to "
+            f"{offenders} either. Name the start with start_executor= or set_start(), and connect every other executor "
+            "to it. Several executors get the input together only if each of them feeds a fan-in."
+        )
+        raise GraphConnectivityError(msg)
+    return (roots[0], *legal)
+
+
+def _connected_to(start: str, edges: Iterable[Edge]) -> set[str]:
+    """Return all ids that hang together with `start`, whatever the direction of the edges."""
+    neighbours: dict[str, list[str]] = {}
+    for edge in edges:
+        neighbours.setdefault(edge.source_id, []).append(edge.target_id)
+        neighbours.setdefault(edge.target_id, []).append(edge.source_id)
+    seen, waiting = {start}, [start]
+    while waiting:
+        for neighbour in neighbours.get(waiting.pop(), ()):
+            if neighbour not in seen:
+                seen.add(neighbour)
+                waiting.append(neighbour)
+    return seen
 
 
 # -------------------------------------------------------------------------------------------------------------- reading

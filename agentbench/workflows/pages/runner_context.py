@@ -10,6 +10,7 @@ from agentbench._clock import IdSource, runtime_defaults
 from agentbench._signatures import is_instance_of, type_name
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.workflows.engine.event_log import EventLog
+from agentbench.workflows.engine.invocation import invoke
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage, internal_source
 from agentbench.workflows.run.run_kwargs import RUN_KWARGS
@@ -127,6 +128,14 @@ class InProcRunnerContext:
     async def send_message(self, message: WorkflowMessage) -> None:
         """Queue a message for the next superstep."""
         self.post((message,))
+
+    async def deliver(self, delivery: Delivery, state: State) -> None:
+        """Call the handler of a delivery, outside a running workflow, and queue what it sends.
+
+        Raises:
+            RuntimeError: no handler takes the data.
+        """
+        self.post(await invoke(delivery, state, self))
 
     async def drain_messages(self) -> dict[str, list[WorkflowMessage]]:
         """Take all queued messages, by source id."""

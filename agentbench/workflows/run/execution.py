@@ -120,9 +120,9 @@ class Execution:
         return self._watched() if self.log.observed else self._advance()
 
     async def _watched(self) -> bool:
-        from agentbench.workflows.events.capture import watched_output  # noqa: PLC0415 - only observed runs listen
+        from agentbench.workflows.events.capture import watch_output  # noqa: PLC0415 - only observed runs watch
 
-        with watched_output():
+        with watch_output():
             return await self._advance()
 
     async def _advance(self) -> bool:

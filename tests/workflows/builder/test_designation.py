@@ -1,14 +1,9 @@
 import pytest
 
 from agentbench.exceptions import ValidationTypeEnum
-from agentbench.workflows.builder.designation import (
-    OMITTED,
-    Designation,
-    ResolvedDesignation,
-    designation_errors,
-    resolve_designation,
-)
+from agentbench.workflows.builder.designation import OMITTED, Designation, resolve_designation
 from agentbench.workflows.executors.function_executor import FunctionExecutor
+from agentbench.workflows.graph.validation import OutputDesignation, designation_errors
 
 
 def quiet(key):
@@ -62,7 +57,7 @@ def messages(first=OMITTED, second=OMITTED):
     ],
 )
 def test_designations_expand_to_ids_in_builder_order(first, second, output_ids, intermediate_ids):
-    assert resolve(first, second) == ResolvedDesignation(output_ids, intermediate_ids)
+    assert resolve(first, second) == OutputDesignation(output_ids, intermediate_ids)
     assert messages(first, second) == []
 
 

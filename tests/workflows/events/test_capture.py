@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.events.capture import _LogHandler, watched_output
+from agentbench.workflows.events.capture import _LogHandler, watch_output
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.executors.options import RunOptions
 
@@ -236,7 +236,7 @@ async def test_standard_output_is_given_back_after_a_cancelled_run():
 
 def test_a_stream_that_somebody_put_in_place_meanwhile_stays(monkeypatch):
     other = io.StringIO()
-    with watched_output():
+    with watch_output():
         monkeypatch.setattr(sys, "stdout", other)
     assert sys.stdout is other
 

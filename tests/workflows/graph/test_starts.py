@@ -3,7 +3,7 @@ import pytest
 from agentbench.exceptions import GraphConnectivityError, ValidationTypeEnum
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edges import FanInEdgeGroup, FanOutEdgeGroup, SingleEdgeGroup
-from agentbench.workflows.run.start import infer_starts
+from agentbench.workflows.graph.validation import infer_starts
 
 
 def starts(ids, *groups, **options):
