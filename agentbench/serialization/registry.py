@@ -52,21 +52,21 @@ _MODULE_OF_TAG: Final[Mapping[str, str]] = {
         "agentbench.messages.state_types",
     ),
     "agent_session": "agentbench.agents.sessions.session",
-    "ndarray": "agentbench.notebook.array_types",
-    "numpy_scalar": "agentbench.notebook.array_types",
-    "dataframe": "agentbench.notebook.frame_types",
-    "series": "agentbench.notebook.frame_types",
-    "pandas_index": "agentbench.notebook.frame_types",
-    "pandas_array": "agentbench.notebook.frame_types",
-    "pandas_scalar": "agentbench.notebook.frame_types",
+    "ndarray": "agentbench.serialization.array_types",
+    "numpy_scalar": "agentbench.serialization.array_types",
+    "dataframe": "agentbench.serialization.frame_types",
+    "series": "agentbench.serialization.frame_types",
+    "pandas_index": "agentbench.serialization.frame_types",
+    "pandas_array": "agentbench.serialization.frame_types",
+    "pandas_scalar": "agentbench.serialization.frame_types",
 }
 #: Of a package, or of a part of one.
 _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
     "agentbench.agents": "agentbench.agents.sessions.session",
     "agentbench.messages": "agentbench.messages.state_types",
     "agentbench": "agentbench.workflows.persist.state_types",
-    "numpy": "agentbench.notebook.array_types",
-    "pandas": "agentbench.notebook.frame_types",
+    "numpy": "agentbench.serialization.array_types",
+    "pandas": "agentbench.serialization.frame_types",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from agentbench.exceptions import MissingExtraError
 from agentbench.serialization import class_names, registry
 from agentbench.serialization.class_names import class_name, find_class
-from agentbench.serialization.json_text import from_json
+from agentbench.serialization.json_text import from_json, to_json
 
 
 @pytest.mark.parametrize("name", class_names._OF_LIBRARY)
@@ -19,17 +20,39 @@ def test_every_class_of_the_library_is_where_the_table_says(name: str) -> None:
 
 @pytest.mark.parametrize("tag", registry._MODULE_OF_TAG)
 def test_every_tag_is_registered_by_the_module_that_the_table_names(tag: str) -> None:
-    if registry._MODULE_OF_TAG[tag].startswith("agentbench.notebook."):
+    if registry._MODULE_OF_TAG[tag].endswith(("array_types", "frame_types")):
         pytest.importorskip("pandas")
     found = registry.type_of_tag(tag)
     assert found is not None
     assert found.tag == tag
 
 
-def test_a_frame_cannot_be_read_without_pandas_and_the_error_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("tag", "module", "package"),
+    [("dataframe", "frame_types", "pandas"), ("ndarray", "array_types", "numpy")],
+)
+def test_what_an_extra_brings_cannot_be_read_without_it_and_the_error_says_what_to_install(
+    tag: str, module: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "agentbench.notebook.frame_types", None)
-    monkeypatch.delitem(registry._BY_TAG, "dataframe", raising=False)
-    with pytest.raises(MissingExtraError, match="read a stored dataframe"):
-        from_json('{"__t__":"dataframe","v":{}}')
+    monkeypatch.delitem(sys.modules, f"agentbench.serialization.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(registry._BY_TAG, tag, raising=False)
+    with pytest.raises(MissingExtraError, match=rf"{package} is not installed.*read a stored {tag}.*notebook"):
+        from_json(f'{{"__t__":"{tag}","v":{{}}}}')
+
+
+def test_a_worker_without_notebooks_reads_arrays_and_frames() -> None:
+    pytest.importorskip("pandas")
+    import pandas as pd
+
+    text = to_json({"frame": pd.DataFrame({"a": [1, 2]}), "array": pd.Series([1.5]).to_numpy()})
+    program = f"""
+import sys
+from agentbench.serialization.json_text import from_json, to_json
+text = {text!r}
+found = from_json(text)
+assert found["array"].tolist() == [1.5] and found["frame"]["a"].tolist() == [1, 2]
+assert to_json(found) == text
+assert not [name for name in sys.modules if name.startswith(("agentbench.notebook", "agentbench.workflows"))]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

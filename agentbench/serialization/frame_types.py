@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.extensions import ExtensionArray, ExtensionDtype
 
-import agentbench.notebook.array_types  # noqa: F401 - registers what frames are made of
+import agentbench.serialization.array_types  # noqa: F401 - registers what frames are made of
 from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.registry import register_type
 from agentbench.serialization.standard_types import ZONE_KEY
@@ -201,8 +201,8 @@ def _read_array(found: dict[str, Any]) -> Any:
 
 
 def _write_timestamp(stamp: pd.Timestamp) -> list[Any]:
-    moment = stamp if stamp.tz is None else stamp.tz_convert(None)
-    return ["timestamp", moment.to_datetime64(), None if stamp.tz is None else _write_zone(stamp.tz)]
+    utc = stamp if stamp.tz is None else stamp.tz_convert(None)
+    return ["timestamp", utc.to_datetime64(), None if stamp.tz is None else _write_zone(stamp.tz)]
 
 
 def _read_scalar(found: Any) -> Any:
@@ -210,8 +210,8 @@ def _read_scalar(found: Any) -> Any:
     return _SCALARS[kind](*facts)
 
 
-def _read_timestamp(moment: Any, zone: Any) -> Any:
-    stamp = pd.Timestamp(moment)
+def _read_timestamp(utc: Any, zone: Any) -> Any:
+    stamp = pd.Timestamp(utc)
     return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(_read_zone(zone))
 
 
