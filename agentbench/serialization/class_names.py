@@ -18,9 +18,10 @@ from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
 _REGISTERED: Final[dict[str, type]] = {}
 _NAMES: Final[dict[type, str]] = {}
 
-#: The library's own data classes and where they are. Should one of them move, its former name stays here.
-_OF_LIBRARY: Final[Mapping[str, str]] = {
-    f"{module}.{name}": module
+#: The library's own data classes by their own names, and where they are. Files name them by the module in which they
+#: were when the file was written; the last part of such a name is all that counts.
+_DATA_CLASSES: Final[Mapping[str, str]] = {
+    name: module
     for module, names in {
         "agentbench.checkpoints.checkpoint": ("WorkflowCheckpoint",),
         "agentbench.checkpoints.info": ("CheckpointInfo",),
@@ -41,6 +42,18 @@ _OF_LIBRARY: Final[Mapping[str, str]] = {
     }.items()
     for name in names
 }
+#: More classes that may be in a state of a user's, found wherever they were; pickles may not name them unasked.
+_MORE_CLASSES: Final[Mapping[str, str]] = {
+    "AgentSession": "agentbench.agents.sessions.session",
+    "BoundaryCheckpoint": "agentbench.workflows.engine.boundary",
+    "BoundaryOutcome": "agentbench.workflows.engine.boundary",
+    "EdgeGroupDeliveryStatus": "agentbench.workflows.graph.routing",
+    "ExecutorPolicy": "agentbench.workflows.executors.options",
+    "PauseReason": "agentbench.workflows.engine.boundary",
+    "PlannedDelivery": "agentbench.workflows.run.report",
+    "RunOptions": "agentbench.workflows.executors.options",
+    "StepReport": "agentbench.workflows.run.report",
+}
 
 
 def class_name(cls: type) -> str:
@@ -49,8 +62,24 @@ def class_name(cls: type) -> str:
 
 
 def is_of_library(name: str) -> bool:
-    """Tell whether this is the qualified name of one of the library's own data classes."""
-    return name in _OF_LIBRARY
+    """Tell whether this is, or once was, the qualified name of one of the library's own data classes."""
+    package, _, own_name = name.rpartition(".")
+    return package.startswith("agentbench.") and own_name in _DATA_CLASSES
+
+
+def module_of_library_class(name: str) -> str | None:
+    """Return the module that defines a class of the library now.
+
+    Args:
+        name: Its qualified name in this or an earlier version.
+
+    Returns:
+        The module; `None` for all other classes.
+    """
+    package, _, own_name = name.rpartition(".")
+    if not package.startswith("agentbench."):
+        return None
+    return _DATA_CLASSES.get(own_name) or _MORE_CLASSES.get(own_name)
 
 
 def register_class(cls: type, name: str | None = None) -> None:
@@ -128,8 +157,10 @@ def find_class(data: Any) -> Any:
 def _find(name: str) -> Any:
     if name in _REGISTERED:
         return _REGISTERED[name]
-    if name in _OF_LIBRARY:
-        import_module(_OF_LIBRARY[name])
+    module = module_of_library_class(name)
+    if module is not None:
+        import_module(module)
+        name = f"{module}.{name.rpartition('.')[2]}"
     try:
         return find_loaded_type(name)
     except TypeError:

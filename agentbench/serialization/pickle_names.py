@@ -10,7 +10,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from agentbench.exceptions import WorkflowCheckpointException
-from agentbench.serialization.class_names import is_of_library
+from agentbench.serialization.class_names import is_of_library, module_of_library_class
 
 EVERYTHING: Final = "*"
 
@@ -80,7 +80,7 @@ class NameFinder:
 
     def label_here(self, label: str) -> str:
         """Return the name that a class has here."""
-        return _OURS.get(label, label)
+        return _OURS.get(label) or _label_in_library(label) or label
 
     def find(self, module: str, name: str) -> Any:
         """Return the class, or a guarded function.
@@ -90,21 +90,28 @@ class NameFinder:
         """
         label = f"{module}:{name}"
         if label in self._allowed:
-            return _object_at(label)
-        found = _GUARDED.get(label) or self.find_theirs(module, name)
+            return _object_at(_label_in_library(label) or label)
+        found = _GUARDED.get(label) or (self.find_theirs(module, name) if label in _TAKES_THEIRS else None)
         if found is not None:
             return found
         if label not in _ALLOWED and not is_of_library(f"{module}.{name}") and not module.startswith(_ALLOWED_PACKAGE):
             raise _not_allowed(label)
+        label = self.label_here(label)
         found = type(None) if label == "builtins:NoneType" else _object_at(label)
-        if not isinstance(found, type) or found.__module__ != module:
+        if not isinstance(found, type) or found.__module__ != label.partition(":")[0]:
             raise _not_allowed(label)
         return found
 
     def find_theirs(self, module: str, name: str) -> Any:
-        """Return what takes the place of a class of agent-framework here, if it is one of those."""
-        label = _TAKES_THEIRS.get(f"{module}:{name}")
+        """Return what takes the place of a class of agent-framework, or of one of this library that has moved."""
+        label = _TAKES_THEIRS.get(f"{module}:{name}") or _label_in_library(f"{module}:{name}")
         return None if label is None else _object_at(label)
+
+
+def _label_in_library(label: str) -> str | None:
+    """The present name of a class of the library, by its name in this or an earlier version."""
+    module = module_of_library_class(label.replace(":", "."))
+    return None if module is None else f"{module}:{label.rpartition(':')[2]}"
 
 
 def _is_label(entry: object) -> bool:

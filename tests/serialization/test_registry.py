@@ -13,9 +13,10 @@ from agentbench.serialization.class_names import class_name, find_class
 from agentbench.serialization.json_text import from_json, to_json
 
 
-@pytest.mark.parametrize("name", class_names._OF_LIBRARY)
-def test_every_class_of_the_library_is_where_the_table_says(name: str) -> None:
-    assert class_name(find_class(name)) == name
+@pytest.mark.parametrize(("name", "module"), [*class_names._DATA_CLASSES.items(), *class_names._MORE_CLASSES.items()])
+def test_every_class_of_the_library_is_where_the_table_says(name: str, module: str) -> None:
+    assert class_name(find_class(f"{module}.{name}")) == f"{module}.{name}"
+    assert class_name(find_class(f"agentbench.formerly.{name}")) == f"{module}.{name}"
 
 
 @pytest.mark.parametrize("tag", registry._MODULE_OF_TAG)
