@@ -7,12 +7,13 @@ import pprint
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import DURATION_S, GRAPH_SIGNATURE
 from agentbench.notebook.diff_view import hides, short_value, shown_path
-from agentbench.notebook.escaping import MASK, esc, is_secret_name
+from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.redaction import mask_secrets
 from agentbench.serialization.json_text import to_json
 from agentbench.serialization.writer import TAG

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.difference.comparison import Comparison
-from agentbench.notebook.escaping import MASK, esc, is_secret_name
+from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.redaction import line_preview
 from agentbench.notebook.step_log import counted
 

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.difference.changes import CheckpointChange, path_text
-from agentbench.notebook.escaping import MASK, esc, is_secret_name
+from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.markup import MAX_ROWS, Markup, Table, element
 from agentbench.notebook.redaction import preview
 from agentbench.notebook.style import read_static

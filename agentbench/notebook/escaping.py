@@ -8,8 +8,9 @@ import re
 from typing import Literal
 
 from agentbench._extras import require
+from agentbench._secrets import is_secret
 
-__all__ = ["LABEL_LIMIT", "MASK", "PREVIEW_LIMIT", "Target", "esc", "hides_itself", "is_secret_name"]
+__all__ = ["LABEL_LIMIT", "MASK", "PREVIEW_LIMIT", "Target", "esc"]
 
 Target = Literal["html", "svg", "dot", "text", "line"]
 
@@ -24,29 +25,6 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
-
-# Whole words of a key, so that `token` is masked and `tokens_in` is not; `accessToken` and `password1` hold some too.
-_SECRET_WORDS = frozenset(
-    {
-        "auth",
-        "authorization",
-        "bearer",
-        "cookie",
-        "credential",
-        "credentials",
-        "jwt",
-        "passcode",
-        "passphrase",
-        "passwd",
-        "password",
-        "pwd",
-        "secret",
-        "secrets",
-        "token",
-    }
-)
-_WORD_ENDS = re.compile(r"[\W_\d]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_SECRET_PAIRS = ("api_key", "apikey", "access_key", "private_key", "client_secret", "headers")
 
 
 def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIMIT) -> str:
@@ -78,23 +56,8 @@ def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIM
     return label
 
 
-def is_secret_name(key: object) -> bool:
-    """Tell whether a key (of a mapping, a field, a header) names something that is not to be shown."""
-    if isinstance(key, bytes):
-        key = key.decode("latin-1")
-    if not isinstance(key, str):
-        return False
-    words = _WORD_ENDS.sub("_", key).lower()
-    return any(pair in words for pair in _SECRET_PAIRS) or not _SECRET_WORDS.isdisjoint(words.split("_"))
-
-
-def hides_itself(value: object) -> bool:
-    """Tell whether a value is a secret by its class: it gives itself away only through `get_secret_value`."""
-    return callable(getattr(type(value), "get_secret_value", None))
-
-
 def _readable(value: object, limit: int | None) -> str:
-    if hides_itself(value):
+    if is_secret(value):
         return MASK
     text = value if isinstance(value, str) else str(value)
     size = len(text)

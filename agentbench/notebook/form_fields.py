@@ -11,6 +11,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentbench._secrets import is_secret_class
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.form_help import example_text, help_text
 from agentbench.notebook.form_special_text import bytes_of_text, text_of_bytes, time_text_of
@@ -278,7 +279,7 @@ def _text_field(
         help=help_text(schema),
         multiline=multiline or bool(schema.get("multiline")) or (longest or 0) > _LONG_TEXT,
         max_length=longest,
-        secret=_hides_itself(base),
+        secret=is_secret_class(base),
         given=given,
         **common,
     )
@@ -328,11 +329,7 @@ def schema_of(annotation: Any, adapter: "TypeAdapter[Any]") -> dict[str, Any]:
 
 
 def _is_text(base: Any) -> bool:
-    return base is str or _hides_itself(base)
-
-
-def _hides_itself(base: Any) -> bool:
-    return isinstance(base, type) and callable(getattr(base, "get_secret_value", None))
+    return base is str or is_secret_class(base)
 
 
 def _checked(adapter: "TypeAdapter[Any]", value: Any, validate: Callable[[Any], object] | None = None) -> object:

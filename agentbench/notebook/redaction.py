@@ -5,10 +5,10 @@ import re
 import reprlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from functools import lru_cache
 from typing import Any
 
-from agentbench.notebook.escaping import MASK, PREVIEW_LIMIT, esc, hides_itself, is_secret_name
+from agentbench._secrets import is_secret, is_secret_name
+from agentbench.notebook.escaping import MASK, PREVIEW_LIMIT, esc
 
 __all__ = ["fields_of", "line_preview", "mask_secrets", "preview", "tuple_fields"]
 
@@ -45,7 +45,7 @@ def preview(value: object, *, limit: int = PREVIEW_LIMIT) -> str:
     not fail because of what it shows.
     """
     if isinstance(value, str):
-        return MASK if hides_itself(value) else value
+        return MASK if is_secret(value) else value
     return _Previewer(limit).repr(value)
 
 
@@ -70,7 +70,7 @@ def _is_short_and_plain(value: object) -> bool:
     kind = type(value)
     if kind is dict:
         items: Iterable[object] = value.values()  # type: ignore[attr-defined]
-        if len(value) > _FEW or any(map(_names_secret, value)):  # type: ignore[arg-type, call-overload]
+        if len(value) > _FEW or any(map(is_secret_name, value)):  # type: ignore[arg-type, call-overload]
             return False
     elif kind is list or kind is tuple:
         items = value  # type: ignore[assignment]
@@ -81,13 +81,8 @@ def _is_short_and_plain(value: object) -> bool:
     return all(type(item) in _SHORT or (type(item) is str and len(item) < _SHORT_TEXT) for item in items)
 
 
-@lru_cache(maxsize=2048)
-def _names_secret(key: object) -> bool:
-    return is_secret_name(key)
-
-
 def _hidden(key: object, value: object) -> bool:
-    return value is not None and _names_secret(key)
+    return value is not None and is_secret_name(key)
 
 
 def fields_of(value: object) -> Iterator[tuple[str, object]]:
@@ -130,7 +125,7 @@ class _Masker:
     def masked(self, value: object, depth: int) -> object:
         if type(value) in _PLAIN:
             return value
-        if hides_itself(value):
+        if is_secret(value):
             return MASK
         if depth == 0:
             return _CUT
@@ -177,7 +172,7 @@ class _Previewer(reprlib.Repr):
         self.maxlong = 80
 
     def repr1(self, x: object, level: int) -> str:
-        if hides_itself(x):
+        if is_secret(x):
             return MASK
         if isinstance(x, Mapping) and type(x) is not dict:
             return f"{type(x).__name__}({self.repr_dict(dict(x), level)})"

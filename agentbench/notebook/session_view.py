@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agentbench._secrets import is_secret_name
 from agentbench.messages.message import Message
-from agentbench.notebook.escaping import MASK, is_secret_name
+from agentbench.notebook.escaping import MASK
 from agentbench.notebook.markup import Page, Table
 from agentbench.notebook.redaction import line_preview
 from agentbench.notebook.step_log import counted

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
+from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import RUN_ID, WRITERS
-from agentbench.notebook.escaping import MASK, is_secret_name
+from agentbench.notebook.escaping import MASK
 from agentbench.notebook.frame_columns import Column, assembled
 from agentbench.notebook.frame_sources import Chosen, Run, Since, read_checkpoints, read_runs
 from agentbench.notebook.redaction import mask_secrets

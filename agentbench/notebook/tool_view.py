@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentbench.notebook.escaping import MASK, esc, is_secret_name
+from agentbench._secrets import is_secret_name
+from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.markup import Page, Table, element
 from agentbench.notebook.step_log import counted
 

@@ -7,8 +7,9 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from agentbench._secrets import is_secret_name
 from agentbench.exceptions import AgentFrameworkException
-from agentbench.notebook.escaping import MASK, esc, is_secret_name
+from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.graph_view import GraphView, draw
 from agentbench.notebook.markup import Markup, Page, Table
 from agentbench.notebook.redaction import fields_of, line_preview

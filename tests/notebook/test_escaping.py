@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.escaping import MASK, esc, is_secret_name
+from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.redaction import preview
 from tests.notebook.attacks import ATTACKS
 
@@ -75,13 +75,6 @@ def test_secrets_are_masked_wherever_they_are():
     assert preview(Secret()) == MASK
     shown = preview({"a": [Secret()], "password": "hunter2", "nested": {"api-key": "hunter2"}})
     assert "hunter2" not in shown
-
-
-def test_secret_names_are_whole_words():
-    assert all(map(is_secret_name, ["token", "api_key", "X-API-Key", "db_password", "Authorization", b"password"]))
-    assert all(map(is_secret_name, ["accessToken", "clientSecret", "APIKey", "authToken", "PASSWORD1", "pwd", "auth"]))
-    assert all(map(is_secret_name, ["passphrase", "bearer", "set-cookie", "OAuthToken"]))
-    assert not any(map(is_secret_name, ["tokens_in", "tokensIn", "secretary", "author", "passwords_changed", 3]))
 
 
 def test_previews_of_large_values_stop_early():

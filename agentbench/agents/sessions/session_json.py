@@ -15,6 +15,7 @@ from enum import Enum
 from inspect import signature
 from typing import Any, Final, Literal
 
+from agentbench._secrets import is_secret_class
 from agentbench.agents.sessions.unwritable import UnwritableError, place
 from agentbench.exceptions import UnstorableValueError
 from agentbench.messages.content.content import Content
@@ -200,7 +201,7 @@ def _typed(content: Any, cls: type, identifier: str, where: _Place) -> dict[str,
 
 def _plain_leaf(value: Any, cls: type) -> Any:
     """What pydantic makes of a value; reading the model makes the value of it again."""
-    if callable(getattr(cls, "get_secret_value", None)):
+    if is_secret_class(cls):
         raise UnwritableError.of(cls)
     from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - there is a model
 

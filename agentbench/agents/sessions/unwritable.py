@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from agentbench._secrets import is_secret_class
+
 
 class UnwritableError(Exception):
     """On the way from a value to the top of the state; each container adds where it holds it.
@@ -28,7 +30,7 @@ class UnwritableError(Exception):
             part: Which part of the value it is; by default the value itself.
         """
         it = f"Its part {part}" if part else "It"
-        if callable(getattr(kind, "get_secret_value", None)):
+        if is_secret_class(kind):
             return cls(f"{it} is a secret ({kind.__qualname__}). Keep secrets in the environment, not in a session.")
         return cls(
             f"{it} is of type {kind.__module__}.{kind.__qualname__}, which has no stored form. Keep plain values "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from agentbench.settings import SecretString
+from agentbench._secrets import without_secrets
 
 Attributes = dict[str, Any]
 
@@ -22,8 +21,6 @@ _REQUEST = {
     "frequency_penalty": "gen_ai.request.frequency_penalty",
     "presence_penalty": "gen_ai.request.presence_penalty",
 }
-_SECRET_NAME = re.compile(r"(?:^|_)(?:headers|authorization|api_?key|token|password|secret)(?:_|$)")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _METRIC_KEYS = frozenset(
     {
         "gen_ai.operation.name",
@@ -204,22 +201,6 @@ def _definition(tool: Any) -> Any:
         return without_secrets(tool)
     spec = getattr(tool, "to_json_schema_spec", None)
     return spec() if callable(spec) else {"type": type(tool).__name__, "name": tool_name(tool)}
-
-
-def without_secrets(value: Any) -> Any:
-    """A copy of plain data without the entries whose names say that they are secret, and with secrets masked."""
-    if isinstance(value, SecretString):
-        return repr(value)
-    if isinstance(value, Mapping):
-        return {str(key): without_secrets(part) for key, part in value.items() if not _is_secret(key)}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [without_secrets(part) for part in value]
-    return value
-
-
-def _is_secret(key: object) -> bool:
-    name = _CAMEL.sub("_", str(key)).lower().replace("-", "_")
-    return _SECRET_NAME.search(name) is not None
 
 
 def _server(client: Any) -> tuple[str | None, int | None]:

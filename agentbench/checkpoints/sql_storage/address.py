@@ -10,8 +10,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from agentbench._extras import require
+from agentbench._secrets import is_secret_parameter
 
-_SECRET_PARAMETERS: Final = ("password", "passwd", "secret", "token", "key")
 _HIDDEN: Final = "***"
 
 
@@ -42,7 +42,7 @@ def database_url(path_or_url: Any) -> URL:
 
 def shown(url: URL) -> str:
     """Return a URL as text without its secrets."""
-    secret = {name: _HIDDEN for name in url.query if any(part in name.lower() for part in _SECRET_PARAMETERS)}
+    secret = {name: _HIDDEN for name in url.query if is_secret_parameter(name)}
     return url.update_query_dict(secret).render_as_string(hide_password=True)
 
 
@@ -50,7 +50,7 @@ def secrets_of(url: URL) -> list[str]:
     """Return the secrets in a URL, for telling whether a text holds one."""
     found = [] if url.password is None else [str(url.password)]
     for name, value in url.query.items():
-        if any(part in name.lower() for part in _SECRET_PARAMETERS):
+        if is_secret_parameter(name):
             found += [value] if isinstance(value, str) else value
     return [secret for secret in found if secret]
 

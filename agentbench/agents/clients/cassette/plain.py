@@ -8,9 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from agentbench.agents.clients.cassette.secrets import REDACTED, without_secret_keys
+from agentbench._secrets import is_secret, is_secret_name, without_secrets
+from agentbench.agents.clients.cassette.secrets import REDACTED
 
-__all__ = ["plain_answer", "plain_content", "plain_message", "plain_options", "plain_tools", "to_plain"]
+__all__ = [
+    "options_without_secrets",
+    "plain_answer",
+    "plain_content",
+    "plain_message",
+    "plain_options",
+    "plain_tools",
+    "to_plain",
+]
 
 _NEVER_WRITTEN = frozenset({"tools", "user", "metadata"})
 _NESTED = ("function_call", "inputs", "outputs", "items", "output")
@@ -23,7 +32,7 @@ def to_plain(value: Any) -> Any:
 
     An address in memory, as a `repr` has it, would make every run another request.
     """
-    if callable(getattr(type(value), "get_secret_value", None)):
+    if is_secret(value):
         return REDACTED
     if isinstance(value, Enum):
         return to_plain(value.value)
@@ -126,7 +135,7 @@ def plain_tools(tools: Any) -> list[Any]:
 
 def _plain_tool(tool: Any) -> Any:
     if isinstance(tool, Mapping):
-        return without_secret_keys(to_plain(tool))
+        return without_secrets(to_plain(tool))
     parameters = getattr(tool, "parameters", None)
     plain = {
         "name": str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__)),
@@ -152,9 +161,17 @@ def plain_options(options: Mapping[str, Any], *, model: str | None) -> Plain:
             plain[name] = _tool_choice(value)
         else:
             plain[name] = to_plain(value)
-    schema = plain.pop("response_format", None)  # a field of it may well be called `token`
-    plain = without_secret_keys(plain)
-    return plain if schema is None else {**plain, "response_format": schema}
+    schema = plain.pop("response_format", None)
+    return options_without_secrets(plain if schema is None else {**plain, "response_format": schema})
+
+
+def options_without_secrets(options: Plain) -> Plain:
+    """Options without secret entries, but for those of `response_format`: a field of it may well be called `token`."""
+    return {
+        name: value if name == "response_format" else without_secrets(value)
+        for name, value in options.items()
+        if not is_secret_name(name)
+    }
 
 
 def _schema(response_format: Any) -> Any:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from types import MemberDescriptorType
-from typing import Any
 
-__all__ = ["REDACTED", "find_secret", "held_secrets", "mask_secrets", "without_secret_keys"]
+from agentbench._secrets import is_secret_name
+
+__all__ = ["REDACTED", "find_secret", "held_secrets", "mask_secrets"]
 
 REDACTED = "[redacted]"
-
-_SECRET_NAMES = ("authorization", "api_key", "apikey", "headers", "password", "token")
-_SECRET_NAME = re.compile(rf"(?:^|_)(?:{'|'.join(_SECRET_NAMES)})(?:_|$)")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 # Plain text counts as a secret only by the name of its attribute, and only where it is too long to be a stray word.
 _SHORTEST_PLAIN = 8
@@ -24,22 +20,6 @@ _DEEPEST = 6
 _MOST_OBJECTS = 20_000
 _QUOTINGS = 3
 """How often a text may be quoted: in the line, in the arguments of a call before that, in a text within those."""
-
-
-def is_secret_key(name: object) -> bool:
-    """Tell whether a key is named like something that is never written, in any case, with `-` for `_` or without."""
-    text = str(name)
-    spellings = (text, _CAMEL.sub("_", text))  # of `passWord` and `accessToken`
-    return any(_SECRET_NAME.search(spelling.lower().replace("-", "_")) for spelling in spellings)
-
-
-def without_secret_keys(value: Any) -> Any:
-    """Return a plain value without every key, however deep, that is named like a secret."""
-    if isinstance(value, dict):
-        return {key: without_secret_keys(item) for key, item in value.items() if not is_secret_key(key)}
-    if isinstance(value, list):
-        return [without_secret_keys(item) for item in value]
-    return value
 
 
 def held_secrets(*holders: object) -> frozenset[str]:
@@ -66,7 +46,7 @@ def _secret_text(value: object, name: str) -> str | None:
     reveal = getattr(type(value), "get_secret_value", None)
     if callable(reveal):
         return str(reveal(value))
-    if isinstance(value, str) and len(value) >= _SHORTEST_PLAIN and is_secret_key(name):
+    if isinstance(value, str) and len(value) >= _SHORTEST_PLAIN and is_secret_name(name):
         return value
     return None
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from agentbench._extras import require
+from agentbench._secrets import is_secret_name
 from agentbench.agents.clients.openai.errors import sdk_errors, translated
 from agentbench.agents.clients.openai.settings import Target, checked_key, without_credentials
 from agentbench.exceptions import ChatClientInvalidAuthException, MissingExtraError
@@ -22,8 +23,6 @@ DEFAULT_URL = "https://api.openai.com/v1"
 
 # Stands where the SDK insists on a key: for servers that need none, and where each request gets a key of its own.
 _NO_KEY = "not-needed"
-
-_SECRET_HEADERS = frozenset({"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key"})
 
 # Arguments of the SDK's methods that are not part of the request.
 TRANSPORT_ARGUMENTS = ("extra_headers", "extra_query", "extra_body", "timeout")
@@ -154,7 +153,7 @@ class Connection:
         known = [] if target.api_key is None or callable(target.api_key) else [str(target.api_key)]
         if target.basic is not None:
             known += [str(target.basic), target.basic.partition(" ")[2]]
-        known += [str(value) for name, value in self._headers.items() if name.lower() in _SECRET_HEADERS]
+        known += [str(value) for name, value in self._headers.items() if is_secret_name(name)]
         return tuple(str(secret) for secret in (*known, *self._tokens) if secret)
 
     def _new_sdk(self) -> AsyncOpenAI:
