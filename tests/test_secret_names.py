@@ -42,6 +42,7 @@ def test_values_are_secret_by_their_class(value: object) -> None:
 def test_secret_entries_go_however_deep_they_are() -> None:
     value = {"a": [{"token": 1, "b": ({"headers": {}, "c": 2},)}]}
     assert without_secrets(value) == {"a": [{"b": [{"c": 2}]}]}
+    assert without_secrets({"a": (1, {"b": None}), "max_tokens": 5}) == {"a": [1, {"b": None}], "max_tokens": 5}
 
 
 def test_spans_cassettes_and_views_hide_the_same_names() -> None:

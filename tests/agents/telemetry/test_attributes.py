@@ -20,7 +20,6 @@ from agentbench.agents.telemetry.attributes import (
     response_attributes,
     tool_attributes,
     tool_definitions,
-    without_secrets,
 )
 from agentbench.settings import SecretString
 
@@ -220,10 +219,6 @@ def test_tools_are_shown_as_their_definitions_without_what_is_secret() -> None:
     assert tool_definitions(None) is None
     assert tool_definitions([]) is None
     assert json.loads(tool_definitions(hosted) or "")[0]["type"] == "mcp"
-
-
-def test_what_is_not_secret_is_kept() -> None:
-    assert without_secrets({"a": (1, {"b": None}), "max_tokens": 5}) == {"a": [1, {"b": None}], "max_tokens": 5}
 
 
 def test_a_metric_has_only_attributes_with_few_values() -> None:
