@@ -10,24 +10,24 @@ from agentbench.notebook.states import strongest
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import PlannedDelivery
 
-__all__ = ["Activity", "Element", "Moment", "course_of"]
+__all__ = ["Activity", "Element", "ElementStates", "course_of"]
 
 #: An executor id, or the (source id, target id) of an edge.
 Element = str | tuple[str, str]
 #: States of the elements that are not idle.
-Moment = Mapping[Element, str]
+ElementStates = Mapping[Element, str]
 
 _RAN = ("done", "waiting", "failed")
 
 
-def course_of(before: Iterable[Moment], now: Moment) -> dict[Element, str]:
-    """A moment in which all that ran in the moments before it is done.
+def course_of(before: Iterable[ElementStates], now: ElementStates) -> dict[Element, str]:
+    """Return the current states, with `done` for all that ran in an earlier superstep.
 
     Args:
-        before: How things stood after each superstep that led there.
-        now: How they stand.
+        before: The states after each earlier superstep.
+        now: The current states.
     """
-    ran = {element for moment in before for element, state in moment.items() if state in _RAN}
+    ran = {element for states in before for element, state in states.items() if state in _RAN}
     return dict(now) | {element: strongest((now.get(element, "idle"), "done")) for element in ran}
 
 
@@ -104,7 +104,7 @@ class Activity:
         """Executors at work now, in builder order."""
         return tuple(node for node in self.nodes if self._running.get(node, 0) > 0)
 
-    def moment(self) -> dict[Element, str]:
+    def states(self) -> dict[Element, str]:
         """States of all elements that are not idle."""
         true: dict[Element, list[str]] = {}
         kinds: tuple[tuple[str, Iterable[Any]], ...] = (
@@ -121,10 +121,10 @@ class Activity:
                     true.setdefault(element, []).append(state)
         return {element: strongest(states) for element, states in true.items()}
 
-    def whole(self, moment: Moment) -> dict[Element, str]:
-        """A moment with its idle elements, as a picture needs it that showed another one before."""
+    def whole(self, states: ElementStates) -> dict[Element, str]:
+        """Return the states of all elements, the idle ones included, as a picture of other states needs them."""
         elements: tuple[Element, ...] = (*self.nodes, *self.edges)
-        return {element: moment.get(element, "idle") for element in elements}
+        return {element: states.get(element, "idle") for element in elements}
 
     def badges(self) -> dict[str, str]:
         """How often the executors were called that were called more than once."""

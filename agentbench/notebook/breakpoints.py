@@ -235,7 +235,7 @@ def _carries(delivery: PlannedDelivery, wanted: type) -> bool:
 class BreakpointBoard:
     """The breakpoints of one stepper, and which of them paused it.
 
-    A breakpoint is asked once at each boundary, so that going on from it never stops at the same place again.
+    A breakpoint is checked once at each boundary, so that going on from it never stops at the same place again.
 
     Attributes:
         all: In the order in which they were set.
@@ -245,7 +245,7 @@ class BreakpointBoard:
     def __init__(self) -> None:
         self.all: tuple[Breakpoint, ...] = ()
         self.hit: Breakpoint | None = None
-        self._asked: set[str] = set()
+        self._checked: set[str] = set()
         self._made = 0
 
     @property
@@ -254,7 +254,7 @@ class BreakpointBoard:
         return f"bp-{self._made + 1}"
 
     def add(self, added: Breakpoint) -> None:
-        """It is there from now on, also for where the run stands."""
+        """Add a breakpoint; it is checked at the current boundary too."""
         self._made += 1
         self.all = (*self.all, added)
 
@@ -263,23 +263,23 @@ class BreakpointBoard:
         self.all = tuple(each for each in self.all if each.id not in ids)
 
     def inherit(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """These are there from now on, under ids of this stepper, but not for where the run stands."""
+        """Add these under ids of this stepper; none of them is checked at the current boundary."""
         for each in breakpoints:
             self.add(replace(each, id=self.next_id))
-        self._asked = {each.id for each in self.all}
+        self._checked = {each.id for each in self.all}
 
     @property
-    def unasked(self) -> tuple[Breakpoint, ...]:
-        """Those that were not asked about where the run stands now."""
-        return tuple(each for each in self.all if each.id not in self._asked)
+    def unchecked(self) -> tuple[Breakpoint, ...]:
+        """The breakpoints that were not checked at the current boundary."""
+        return tuple(each for each in self.all if each.id not in self._checked)
 
-    def move_on(self, *, asked: bool) -> None:
-        """The run stands somewhere else; `asked` tells whether all were asked there, or are not to be."""
+    def move_on(self, *, checked: bool) -> None:
+        """Enter another boundary; with `checked`, all breakpoints count as checked there."""
         self.hit = None
-        self._asked = {each.id for each in self.all} if asked else set()
+        self._checked = {each.id for each in self.all} if checked else set()
 
     def take(self, hits: Sequence[Hit]) -> None:
-        """All were asked, and these were reached."""
-        self._asked.update(each.id for each in self.all)
+        """Count all breakpoints as checked; `hits` were reached."""
+        self._checked.update(each.id for each in self.all)
         self.hit = hits[0].breakpoint if hits else None
         self.remove({hit.breakpoint.id for hit in hits if hit.breakpoint.once and hit.error is None})

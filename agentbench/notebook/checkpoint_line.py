@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.notebook.activity import Moment
+from agentbench.notebook.activity import ElementStates
 
 __all__ = ["CheckpointLine", "Past"]
 
 
 @dataclass(slots=True)
 class Past:
-    """What is remembered of a checkpoint: the picture of its moment, and what it is called.
+    """A checkpoint on the line: its info, the states of the graph when it was saved, and its label.
 
     Attributes:
         info: What is known of it without loading it.
-        moment: States of the elements of the graph.
+        states: States of the elements of the graph.
         label: What it is called.
         stop: (label, checkpoint id), for the line of checkpoints on the page.
     """
 
     info: CheckpointInfo
-    moment: Moment
+    states: ElementStates
     label: str = field(init=False)
     stop: tuple[str, str] = field(init=False)
 
@@ -57,11 +57,11 @@ class CheckpointLine:
         origin = self.past[index]
         self.past = self.past[: index + 1]
         if copy is not None:
-            self.past.append(Past(copy, origin.moment))
+            self.past.append(Past(copy, origin.states))
         self._kept = len(self.past)
         self.look_at(None)
 
-    def learn(self, saved: Sequence[CheckpointInfo], moment: Moment) -> None:
+    def learn(self, saved: Sequence[CheckpointInfo], states: ElementStates) -> None:
         """The present run has saved these so far; new ones get this picture."""
         # One that was put back to where it began has that among its own.
         begun = bool(saved and self._kept and saved[0] == self.past[self._kept - 1].info)
@@ -70,24 +70,24 @@ class CheckpointLine:
         # A superstep that takes up an answer saves twice: first what stood before it.
         if len(self.past) > self._kept and self.past[-1].info not in saved[known - 1 : known]:
             del self.past[self._kept :]  # it was put back to an earlier checkpoint
-        self.past += [Past(info, moment) for info in saved[len(self.past) - first :]]
+        self.past += [Past(info, states) for info in saved[len(self.past) - first :]]
 
-    def picture(self, moment: Moment) -> None:
+    def picture(self, states: ElementStates) -> None:
         """This is the picture of the newest checkpoint of the present run."""
         if len(self.past) > self._kept:
-            self.past[-1].moment = moment
+            self.past[-1].states = states
 
     @property
-    def shown(self) -> int | None:
-        """Place of the checkpoint that is shown, `None` before the first."""
+    def displayed(self) -> int | None:
+        """Index of the checkpoint that is displayed, `None` before the first."""
         if self.viewing is not None:
             return self.viewing
         return len(self.past) - 1 if self.past else None
 
     @property
-    def shown_id(self) -> str | None:
-        """Id of the checkpoint that is shown, `None` before the first."""
-        return None if self.shown is None else self.past[self.shown].info.checkpoint_id
+    def displayed_id(self) -> str | None:
+        """Id of the checkpoint that is displayed, `None` before the first."""
+        return None if self.displayed is None else self.past[self.displayed].info.checkpoint_id
 
     def look_at(self, index: int | None) -> None:
         """Show a checkpoint; the last one is the present."""

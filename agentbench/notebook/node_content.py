@@ -36,7 +36,7 @@ def node_facts(model: StepperModel, shape: GraphShape, executor: str, *, times: 
     mine = _events_of(model, executor)
     superstep = max((number for number, event in mine if event.type == "executor_invoked"), default=None)
     latest = [event for number, event in mine if number == superstep]
-    state = model.moment.get(executor, "idle")
+    state = model.states.get(executor, "idle")
     facts = [
         ("kind", _kind(shape, executor)),
         ("now", STATES[state].words),

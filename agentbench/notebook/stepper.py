@@ -1,11 +1,11 @@
 """The stepper: a run in a notebook, one superstep at a time, forward, back and sideways.
 
-Everything that a button does can be done by code, in cells that are compared by nbval too:
+Everything that a button does can be done by code, also in cells that nbval compares:
 
     panel = stepper(workflow, "hello")      # the last expression of a cell shows it
     panel.step()                            # one superstep; its report
     panel.respond(panel.pending[0].request_id, True)
-    await panel.arun()                      # to the end, waiting for a person where the run asks one
+    await panel.arun()                      # to the end, waiting for a person at each request
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from agentbench.notebook.step_log import workflow_name
 from agentbench.notebook.stepper_listeners import StepperListeners, Unsubscribe
 from agentbench.notebook.stepper_messages import (
     USUAL_LIMIT,
-    CloseAsked,
-    PauseAsked,
-    RunAsked,
-    StepAsked,
+    CloseRequested,
+    PauseRequested,
+    RunRequested,
     StepperStatus,
-    StopAsked,
+    StepRequested,
+    StopRequested,
     Until,
 )
 from agentbench.notebook.stepper_model import StepperModel
@@ -63,7 +63,7 @@ Loop = Literal["engine", "kernel"]
 
 def stepper(  # noqa: PLR0913 - published signature
     workflow: Any,
-    input: Any = None,  # noqa: A002 - likewise
+    input: Any = None,  # noqa: A002 - published signature
     *,
     storage: CheckpointStorage | CheckpointManager | None = None,
     checkpoint: CheckpointInfo | str | None = None,
@@ -79,34 +79,34 @@ def stepper(  # noqa: PLR0913 - published signature
     ids: IdSource | None = None,
     options: RunOptions | None = None,
 ) -> Stepper:
-    """Make a stepper for a run of a workflow; nothing is executed yet.
+    """Make a stepper for a run of a workflow: a panel with the graph, buttons, state and log. Nothing is executed yet.
 
     Args:
-        workflow: The workflow. If another stepper holds it, that one is closed: an instance runs once at a time.
+        workflow: The workflow. A stepper that already drives this instance is closed: an instance runs once at a time.
         input: What the start executors get.
         storage: Where checkpoints go; by default the workflow's own storage, else one in memory, so that Back works.
         checkpoint: Go on from this checkpoint instead of starting afresh.
         breakpoints: Where the run is to pause: one place, or several, each as `Stepper.break_at` takes it.
         layout: `auto` stacks on narrow pages, `wide` never, `stacked` always; `graph` leaves out the tabs, `minimal`
-            shows header and controls only.
+            has header and controls only.
         height: Of graph and tabs, in pixels.
         loop: `engine`, or `kernel` for workflows that hold objects bound to the notebook's loop; nothing moves then
-            while a cell runs. By default what `configure(loop=)` says.
-        name: What the header says. A new stepper of the same name closes the old one.
+            while a cell runs. By default the setting `configure(loop=)`.
+        name: Text of the header. A new stepper of the same name closes the old one.
         max_supersteps: After so many a run pauses.
         autosave: Whether `arun` ends with a static picture, for notebooks that are read without a kernel.
         force: Go on from a checkpoint of another graph too. A copy is fitted to this graph and saved beside it: what
-            this graph has no place for is left out, and told in the log. The original stays as it is.
+            this graph has no place for is left out, with a line in the log. The original stays as it is.
         clock: Source of times of this run.
         ids: Source of ids of this run.
         options: Further options of the run, in place of `clock` and `ids`.
 
     Raises:
-        ValueError: Neither `input` nor `checkpoint` is given, a breakpoint names no executor, or `layout`, `loop` or
-            `max_supersteps` is none of what is possible.
+        ValueError: Neither `input` nor `checkpoint` is passed, a breakpoint names no executor, or `layout`, `loop` or
+            `max_supersteps` is not one of the possible values.
         GraphMismatchError: The checkpoint belongs to another graph; `differences` says how they differ.
         WorkflowCheckpointException: The checkpoint cannot be loaded.
-        TypeError: `workflow` is none.
+        TypeError: `workflow` is no workflow.
 
     Example:
         ```python
@@ -119,31 +119,31 @@ def stepper(  # noqa: PLR0913 - published signature
     if layout not in get_args(Layout):
         msg = f"layout={layout!r} is not possible. Choose one of {', '.join(get_args(Layout))}."
         raise ValueError(msg)
-    kept = _storage_for(workflow, storage)
+    target = _storage_for(workflow, storage)
     options = options or RunOptions(clock=clock, ids=ids)
 
     async def start(note_down: Callable[[str], object]) -> WorkflowRun:
         begin = checkpoint
         if force and checkpoint is not None:
-            begin, left_out = await adopt_checkpoint(kept, checkpoint, workflow, clock=options.clock, ids=options.ids)
+            begin, left_out = await adopt_checkpoint(target, checkpoint, workflow, clock=options.clock, ids=options.ids)
             for line in left_out:
                 note_down(line)
-        run: WorkflowRun = workflow.start(input, checkpoint_storage=kept, resume_from=begin, options=options)
+        run: WorkflowRun = workflow.start(input, checkpoint_storage=target, resume_from=begin, options=options)
         return run
 
-    return Stepper(workflow, start, how, storage=kept, breakpoints=breakpoints)
+    return Stepper(workflow, start, how, storage=target, breakpoints=breakpoints)
 
 
-def _storage_for(workflow: Any, given: CheckpointStorage | CheckpointManager | None) -> CheckpointStorage:
-    kept = bare_storage(given, "storage")
-    if kept is None and isinstance(workflow, Workflow):
-        kept = workflow.runner.context.default_storage
-    return InMemoryCheckpointStorage() if kept is None else kept
+def _storage_for(workflow: Any, storage: CheckpointStorage | CheckpointManager | None) -> CheckpointStorage:
+    found = bare_storage(storage, "storage")
+    if found is None and isinstance(workflow, Workflow):
+        found = workflow.runner.context.default_storage
+    return InMemoryCheckpointStorage() if found is None else found
 
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """What a person chose about a stepper, whatever it steps."""
+    """Options of a stepper that do not depend on the workflow."""
 
     name: str | None
     layout: Layout
@@ -155,11 +155,25 @@ class _How:
 
 
 class Stepper(StepperTravel):
-    """A run that a person steps, in a panel and by code alike; made by `stepper`.
+    """A run that a person steps, in a panel and by code alike; made by `stepper`, which documents the arguments.
+
+    The last expression of a cell displays the panel. Every call that waits has a twin that is awaited, named with `a`:
+    `step` and `astep`. Calls raise `StepperStateError` when the run's `status` does not allow them (`allowed` lists
+    those that it does), and `StepperClosed` after `close`.
 
     Attributes:
-        name: What the header says.
-        workflow: What is stepped.
+        name: Text of the header.
+        workflow: The workflow being stepped.
+
+    Example:
+        ```python
+        panel = stepper(workflow, "hello")
+        report = panel.step()  # one superstep
+        panel.run()  # to the end, a breakpoint or a request
+        if panel.pending:
+            panel.respond(panel.pending[0].request_id, True)
+        panel.back()  # display the checkpoint before; step() goes on from there as a new run
+        ```
     """
 
     def __init__(
@@ -181,8 +195,8 @@ class Stepper(StepperTravel):
             StepperModel(self.name, activity),
             storage,
             loop=how.loop,
-            on_change=self._changed,
-            on_event=self._listeners.tell,
+            on_change=lambda: self._screen.touch(),
+            on_event=self._listeners.emit,
         )
         self._screen = StepperScreen(self._session, workflow, layout=how.layout, height=how.height, limit=how.limit)
         for where in _places(breakpoints):
@@ -194,16 +208,16 @@ class Stepper(StepperTravel):
 
     @property
     def max_supersteps(self) -> int:
-        """After so many supersteps a run pauses."""
+        """The most supersteps of one `run()`; the run pauses after them."""
         return self._how.limit
 
     # ---- stepping and running ----------------------------------------------------------------------------------------
 
     def step(self, n: int = 1) -> StepReport:
-        """Take one superstep, whatever the number of executors in it; or `n`, or fewer if the run ends before.
+        """Take one superstep, with all of its executors; or `n`, or fewer if the run ends before.
 
-        While an earlier checkpoint is shown, a new run goes on from there; the old one is kept. After a failure the
-        superstep is taken again from the last checkpoint.
+        While an earlier checkpoint is displayed, a new run goes on from there; the old one stays stored. After a
+        failure the superstep is taken again from the last checkpoint.
 
         Returns:
             The report of the last superstep. An executor that raised is in its `failures`, and in `error`.
@@ -211,24 +225,24 @@ class Stepper(StepperTravel):
         Raises:
             StepperStateError: Not possible now: the run is over, or waits for a person with nothing queued.
             StepperClosed: The stepper was closed.
-            NestedLoopError: On the engine thread, in a function given to `on`; use `await stepper.astep()`.
+            NestedLoopError: On the engine thread, in a listener added by `on`; use `await stepper.astep()`.
         """
-        return self._stepped(self._wait_for(_steps(n), "stepper.astep"))
+        return self._last_report(self._wait_for(_steps(n), "stepper.astep"))
 
     async def astep(self, n: int = 1) -> StepReport:
         """As `step`, for cells that await."""
-        return self._stepped(await self._await(_steps(n)))
+        return self._last_report(await self._await(_steps(n)))
 
     def run(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
         """Take supersteps until the run is over, waits for a person, or pauses.
 
         It never waits for a person: no click could reach a blocked kernel. It returns with status `waiting` and shows
-        the panel with the form, but for a fork that nobody has shown; `arun` waits.
+        the panel with the form, except for a fork whose panel is not displayed; `arun` waits.
 
         Args:
-            until: When to stop before the end: the number of the superstep after which; `request`, when a person is
-                asked; `breakpoint`, at the next one; or a function of a report that tells when. Breakpoints pause it
-                whatever is said here.
+            until: When to stop before the end: the number of the superstep after which; `request`, when a person has
+                to answer; `breakpoint`, at the next one; or a predicate on a report. Breakpoints pause the run with
+                any `until`.
             speed: Supersteps a second, for demonstrations; as fast as possible by default.
 
         Raises:
@@ -236,26 +250,26 @@ class Stepper(StepperTravel):
             StepperClosed: The stepper was closed.
             NestedLoopError: On the engine thread; use `await stepper.arun()`.
         """
-        self._wait_for(self._run_asked(until, speed), "stepper.arun")
+        self._wait_for(self._run_request(until, speed), "stepper.arun")
         if self.status is StepperStatus.WAITING and self._how.shows_itself and not self._screen.shown and in_kernel():
             self.show()
         return self.status
 
     async def arun(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
-        """As `run`, and where the run asks a person it waits for the answer and goes on. The stop button ends it."""
-        await self._await(self._run_asked(until, speed, through=True), through=True)
+        """As `run`, but wait for the answer to each request and go on. The stop button ends it."""
+        await self._await(self._run_request(until, speed, through=True), through=True)
         if self._how.autosave and self._screen.shown and in_kernel():
             self.snapshot()
         return self.status
 
     def pause(self) -> None:
         """Stop after the superstep in flight; `run` and `step` go on."""
-        self._session.ask(PauseAsked())
-        self._session.nudge()
+        self._session.dispatch(PauseRequested())
+        self._session.cut_rest_short()
 
     def stop(self) -> None:
         """End the run. Its checkpoints stay: `branch()` resumes from the last one as a new run, `back()` shows them."""
-        self._wait_if_possible(self._session.begin(StopAsked()))
+        self._wait_if_possible(self._session.begin(StopRequested()))
 
     def respond(self, request_id: str, value: Any) -> None:
         """Answer a request; the run takes it up in its next superstep.
@@ -265,7 +279,7 @@ class Stepper(StepperTravel):
             RequestAlreadyAnswered: It was answered before.
             StepperClosed: The stepper was closed.
         """
-        self._waited("stepper.arespond", lambda: self._screen.answer(request_id, value))
+        self._wait("stepper.arespond", lambda: self._screen.answer(request_id, value))
 
     async def arespond(self, request_id: str, value: Any) -> None:
         """As `respond`, for cells that await."""
@@ -281,11 +295,11 @@ class Stepper(StepperTravel):
         input: Any = None,  # noqa: A002 - as in stepper()
         workflow: Any = None,
     ) -> Stepper:
-        """Make a stepper for a new run from a checkpoint; this one keeps showing its run, which stays as it is.
+        """Make a stepper for a new run from a checkpoint; this one goes on displaying its run, which stays as it is.
 
         Args:
-            checkpoint_id: Where the new run begins, `None` for the checkpoint that is shown.
-            edits: New values by path, as `edit` takes them; by default the edits that are staged there.
+            checkpoint_id: Where the new run begins, `None` for the displayed checkpoint.
+            edits: New values by path, as `edit` takes them; by default the staged edits of that checkpoint.
             input: Further input for the start executors.
             workflow: Instance for the new run. By default a copy of this one, with executors of its own where they
                 can be copied; executors that hold locks, files and the like are shared. This stepper's own instance
@@ -300,7 +314,7 @@ class Stepper(StepperTravel):
         """
         twin = workflow or _twin(self.handle.workflow)
         work = partial(self._new_run, checkpoint_id, edits, input, twin)
-        return self._with_run(self._waited("stepper.afork", lambda: self._session.start(work())))
+        return self._with_run(self._wait("stepper.afork", lambda: self._session.start(work())))
 
     async def afork(
         self,
@@ -336,28 +350,25 @@ class Stepper(StepperTravel):
     # ---- listening ---------------------------------------------------------------------------------------------------
 
     def on(self, kind: str, fn: Callable[[Any], object]) -> Unsubscribe:
-        """Call `fn` when something happens; on the loop of the run, so it must be quick and must not wait.
+        """Call `fn` at each event of a kind; on the loop of the run, so it must be quick and must not wait.
 
         Args:
             kind: `status` (a `StepperStatus`), `step` (a `StepReport`), `answer` (request id, value), `edit` (an
                 `Edit` that a new run begins with), `event` (every `WorkflowEvent`), or the type of an event, such as
                 `output` or `request_info`.
-            fn: Gets the object. What it raises becomes a line of the log.
+            fn: Called with the object. An exception that it raises becomes a line of the log.
 
         Returns:
-            A function that ends it.
+            A function that removes the listener.
 
         Raises:
             TypeError: `fn` cannot be called.
         """
-        given: object = fn
-        if not callable(given):
-            msg = f"fn={given!r} cannot be called. Expected a function of what happened: on({kind!r}, print)."
+        listener: object = fn
+        if not callable(listener):
+            msg = f"fn={listener!r} cannot be called. Expected a function with one argument: on({kind!r}, print)."
             raise TypeError(msg)
         return self._listeners.add(kind, fn)
-
-    def _changed(self) -> None:
-        self._screen.touch()
 
     # ---- the panel ---------------------------------------------------------------------------------------------------
 
@@ -369,12 +380,12 @@ class Stepper(StepperTravel):
             print(self.text)  # noqa: T201 - what it is for
 
     def snapshot(self) -> GraphView:
-        """A static picture of how things stand; in a notebook it is also shown, in place of the one before."""
+        """Return a static picture of the run as displayed; a notebook shows it in place of the one before."""
         return self._screen.snapshot()
 
     def close(self) -> None:
-        """Take the panel off the page and let go of the workflow. May be called twice."""
-        future = self._session.begin(CloseAsked())
+        """Take the panel off the page and release the workflow. May be called twice."""
+        future = self._session.begin(CloseRequested())
         self._screen.close()
         self._wait_if_possible(future)
 
@@ -385,7 +396,7 @@ class Stepper(StepperTravel):
         return f"Stepper({esc(self.name, into='line', limit=80)}, {at}, {self.status}{viewing})"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """The panel, and one fixed line of text: what it shows is never part of a stored output."""
+        """The panel, and one fixed line of text: what the panel displays is never part of a stored output."""
         if self.status is StepperStatus.CLOSED:
             return {"text/plain": repr(self)}
         try:
@@ -396,7 +407,7 @@ class Stepper(StepperTravel):
 
     # ---- how calls are carried out -----------------------------------------------------------------------------------
 
-    def _run_asked(self, until: Until | None, speed: float | None, *, through: bool = False) -> RunAsked:
+    def _run_request(self, until: Until | None, speed: float | None, *, through: bool = False) -> RunRequested:
         if speed is not None:
             require_speed(speed, "supersteps")
         if not (until is None or _is_number(until) or until in ("request", "breakpoint") or callable(until)):
@@ -405,10 +416,10 @@ class Stepper(StepperTravel):
                 "function of a report, or None."
             )
             raise ValueError(msg)
-        return RunAsked(until=until, limit=self._how.limit, speed=speed, through=through, confirmed=True)
+        return RunRequested(until=until, limit=self._how.limit, speed=speed, through=through, confirmed=True)
 
-    def _stepped(self, taken: int) -> StepReport:
-        """The report of what was just done, given how many there were before."""
+    def _last_report(self, taken: int) -> StepReport:
+        """The report of the superstep just taken; `taken` is the number of reports before it."""
         self._raise_error()
         reports = self._session.model.reports
         if len(reports) <= taken:  # went on from a checkpoint at which the run waits for a person
@@ -417,9 +428,9 @@ class Stepper(StepperTravel):
         return reports[-1]
 
 
-def _steps(count: int) -> StepAsked:
+def _steps(count: int) -> StepRequested:
     count = require_count(count, "n", "1 or more supersteps; back() shows earlier ones")
-    return StepAsked(count, confirmed=True)
+    return StepRequested(count, confirmed=True)
 
 
 def _is_number(until: object) -> bool:
@@ -433,7 +444,7 @@ def _places(breakpoints: Where | Iterable[Where]) -> Iterable[Where]:
 
 
 def _twin(workflow: Any) -> Any:
-    """Another instance of a workflow, with executors of its own where that is possible."""
+    """Return another instance of a workflow, with executors of its own where they can be copied."""
     try:
         return workflow.clone(copy_executors=True)
     except Exception:  # noqa: BLE001 - copying executors runs foreign code; sharing them is what clone() does by default

@@ -57,7 +57,7 @@ def banner_of(model: StepperModel) -> Banner:
 
 def place_words(model: StepperModel) -> str:
     """Which checkpoint is shown, such as `3 of 7`."""
-    return f"{(model.shown or 0) + 1} of {len(model.past)}"
+    return f"{(model.displayed or 0) + 1} of {len(model.past)}"
 
 
 def _edits_words(model: StepperModel) -> str:

@@ -1,4 +1,4 @@
-"""How the calls of a stepper are carried out: handed to the loop of the run, and waited for or awaited."""
+"""How the calls of a stepper are carried out: submitted to the loop of the run, and waited for or awaited."""
 
 from __future__ import annotations
 

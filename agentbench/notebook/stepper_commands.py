@@ -1,4 +1,4 @@
-"""Pure: what the controls of a page ask of a stepper's model."""
+"""Pure: the request that each control of a page sends to a stepper's model."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import replace
 
 from agentbench.notebook.stepper_controls import SLOW_SPEED
 from agentbench.notebook.stepper_messages import (
-    BackAsked,
-    BranchAsked,
+    BackRequested,
+    BranchRequested,
     BreakpointsCleared,
     EditsDiscarded,
-    ForwardAsked,
-    GotoAsked,
-    LiveAsked,
-    PauseAsked,
-    RunAsked,
-    ShowAgainAsked,
-    StepAsked,
+    ForwardRequested,
+    GotoRequested,
+    LiveRequested,
+    PauseRequested,
+    RunRequested,
+    ShowAgainRequested,
+    StepRequested,
     Stimulus,
-    StopAsked,
+    StopRequested,
 )
 from agentbench.notebook.stepper_model import StepperModel
 
@@ -32,51 +32,51 @@ MOST_STEPS = 100_000
 
 
 def stimulus_of(name: str, model: StepperModel, *, limit: int, value: object = None) -> Stimulus | None:
-    """What a command asks of the model; `None` for a command that asks nothing now, or that there is not.
+    """Return the request of a command; `None` for a command that requests nothing now, or is unknown.
 
     Args:
         name: Of the command.
         model: The stepper.
         limit: Most supersteps of a run.
-        value: What was typed with it.
+        value: The input typed with it.
     """
     if name == "run_steps":
         is_count = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_STEPS
-        return StepAsked(value) if is_count else None  # type: ignore[arg-type]  # it is an int then
+        return StepRequested(value) if is_count else None  # type: ignore[arg-type]  # it is an int then
     make = _STIMULI.get(name)
     return None if make is None else make(model, limit)
 
 
-def _confirmed(model: StepperModel, _limit: int) -> Stimulus | None:
+def _confirm(model: StepperModel, _limit: int) -> Stimulus | None:
     return None if model.confirming is None else replace(model.confirming, confirmed=True)
 
 
-def _cancelled(model: StepperModel, _limit: int) -> Stimulus | None:
-    """To look at what is shown takes the question away."""
-    if model.confirming is None or model.shown is None:
+def _cancel(model: StepperModel, _limit: int) -> Stimulus | None:
+    """Return a request for the displayed checkpoint, which takes the question away."""
+    if model.confirming is None or model.displayed is None:
         return None
-    return GotoAsked(model.past[model.shown].info.checkpoint_id)
+    return GotoRequested(model.past[model.displayed].info.checkpoint_id)
 
 
-def _cleared(model: StepperModel, _limit: int) -> Stimulus:
+def _clear_breakpoints(model: StepperModel, _limit: int) -> Stimulus:
     return BreakpointsCleared(frozenset(each.id for each in model.breakpoints))
 
 
 _STIMULI: dict[str, Callable[[StepperModel, int], Stimulus | None]] = {
-    "step": lambda _, __: StepAsked(),
-    "run": lambda _, limit: RunAsked(limit=limit, through=True),
-    "run_request": lambda _, limit: RunAsked(limit=limit, until="request"),
-    "run_breakpoint": lambda _, limit: RunAsked(limit=limit, until="breakpoint", through=True),
-    "run_slow": lambda _, limit: RunAsked(limit=limit, speed=SLOW_SPEED, through=True),
-    "pause": lambda _, __: PauseAsked(),
-    "stop": lambda _, __: StopAsked(),
-    "back": lambda _, __: BackAsked(),
-    "forward": lambda _, __: ForwardAsked(),
-    "live": lambda _, __: LiveAsked(),
-    "show_again": lambda _, __: ShowAgainAsked(SLOW_SPEED),
-    "fork": lambda _, __: BranchAsked(),
+    "step": lambda _, __: StepRequested(),
+    "run": lambda _, limit: RunRequested(limit=limit, through=True),
+    "run_request": lambda _, limit: RunRequested(limit=limit, until="request"),
+    "run_breakpoint": lambda _, limit: RunRequested(limit=limit, until="breakpoint", through=True),
+    "run_slow": lambda _, limit: RunRequested(limit=limit, speed=SLOW_SPEED, through=True),
+    "pause": lambda _, __: PauseRequested(),
+    "stop": lambda _, __: StopRequested(),
+    "back": lambda _, __: BackRequested(),
+    "forward": lambda _, __: ForwardRequested(),
+    "live": lambda _, __: LiveRequested(),
+    "show_again": lambda _, __: ShowAgainRequested(SLOW_SPEED),
+    "fork": lambda _, __: BranchRequested(),
     "discard_edits": lambda _, __: EditsDiscarded(),
-    "clear_breakpoints": _cleared,
-    "confirm": _confirmed,
-    "cancel": _cancelled,
+    "clear_breakpoints": _clear_breakpoints,
+    "confirm": _confirm,
+    "cancel": _cancel,
 }

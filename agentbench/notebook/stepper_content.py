@@ -92,7 +92,7 @@ def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
         model: The stepper.
         sources: What else it is made from.
     """
-    return replace(_tab(tab, model, sources), checkpoint_id=model.line.shown_id)
+    return replace(_tab(tab, model, sources), checkpoint_id=model.line.displayed_id)
 
 
 def _tab(tab: str, model: StepperModel, sources: Sources) -> Content:
@@ -241,11 +241,11 @@ def _diff(model: StepperModel, difference: CheckpointDiff | None) -> Content:
 
 def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple[str, tuple[ChangeRow, ...]]:
     """What the checkpoint shown has changed: in words, and row by row."""
-    if model.shown is None:
+    if model.displayed is None:
         return "No checkpoint yet, so nothing to compare", ()
-    if model.shown == 0:
+    if model.displayed == 0:
         return f"{_label(model, 0)} is the first checkpoint: nothing is before it", ()
-    title = f"{_label(model, model.shown)} against {model.shown}"
+    title = f"{_label(model, model.displayed)} against {model.displayed}"
     if difference is None:
         return f"{title}: comparing …", ()
     changes = [change for change in difference if change.path not in _UNSAID]

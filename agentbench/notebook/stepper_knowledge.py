@@ -1,4 +1,4 @@
-"""Pure: what a stepper knows of its run, and what can be asked of it; `StepperModel` decides on top of it."""
+"""Pure: what a stepper knows of its run, and which requests are allowed; `StepperModel` decides on top of it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections import deque
 from dataclasses import dataclass
 
 from agentbench.exceptions import StepperClosed, StepperStateError
-from agentbench.notebook.activity import Activity, Moment
+from agentbench.notebook.activity import Activity, ElementStates
 from agentbench.notebook.breakpoints import Breakpoint, BreakpointBoard
 from agentbench.notebook.checkpoint_line import CheckpointLine, Past
 from agentbench.notebook.step_log import LogLine
 from agentbench.notebook.stepper_edits import Edit, EditDesk
-from agentbench.notebook.stepper_messages import ALLOWED, RunAsked, RunFacts, StepAsked, StepperStatus, Until
+from agentbench.notebook.stepper_messages import ALLOWED, RunFacts, RunRequested, StepperStatus, StepRequested, Until
 from agentbench.workflows.run.report import StepReport
 
 __all__ = ["LOG_LINES", "Goal", "StepperKnowledge"]
@@ -24,27 +24,27 @@ LOG_LINES = 200
 
 @dataclass(slots=True)
 class Goal:
-    """What is being driven at."""
+    """The step or run request that is being carried out, and what is left of it."""
 
     left: int
-    asked: StepAsked | RunAsked
+    request: StepRequested | RunRequested
     pause_wanted: bool = False
 
     @property
     def delay_s(self) -> float:
         """Pause for the eye after each superstep."""
-        speed = self.asked.speed if isinstance(self.asked, RunAsked) else None
+        speed = self.request.speed if isinstance(self.request, RunRequested) else None
         return 1.0 / speed if speed else 0.0
 
     @property
     def through(self) -> bool:
         """Whether it goes on by itself when a person has answered."""
-        return isinstance(self.asked, RunAsked) and self.asked.through
+        return isinstance(self.request, RunRequested) and self.request.through
 
     @property
     def until(self) -> Until | None:
         """When it is reached before the end."""
-        return self.asked.until if isinstance(self.asked, RunAsked) else None
+        return self.request.until if isinstance(self.request, RunRequested) else None
 
 
 class StepperKnowledge:
@@ -65,7 +65,7 @@ class StepperKnowledge:
         self.elapsed_s = 0.0
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES)
         self.log_total = 0
-        self.confirming: StepAsked | RunAsked | None = None
+        self.confirming: StepRequested | RunRequested | None = None
         self.note: str | None = None
         self.stop_wanted = False
         self.line = CheckpointLine()
@@ -75,13 +75,13 @@ class StepperKnowledge:
         self._forking = 0  # place of the checkpoint that a new run is being made from
         self._turn = 0
         self._playing_at: float | None = None
-        self._last_rest: Moment = {}
+        self._last_rest: ElementStates = {}
 
-    # ---- what can be asked ---------------------------------------------------------------------------------------
+    # ---- what is allowed -----------------------------------------------------------------------------------------
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """What can be asked now, in the order of the buttons."""
+        """The requests that are allowed now, in the order of the buttons."""
         names = set(ALLOWED[self.status])
         if self.status is StepperStatus.WAITING and self.facts.planned:
             names |= {"step", "run"}
@@ -92,9 +92,9 @@ class StepperKnowledge:
         return tuple(name for name in _ORDER if name in names and not self._lacks_past(name))
 
     def _lacks_past(self, name: str) -> bool:
-        """Whether something needs a checkpoint that is not there."""
+        """Whether a request needs a checkpoint that is not there."""
         if name == "back":
-            return not self.shown
+            return not self.displayed
         if name == "show_again":
             return len(self.past) <= 1
         needs_one = name in ("fork", "edit") or (name == "step" and self.status is StepperStatus.FAILED)
@@ -107,16 +107,16 @@ class StepperKnowledge:
 
     @property
     def pausing(self) -> bool:
-        """Whether a pause was asked for and the superstep in flight is not over yet."""
+        """Whether a pause was requested and the superstep in flight is not over yet."""
         return self._goal is not None and self._goal.pause_wanted
 
     @property
     def playing(self) -> bool:
-        """Whether the stored checkpoints are being shown again, one after the other; nothing is executed."""
+        """Whether the stored checkpoints are being replayed, one after the other; nothing is executed."""
         return self._playing_at is not None
 
     def rests(self, turn: int) -> bool:
-        """Whether the pause for the eye with that number still has its reason."""
+        """Whether the pause for the eye with that number is still needed."""
         moves = self._goal is not None and not self._goal.pause_wanted and not self.stop_wanted
         return turn == self._turn and (moves or self.playing)
 
@@ -127,17 +127,17 @@ class StepperKnowledge:
 
     @property
     def viewing(self) -> int | None:
-        """Index of the earlier checkpoint that is looked at, `None` in the present."""
+        """Index of the earlier checkpoint that is being viewed, `None` in the present."""
         return self.line.viewing
 
     @property
-    def shown(self) -> int | None:
-        """Index of the checkpoint that is shown, `None` before the first."""
-        return self.line.shown
+    def displayed(self) -> int | None:
+        """Index of the checkpoint that is displayed, `None` before the first."""
+        return self.line.displayed
 
     @property
     def breakpoints(self) -> tuple[Breakpoint, ...]:
-        """Where the run is to pause, in the order in which that was asked."""
+        """Where the run is to pause, in the order in which the breakpoints were set."""
         return self.board.all
 
     @property
@@ -147,20 +147,20 @@ class StepperKnowledge:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """The staged edits of the checkpoint that is shown, in the order in which they are applied."""
-        return self.staged_at(self.line.shown_id)
+        """The staged edits of the displayed checkpoint, in the order in which they are applied."""
+        return self.staged_at(self.line.displayed_id)
 
     def staged_at(self, checkpoint_id: str | None) -> tuple[Edit, ...]:
         """The staged edits of a checkpoint."""
         return self._desk.of(checkpoint_id)
 
     @property
-    def moment(self) -> Moment:
-        """The picture that is shown: of now, or of the checkpoint being viewed."""
-        return self.activity.moment() if self.viewing is None else self.past[self.viewing].moment
+    def states(self) -> ElementStates:
+        """The states that are displayed: the current ones, or those of the checkpoint being viewed."""
+        return self.activity.states() if self.viewing is None else self.past[self.viewing].states
 
     def require_open(self) -> None:
-        """Refuse what a closed stepper cannot do.
+        """Raise if the stepper is closed.
 
         Raises:
             StepperClosed: It is closed.
@@ -169,10 +169,10 @@ class StepperKnowledge:
             raise StepperClosed
 
     def require(self, call: str) -> None:
-        """Refuse what is not among `allowed`.
+        """Raise unless a request is allowed now.
 
         Raises:
-            StepperStateError: It is not; the error names what is.
+            StepperStateError: `call` is not among `allowed`; the error names those that are.
             StepperClosed: It is closed.
         """
         self.require_open()
@@ -196,7 +196,7 @@ class StepperKnowledge:
         self.log_total += len(lines)
 
     def _learn(self, facts: RunFacts, *, at_rest: bool = True) -> None:
-        """Take in what the handle tells, and remember the picture of a new checkpoint."""
+        """Take in the facts of the run, and store the states of a new checkpoint."""
         self.facts = facts
         waiting = [request.source_executor_id for request in facts.requests]
         if at_rest:
@@ -205,5 +205,5 @@ class StepperKnowledge:
             self.activity.wait_for(waiting)
         self.line.learn(facts.checkpoints, self._last_rest)
         if at_rest:
-            self._last_rest = self.activity.moment()
+            self._last_rest = self.activity.states()
             self.line.picture(self._last_rest)

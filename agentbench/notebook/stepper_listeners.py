@@ -11,7 +11,7 @@ Unsubscribe = Callable[[], None]
 
 
 class StepperListeners:
-    """The listeners of one stepper, by the kind of what they hear of.
+    """The listeners of one stepper, by the kind of event.
 
     Args:
         on_error: Gets a line about a listener that raised.
@@ -31,7 +31,7 @@ class StepperListeners:
 
         return stop
 
-    def tell(self, kind: str, what: Any) -> None:
+    def emit(self, kind: str, what: Any) -> None:
         """Call those of a kind, in the order in which they were added."""
         for fn in tuple(self._by_kind.get(kind, ())):
             self._call(kind, fn, what)
@@ -40,4 +40,4 @@ class StepperListeners:
         try:
             fn(what)
         except Exception as error:  # noqa: BLE001 - user code must not end the run that it watches
-            self._on_error(f"a function given to on({kind!r}) raised {type(error).__name__}: {error}")
+            self._on_error(f"a listener of on({kind!r}) raised {type(error).__name__}: {error}")

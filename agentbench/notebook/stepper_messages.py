@@ -1,7 +1,7 @@
 """What goes into a stepper's model and what comes out of it: values only.
 
-People ask (`StepAsked`, `BackAsked`, ...), the engine tells (`StepEnded`, `Forked`, ...), and the model answers with an
-`Instruction`, or with none.
+People send requests (`StepRequested`, `BackRequested`, ...), the engine sends reports (`StepEnded`, `Forked`, ...), and
+the model returns an `Instruction`, or none.
 """
 
 from __future__ import annotations
@@ -23,52 +23,62 @@ __all__ = [
     "IN_FLIGHT",
     "USUAL_LIMIT",
     "AnswerTaken",
-    "AskBreakpoints",
-    "BackAsked",
-    "BranchAsked",
+    "BackRequested",
+    "BranchRequested",
     "BreakpointSet",
-    "BreakpointsAsked",
+    "BreakpointsChecked",
     "BreakpointsCleared",
-    "CloseAsked",
+    "CheckBreakpoints",
+    "CloseRequested",
     "EditStaged",
     "EditsDiscarded",
-    "EventSeen",
+    "EventEmitted",
     "Fork",
     "Forked",
-    "ForwardAsked",
-    "GotoAsked",
+    "ForwardRequested",
+    "GotoRequested",
     "Instruction",
     "Interrupted",
-    "LiveAsked",
-    "PauseAsked",
+    "LiveRequested",
+    "PauseRequested",
     "Release",
     "Rest",
     "Rested",
     "Restore",
     "Restored",
-    "RunAsked",
     "RunFacts",
-    "ShowAgainAsked",
+    "RunRequested",
+    "ShowAgainRequested",
     "Started",
-    "StepAsked",
     "StepEnded",
     "StepFailed",
+    "StepRequested",
     "StepperStatus",
     "Stimulus",
-    "StopAsked",
+    "StopRequested",
     "StopRun",
     "Stopped",
     "TakeStep",
     "Until",
 ]
 
-#: When a run ends early: number of the superstep after which, `request` (a person is asked), `breakpoint`, or a
-#: function of a report that says when.
+#: When a run ends early: number of the superstep after which, `request` (a person has to answer), `breakpoint`, or a
+#: predicate on a report.
 Until = int | Literal["request", "breakpoint"] | Callable[[StepReport], object]
 
 
 class StepperStatus(str, Enum):
-    """What a stepper is doing; see `ALLOWED` for what can be asked of it."""
+    """What a stepper is doing: the value of `Stepper.status`, equal to its plain text.
+
+    `ready` (nothing executed yet), `stepping` and `running` (a superstep is in flight), `paused`, `waiting` (for a
+    person's answer), `done`, `failed`, `cancelled` and `closed`.
+
+    Example:
+        ```python
+        panel = stepper(workflow, "hello")
+        assert panel.status == "ready" and panel.status is StepperStatus.READY
+        ```
+    """
 
     READY = "ready"
     STEPPING = "stepping"
@@ -90,7 +100,7 @@ class StepperStatus(str, Enum):
 _S = StepperStatus
 IN_FLIGHT = frozenset({_S.STEPPING, _S.RUNNING})
 
-#: What can be asked in which state. Exceptions, by what the run holds: `StepperModel.allowed`.
+#: Requests that are allowed in each status. Exceptions, by what the run holds: `StepperModel.allowed`.
 ALLOWED: dict[StepperStatus, tuple[str, ...]] = {
     _S.READY: ("step", "run", "back", "fork", "edit", "show_again"),
     _S.STEPPING: ("pause", "stop"),
@@ -104,19 +114,19 @@ ALLOWED: dict[StepperStatus, tuple[str, ...]] = {
 }
 
 
-# --- what the engine tells --------------------------------------------------------------------------------------------
+# --- reports of the engine --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """A run between two supersteps, as its handle tells it.
+    """A run between two supersteps, read from its handle.
 
     Attributes:
         run_id: Id of the run.
         status: Value of its `WorkflowRunState`; `STARTED` until something was executed.
         superstep: Last finished one, `None` before the first.
         checkpoints: Infos of what the run saved, in order.
-        requests: Open `request_info` events.
+        requests: Pending `request_info` events.
         planned: Deliveries of the next superstep.
         error: What made the run fail.
         pause_reason: Why the run paused itself, if it did.
@@ -141,7 +151,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class EventSeen:
+class EventEmitted:
     """One event of a superstep in flight."""
 
     event: WorkflowEvent[Any]
@@ -153,8 +163,8 @@ class StepEnded:
 
     Attributes:
         report: What it did.
-        facts: How the run stands.
-        reached: The caller's own condition for an end of the run held, or raised that error.
+        facts: The run after the superstep.
+        reached: Whether the caller's own `until` condition was true, or the error that it raised.
         hits: Breakpoints that were reached.
     """
 
@@ -165,8 +175,8 @@ class StepEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class BreakpointsAsked:
-    """What breakpoints say of where the run stands; `hits` were reached."""
+class BreakpointsChecked:
+    """The breakpoints were checked at the current boundary; `hits` were reached."""
 
     hits: Sequence[Hit] = ()
 
@@ -204,50 +214,50 @@ class Forked:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The run stands at its last good checkpoint again."""
+    """The run is back at its last good checkpoint."""
 
     facts: RunFacts
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The run was stopped, as asked."""
+    """The run was stopped on request."""
 
     facts: RunFacts
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """Whoever drove the run was interrupted (the stop button of the notebook)."""
+    """The cell that drove the run was interrupted (the stop button of the notebook)."""
 
     facts: RunFacts
 
 
-# --- what people ask --------------------------------------------------------------------------------------------------
+# --- requests of people -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class StepAsked:
-    """`count` supersteps, please. `confirmed`: a fork is meant, if it takes one."""
+class StepRequested:
+    """Take `count` supersteps. `confirmed`: the person agrees to a fork, if it takes one."""
 
     count: int = 1
     confirmed: bool = False
 
 
-#: A guard against runs without an end, where nobody chose another one.
+#: The default of `max_supersteps`: a guard against runs without an end.
 USUAL_LIMIT = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunAsked:
-    """Supersteps until the end, please.
+class RunRequested:
+    """Take supersteps until the end.
 
     Attributes:
         until: When to stop before the end.
         limit: Most supersteps.
         speed: Supersteps a second, `None` for as fast as possible.
         through: Whether to go on by itself when a person has answered.
-        confirmed: A fork is meant, if it takes one.
+        confirmed: The person agrees to a fork, if it takes one.
     """
 
     until: Until | None = None
@@ -258,43 +268,43 @@ class RunAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class PauseAsked:
+class PauseRequested:
     """Stop after the superstep in flight; the run stays alive."""
 
 
 @dataclass(frozen=True, slots=True)
-class StopAsked:
+class StopRequested:
     """End the run."""
 
 
 @dataclass(frozen=True, slots=True)
-class BackAsked:
+class BackRequested:
     """Show an earlier checkpoint."""
 
     count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class ForwardAsked:
+class ForwardRequested:
     """Show a later checkpoint."""
 
     count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class GotoAsked:
+class GotoRequested:
     """Show this checkpoint."""
 
     checkpoint_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class LiveAsked:
+class LiveRequested:
     """Show the present again."""
 
 
 @dataclass(frozen=True, slots=True)
-class ShowAgainAsked:
+class ShowAgainRequested:
     """Show what is stored, one checkpoint after the other up to the present; nothing is executed.
 
     Attributes:
@@ -305,29 +315,29 @@ class ShowAgainAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class BranchAsked:
-    """Go on as a new run from a checkpoint, `None` for the one that is shown; nothing is executed yet."""
+class BranchRequested:
+    """Go on as a new run from a checkpoint, `None` for the displayed one; nothing is executed yet."""
 
     checkpoint_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BreakpointSet:
-    """A breakpoint is there from now on."""
+    """A breakpoint was added."""
 
     breakpoint: Breakpoint
 
 
 @dataclass(frozen=True, slots=True)
 class BreakpointsCleared:
-    """The breakpoints with these ids are gone."""
+    """The breakpoints with these ids were removed."""
 
     ids: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class EditStaged:
-    """An edit of a checkpoint waits for somebody to go on from there; it takes the place of one of the same path."""
+    """An edit of a checkpoint is staged for a fork from there; it replaces a staged edit of the same path."""
 
     checkpoint_id: str
     edit: Edit
@@ -335,48 +345,48 @@ class EditStaged:
 
 @dataclass(frozen=True, slots=True)
 class EditsDiscarded:
-    """Edits of a checkpoint are gone: that of one path, or all; `None` for the checkpoint that is shown."""
+    """Staged edits of a checkpoint were dropped: the one of `path`, or all; `None` for the displayed checkpoint."""
 
     path: str | None = None
     checkpoint_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class CloseAsked:
-    """Release the run; nothing can be asked afterwards."""
+class CloseRequested:
+    """Release the run; no request is allowed afterwards."""
 
 
 Stimulus = (
     Started
-    | EventSeen
+    | EventEmitted
     | StepEnded
     | StepFailed
-    | BreakpointsAsked
+    | BreakpointsChecked
     | Rested
     | AnswerTaken
     | Forked
     | Restored
     | Stopped
     | Interrupted
-    | StepAsked
-    | RunAsked
-    | PauseAsked
-    | StopAsked
-    | BackAsked
-    | ForwardAsked
-    | GotoAsked
-    | LiveAsked
-    | ShowAgainAsked
-    | BranchAsked
+    | StepRequested
+    | RunRequested
+    | PauseRequested
+    | StopRequested
+    | BackRequested
+    | ForwardRequested
+    | GotoRequested
+    | LiveRequested
+    | ShowAgainRequested
+    | BranchRequested
     | BreakpointSet
     | BreakpointsCleared
     | EditStaged
     | EditsDiscarded
-    | CloseAsked
+    | CloseRequested
 )
 
 
-# --- what is to be done -----------------------------------------------------------------------------------------------
+# --- instructions -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,22 +394,22 @@ class TakeStep:
     """Let the engine take one superstep, then report `StepEnded` or `StepFailed`.
 
     Attributes:
-        until: The caller's own condition, asked of the report.
+        until: The caller's own condition, called with the report.
     """
 
     until: Callable[[StepReport], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AskBreakpoints:
-    """Look whether the run is to pause where it stands, then report `BreakpointsAsked`."""
+class CheckBreakpoints:
+    """Check breakpoints at the current boundary, then report `BreakpointsChecked`."""
 
     breakpoints: Sequence[Breakpoint]
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Wait for the eye, but not when somebody asks for something meanwhile; then report `Rested` with that turn."""
+    """Wait for the eye, or until the next request comes; then report `Rested` with that turn."""
 
     delay_s: float
     turn: int = field(default=0, compare=False)
@@ -427,7 +437,7 @@ class StopRun:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Let go of the run and take the widgets off the page."""
+    """Release the run and take the widgets off the page."""
 
 
-Instruction = TakeStep | AskBreakpoints | Rest | Fork | Restore | StopRun | Release
+Instruction = TakeStep | CheckBreakpoints | Rest | Fork | Restore | StopRun | Release

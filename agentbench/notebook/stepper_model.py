@@ -1,7 +1,8 @@
-"""Pure: what a stepper decides. What people ask and what the engine reports goes in, what to do comes out.
+"""Pure: what a stepper decides. Requests of people and reports of the engine go in, instructions come out.
 
 No widget, no loop, no clock: `StepperModel.handle` is the whole stepper as a table, and `agentbench.notebook.stepper`
-carries out what it says. Asking for what is not allowed now raises `StepperStateError`; widgets disable their buttons.
+carries out its instructions. A request that is not allowed now raises `StepperStateError`; widgets disable their
+buttons.
 """
 
 from __future__ import annotations
@@ -17,39 +18,39 @@ from agentbench.notebook.stepper_knowledge import LOG_LINES, Goal, StepperKnowle
 from agentbench.notebook.stepper_messages import (
     IN_FLIGHT,
     AnswerTaken,
-    AskBreakpoints,
-    BackAsked,
-    BranchAsked,
-    BreakpointsAsked,
+    BackRequested,
+    BranchRequested,
+    BreakpointsChecked,
     BreakpointsCleared,
     BreakpointSet,
-    CloseAsked,
+    CheckBreakpoints,
+    CloseRequested,
     EditsDiscarded,
     EditStaged,
-    EventSeen,
+    EventEmitted,
     Fork,
     Forked,
-    ForwardAsked,
-    GotoAsked,
+    ForwardRequested,
+    GotoRequested,
     Instruction,
     Interrupted,
-    LiveAsked,
-    PauseAsked,
+    LiveRequested,
+    PauseRequested,
     Release,
     Rest,
     Rested,
     Restore,
     Restored,
-    RunAsked,
-    ShowAgainAsked,
+    RunRequested,
+    ShowAgainRequested,
     Started,
-    StepAsked,
     StepEnded,
     StepFailed,
     StepperStatus,
+    StepRequested,
     Stimulus,
-    StopAsked,
     Stopped,
+    StopRequested,
     StopRun,
     TakeStep,
     Until,
@@ -61,31 +62,33 @@ __all__ = ["LOG_LINES", "StepperModel"]
 
 
 class StepperModel(StepperKnowledge):
-    """One stepper: what it knows, and how that and what is to be done change with each stimulus."""
+    """One stepper: its state, how each stimulus changes it, and which instruction follows."""
 
     def handle(self, stimulus: Stimulus) -> Instruction | None:
-        """Take in one stimulus and say what is to be done, `None` for nothing.
+        """Take in one stimulus and return the instruction that follows, `None` for none.
 
         Raises:
-            StepperStateError: If something is asked that is not allowed now. Nothing has changed then.
-            StepperClosed: If anything is asked of a closed stepper.
+            StepperStateError: If the request is not allowed now. Nothing has changed then.
+            StepperClosed: If the stepper is closed.
         """
         react: Callable[[Any], Instruction | None] = getattr(self, _REACTIONS[type(stimulus)])
         return react(stimulus)
 
     # ---- people ----------------------------------------------------------------------------------------------------
 
-    def _on_step_asked(self, asked: StepAsked) -> Instruction | None:
+    def _on_step_requested(self, request: StepRequested) -> Instruction | None:
         self.require("step")
-        return self._set_out(asked, asked.count, StepperStatus.STEPPING if asked.count == 1 else StepperStatus.RUNNING)
+        return self._set_out(
+            request, request.count, StepperStatus.STEPPING if request.count == 1 else StepperStatus.RUNNING
+        )
 
-    def _on_run_asked(self, asked: RunAsked) -> Instruction | None:
-        if asked.through and self.status is StepperStatus.WAITING and self.viewing is None and not self.facts.planned:
-            self._goal = Goal(asked.limit, asked)
+    def _on_run_requested(self, request: RunRequested) -> Instruction | None:
+        if request.through and self.status is StepperStatus.WAITING and self.viewing is None and not self.facts.planned:
+            self._goal = Goal(request.limit, request)
             return None
         self.require("run")
-        self._check_until(asked.until)
-        return self._set_out(asked, asked.limit, StepperStatus.RUNNING)
+        self._check_until(request.until)
+        return self._set_out(request, request.limit, StepperStatus.RUNNING)
 
     def _check_until(self, until: Until | None) -> None:
         if until == "breakpoint" and not self.breakpoints:
@@ -96,23 +99,23 @@ class StepperModel(StepperKnowledge):
             msg = f"until={until} is over: superstep {last} was the last. back() and goto() show earlier ones."
             raise ValueError(msg)
 
-    def _set_out(self, asked: StepAsked | RunAsked, count: int, status: StepperStatus) -> Instruction | None:
+    def _set_out(self, request: StepRequested | RunRequested, count: int, status: StepperStatus) -> Instruction | None:
         forks = self.viewing is not None or bool(self.edits)
-        if forks and not asked.confirmed:
-            self.confirming = asked
+        if forks and not request.confirmed:
+            self.confirming = request
             return None
-        self._goal = Goal(count, asked)
+        self._goal = Goal(count, request)
         self.note = None
         self.confirming = None
         self._playing_at = None
         failed, self.status = self.status is StepperStatus.FAILED, status
         if forks:
-            return self._fork_from(self.shown or 0)
-        unasked = self.board.unasked if isinstance(asked, RunAsked) and not failed else ()
+            return self._fork_from(self.displayed or 0)
+        unchecked = self.board.unchecked if isinstance(request, RunRequested) and not failed else ()
         self.board.hit = None
         if failed:
             return Restore(self.past[-1].info)
-        return AskBreakpoints(unasked) if unasked else self._next_step()
+        return CheckBreakpoints(unchecked) if unchecked else self._next_step()
 
     def _fork_from(self, index: int) -> Fork:
         self._forking = index
@@ -128,13 +131,13 @@ class StepperModel(StepperKnowledge):
         self._turn += 1
         return Rest(delay_s, self._turn)
 
-    def _on_pause_asked(self, asked: PauseAsked) -> None:
+    def _on_pause_requested(self, request: PauseRequested) -> None:
         self.require("pause")
         self._playing_at = None
         if self._goal is not None:
             self._goal.pause_wanted = True
 
-    def _on_stop_asked(self, asked: StopAsked) -> Instruction:
+    def _on_stop_requested(self, request: StopRequested) -> Instruction:
         self.require("stop")
         self.stop_wanted = True
         self._look_at(None)
@@ -142,60 +145,60 @@ class StepperModel(StepperKnowledge):
             self._goal = None
         return StopRun()
 
-    def _on_back_asked(self, asked: BackAsked) -> None:
+    def _on_back_requested(self, request: BackRequested) -> None:
         self.require("back")
-        self._look_at(max(0, (self.shown or 0) - asked.count))
+        self._look_at(max(0, (self.displayed or 0) - request.count))
 
-    def _on_forward_asked(self, asked: ForwardAsked) -> None:
+    def _on_forward_requested(self, request: ForwardRequested) -> None:
         self.require("forward")
-        self._look_at((self.shown or 0) + asked.count)
+        self._look_at((self.displayed or 0) + request.count)
 
-    def _on_goto_asked(self, asked: GotoAsked) -> None:
+    def _on_goto_requested(self, request: GotoRequested) -> None:
         self.require_open()
         if self.status in IN_FLIGHT:
             raise StepperStateError(str(self.status), self.allowed, "goto")
-        self._look_at(self.line.index_of(asked.checkpoint_id))
+        self._look_at(self.line.index_of(request.checkpoint_id))
 
-    def _on_live_asked(self, asked: LiveAsked) -> None:
+    def _on_live_requested(self, request: LiveRequested) -> None:
         self.require_open()
         self._look_at(None)
 
-    def _on_show_again_asked(self, asked: ShowAgainAsked) -> Instruction:
+    def _on_show_again_requested(self, request: ShowAgainRequested) -> Instruction:
         self.require("show_again")
         self._look_at(self.viewing or 0)
-        self._playing_at = asked.speed
-        return self._rest(1.0 / asked.speed)
+        self._playing_at = request.speed
+        return self._rest(1.0 / request.speed)
 
-    def _on_branch_asked(self, asked: BranchAsked) -> Instruction:
+    def _on_branch_requested(self, request: BranchRequested) -> Instruction:
         self.require("fork")
-        index = (self.shown or 0) if asked.checkpoint_id is None else self.line.index_of(asked.checkpoint_id)
+        index = (self.displayed or 0) if request.checkpoint_id is None else self.line.index_of(request.checkpoint_id)
         self._look_at(None)
         self._goal = None
         self.note = None
-        self.status = StepperStatus.STEPPING  # nothing else can be asked until it is there
+        self.status = StepperStatus.STEPPING  # no other request is allowed until the new run is open
         return self._fork_from(index)
 
-    def _on_breakpoint_set(self, asked: BreakpointSet) -> None:
+    def _on_breakpoint_set(self, request: BreakpointSet) -> None:
         self.require_open()
-        self.board.add(asked.breakpoint)
+        self.board.add(request.breakpoint)
 
-    def _on_breakpoints_cleared(self, asked: BreakpointsCleared) -> None:
+    def _on_breakpoints_cleared(self, request: BreakpointsCleared) -> None:
         self.require_open()
-        self.board.remove(asked.ids)
+        self.board.remove(request.ids)
 
-    def _on_edit_staged(self, asked: EditStaged) -> None:
+    def _on_edit_staged(self, request: EditStaged) -> None:
         self.require("edit")
-        self.line.index_of(asked.checkpoint_id)
+        self.line.index_of(request.checkpoint_id)
         self._playing_at = None
         self.confirming = None
-        self._desk.stage(asked.checkpoint_id, asked.edit)
+        self._desk.stage(request.checkpoint_id, request.edit)
 
-    def _on_edits_discarded(self, asked: EditsDiscarded) -> None:
+    def _on_edits_discarded(self, request: EditsDiscarded) -> None:
         self.require_open()
         self.confirming = None
-        self._desk.discard(asked.checkpoint_id or self.line.shown_id, asked.path)
+        self._desk.discard(request.checkpoint_id or self.line.displayed_id, request.path)
 
-    def _on_close_asked(self, asked: CloseAsked) -> Instruction | None:
+    def _on_close_requested(self, request: CloseRequested) -> Instruction | None:
         if self.status is StepperStatus.CLOSED:
             return None
         self._look_at(None)
@@ -210,52 +213,52 @@ class StepperModel(StepperKnowledge):
 
     # ---- engine ----------------------------------------------------------------------------------------------------
 
-    def _on_started(self, told: Started) -> None:
+    def _on_started(self, outcome: Started) -> None:
         if self.status is StepperStatus.CLOSED:
             return
-        self.line.begin(told.line)
-        self._learn(told.facts)
+        self.line.begin(outcome.line)
+        self._learn(outcome.facts)
         if self._goal is None:
             self.status = self._status_at_rest()
 
-    def _on_event_seen(self, told: EventSeen) -> None:
-        self.activity.see(told.event)
-        self.tokens += tokens_of(told.event)
-        self.note_down(lines_of_event(told.event))
+    def _on_event_emitted(self, outcome: EventEmitted) -> None:
+        self.activity.see(outcome.event)
+        self.tokens += tokens_of(outcome.event)
+        self.note_down(lines_of_event(outcome.event))
 
-    def _on_step_ended(self, told: StepEnded) -> Instruction | None:
-        self.reports.append(told.report)
-        self.elapsed_s += told.report.duration_s or 0.0
-        self._learn(told.facts)
-        self.note_down(lines_of_report(told.report))
+    def _on_step_ended(self, outcome: StepEnded) -> Instruction | None:
+        self.reports.append(outcome.report)
+        self.elapsed_s += outcome.report.duration_s or 0.0
+        self._learn(outcome.facts)
+        self.note_down(lines_of_report(outcome.report))
         if self.status is StepperStatus.CLOSED:
             return None
-        self.board.move_on(asked=True)
-        self.board.take(told.hits)
-        if any(hit.error is not None for hit in told.hits):
-            self.facts = replace(self.facts, pause_reason=pause_reason(told.hits))
+        self.board.move_on(checked=True)
+        self.board.take(outcome.hits)
+        if any(hit.error is not None for hit in outcome.hits):
+            self.facts = replace(self.facts, pause_reason=pause_reason(outcome.hits))
         if self._goal is None:
             return None
         self._goal.left -= 1
-        if isinstance(told.reached, Exception):
-            self.note = f"until= raised {type(told.reached).__name__}: {told.reached}"
-        if self._goes_on(told):
+        if isinstance(outcome.reached, Exception):
+            self.note = f"until= raised {type(outcome.reached).__name__}: {outcome.reached}"
+        if self._goes_on(outcome):
             return self._rest(self._goal.delay_s) if self._goal.delay_s else self._next_step()
-        self._arrive(stays=bool(told.hits))
+        self._arrive(stays=bool(outcome.hits))
         return None
 
-    def _on_breakpoints_asked(self, told: BreakpointsAsked) -> Instruction | None:
-        self.board.take(told.hits)
+    def _on_breakpoints_checked(self, outcome: BreakpointsChecked) -> Instruction | None:
+        self.board.take(outcome.hits)
         if self._goal is None or self.stop_wanted:
             return None
-        if not told.hits and not self._goal.pause_wanted:
+        if not outcome.hits and not self._goal.pause_wanted:
             return self._next_step()
-        self.facts = replace(self.facts, pause_reason=pause_reason(told.hits))
+        self.facts = replace(self.facts, pause_reason=pause_reason(outcome.hits))
         self._arrive(stays=True)
         return None
 
-    def _on_rested(self, told: Rested) -> Instruction | None:
-        if told.turn != self._turn:
+    def _on_rested(self, outcome: Rested) -> Instruction | None:
+        if outcome.turn != self._turn:
             return None
         if self._playing_at is not None:
             return self._show_next(self._playing_at)
@@ -267,21 +270,21 @@ class StepperModel(StepperKnowledge):
         return self._next_step()
 
     def _show_next(self, speed: float) -> Instruction | None:
-        self.line.look_at((self.shown or 0) + 1)
+        self.line.look_at((self.displayed or 0) + 1)
         if self.viewing is not None:
             return self._rest(1.0 / speed)
         self._playing_at = None
         return None
 
-    def _goes_on(self, told: StepEnded) -> bool:
+    def _goes_on(self, outcome: StepEnded) -> bool:
         goal = self._goal
-        if goal is None or not told.facts.status.startswith("IN_PROGRESS") or self.stop_wanted:
+        if goal is None or not outcome.facts.status.startswith("IN_PROGRESS") or self.stop_wanted:
             return False
-        if goal.left <= 0 and isinstance(goal.asked, RunAsked):
-            self.note = f"max_supersteps={goal.asked.limit} were taken. Run goes on."
-        if goal.left <= 0 or self._is_far_enough(goal.until, told.report):
+        if goal.left <= 0 and isinstance(goal.request, RunRequested):
+            self.note = f"max_supersteps={goal.request.limit} were taken. Run goes on."
+        if goal.left <= 0 or self._is_far_enough(goal.until, outcome.report):
             return False
-        return not (goal.pause_wanted or told.facts.pause_reason or told.hits or told.reached)
+        return not (goal.pause_wanted or outcome.facts.pause_reason or outcome.hits or outcome.reached)
 
     def _is_far_enough(self, until: Until | None, report: StepReport) -> bool:
         if isinstance(until, int):
@@ -289,7 +292,7 @@ class StepperModel(StepperKnowledge):
         return until == "request" and bool(report.requests)
 
     def _arrive(self, *, stays: bool = False) -> None:
-        """Nothing is in flight any more. `stays`: the run does not go on by itself either."""
+        """Come to rest: nothing is in flight any more. `stays`: the run does not go on by itself either."""
         self.status = self._status_at_rest()
         if self.facts.pause_reason is not None:
             self.note = f"Paused: {self.facts.pause_reason}"
@@ -299,8 +302,8 @@ class StepperModel(StepperKnowledge):
             self._goal = None
         self.stop_wanted = False
 
-    def _on_step_failed(self, told: StepFailed) -> None:
-        self._learn(told.facts)
+    def _on_step_failed(self, outcome: StepFailed) -> None:
+        self._learn(outcome.facts)
         if self.status is StepperStatus.CLOSED:
             return
         self._goal = None
@@ -309,11 +312,11 @@ class StepperModel(StepperKnowledge):
         # What fails without the run having failed (a fork, a plan, a save) leaves the run as it was.
         self.status = at_rest
         if at_rest is not StepperStatus.FAILED:
-            self.note = f"{type(told.error).__name__}: {told.error}"
+            self.note = f"{type(outcome.error).__name__}: {outcome.error}"
 
-    def _on_answer_taken(self, told: AnswerTaken) -> Instruction | None:
+    def _on_answer_taken(self, outcome: AnswerTaken) -> Instruction | None:
         in_flight = self.status in IN_FLIGHT
-        self._learn(told.facts, at_rest=not in_flight)
+        self._learn(outcome.facts, at_rest=not in_flight)
         if in_flight or self.status is StepperStatus.CLOSED:
             return None
         goal = self._goal
@@ -324,24 +327,24 @@ class StepperModel(StepperKnowledge):
         self._goal = None
         return None
 
-    def _on_forked(self, told: Forked) -> Instruction | None:
+    def _on_forked(self, outcome: Forked) -> Instruction | None:
         origin, old_run = self.past[self._forking].info, self.facts.run_id
         edits = self._desk.of(origin.checkpoint_id)
         self._desk.discard(origin.checkpoint_id)
-        self.line.branch(self._forking, told.copy)
+        self.line.branch(self._forking, outcome.copy)
         self._look_at(None)
         self.activity.forget()
-        self.board.move_on(asked=True)
-        self._learn(told.facts)
-        line = LogLine.of_fork(old_run, origin.iteration, told.facts.run_id)
+        self.board.move_on(checked=True)
+        self._learn(outcome.facts)
+        line = LogLine.of_fork(old_run, origin.iteration, outcome.facts.run_id)
         self.note_down([line, *map(LogLine.of_edit, edits)])
         self.note = line.text
         return self._go_after_return()
 
-    def _on_restored(self, told: Restored) -> Instruction | None:
+    def _on_restored(self, outcome: Restored) -> Instruction | None:
         self.activity.forget()
-        self.board.move_on(asked=True)
-        self._learn(told.facts)
+        self.board.move_on(checked=True)
+        self._learn(outcome.facts)
         return self._go_after_return()
 
     def _go_after_return(self) -> Instruction | None:
@@ -352,45 +355,45 @@ class StepperModel(StepperKnowledge):
         self._arrive()
         return None
 
-    def _on_stopped(self, told: Stopped) -> None:
-        self._learn(told.facts)
+    def _on_stopped(self, outcome: Stopped) -> None:
+        self._learn(outcome.facts)
         self._goal = None
         if self.status is not StepperStatus.CLOSED:
             self.status = self._status_at_rest()
         self.stop_wanted = False
 
-    def _on_interrupted(self, told: Interrupted) -> None:
+    def _on_interrupted(self, outcome: Interrupted) -> None:
         in_flight = self.status in IN_FLIGHT
-        self._learn(told.facts)
+        self._learn(outcome.facts)
         self._goal = None
         self._playing_at = None
         self.stop_wanted = False
         if self.status is not StepperStatus.CLOSED:
             self.status = self._status_at_rest()
-            self.note = "The cell was interrupted; the superstep in flight was given up." if in_flight else None
+            self.note = "The cell was interrupted; the superstep in flight was cancelled." if in_flight else None
 
 
 _REACTIONS: dict[type, str] = {
-    StepAsked: "_on_step_asked",
-    RunAsked: "_on_run_asked",
-    PauseAsked: "_on_pause_asked",
-    StopAsked: "_on_stop_asked",
-    BackAsked: "_on_back_asked",
-    ForwardAsked: "_on_forward_asked",
-    GotoAsked: "_on_goto_asked",
-    LiveAsked: "_on_live_asked",
-    ShowAgainAsked: "_on_show_again_asked",
-    BranchAsked: "_on_branch_asked",
+    StepRequested: "_on_step_requested",
+    RunRequested: "_on_run_requested",
+    PauseRequested: "_on_pause_requested",
+    StopRequested: "_on_stop_requested",
+    BackRequested: "_on_back_requested",
+    ForwardRequested: "_on_forward_requested",
+    GotoRequested: "_on_goto_requested",
+    LiveRequested: "_on_live_requested",
+    ShowAgainRequested: "_on_show_again_requested",
+    BranchRequested: "_on_branch_requested",
     BreakpointSet: "_on_breakpoint_set",
     BreakpointsCleared: "_on_breakpoints_cleared",
     EditStaged: "_on_edit_staged",
     EditsDiscarded: "_on_edits_discarded",
-    CloseAsked: "_on_close_asked",
+    CloseRequested: "_on_close_requested",
     Started: "_on_started",
-    EventSeen: "_on_event_seen",
+    EventEmitted: "_on_event_emitted",
     StepEnded: "_on_step_ended",
     StepFailed: "_on_step_failed",
-    BreakpointsAsked: "_on_breakpoints_asked",
+    BreakpointsChecked: "_on_breakpoints_checked",
     Rested: "_on_rested",
     AnswerTaken: "_on_answer_taken",
     Forked: "_on_forked",

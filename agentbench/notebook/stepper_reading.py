@@ -1,4 +1,4 @@
-"""How a stepper stands: everything that can be read of it, and nothing that changes it."""
+"""The properties of a stepper: everything that can be read, and nothing that changes it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class StepperReading:
-    """The part of `Stepper` that is read."""
+    """The properties of `Stepper`."""
 
     _session: StepperSession
     _screen: StepperScreen
@@ -46,7 +46,7 @@ class StepperReading:
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """What can be asked now, in the order of the buttons; what is not among it raises `StepperStateError`."""
+        """The calls that are possible now, in the order of the buttons; any other raises `StepperStateError`."""
         with self._session.reading() as model:
             return model.allowed
 
@@ -62,9 +62,9 @@ class StepperReading:
 
     @property
     def checkpoint_id(self) -> str | None:
-        """The checkpoint that is shown: the last one, or an earlier one after `back()`."""
+        """Id of the displayed checkpoint: the last one, or an earlier one after `back()`."""
         with self._session.reading() as model:
-            return model.line.shown_id
+            return model.line.displayed_id
 
     @property
     def checkpoints(self) -> list[CheckpointInfo]:
@@ -74,7 +74,7 @@ class StepperReading:
 
     @property
     def state(self) -> dict[str, Any]:
-        """Shared state as it is shown: of now, or of the checkpoint being viewed.
+        """The displayed shared state: the current one, or that of the checkpoint being viewed.
 
         Raises:
             NestedLoopError: On the loop of the runs, with an earlier checkpoint; use `await stepper.astate()`.
@@ -82,7 +82,7 @@ class StepperReading:
         viewed = self._viewed_id()
         if viewed is None:
             return self.handle.state
-        return self._waited("stepper.astate", lambda: self._session.start(self._session.state_at(viewed)))
+        return self._wait("stepper.astate", lambda: self._session.start(self._session.state_at(viewed)))
 
     async def astate(self) -> dict[str, Any]:
         """As `state`, for cells that await."""
@@ -91,7 +91,7 @@ class StepperReading:
 
     def _viewed_id(self) -> str | None:
         with self._session.reading() as model:
-            return None if model.viewing is None else model.line.shown_id
+            return None if model.viewing is None else model.line.displayed_id
 
     @property
     def pending(self) -> list[WorkflowEvent[Any]]:
@@ -100,7 +100,7 @@ class StepperReading:
 
     @property
     def breakpoints(self) -> list[Breakpoint]:
-        """Where the run is to pause, in the order in which that was asked."""
+        """The breakpoints, in the order in which they were set."""
         return list(self._session.model.breakpoints)
 
     @property
@@ -115,7 +115,7 @@ class StepperReading:
 
     @property
     def result(self) -> WorkflowRunResult | None:
-        """What the run left behind, once it is done; `None` before."""
+        """The result of the run once it is done; `None` before."""
         if self.status is not StepperStatus.DONE:
             return None
         events = self.handle.events
@@ -128,11 +128,11 @@ class StepperReading:
 
     @property
     def error(self) -> BaseException | None:
-        """What made the run fail, if it did."""
+        """The exception that made the run fail, `None` if it did not."""
         return self._session.model.facts.error
 
     def edits(self) -> StagedEdits:
-        """The staged edits of the checkpoint that is shown, in the order in which they are applied; shown as a diff."""
+        """The staged edits of the displayed checkpoint, in the order in which they are applied; a cell shows a diff."""
         with self._session.reading() as model:
             return StagedEdits(model.edits)
 
@@ -144,17 +144,17 @@ class StepperReading:
 
     @property
     def text(self) -> str:
-        """The panel in words: one header line, the graph with its states, and what is asked."""
+        """The panel in words: one header line, the graph with its states, and the pending requests."""
         return self._screen.text
 
-    def _waited(self, call: str, begin: Callable[[], EngineFuture[T]]) -> T:
-        """Wait for what `begin` starts; an interrupt ends both, at whatever instruction it comes."""
+    def _wait(self, call: str, begin: Callable[[], EngineFuture[T]]) -> T:
+        """Wait for the future that `begin` returns; an interrupt ends both, wherever it comes."""
         self._require_blocking(call)
         with _bridge.cancelled_with_caller():
             return _bridge.wait_sync(begin())
 
     def _require_blocking(self, call: str) -> None:
-        """Refuse to wait where waiting would never end; `call` is the form to await."""
+        """Raise where waiting would never end; `call` is the form to await."""
         if self._screen.on_own_loop:
             raise NestedLoopError(call, "the stepper runs on the loop of this very thread")
         _bridge.require_blocking(call)

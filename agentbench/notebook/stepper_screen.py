@@ -24,7 +24,7 @@ from agentbench.notebook.step_log import counted
 from agentbench.notebook.stepper_commands import TAB_COMMANDS, stimulus_of
 from agentbench.notebook.stepper_content import Content
 from agentbench.notebook.stepper_edits import Edit
-from agentbench.notebook.stepper_messages import IN_FLIGHT, EditsDiscarded, GotoAsked
+from agentbench.notebook.stepper_messages import IN_FLIGHT, EditsDiscarded, GotoRequested
 from agentbench.notebook.stepper_session import StepperSession
 from agentbench.notebook.stepper_tabs import StepperTabs
 from agentbench.notebook.stepper_view import StepperView, view_of
@@ -139,7 +139,7 @@ class StepperScreen:
 
     def show_checkpoint(self, checkpoint_id: str) -> None:
         """Show a checkpoint; raises what `Stepper.goto` raises."""
-        self._session.ask(GotoAsked(checkpoint_id))
+        self._session.dispatch(GotoRequested(checkpoint_id))
 
     def open_tab(self, name: str) -> None:
         """Open a tab."""
@@ -184,7 +184,7 @@ class StepperScreen:
 
     def discard(self, path: str, checkpoint_id: str | None) -> None:
         """Drop the staged edit of a path; nothing if there is none."""
-        self._session.ask(EditsDiscarded(path, checkpoint_id))
+        self._session.dispatch(EditsDiscarded(path, checkpoint_id))
 
     def _rings_set(self, executor_ids: tuple[str, ...]) -> None:
         """A person has set or removed breakpoints in the picture."""
@@ -307,8 +307,8 @@ class StepperScreen:
         from agentbench.notebook.graph_view import draw
 
         with self._session.reading() as model:
-            way = model.past if model.shown is None else model.past[: model.shown + 1]
-            states = course_of((past.moment for past in way), model.moment)
+            way = model.past if model.displayed is None else model.past[: model.displayed + 1]
+            states = course_of((past.states for past in way), model.states)
         picture = draw(self._workflow, run=states)
         if in_kernel():
             if self._display is None:

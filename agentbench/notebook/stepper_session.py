@@ -1,7 +1,7 @@
-"""The engine's side of a stepper: carries out what the model says, one thing at a time, and tells it what came of it.
+"""The engine's side of a stepper: carries out the model's instructions one at a time and reports the outcome to it.
 
 Everything that touches the run's handle is a coroutine on one loop, the engine thread's unless the stepper was bound to
-the kernel's. `ask` may be called from any thread.
+the kernel's. `dispatch` may be called from any thread.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from agentbench.notebook.stepper_edits import Edit, checked_edit
 from agentbench.notebook.stepper_messages import (
     IN_FLIGHT,
     AnswerTaken,
-    AskBreakpoints,
-    BreakpointsAsked,
+    BreakpointsChecked,
     BreakpointsCleared,
     BreakpointSet,
+    CheckBreakpoints,
     EditsDiscarded,
     EditStaged,
-    EventSeen,
+    EventEmitted,
     Fork,
     Forked,
     Instruction,
@@ -64,14 +64,14 @@ Start = Callable[[Callable[[str], object]], Awaitable[WorkflowRun]]
 
 
 class StepperSession:
-    """Drives one `WorkflowRun` after the other on behalf of a model.
+    """Drives one `WorkflowRun` after the other as a model decides.
 
     Args:
         model: Decides.
         storage: Where the runs save their checkpoints.
         loop: The loop of the runs, `None` for the engine thread's.
         on_change: Called after each change of the model, from any thread; must return at once.
-        on_event: Called with the kind and the object of what happened, on the loop of the runs.
+        on_event: Called with the kind and the object of each event, on the loop of the runs.
     """
 
     def __init__(
@@ -86,16 +86,16 @@ class StepperSession:
         self.model = model
         self.storage = storage
         self.loop = loop
-        #: What a fork, a restore or a plan raised, for the caller who waits; the run itself has not failed.
+        #: What a fork, a restore or a plan raised, for the waiting caller; the run itself has not failed.
         self.error: BaseException | None = None
         self._run: DrivenRun | None = None
         self._on_change = on_change
         self._on_event = on_event
         self._lock = threading.RLock()
         self._turn = asyncio.Lock()
-        self._hurry = asyncio.Event()
+        self._rest_over = asyncio.Event()
         self._moved = asyncio.Event()
-        self._statuses: deque[StepperStatus] = deque()  # changes that the listeners have not heard of
+        self._statuses: deque[StepperStatus] = deque()  # changes that were not emitted to the listeners yet
         self._background: set[EngineFuture[Any]] = set()
         self._settling = False
         self._handed_over: Instruction | None = None
@@ -113,8 +113,8 @@ class StepperSession:
         with self._lock:
             yield self.model
 
-    def ask(self, stimulus: Stimulus) -> Instruction | None:
-        """Tell the model something. From any thread; raises what `StepperModel.handle` raises."""
+    def dispatch(self, stimulus: Stimulus) -> Instruction | None:
+        """Hand a stimulus to the model, from any thread; raises what `StepperModel.handle` raises."""
         with self._lock:
             before, played = self.model.status, self.model.playing
             instruction = self.model.handle(stimulus)
@@ -123,29 +123,29 @@ class StepperSession:
                 self._statuses.append(self.model.status)
             stopped_playing = played and not self.model.playing
         if stopped_playing:
-            self.nudge()
+            self.cut_rest_short()
         if has_moved:
-            call_on(self.loop or engine_thread().loop, self._tell_statuses)
+            call_on(self.loop or engine_thread().loop, self._emit_statuses)
         self._on_change()
         return instruction
 
-    def _tell_statuses(self) -> None:
-        """Tell the listeners, in the order of the changes, whichever threads made them."""
+    def _emit_statuses(self) -> None:
+        """Emit the status changes in their order, whichever threads made them."""
         while self._statuses:
             self._on_event("status", self._statuses.popleft())
 
     def begin(self, stimulus: Stimulus, *, through: bool = False) -> EngineFuture[None] | None:
-        """Ask for something and start what is to be done.
+        """Hand a request to the model and start carrying out the instruction that follows.
 
         Args:
-            stimulus: What is asked; raises what `StepperModel.handle` raises.
-            through: Whether it is done only when the run does not wait for a person any more.
+            stimulus: The request; raises what `StepperModel.handle` raises.
+            through: Whether the work ends only when the run does not wait for a person any more.
 
         Returns:
-            A future that ends with it, `None` when nothing is to be done.
+            A future of that work, `None` when no instruction follows.
         """
-        instruction = self.ask(stimulus)
-        self.nudge()
+        instruction = self.dispatch(stimulus)
+        self.cut_rest_short()
         if instruction is None and not through:
             return None
         begun: list[bool] = []
@@ -154,28 +154,28 @@ class StepperSession:
             begun.append(True)
             await self.carry_out(instruction, through=through)
 
-        def ended(done: Future[None]) -> None:
+        def on_done(done: Future[None]) -> None:
             if done.cancelled() and not begun:  # the caller was interrupted before the work could begin
-                self.ask(Interrupted(self.model.facts))
+                self.dispatch(Interrupted(self.model.facts))
 
         future = self.start(work())
-        future.add_done_callback(ended)
+        future.add_done_callback(on_done)
         return future
 
     def note_down(self, text: str) -> None:
-        """Add a line about something that went wrong beside the run. From any thread."""
+        """Log an error that happened beside the run. From any thread."""
         with self._lock:
             self.model.note_down([LogLine("error", esc(text, into="line", limit=400))])
         self._on_change()
 
     def start(self, work: Coroutine[Any, Any, T]) -> EngineFuture[T]:
-        """Start work on the loop of the runs."""
+        """Start a coroutine on the loop of the runs."""
         return submit(work, loop=self.loop)
 
-    def nudge(self) -> None:
-        """Cut a pause for the eye short, so that what was just asked is seen to."""
+    def cut_rest_short(self) -> None:
+        """End a pause for the eye, so that the latest request is carried out at once."""
         if self._run is not None:
-            self._keep(self.start(self._set_hurry()))
+            self._keep(self.start(self._end_rest()))
 
     def _keep(self, future: EngineFuture[Any]) -> None:
         self._background.add(future)
@@ -184,11 +184,11 @@ class StepperSession:
     # ---- breakpoints, from any thread --------------------------------------------------------------------------------
 
     def break_at(self, where: Where, *, when: StatePredicate | None = None, once: bool = False) -> Breakpoint:
-        """Set a breakpoint; what is set already is returned as it is.
+        """Set a breakpoint, or return the same one if it is set already.
 
         Raises:
             ValueError: There is no such executor, or the number is negative.
-            TypeError: `where` or `when` is nothing that a run can pause at.
+            TypeError: A run cannot pause at `where`, or `when` is no function.
             StepperClosed: The stepper was closed.
         """
         with self._lock:
@@ -197,15 +197,15 @@ class StepperSession:
             for known in self.model.breakpoints:
                 if known.is_same_place(new) and (known.when, known.once) == (new.when, new.once):
                     return known
-            self.ask(BreakpointSet(new))
+            self.dispatch(BreakpointSet(new))
             return new
 
     def clear(self, where: Where | Breakpoint | None = None) -> None:
-        """Take breakpoints away: one, those at a place, those with an id, or all.
+        """Remove breakpoints: one, those at a place, those with an id, or all.
 
         Raises:
             ValueError: `where` names neither an executor nor a breakpoint.
-            TypeError: `where` is nothing that a run can pause at.
+            TypeError: A run cannot pause at `where`.
             StepperClosed: The stepper was closed.
         """
         with self._lock:
@@ -217,10 +217,10 @@ class StepperSession:
             else:
                 meant = self._breakpoint(where)
                 gone = tuple(each for each in known if each.is_same_place(meant))
-            self.ask(BreakpointsCleared(frozenset(each.id for each in gone)))
+            self.dispatch(BreakpointsCleared(frozenset(each.id for each in gone)))
 
     def inherit(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Take over the breakpoints of another stepper; none of them pauses where the run stands now."""
+        """Copy the breakpoints of another stepper; none of them pauses the run at the current boundary."""
         with self._lock:
             self.model.board.inherit(breakpoints)
 
@@ -244,23 +244,21 @@ class StepperSession:
         try:
             begin = handle.started_from
             line = [] if begin is None else await line_to(self.storage, begin)
-            run = self._driven(handle, line[-1].iteration if line else None)
+            base = line[-1].iteration if line else None
+            run = DrivenRun(
+                handle, self.storage, base=base, breakpoints=lambda: self.model.breakpoints, on_event=self._emit_event
+            )
             facts = await run.facts(planned=await handle.plan())
         except BaseException:
             await handle.cancel()  # the workflow is free again
             raise
         self._run = run
-        self.ask(Started(facts, line))
-        if self.model.status is StepperStatus.CLOSED:  # before there was a run to let go
+        self.dispatch(Started(facts, line))
+        if self.model.status is StepperStatus.CLOSED:  # before there was a run to release
             await handle.cancel()
 
-    def _driven(self, handle: WorkflowRun, base: int | None) -> DrivenRun:
-        return DrivenRun(
-            handle, self.storage, base=base, breakpoints=lambda: self.model.breakpoints, on_event=self._told
-        )
-
     async def carry_out(self, instruction: Instruction | None, *, through: bool = False) -> None:
-        """Do what the model says until it says nothing more; with `through`, wait for people in between."""
+        """Carry out instructions until none follows; with `through`, wait for people in between."""
         try:
             await self._carry_on(instruction)
             if through:
@@ -268,7 +266,7 @@ class StepperSession:
         except asyncio.CancelledError:
             run = self._require_run()
             in_flight = self.model.status in IN_FLIGHT
-            self.ask(Interrupted(await (run.facts_after_interrupt() if in_flight else run.facts())))
+            self.dispatch(Interrupted(await (run.facts_after_interrupt() if in_flight else run.facts())))
             raise
         finally:
             self._moved.set()
@@ -290,7 +288,7 @@ class StepperSession:
             self._settling = False
 
     async def answer(self, request_id: str, value: Any) -> None:
-        """Send an answer, and go on if the run was told to.
+        """Send an answer to the run, and go on if that was requested.
 
         Raises:
             RequestAlreadyAnswered: It was answered before.
@@ -300,7 +298,7 @@ class StepperSession:
             run = self._require_run()
             await run.answer(request_id, value)
             facts = await run.facts()
-        instruction = self.ask(AnswerTaken(request_id, facts))
+        instruction = self.dispatch(AnswerTaken(request_id, facts))
         self._on_event("answer", (request_id, value))
         if self._settling:
             self._handed_over = instruction
@@ -309,7 +307,7 @@ class StepperSession:
         self._moved.set()
 
     async def checkpoint(self, checkpoint_id: str) -> WorkflowCheckpoint:
-        """Load what a checkpoint holds."""
+        """Load a checkpoint."""
         return await self.storage.load(checkpoint_id)
 
     async def state_at(self, checkpoint_id: str) -> dict[str, Any]:
@@ -321,33 +319,33 @@ class StepperSession:
         """Check an edit of a checkpoint, and stage it there.
 
         Args:
-            path: Where.
-            value: What is to be there.
-            checkpoint_id: What is edited, `None` for the checkpoint that is shown.
+            path: Path of the value.
+            value: The new value.
+            checkpoint_id: The checkpoint that is edited, `None` for the displayed one.
 
         Raises:
-            InvalidEdit: The path leads nowhere, or the value does not fit.
+            InvalidEdit: There is no such path, or the value does not fit.
             StepperStateError: Nothing can be edited now.
         """
         with self._lock:
             self.model.require("edit")
-            checkpoint_id = checkpoint_id or self.model.line.shown_id or ""
+            checkpoint_id = checkpoint_id or self.model.line.displayed_id or ""
             staged = self.model.staged_at(checkpoint_id)
         edit = checked_edit(await self.storage.load(checkpoint_id), path, value, staged)
-        self.ask(EditStaged(checkpoint_id, edit))
+        self.dispatch(EditStaged(checkpoint_id, edit))
         return edit
 
     async def fork(self, checkpoint_id: str | None, edits: Mapping[str, Any] | None, **more: Any) -> WorkflowRun:
         """Start a new run from a checkpoint, on another instance; this run stays as it is.
 
         Args:
-            checkpoint_id: Where it begins, `None` for the checkpoint that is shown.
-            edits: Values by path, `None` for the edits that are staged there.
-            more: What else `WorkflowRun.fork` takes.
+            checkpoint_id: Where it begins, `None` for the displayed checkpoint.
+            edits: Values by path, `None` for the staged edits of that checkpoint.
+            more: Further arguments of `WorkflowRun.fork`.
         """
         with self._lock:
             self.model.require("fork")
-            wanted = checkpoint_id or self.model.line.shown_id or ""
+            wanted = checkpoint_id or self.model.line.displayed_id or ""
             info = self.model.past[self.model.line.index_of(wanted)].info
             staged = self.model.staged_at(wanted)
         if edits is not None:
@@ -357,11 +355,11 @@ class StepperSession:
         async with self._turn:
             handle = await self._require_run().forked(info, staged, **more)
         if edits is None:
-            self.ask(EditsDiscarded(checkpoint_id=wanted))
+            self.dispatch(EditsDiscarded(checkpoint_id=wanted))
         return handle
 
-    async def _set_hurry(self) -> None:
-        self._hurry.set()
+    async def _end_rest(self) -> None:
+        self._rest_over.set()
         self._moved.set()
 
     def _require_run(self) -> DrivenRun:
@@ -382,8 +380,8 @@ class StepperSession:
         async with self._turn:
             if isinstance(instruction, TakeStep):
                 return await self._take_step(instruction)
-            if isinstance(instruction, AskBreakpoints):
-                return await self._ask_breakpoints(instruction)
+            if isinstance(instruction, CheckBreakpoints):
+                return await self._check_breakpoints(instruction)
             going = asyncio.ensure_future(self._go_back(instruction))
             try:
                 return await asyncio.shield(going)
@@ -392,53 +390,53 @@ class StepperSession:
                 raise
 
     async def _rest(self, instruction: Rest) -> Instruction | None:
-        self._hurry.clear()
-        if self.model.rests(instruction.turn):  # else somebody has asked for something before this began
+        self._rest_over.clear()
+        if self.model.rests(instruction.turn):  # else another request came before this began
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), instruction.delay_s)
-        return self.ask(Rested(instruction.turn))
+                await asyncio.wait_for(self._rest_over.wait(), instruction.delay_s)
+        return self.dispatch(Rested(instruction.turn))
 
     async def _take_step(self, instruction: TakeStep) -> Instruction | None:
-        told = await self._require_run().step(instruction.until)
-        if isinstance(told, StepEnded):
-            self._on_event("step", told.report)
+        outcome = await self._require_run().step(instruction.until)
+        if isinstance(outcome, StepEnded):
+            self._on_event("step", outcome.report)
         else:
-            self.error = told.error
-        return self.ask(told)
+            self.error = outcome.error
+        return self.dispatch(outcome)
 
-    async def _ask_breakpoints(self, instruction: AskBreakpoints) -> Instruction | None:
+    async def _check_breakpoints(self, instruction: CheckBreakpoints) -> Instruction | None:
         run = self._require_run()
         reports = self.model.reports
         hits = run.hits(instruction.breakpoints, reports[-1] if reports else None, await run.facts())
-        return self.ask(BreakpointsAsked(hits))
+        return self.dispatch(BreakpointsChecked(hits))
 
-    def _told(self, event: WorkflowEvent[Any]) -> None:
-        self.ask(EventSeen(event))
+    def _emit_event(self, event: WorkflowEvent[Any]) -> None:
+        self.dispatch(EventEmitted(event))
         self._on_event("event", event)
-        if event.type != "status":  # the stepper's own status is told under that name
+        if event.type != "status":  # the stepper's own status is emitted under that name
             self._on_event(event.type, event)
 
     async def _go_back(self, instruction: Fork | Restore) -> Instruction | None:
         run = self._require_run()
-        told: Stimulus
+        outcome: Stimulus
         try:
             if isinstance(instruction, Fork):
                 branch = await run.branched(instruction.checkpoint, instruction.edits)
-                told = Forked(await branch.facts(), await branch.origin())
+                outcome = Forked(await branch.facts(), await branch.origin())
                 self._run = branch
             else:
-                told = Restored(await run.restore(instruction.checkpoint))
+                outcome = Restored(await run.restore(instruction.checkpoint))
         except Exception as error:  # noqa: BLE001 - storages and executors' restore hooks are user code
             self.error = error
-            told = StepFailed(error, await run.facts())
-        instruction_next = self.ask(told)
-        if isinstance(instruction, Fork) and isinstance(told, Forked):
+            outcome = StepFailed(error, await run.facts())
+        instruction_next = self.dispatch(outcome)
+        if isinstance(instruction, Fork) and isinstance(outcome, Forked):
             for edit in instruction.edits:
                 self._on_event("edit", edit)
         return instruction_next
 
     async def _stop(self) -> Instruction | None:
         self._require_run().handle.stop()
-        async with self._turn:  # whoever drives has seen the end of its superstep
+        async with self._turn:  # the superstep in flight is over and was reported
             facts = await self._require_run().cancel()
-        return self.ask(Stopped(facts))
+        return self.dispatch(Stopped(facts))

@@ -64,7 +64,7 @@ class StepperTabs:
             can_edit = "edit" in model.allowed
             made_of = (
                 *(self.open, viewed, len(model.reports), self.selected, len(events), can_edit),
-                *(difference is None, model.line.shown_id, model.edits, model.breakpoints, str(model.status)),
+                *(difference is None, model.line.displayed_id, model.edits, model.breakpoints, str(model.status)),
             )
             if self._made[0] != made_of or self._made_at is not model.facts:
                 live: dict[str, Any] = handle.state if handle is not None and self.open == "state" else {}
@@ -83,9 +83,9 @@ class StepperTabs:
 
     def _difference(self, model: StepperModel) -> CheckpointDiff | None:
         """What the checkpoint shown has changed; `None` while one of the two is still to be loaded."""
-        if not model.shown:
+        if not model.displayed:
             return None
-        pair = tuple(past.info.checkpoint_id for past in model.past[model.shown - 1 : model.shown + 1])
+        pair = tuple(past.info.checkpoint_id for past in model.past[model.displayed - 1 : model.displayed + 1])
         missing = [each for each in pair if each not in self._loaded]
         if pair != self._compared[0]:
             for each in missing:

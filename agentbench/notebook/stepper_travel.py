@@ -9,12 +9,12 @@ from agentbench.notebook.breakpoints import Breakpoint, StatePredicate, Where
 from agentbench.notebook.stepper_calls import StepperCalls
 from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepper_messages import (
-    BackAsked,
-    BranchAsked,
+    BackRequested,
+    BranchRequested,
     EditsDiscarded,
-    ForwardAsked,
-    GotoAsked,
-    ShowAgainAsked,
+    ForwardRequested,
+    GotoRequested,
+    ShowAgainRequested,
 )
 from agentbench.notebook.waiting import wait
 
@@ -27,16 +27,16 @@ class StepperTravel(StepperCalls):
     # ---- looking back ------------------------------------------------------------------------------------------------
 
     def back(self, n: int = 1) -> None:
-        """Show the checkpoint `n` before the one shown. Nothing is executed or deleted.
+        """Show the checkpoint `n` before the displayed one. Nothing is executed or deleted.
 
         Raises:
             ValueError: `n` is no whole number above 0.
         """
-        self._session.ask(BackAsked(require_count(n, "n", "1 or more checkpoints")))
+        self._session.dispatch(BackRequested(require_count(n, "n", "1 or more checkpoints")))
 
     def forward(self, n: int = 1) -> None:
-        """Show the checkpoint `n` after the one shown; the last one is the present. Raises what `back` raises."""
-        self._session.ask(ForwardAsked(require_count(n, "n", "1 or more checkpoints")))
+        """Show the checkpoint `n` after the displayed one; the last one is the present. Raises what `back` raises."""
+        self._session.dispatch(ForwardRequested(require_count(n, "n", "1 or more checkpoints")))
 
     def goto(self, checkpoint_id: str) -> None:
         """Show this checkpoint. Nothing is executed or deleted.
@@ -44,13 +44,13 @@ class StepperTravel(StepperCalls):
         Raises:
             LookupError: It is not among `checkpoints`.
         """
-        self._session.ask(GotoAsked(checkpoint_id))
+        self._session.dispatch(GotoRequested(checkpoint_id))
 
     def show_again(self, *, speed: float = 2.0) -> None:
-        """Show what is stored, one checkpoint after the other, from the one shown to the present; executes nothing.
+        """Show the stored checkpoints one after the other, from the displayed one to the present; nothing is executed.
 
-        In the present it begins with the first checkpoint. `pause()` ends it where it is, and so does whatever else is
-        asked meanwhile. To execute again, take `step()` or `run()` from an earlier checkpoint: that makes a new run.
+        In the present it begins with the first checkpoint. `pause()` ends it where it is, and so does any other call.
+        To execute again, call `step()` or `run()` at an earlier checkpoint: that makes a new run.
 
         Args:
             speed: Checkpoints a second.
@@ -60,38 +60,38 @@ class StepperTravel(StepperCalls):
             StepperClosed: The stepper was closed.
             NestedLoopError: On the engine thread; use `await stepper.ashow_again()`.
         """
-        self._wait_for(ShowAgainAsked(require_speed(speed, "checkpoints")), "stepper.ashow_again")
+        self._wait_for(ShowAgainRequested(require_speed(speed, "checkpoints")), "stepper.ashow_again")
 
     async def ashow_again(self, *, speed: float = 2.0) -> None:
         """As `show_again`, for cells that await."""
-        await self._await(ShowAgainAsked(require_speed(speed, "checkpoints")))
+        await self._await(ShowAgainRequested(require_speed(speed, "checkpoints")))
 
     def branch(self, checkpoint_id: str | None = None) -> None:
-        """Go on here as a new run, with the edits that are staged; nothing is executed yet, the old run is kept.
+        """Go on here as a new run, with the staged edits; nothing is executed yet, the old run stays stored.
 
         Args:
-            checkpoint_id: Where the new run begins, `None` for the checkpoint that is shown.
+            checkpoint_id: Where the new run begins, `None` for the displayed checkpoint.
 
         Raises:
             StepperStateError: Not possible now: a superstep is in flight, or nothing is saved yet.
             LookupError: The checkpoint is not among `checkpoints`.
             StepperClosed: The stepper was closed.
         """
-        self._wait_for(BranchAsked(checkpoint_id), "stepper.abranch")
+        self._wait_for(BranchRequested(checkpoint_id), "stepper.abranch")
         self._raise_error()
 
     async def abranch(self, checkpoint_id: str | None = None) -> None:
         """As `branch`, for cells that await."""
-        await self._await(BranchAsked(checkpoint_id))
+        await self._await(BranchRequested(checkpoint_id))
         self._raise_error()
 
     # ---- edits -------------------------------------------------------------------------------------------------------
 
     def edit(self, path: str, value: Any) -> Edit:
-        """Change a value of the checkpoint that is shown, in a new run: staged now, applied by Step, Run or a fork.
+        """Change a value of the displayed checkpoint, in a new run: staged now, applied by Step, Run or a fork.
 
         The checkpoint itself stays as it is. The value must fit the type that its dataclass or model declares, else
-        that of the present value, and it must be one that can be stored.
+        that of the present value, and it must be serializable.
 
         Args:
             path: `score`, `draft.title`, `items.0` in the shared state; `messages[0]`, `messages[0].title` among the
@@ -103,15 +103,15 @@ class StepperTravel(StepperCalls):
             StepperStateError: Nothing can be edited now.
             StepperClosed: The stepper was closed.
         """
-        return self._waited("stepper.aedit", lambda: self._session.start(self._session.stage(path, value)))
+        return self._wait("stepper.aedit", lambda: self._session.start(self._session.stage(path, value)))
 
     async def aedit(self, path: str, value: Any) -> Edit:
         """As `edit`, for cells that await."""
         return await wait(self._session.start(self._session.stage(path, value)))
 
     def discard_edits(self, path: str | None = None) -> None:
-        """Drop the staged edits of the checkpoint that is shown, or only the one of a path."""
-        self._session.ask(EditsDiscarded(path))
+        """Drop the staged edits of the displayed checkpoint, or only the one of a path."""
+        self._session.dispatch(EditsDiscarded(path))
 
     # ---- breakpoints -------------------------------------------------------------------------------------------------
 
@@ -121,24 +121,24 @@ class StepperTravel(StepperCalls):
         Args:
             where: An executor id, or `before:ID`: before a superstep in which it is called. `after:ID`: after one.
                 A number: before that superstep. A class: before a message of that type is delivered. A function of
-                the shared state: wherever it returns true. `failure`: an executor has raised. `request`: a person is
-                asked.
+                the shared state: wherever it returns true. `failure`: an executor has raised. `request`: a person has
+                to answer.
             when: A further condition: a function of the shared state.
             once: Whether it is gone after it was reached.
 
         Returns:
-            The breakpoint; where the same one is set already, that one. What a function raises pauses too, and is
-            shown.
+            The breakpoint; if the same one is set already, that one. A function that raises pauses the run too, and
+            the panel displays its error.
 
         Raises:
             ValueError: There is no such executor, or the number is negative.
-            TypeError: `where` is nothing that a run can pause at.
+            TypeError: A run cannot pause at `where`.
             StepperClosed: The stepper was closed.
         """
         return self._session.break_at(where, when=when, once=once)
 
     def clear(self, where: Where | Breakpoint | None = None) -> None:
-        """Take breakpoints away: one, those at a place, the one with an id, or all of them.
+        """Remove breakpoints: one, those at a place, the one with an id, or all of them.
 
         Raises:
             ValueError: `where` names neither an executor nor a breakpoint.
@@ -148,25 +148,25 @@ class StepperTravel(StepperCalls):
 
 
 def require_count(count: int, name: str, expected: str) -> int:
-    """Refuse a number of things that makes no sense.
+    """Return a count as an `int`.
 
     Args:
-        count: What was given.
-        name: Of the argument.
-        expected: What it should have been.
+        count: The argument of the caller.
+        name: Its name, for the error.
+        expected: The possible values, for the error.
 
     Raises:
         ValueError: It is no whole number, or is below 1.
     """
-    given: Any = count
-    if isinstance(given, bool) or not isinstance(given, Integral) or count < 1:
+    value: Any = count
+    if isinstance(value, bool) or not isinstance(value, Integral) or count < 1:
         msg = f"{name}={count!r} is not possible. Expected {expected}."
         raise ValueError(msg)
     return int(count)
 
 
 def require_speed(speed: float, what: str) -> float:
-    """Refuse a speed that makes no sense.
+    """Return a speed unless it is not above 0.
 
     Raises:
         ValueError: It is not above 0.

@@ -154,7 +154,7 @@ def view_of(model: StepperModel, *, times: bool = True, older: Sequence[str] = (
         banner=banner_of(model),
         scrubber=_scrubber(model),
         breakpoints=tuple(_breakpoint(model, each) for each in model.breakpoints),
-        states=model.activity.whole(model.moment),
+        states=model.activity.whole(model.states),
         badges=model.activity.badges(),
         requests=tuple(waiting),
         requests_title=counted(len(waiting), "request") if waiting else "",
@@ -222,9 +222,9 @@ def _announcement(model: StepperModel, header: Header) -> str:
 
 def _scrubber(model: StepperModel) -> Scrubber:
     stops = tuple(past.stop for past in model.past)
-    position = f"{0 if model.shown is None else model.shown + 1}/{len(stops)}"
+    position = f"{0 if model.displayed is None else model.displayed + 1}/{len(stops)}"
     enabled = len(stops) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED)
-    return Scrubber(stops, model.shown, position, enabled)
+    return Scrubber(stops, model.displayed, position, enabled)
 
 
 def _breakpoint(model: StepperModel, each: Breakpoint) -> ShownBreakpoint:

@@ -32,7 +32,7 @@ def failed(executor: str) -> Any:
 
 
 def test_everything_is_idle_before_the_first_superstep() -> None:
-    assert activity().moment() == {}
+    assert activity().states() == {}
 
 
 def test_an_executor_is_running_until_all_its_deliveries_have_ended() -> None:
@@ -41,15 +41,15 @@ def test_an_executor_is_running_until_all_its_deliveries_have_ended() -> None:
     fold.see(invoked("plan"))
     fold.see(invoked("plan"))
     fold.see(completed("plan"))
-    assert (fold.moment(), fold.running) == ({"plan": "running"}, ("plan",))
+    assert (fold.states(), fold.running) == ({"plan": "running"}, ("plan",))
     fold.see(completed("plan"))
-    assert (fold.moment(), fold.running) == ({"plan": "done"}, ())
+    assert (fold.states(), fold.running) == ({"plan": "done"}, ())
 
 
 def test_what_waits_for_the_next_superstep_is_queued_and_so_is_its_edge() -> None:
     fold = activity()
     fold.rest([delivery("plan", "search")], [])
-    assert fold.moment() == {"search": "queued", ("plan", "search"): "queued"}
+    assert fold.states() == {"search": "queued", ("plan", "search"): "queued"}
 
 
 def test_an_edge_is_done_in_the_superstep_that_delivered_over_it() -> None:
@@ -57,7 +57,7 @@ def test_an_edge_is_done_in_the_superstep_that_delivered_over_it() -> None:
     fold.rest([delivery("plan", "search")], [])
     fold.begin()
     fold.see(invoked("search"))
-    assert fold.moment() == {"search": "running", ("plan", "search"): "done"}
+    assert fold.states() == {"search": "running", ("plan", "search"): "done"}
 
 
 def test_a_finished_superstep_is_forgotten_when_the_next_begins() -> None:
@@ -65,9 +65,9 @@ def test_a_finished_superstep_is_forgotten_when_the_next_begins() -> None:
     fold.begin()
     fold.see(invoked("plan"))
     fold.see(failed("plan"))
-    assert fold.moment() == {"plan": "failed"}
+    assert fold.states() == {"plan": "failed"}
     fold.begin()
-    assert fold.moment() == {}
+    assert fold.states() == {}
 
 
 def test_an_executor_that_asks_waits_until_it_is_answered() -> None:
@@ -76,12 +76,12 @@ def test_an_executor_that_asks_waits_until_it_is_answered() -> None:
     fold.see(invoked("review"))
     fold.see(WorkflowEvent.request_info("q", "review", "ok?", bool))
     fold.see(completed("review"))
-    assert fold.moment() == {"review": "waiting"}
+    assert fold.states() == {"review": "waiting"}
     fold.rest([], ["review"])
     fold.begin()
-    assert fold.moment() == {"review": "waiting"}
+    assert fold.states() == {"review": "waiting"}
     fold.rest([], [])
-    assert fold.moment() == {}
+    assert fold.states() == {}
 
 
 def test_the_strongest_of_several_truths_is_shown() -> None:
@@ -90,7 +90,7 @@ def test_the_strongest_of_several_truths_is_shown() -> None:
     fold.see(invoked("search"))
     fold.see(completed("search"))
     fold.rest([delivery("search", "search"), delivery("search", "review")], [])
-    assert fold.moment() == {"search": "queued", "review": "queued", ("search", "review"): "queued"}
+    assert fold.states() == {"search": "queued", "review": "queued", ("search", "review"): "queued"}
 
 
 def test_a_target_that_a_condition_did_not_choose_is_skipped_unless_it_is_reached_otherwise() -> None:
@@ -99,11 +99,11 @@ def test_a_target_that_a_condition_did_not_choose_is_skipped_unless_it_is_reache
     fold.see(WorkflowEvent("graph_routed", {"from": "plan", "condition": "if long", "result": False, "targets": []}))
     fold.see(invoked("review"))
     fold.see(completed("review"))
-    assert fold.moment() == {"search": "skipped", "review": "done"}
+    assert fold.states() == {"search": "skipped", "review": "done"}
     fold.begin()
     fold.see(WorkflowEvent("graph_routed", {"from": "plan", "condition": "kind", "targets": ["search"]}))
     fold.see(invoked("search"))
-    assert fold.moment() == {"search": "running", "review": "skipped"}
+    assert fold.states() == {"search": "running", "review": "skipped"}
 
 
 def test_visits_are_counted_over_all_supersteps_and_shown_from_the_second_on() -> None:
@@ -129,4 +129,4 @@ def test_executors_that_are_not_drawn_disturb_nothing() -> None:
     fold.begin()
     fold.see(invoked("inside a sub-workflow"))
     fold.rest([delivery("Workflow", "elsewhere")], ["elsewhere"])
-    assert fold.moment() == {}
+    assert fold.states() == {}

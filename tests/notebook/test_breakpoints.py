@@ -179,11 +179,11 @@ def test_several_that_are_reached_at_once_are_one_pause() -> None:
 def test_a_breakpoint_is_asked_once_where_the_run_stands() -> None:
     board = BreakpointBoard()
     board.add(at("review"))
-    assert board.unasked == board.all
+    assert board.unchecked == board.all
     board.take([Hit(board.all[0])])
-    assert (board.hit, board.unasked) == (board.all[0], ())
-    board.move_on(asked=False)
-    assert (board.hit, board.unasked) == (None, board.all)
+    assert (board.hit, board.unchecked) == (board.all[0], ())
+    board.move_on(checked=False)
+    assert (board.hit, board.unchecked) == (None, board.all)
 
 
 def test_one_that_is_meant_once_goes_when_it_is_reached_but_not_when_it_raises() -> None:
@@ -209,4 +209,4 @@ def test_inherited_ones_do_not_pause_where_the_run_stands() -> None:
     board = BreakpointBoard()
     board.inherit([at("review"), at("plan")])
     assert [each.id for each in board.all] == ["bp-1", "bp-2"]
-    assert board.unasked == ()
+    assert board.unchecked == ()

@@ -28,18 +28,18 @@ def line() -> CheckpointLine:
 
 def test_a_new_line_is_empty_and_shows_nothing() -> None:
     line = CheckpointLine()
-    assert (line.past, line.shown, line.shown_id) == ([], None, None)
+    assert (line.past, line.displayed, line.displayed_id) == ([], None, None)
 
 
 def test_what_a_run_saves_is_added_and_the_last_is_shown(line: CheckpointLine) -> None:
     line.learn([A, B, C, D], {"plan": "queued"})
-    assert (ids(line), line.shown, line.shown_id) == ("abcd", 3, "d")
-    assert [past.moment for past in line.past[2:]] == [{"plan": "done"}, {"plan": "queued"}]
+    assert (ids(line), line.displayed, line.displayed_id) == ("abcd", 3, "d")
+    assert [past.states for past in line.past[2:]] == [{"plan": "done"}, {"plan": "queued"}]
 
 
 def test_the_newest_gets_the_picture_of_now(line: CheckpointLine) -> None:
     line.picture({"plan": "waiting"})
-    assert [past.moment for past in line.past[1:]] == [{"plan": "done"}, {"plan": "waiting"}]
+    assert [past.states for past in line.past[1:]] == [{"plan": "done"}, {"plan": "waiting"}]
 
 
 def test_a_run_that_was_put_back_loses_what_came_after(line: CheckpointLine) -> None:
@@ -74,9 +74,9 @@ def test_a_run_that_goes_on_from_a_stored_line_follows_it() -> None:
 
 def test_the_last_one_is_the_present(line: CheckpointLine) -> None:
     line.look_at(1)
-    assert (line.viewing, line.shown_id) == (1, "b")
+    assert (line.viewing, line.displayed_id) == (1, "b")
     line.look_at(2)
-    assert (line.viewing, line.shown_id) == (None, "c")
+    assert (line.viewing, line.displayed_id) == (None, "c")
 
 
 def test_one_that_is_not_there_is_refused_with_those_that_are(line: CheckpointLine) -> None:

@@ -9,7 +9,7 @@ import pytest
 from agentbench.notebook.activity import Activity
 from agentbench.notebook.node_content import duration_words, node_entries, node_facts
 from agentbench.notebook.shape import GraphShape, ShapeNode
-from agentbench.notebook.stepper_messages import EventSeen, RunFacts, Started, StepAsked, StepEnded
+from agentbench.notebook.stepper_messages import EventEmitted, RunFacts, Started, StepEnded, StepRequested
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.workflows.events.events import EventStamps, WorkflowEvent
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
@@ -29,9 +29,9 @@ def stepped(*supersteps: list[Any]) -> StepperModel:
     planned = (PlannedDelivery("plan", "review", "hello", 0, ("plan",)),)
     made.handle(Started(RunFacts(run_id="run-1", planned=planned)))
     for number, events in enumerate(supersteps):
-        made.handle(StepAsked(confirmed=True))
+        made.handle(StepRequested(confirmed=True))
         for event in events:
-            made.handle(EventSeen(event))
+            made.handle(EventEmitted(event))
         told = RunFacts(run_id="run-1", status="IN_PROGRESS", superstep=number, planned=planned)
         made.handle(StepEnded(StepReport(number, events, None), told))
     return made

@@ -14,7 +14,7 @@ from agentbench.notebook.progress import Progress, progress
 from agentbench.notebook.progress_displays import Bar, Lines, Widget, progress_html
 from agentbench.notebook.progress_state import ProgressState
 from agentbench.notebook.stepper import stepper
-from agentbench.notebook.stepper_messages import RunAsked
+from agentbench.notebook.stepper_messages import RunRequested
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext
@@ -381,7 +381,7 @@ def test_a_stop_ends_a_stepper_without_waiting() -> None:
 def test_a_run_that_is_stopped_before_its_first_superstep_is_cancelled() -> None:
     panel = stepper(counting(), 1)
     shown: Any = progress(panel)
-    panel._session.ask(RunAsked(limit=1))
+    panel._session.dispatch(RunRequested(limit=1))
     vars(panel.handle)["stop"] = lambda: None  # the step had begun, and had done nothing yet
     panel.stop()
     assert panel.handle.status is WorkflowRunState.STARTED

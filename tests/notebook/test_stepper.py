@@ -232,7 +232,7 @@ def test_a_slow_run_can_be_paused_between_its_supersteps() -> None:
     panel = stepper(counting(), 9)
     resting = threading.Event()
     panel.on("step", lambda report: resting.set())
-    driven = panel._session.begin(panel._run_asked(None, 0.001))  # a superstep every thousand seconds
+    driven = panel._session.begin(panel._run_request(None, 0.001))  # a superstep every thousand seconds
     assert driven is not None
     assert resting.wait(WAIT_S)
     panel.pause()

@@ -18,38 +18,38 @@ from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepper_messages import (
     ALLOWED,
     AnswerTaken,
-    AskBreakpoints,
-    BackAsked,
-    BranchAsked,
-    BreakpointsAsked,
+    BackRequested,
+    BranchRequested,
+    BreakpointsChecked,
     BreakpointsCleared,
     BreakpointSet,
-    CloseAsked,
+    CheckBreakpoints,
+    CloseRequested,
     EditsDiscarded,
     EditStaged,
-    EventSeen,
+    EventEmitted,
     Fork,
     Forked,
-    ForwardAsked,
-    GotoAsked,
+    ForwardRequested,
+    GotoRequested,
     Interrupted,
-    LiveAsked,
-    PauseAsked,
+    LiveRequested,
+    PauseRequested,
     Release,
     Rest,
     Rested,
     Restore,
     Restored,
-    RunAsked,
     RunFacts,
-    ShowAgainAsked,
+    RunRequested,
+    ShowAgainRequested,
     Started,
-    StepAsked,
     StepEnded,
     StepFailed,
     StepperStatus,
-    StopAsked,
+    StepRequested,
     Stopped,
+    StopRequested,
     StopRun,
     TakeStep,
 )
@@ -92,7 +92,7 @@ class Engine:
 
     def saw(self, *events: Any) -> None:
         for event in events:
-            self.model.handle(EventSeen(event))
+            self.model.handle(EventEmitted(event))
 
     def ended(
         self,
@@ -120,7 +120,7 @@ class Engine:
         return self.model.handle(StepEnded(report(number, *events), self.facts, reached, hits))
 
     def step(self, status: str = "IN_PROGRESS", **told: Any) -> Any:
-        assert self.model.handle(StepAsked()) == TakeStep()
+        assert self.model.handle(StepRequested()) == TakeStep()
         return self.ended(status, **told)
 
 
@@ -153,9 +153,9 @@ def after(status: StepperStatus, model: StepperModel) -> Engine:
     engine.step(planned=GOES_ON)
     if status in (S.STEPPING, S.RUNNING):
         engine.step(planned=GOES_ON)
-        model.handle(StepAsked() if status is S.STEPPING else RunAsked())
+        model.handle(StepRequested() if status is S.STEPPING else RunRequested())
     elif status is S.CLOSED:
-        model.handle(CloseAsked())
+        model.handle(CloseRequested())
     else:
         tails: dict[StepperStatus, tuple[str, dict[str, Any]]] = {
             S.PAUSED: ("IN_PROGRESS", {"planned": GOES_ON}),
@@ -195,15 +195,15 @@ def test_exactly_the_calls_of_a_state_are_allowed_and_their_buttons_on(
 
 
 ASKED: dict[str, Any] = {
-    "step": StepAsked(),
-    "run": RunAsked(),
-    "pause": PauseAsked(),
-    "stop": StopAsked(),
-    "back": BackAsked(),
-    "forward": ForwardAsked(),
-    "fork": BranchAsked(),
+    "step": StepRequested(),
+    "run": RunRequested(),
+    "pause": PauseRequested(),
+    "stop": StopRequested(),
+    "back": BackRequested(),
+    "forward": ForwardRequested(),
+    "fork": BranchRequested(),
     "edit": EditStaged("cp-0-run-1", Edit("score", 1, 2, ("state", "score"))),
-    "show_again": ShowAgainAsked(),
+    "show_again": ShowAgainRequested(),
 }
 
 
@@ -222,7 +222,7 @@ def test_what_has_no_button_now_is_refused_with_what_is_possible(
     assert status_of(model) is status
 
 
-@pytest.mark.parametrize("asked", [*ASKED.values(), GotoAsked("cp-0-run-1"), LiveAsked()])
+@pytest.mark.parametrize("asked", [*ASKED.values(), GotoRequested("cp-0-run-1"), LiveRequested()])
 def test_a_closed_stepper_takes_no_more_calls(model: StepperModel, asked: Any) -> None:
     after(S.CLOSED, model)
     with pytest.raises(StepperClosed):
@@ -230,8 +230,8 @@ def test_a_closed_stepper_takes_no_more_calls(model: StepperModel, asked: Any) -
 
 
 def test_closing_twice_releases_the_run_once(engine: Engine) -> None:
-    assert engine.model.handle(CloseAsked()) == Release()
-    assert engine.model.handle(CloseAsked()) is None
+    assert engine.model.handle(CloseRequested()) == Release()
+    assert engine.model.handle(CloseRequested()) is None
 
 
 def test_every_state_has_a_row() -> None:
@@ -242,20 +242,20 @@ def test_every_state_has_a_row() -> None:
 
 
 def test_a_step_is_one_superstep(engine: Engine) -> None:
-    assert engine.model.handle(StepAsked()) == TakeStep()
+    assert engine.model.handle(StepRequested()) == TakeStep()
     assert status_of(engine.model) is S.STEPPING
     assert engine.ended(planned=GOES_ON) is None
     assert status_of(engine.model) is S.PAUSED
 
 
 def test_several_steps_are_taken_one_after_the_other(engine: Engine) -> None:
-    assert engine.model.handle(StepAsked(3)) == TakeStep()
+    assert engine.model.handle(StepRequested(3)) == TakeStep()
     assert [engine.ended(planned=GOES_ON) for _ in range(3)] == [TakeStep(), TakeStep(), None]
     assert len(engine.model.reports) == 3
 
 
 def test_steps_that_are_left_when_the_run_ends_are_not_taken(engine: Engine) -> None:
-    engine.model.handle(StepAsked(3))
+    engine.model.handle(StepRequested(3))
     assert engine.ended("IDLE") is None
     assert status_of(engine.model) is S.DONE
 
@@ -275,7 +275,7 @@ def test_steps_that_are_left_when_the_run_ends_are_not_taken(engine: Engine) -> 
 def test_a_run_goes_on_until_something_ends_it(
     engine: Engine, status: str, told: dict[str, Any], rests_as: StepperStatus
 ) -> None:
-    assert engine.model.handle(RunAsked()) == TakeStep()
+    assert engine.model.handle(RunRequested()) == TakeStep()
     assert engine.ended(planned=GOES_ON) == TakeStep()
     assert engine.ended("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[request()]) == TakeStep()
     assert engine.ended(status, **told) is None
@@ -283,45 +283,45 @@ def test_a_run_goes_on_until_something_ends_it(
 
 
 def test_a_condition_of_the_caller_that_raises_pauses_the_run_and_is_shown(engine: Engine) -> None:
-    engine.model.handle(RunAsked())
+    engine.model.handle(RunRequested())
     engine.ended(planned=GOES_ON, reached=KeyError("draft"))
     banner = view_of(engine.model).banner
     assert "until= raised KeyError: 'draft'" in banner.text
 
 
 def test_a_run_stops_after_the_superstep_that_was_named(engine: Engine) -> None:
-    engine.model.handle(RunAsked(until=1))
+    engine.model.handle(RunRequested(until=1))
     assert engine.ended(planned=GOES_ON) == TakeStep()
     assert engine.ended(planned=GOES_ON) is None
     assert status_of(engine.model) is S.PAUSED
 
 
 def test_a_run_takes_no_more_supersteps_than_its_limit_and_says_so(engine: Engine) -> None:
-    engine.model.handle(RunAsked(limit=2))
+    engine.model.handle(RunRequested(limit=2))
     assert [engine.ended(planned=GOES_ON) for _ in range(2)] == [TakeStep(), None]
     banner = view_of(engine.model).banner
     assert banner.text == "max_supersteps=2 were taken. Run goes on."
 
 
 def test_a_slow_run_waits_between_its_supersteps(engine: Engine) -> None:
-    assert engine.model.handle(RunAsked(speed=4)) == TakeStep()
+    assert engine.model.handle(RunRequested(speed=4)) == TakeStep()
     rest = engine.ended(planned=GOES_ON)
     assert rest == Rest(0.25)
     assert engine.model.handle(Rested(rest.turn)) == TakeStep()
 
 
 def test_a_pause_between_two_supersteps_of_a_slow_run_is_a_pause_at_once(engine: Engine) -> None:
-    engine.model.handle(RunAsked(speed=4))
+    engine.model.handle(RunRequested(speed=4))
     rest = engine.ended(planned=GOES_ON)
-    engine.model.handle(PauseAsked())
+    engine.model.handle(PauseRequested())
     assert engine.model.handle(Rested(rest.turn)) is None
     assert status_of(engine.model) is S.PAUSED
 
 
 def test_a_stop_between_two_supersteps_of_a_slow_run_takes_no_further_one(engine: Engine) -> None:
-    engine.model.handle(RunAsked(speed=4))
+    engine.model.handle(RunRequested(speed=4))
     rest = engine.ended(planned=GOES_ON)
-    assert engine.model.handle(StopAsked()) == StopRun()
+    assert engine.model.handle(StopRequested()) == StopRun()
     assert engine.model.handle(Rested(rest.turn)) is None
     engine.model.handle(Stopped(replace(engine.facts, status="CANCELLED")))
     assert engine.model.handle(Rested(rest.turn)) is None
@@ -329,18 +329,18 @@ def test_a_stop_between_two_supersteps_of_a_slow_run_takes_no_further_one(engine
 
 
 def test_a_pause_ends_the_run_after_the_superstep_in_flight(engine: Engine) -> None:
-    engine.model.handle(RunAsked())
-    engine.model.handle(PauseAsked())
+    engine.model.handle(RunRequested())
+    engine.model.handle(PauseRequested())
     assert "pausing after this superstep" in view_of(engine.model).header.line
     assert engine.ended(planned=GOES_ON) is None
     assert status_of(engine.model) is S.PAUSED
-    assert engine.model.handle(RunAsked()) == TakeStep()
+    assert engine.model.handle(RunRequested()) == TakeStep()
     assert engine.ended(planned=GOES_ON) == TakeStep()
 
 
 def test_a_stop_ends_the_superstep_in_flight_too(engine: Engine) -> None:
-    engine.model.handle(RunAsked())
-    assert engine.model.handle(StopAsked()) == StopRun()
+    engine.model.handle(RunRequested())
+    assert engine.model.handle(StopRequested()) == StopRun()
     assert "stopping" in view_of(engine.model).header.line
     engine.model.handle(Stopped(replace(engine.facts, status="CANCELLED")))
     assert status_of(engine.model) is S.CANCELLED
@@ -348,17 +348,17 @@ def test_a_stop_ends_the_superstep_in_flight_too(engine: Engine) -> None:
 
 def test_an_interrupt_leaves_the_stepper_usable_and_says_what_was_lost(engine: Engine) -> None:
     engine.step(planned=GOES_ON)
-    engine.model.handle(RunAsked())
+    engine.model.handle(RunRequested())
     engine.model.handle(Interrupted(engine.facts))
     assert status_of(engine.model) is S.PAUSED
     banner = view_of(engine.model).banner
     assert "interrupted" in banner.text
-    assert engine.model.handle(StepAsked()) == TakeStep()
+    assert engine.model.handle(StepRequested()) == TakeStep()
 
 
 def test_an_error_beside_the_run_leaves_the_run_as_it_was(engine: Engine) -> None:
     engine.step(planned=GOES_ON)
-    engine.model.handle(StepAsked())
+    engine.model.handle(StepRequested())
     engine.model.handle(StepFailed(OSError("disk full"), engine.facts))
     assert status_of(engine.model) is S.PAUSED
     assert view_of(engine.model).banner.text == "OSError: disk full"
@@ -381,11 +381,11 @@ def test_one_answer_of_two_lets_the_run_be_stepped_while_it_waits_for_the_other(
     left = replace(engine.facts, requests=(request("review", "q2"),), planned=(delivery("internal:plan", "plan"),))
     assert engine.model.handle(AnswerTaken("q1", left)) is None
     assert status_of(engine.model) is S.WAITING
-    assert engine.model.handle(StepAsked()) == TakeStep()
+    assert engine.model.handle(StepRequested()) == TakeStep()
 
 
 def test_a_run_that_was_told_to_go_through_goes_on_after_the_answer(engine: Engine) -> None:
-    engine.model.handle(RunAsked(through=True))
+    engine.model.handle(RunRequested(through=True))
     engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()])
     assert status_of(engine.model) is S.WAITING
     assert engine.model.going_through
@@ -397,7 +397,7 @@ def test_a_run_that_was_told_to_go_through_goes_on_after_the_answer(engine: Engi
 
 
 def test_a_run_that_was_not_leaves_the_next_move_to_the_person(engine: Engine) -> None:
-    engine.model.handle(RunAsked())
+    engine.model.handle(RunRequested())
     engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()])
     answered = replace(engine.facts, requests=(), planned=(delivery("internal:review", "review"),))
     assert engine.model.handle(AnswerTaken("q1", answered)) is None
@@ -406,7 +406,7 @@ def test_a_run_that_was_not_leaves_the_next_move_to_the_person(engine: Engine) -
 
 def test_an_answer_during_a_superstep_changes_the_requests_and_nothing_else(engine: Engine) -> None:
     engine.step("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[request()])
-    engine.model.handle(StepAsked())
+    engine.model.handle(StepRequested())
     engine.saw(INVOKED("review"))
     assert engine.model.handle(AnswerTaken("q1", replace(engine.facts, requests=()))) is None
     assert status_of(engine.model) is S.STEPPING
@@ -421,7 +421,7 @@ def looked_back(model: StepperModel, steps: int = 4, back: int = 2) -> Engine:
     engine = Engine(model).start()
     for _ in range(steps):
         engine.step(planned=GOES_ON)
-    model.handle(BackAsked(back))
+    model.handle(BackRequested(back))
     return engine
 
 
@@ -429,7 +429,7 @@ def test_back_shows_and_executes_nothing(model: StepperModel) -> None:
     engine = Engine(model).start()
     for _ in range(7):
         engine.step(planned=GOES_ON)
-    assert model.handle(BackAsked(4)) is None
+    assert model.handle(BackRequested(4)) is None
     view = view_of(model)
     assert view.banner.text.startswith("Viewing 3 of 7 (superstep 2).")
     assert view.scrubber.position == "3/7"
@@ -440,41 +440,41 @@ def test_back_shows_and_executes_nothing(model: StepperModel) -> None:
 def test_back_stops_at_the_first_checkpoint_and_forward_at_the_present(model: StepperModel) -> None:
     looked_back(model, back=99)
     assert (viewing_of(model), "back" in model.allowed) == (0, False)
-    model.handle(ForwardAsked(2))
+    model.handle(ForwardRequested(2))
     assert model.viewing == 2
-    model.handle(ForwardAsked())
+    model.handle(ForwardRequested())
     assert (viewing_of(model), "forward" in model.allowed) == (None, False)
 
 
 def test_a_checkpoint_that_is_not_on_the_line_is_refused_with_those_that_are(model: StepperModel) -> None:
     looked_back(model, steps=2, back=1)
     with pytest.raises(LookupError, match=r"'cp-9' is not on the line.*cp-0-run-1, cp-1-run-1"):
-        model.handle(GotoAsked("cp-9"))
-    model.handle(GotoAsked("cp-1-run-1"))
+        model.handle(GotoRequested("cp-9"))
+    model.handle(GotoRequested("cp-1-run-1"))
     assert model.viewing is None
 
 
 def test_a_step_from_the_past_asks_once_and_then_forks(model: StepperModel) -> None:
     engine = looked_back(model)
-    assert model.handle(StepAsked()) is None
+    assert model.handle(StepRequested()) is None
     banner = view_of(model).banner
     assert banner.text.startswith("Going on from checkpoint 2 of 4 starts a new run")
     assert "run-1 is kept" in banner.text
     assert [command for command, _ in banner.actions] == ["confirm", "cancel"]
-    assert model.handle(StepAsked(confirmed=True)) == Fork(engine.facts.checkpoints[1])
+    assert model.handle(StepRequested(confirmed=True)) == Fork(engine.facts.checkpoints[1])
 
 
 def test_looking_elsewhere_takes_the_question_back(model: StepperModel) -> None:
     looked_back(model)
-    model.handle(StepAsked())
-    model.handle(LiveAsked())
+    model.handle(StepRequested())
+    model.handle(LiveRequested())
     assert model.confirming is None
     assert view_of(model).banner.text == "Superstep 4 is next: review gets 1 message."
 
 
 def test_a_fork_keeps_the_line_up_to_its_checkpoint_and_goes_on_as_a_new_run(model: StepperModel) -> None:
     engine = looked_back(model)
-    model.handle(StepAsked(confirmed=True))
+    model.handle(StepRequested(confirmed=True))
     engine.facts = RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)
     assert model.handle(Forked(engine.facts)) == TakeStep()
     engine.ended("IDLE")
@@ -486,7 +486,7 @@ def test_a_fork_keeps_the_line_up_to_its_checkpoint_and_goes_on_as_a_new_run(mod
 
 def test_a_run_from_the_past_forks_and_runs_to_its_end(model: StepperModel) -> None:
     engine = looked_back(model)
-    assert model.handle(RunAsked(confirmed=True)) == Fork(engine.facts.checkpoints[1])
+    assert model.handle(RunRequested(confirmed=True)) == Fork(engine.facts.checkpoints[1])
     engine.facts = RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)
     assert model.handle(Forked(engine.facts)) == TakeStep()
     assert engine.ended(planned=GOES_ON) == TakeStep()
@@ -494,7 +494,7 @@ def test_a_run_from_the_past_forks_and_runs_to_its_end(model: StepperModel) -> N
 
 def test_a_fork_of_a_checkpoint_that_waits_for_a_person_waits_too(model: StepperModel) -> None:
     looked_back(model)
-    model.handle(StepAsked(confirmed=True))
+    model.handle(StepRequested(confirmed=True))
     waiting = RunFacts(run_id="run-2", superstep=1, requests=(request(),))
     assert model.handle(Forked(waiting)) is None
     assert status_of(model) is S.WAITING
@@ -502,14 +502,14 @@ def test_a_fork_of_a_checkpoint_that_waits_for_a_person_waits_too(model: Stepper
 
 def test_the_picture_of_a_checkpoint_is_the_one_of_its_moment(model: StepperModel) -> None:
     engine = Engine(model).start()
-    model.handle(StepAsked())
+    model.handle(StepRequested())
     engine.saw(INVOKED("plan"), COMPLETED("plan"))
     engine.ended(planned=GOES_ON)
-    model.handle(StepAsked())
+    model.handle(StepRequested())
     engine.saw(INVOKED("review"), COMPLETED("review"))
     engine.ended("IDLE")
     assert view_of(model).states == {"plan": "idle", "review": "done", ("plan", "review"): "done"}
-    model.handle(BackAsked())
+    model.handle(BackRequested())
     assert view_of(model).states == {"plan": "done", "review": "queued", ("plan", "review"): "queued"}
 
 
@@ -520,7 +520,7 @@ EDIT = Edit("score", 1, 2, ("state", "score"))
 
 def test_a_branch_is_a_new_run_that_rests_where_it_began(model: StepperModel) -> None:
     engine = looked_back(model)
-    assert model.handle(BranchAsked()) == Fork(engine.facts.checkpoints[1])
+    assert model.handle(BranchRequested()) == Fork(engine.facts.checkpoints[1])
     assert (status_of(model), model.allowed) == (S.STEPPING, ("pause", "stop"))
     copy = info("cp-copy", 1)
     assert model.handle(Forked(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON), copy)) is None
@@ -531,30 +531,30 @@ def test_a_branch_is_a_new_run_that_rests_where_it_began(model: StepperModel) ->
 
 def test_a_branch_can_be_asked_of_another_checkpoint_than_the_one_that_is_shown(model: StepperModel) -> None:
     engine = looked_back(model)
-    assert model.handle(BranchAsked("cp-0-run-1")) == Fork(engine.facts.checkpoints[0])
+    assert model.handle(BranchRequested("cp-0-run-1")) == Fork(engine.facts.checkpoints[0])
     with pytest.raises(StepperStateError):
-        model.handle(BranchAsked("cp-0-run-1"))
+        model.handle(BranchRequested("cp-0-run-1"))
 
 
 def test_a_branch_that_fails_leaves_the_run_as_it_was(model: StepperModel) -> None:
     engine = after(S.PAUSED, model)
-    model.handle(BranchAsked())
+    model.handle(BranchRequested())
     model.handle(StepFailed(OSError("disk full"), engine.facts))
     assert (status_of(model), model.note) == (S.PAUSED, "OSError: disk full")
 
 
 def test_a_branch_that_is_stopped_while_it_is_made_is_stopped(model: StepperModel) -> None:
     engine = after(S.PAUSED, model)
-    model.handle(BranchAsked())
-    assert model.handle(StopAsked()) == StopRun()
+    model.handle(BranchRequested())
+    assert model.handle(StopRequested()) == StopRun()
     assert model.handle(Forked(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON))) is None
     model.handle(Stopped(replace(engine.facts, status="CANCELLED")))
     assert status_of(model) is S.CANCELLED
 
 
-@pytest.mark.parametrize(("asked", "status"), [(StepAsked(), S.STEPPING), (RunAsked(), S.RUNNING)])
+@pytest.mark.parametrize(("asked", "status"), [(StepRequested(), S.STEPPING), (RunRequested(), S.RUNNING)])
 def test_staged_edits_make_a_new_run_after_one_question(
-    model: StepperModel, asked: StepAsked | RunAsked, status: StepperStatus
+    model: StepperModel, asked: StepRequested | RunRequested, status: StepperStatus
 ) -> None:
     engine = after(S.PAUSED, model)
     last = engine.facts.checkpoints[-1]
@@ -573,16 +573,16 @@ def test_staged_edits_make_a_new_run_after_one_question(
 def test_a_retry_with_edits_is_a_new_run(model: StepperModel) -> None:
     engine = failed(model)
     model.handle(EditStaged("cp-0-run-1", EDIT))
-    assert model.handle(StepAsked(confirmed=True)) == Fork(engine.facts.checkpoints[0], (EDIT,))
+    assert model.handle(StepRequested(confirmed=True)) == Fork(engine.facts.checkpoints[0], (EDIT,))
 
 
 def test_edits_are_those_of_the_checkpoint_that_is_shown(model: StepperModel) -> None:
     looked_back(model)
     model.handle(EditStaged("cp-1-run-1", EDIT))
-    model.handle(BackAsked())
+    model.handle(BackRequested())
     assert list(model.edits) == []
     assert model.staged_at("cp-1-run-1") == (EDIT,)
-    model.handle(ForwardAsked())
+    model.handle(ForwardRequested())
     model.handle(EditsDiscarded("other"))
     assert list(model.edits) == [EDIT]
     model.handle(EditsDiscarded())
@@ -600,9 +600,9 @@ def test_an_edit_of_a_checkpoint_that_is_not_there_is_refused(model: StepperMode
 
 def test_showing_again_moves_what_is_shown_to_the_present_and_nothing_else(model: StepperModel) -> None:
     looked_back(model)
-    model.handle(BackAsked())
+    model.handle(BackRequested())
     before = status_of(model)
-    rest = model.handle(ShowAgainAsked(4.0))
+    rest = model.handle(ShowAgainRequested(4.0))
     assert rest == Rest(0.25)
     shown = [viewing_of(model)]
     while isinstance(rest, Rest):
@@ -615,12 +615,20 @@ def test_showing_again_moves_what_is_shown_to_the_present_and_nothing_else(model
 
 
 @pytest.mark.parametrize(
-    "asked", [PauseAsked(), BackAsked(), ForwardAsked(), LiveAsked(), GotoAsked("cp-0-run-1"), CloseAsked()]
+    "request_",
+    [
+        PauseRequested(),
+        BackRequested(),
+        ForwardRequested(),
+        LiveRequested(),
+        GotoRequested("cp-0-run-1"),
+        CloseRequested(),
+    ],
 )
-def test_whatever_is_asked_ends_the_showing(model: StepperModel, asked: Any) -> None:
+def test_any_request_ends_the_replay(model: StepperModel, request_: Any) -> None:
     looked_back(model)
-    rest = model.handle(ShowAgainAsked())
-    model.handle(asked)
+    rest = model.handle(ShowAgainRequested())
+    model.handle(request_)
     assert isinstance(rest, Rest)
     assert not model.playing
     assert not model.rests(rest.turn)
@@ -631,10 +639,10 @@ def test_whatever_is_asked_ends_the_showing(model: StepperModel, asked: Any) -> 
 
 def test_a_pause_for_the_eye_that_is_over_does_not_drive_what_was_asked_meanwhile(model: StepperModel) -> None:
     engine = after(S.PAUSED, model)
-    rest = model.handle(ShowAgainAsked())
+    rest = model.handle(ShowAgainRequested())
     assert isinstance(rest, Rest)
-    model.handle(LiveAsked())
-    assert model.handle(RunAsked(speed=2)) == TakeStep()
+    model.handle(LiveRequested())
+    assert model.handle(RunRequested(speed=2)) == TakeStep()
     slow = engine.ended(planned=GOES_ON)
     assert model.handle(Rested(rest.turn)) is None
     assert model.handle(Rested(slow.turn)) == TakeStep()
@@ -652,48 +660,48 @@ def set_at(model: StepperModel, where: Any, *, once: bool = False) -> Breakpoint
 def test_a_run_asks_the_breakpoints_of_where_it_stands_before_its_first_superstep(engine: Engine) -> None:
     model = engine.model
     made = set_at(model, "plan")
-    assert model.handle(RunAsked()) == AskBreakpoints((made,))
-    assert model.handle(BreakpointsAsked([Hit(made)])) is None
+    assert model.handle(RunRequested()) == CheckBreakpoints((made,))
+    assert model.handle(BreakpointsChecked([Hit(made)])) is None
     assert (status_of(model), model.hit, model.note) == (S.PAUSED, made, "Paused: breakpoint: plan")
-    assert model.handle(RunAsked()) == TakeStep()
+    assert model.handle(RunRequested()) == TakeStep()
     assert model.hit is None
 
 
 def test_a_run_takes_its_superstep_where_none_is_reached(engine: Engine) -> None:
     made = set_at(engine.model, "review")
-    assert engine.model.handle(RunAsked()) == AskBreakpoints((made,))
-    assert engine.model.handle(BreakpointsAsked()) == TakeStep()
+    assert engine.model.handle(RunRequested()) == CheckBreakpoints((made,))
+    assert engine.model.handle(BreakpointsChecked()) == TakeStep()
 
 
 def test_a_pause_while_breakpoints_are_asked_is_heeded(engine: Engine) -> None:
     set_at(engine.model, "review")
-    engine.model.handle(RunAsked())
-    engine.model.handle(PauseAsked())
-    assert engine.model.handle(BreakpointsAsked()) is None
+    engine.model.handle(RunRequested())
+    engine.model.handle(PauseRequested())
+    assert engine.model.handle(BreakpointsChecked()) is None
     assert status_of(engine.model) is S.READY
 
 
 def test_a_step_asks_nobody(engine: Engine) -> None:
     set_at(engine.model, "plan")
-    assert engine.model.handle(StepAsked()) == TakeStep()
+    assert engine.model.handle(StepRequested()) == TakeStep()
 
 
 def test_a_breakpoint_that_is_reached_pauses_the_run_and_is_not_asked_again_there(engine: Engine) -> None:
     model = engine.model
     made = set_at(model, "review", once=True)
-    model.handle(RunAsked())
-    model.handle(BreakpointsAsked())
+    model.handle(RunRequested())
+    model.handle(BreakpointsChecked())
     hits = [Hit(made)]
     assert engine.ended(planned=GOES_ON, pause_reason="breakpoint: review", hits=hits) is None
     assert (status_of(model), model.hit, model.breakpoints) == (S.PAUSED, made, ())
-    assert model.handle(RunAsked()) == TakeStep()
+    assert model.handle(RunRequested()) == TakeStep()
 
 
 def test_a_breakpoint_that_is_reached_where_a_person_is_asked_ends_an_awaited_run(engine: Engine) -> None:
     model = engine.model
     made = set_at(model, "request")
-    model.handle(RunAsked(through=True))
-    model.handle(BreakpointsAsked())
+    model.handle(RunRequested(through=True))
+    model.handle(BreakpointsChecked())
     engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()], hits=[Hit(made)])
     assert (status_of(model), model.going_through, model.hit) == (S.WAITING, False, made)
 
@@ -705,7 +713,7 @@ def test_breakpoints_are_cleared_by_their_ids(model: StepperModel) -> None:
 
 
 def test_a_run_to_a_request_stops_there_and_does_not_wait(engine: Engine) -> None:
-    engine.model.handle(RunAsked(until="request", through=True))
+    engine.model.handle(RunRequested(until="request", through=True))
     assert engine.ended(planned=GOES_ON) == TakeStep()
     asked = WorkflowEvent.request_info("q1", "review", "ok?", bool)
     engine.ended("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[asked], events=(asked,))
@@ -718,7 +726,7 @@ def test_a_run_to_a_request_stops_there_and_does_not_wait(engine: Engine) -> Non
 def failed(model: StepperModel) -> Engine:
     engine = Engine(model).start()
     engine.step(planned=GOES_ON)
-    model.handle(StepAsked())
+    model.handle(StepRequested())
     details = WorkflowErrorDetails("ValueError", "too short", "Traceback (most recent call last): ...")
     event = WorkflowEvent.executor_failed("review", details)
     engine.saw(INVOKED("review"), event)
@@ -739,7 +747,7 @@ def test_a_failure_is_told_with_who_what_and_what_to_do(model: StepperModel) -> 
 
 def test_a_retry_goes_back_to_the_last_good_checkpoint_first(model: StepperModel) -> None:
     engine = failed(model)
-    assert model.handle(StepAsked()) == Restore(engine.facts.checkpoints[0])
+    assert model.handle(StepRequested()) == Restore(engine.facts.checkpoints[0])
     back = replace(engine.facts, status="IN_PROGRESS", error=None, planned=GOES_ON)
     assert model.handle(Restored(back)) == TakeStep()
     engine.facts = back
@@ -748,7 +756,7 @@ def test_a_retry_goes_back_to_the_last_good_checkpoint_first(model: StepperModel
 
 
 def test_a_failure_before_the_first_checkpoint_cannot_be_retried(engine: Engine) -> None:
-    engine.model.handle(StepAsked())
+    engine.model.handle(StepRequested())
     engine.model.handle(
         StepEnded(report(0), replace(engine.facts, status="FAILED", error=ValueError("no"), planned=()))
     )
@@ -762,7 +770,7 @@ def test_a_failure_before_the_first_checkpoint_cannot_be_retried(engine: Engine)
 def test_the_header_is_one_line_of_text(model: StepperModel) -> None:
     engine = Engine(model).start()
     assert view_of(model).header.line == "research-flow  run-1  no superstep yet  ○ ready"
-    model.handle(StepAsked())
+    model.handle(StepRequested())
     engine.saw(INVOKED("plan"))
     assert view_of(model).header.line == "research-flow  run-1  no superstep yet  ▶ stepping: plan"
     engine.ended(planned=GOES_ON, pause_reason="breakpoint: review")
@@ -770,7 +778,7 @@ def test_the_header_is_one_line_of_text(model: StepperModel) -> None:
 
 
 def test_times_are_left_out_where_outputs_are_compared(engine: Engine) -> None:
-    engine.model.handle(StepAsked())
+    engine.model.handle(StepRequested())
     took = WorkflowEvent.superstep_completed(0)
     took._stamps = EventStamps(1, "run-1", 0, 0)
     took._stamps.duration_s = 1.84
@@ -782,7 +790,7 @@ def test_times_are_left_out_where_outputs_are_compared(engine: Engine) -> None:
 def test_many_executors_at_work_are_counted_not_listed() -> None:
     nodes = [f"e{i}" for i in range(5)]
     engine = Engine(StepperModel("wide", Activity(nodes))).start()
-    engine.model.handle(StepAsked())
+    engine.model.handle(StepRequested())
     engine.saw(*(INVOKED(node) for node in nodes))
     assert "stepping: e0, e1, e2 and 2 more" in view_of(engine.model).header.line
 
@@ -795,7 +803,7 @@ def test_tokens_are_summed_up(engine: Engine) -> None:
 def test_hostile_names_and_texts_reach_no_text_with_control_characters() -> None:
     evil = "a\u202eb\x00c\nd"
     engine = Engine(StepperModel(evil, Activity((evil,)))).start()
-    engine.model.handle(StepAsked())
+    engine.model.handle(StepRequested())
     engine.saw(INVOKED(evil), WorkflowEvent("log", evil, executor_id=evil))
     engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request(evil)])
     view = view_of(engine.model)
@@ -819,7 +827,7 @@ def test_the_result_is_told_when_all_is_done(engine: Engine) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.sampled_from([*ASKED.values(), LiveAsked(), "step ends", "run ends", "run fails"]), max_size=25))
+@given(st.lists(st.sampled_from([*ASKED.values(), LiveRequested(), "step ends", "run ends", "run fails"]), max_size=25))
 def test_whatever_is_asked_in_whatever_order_nothing_breaks_and_only_allowed_calls_change_anything(
     script: list[Any],
 ) -> None:

@@ -276,7 +276,7 @@ def test_showing_again_goes_through_what_is_stored_and_executes_nothing() -> Non
     panel.run()
     panel.goto(panel.checkpoints[1].checkpoint_id)
     shown: list[int | None] = []
-    panel._session._on_change = lambda: shown.append(panel._session.model.shown)
+    panel._session._on_change = lambda: shown.append(panel._session.model.displayed)
     reports = panel.reports
     panel.show_again(speed=1e6)
     assert list(dict.fromkeys(shown)) == [1, 2, 3, 4]
@@ -287,7 +287,7 @@ def test_in_the_present_it_begins_with_the_first_checkpoint() -> None:
     panel = made(counting(), 3)
     panel.run()
     shown: list[int | None] = []
-    panel._session._on_change = lambda: shown.append(panel._session.model.shown)
+    panel._session._on_change = lambda: shown.append(panel._session.model.displayed)
     panel.show_again(speed=1e6)
     assert list(dict.fromkeys(shown)) == [0, 1, 2, 3]
 

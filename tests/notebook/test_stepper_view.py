@@ -13,20 +13,20 @@ from agentbench.notebook.breakpoints import Hit, breakpoint_at, pause_reason
 from agentbench.notebook.stepper_commands import TAB_COMMANDS, stimulus_of
 from agentbench.notebook.stepper_edits import Edit
 from agentbench.notebook.stepper_messages import (
-    BackAsked,
+    BackRequested,
     BreakpointsCleared,
     BreakpointSet,
-    CloseAsked,
+    CloseRequested,
     EditsDiscarded,
     EditStaged,
-    GotoAsked,
-    RunAsked,
+    GotoRequested,
     RunFacts,
-    ShowAgainAsked,
+    RunRequested,
+    ShowAgainRequested,
     Started,
-    StepAsked,
     StepEnded,
     StepperStatus,
+    StepRequested,
 )
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_view import SIGNS, StepperView, view_of
@@ -55,7 +55,7 @@ def model(told: RunFacts | None = None) -> StepperModel:
 
 def edited(made: StepperModel, *paths: str) -> StepperModel:
     for path in paths or ("score",):
-        where = made.past[made.shown or 0].info.checkpoint_id
+        where = made.past[made.displayed or 0].info.checkpoint_id
         made.handle(EditStaged(where, Edit(path, 1, 2, ("state", path))))
     return made
 
@@ -89,7 +89,7 @@ def test_a_breakpoint_that_paused_the_run_is_named_with_what_is_next() -> None:
     made = model(facts(1, planned=plan("review")))
     point = breakpoint_at("bp-1", "review", executors=("review",))
     made.handle(BreakpointSet(point))
-    made.handle(RunAsked(confirmed=True))
+    made.handle(RunRequested(confirmed=True))
     hits = (Hit(point),)
     told = facts(2, planned=plan("review"), pause_reason=pause_reason(hits))
     made.handle(StepEnded(StepReport(1, [], None), told, hits=hits))
@@ -103,7 +103,7 @@ def test_a_condition_that_raised_is_told() -> None:
     made = model(facts(1, planned=plan("review")))
     point = breakpoint_at("bp-1", lambda state: state["x"], executors=("review",))
     made.handle(BreakpointSet(point))
-    made.handle(RunAsked(confirmed=True))
+    made.handle(RunRequested(confirmed=True))
     hits = (Hit(point, KeyError("x")),)
     told = facts(2, planned=plan("review"), pause_reason=pause_reason(hits))
     made.handle(StepEnded(StepReport(1, [], None), told, hits=hits))
@@ -136,7 +136,7 @@ def test_staged_edits_are_told_with_what_applies_them(paths: tuple[str, ...], wo
 
 def test_in_the_past_the_banner_says_where_and_what_a_step_does() -> None:
     made = model()
-    made.handle(BackAsked())
+    made.handle(BackRequested())
     banner = view_of(made).banner
     assert banner.text == "Viewing 2 of 3 (superstep 1). Nothing is executed; Step goes on from here as a new run."
     assert banner.actions == (("live", "Show the present"),)
@@ -146,20 +146,20 @@ def test_in_the_past_the_banner_says_where_and_what_a_step_does() -> None:
 
 def test_a_new_run_is_asked_for_in_one_line() -> None:
     made = model()
-    made.handle(BackAsked())
-    made.handle(StepAsked())
+    made.handle(BackRequested())
+    made.handle(StepRequested())
     banner = view_of(made).banner
     assert banner.text == "Going on from checkpoint 2 of 3 starts a new run; run-1 is kept as it is."
     assert banner.actions == (("confirm", "Start a new run here"), ("cancel", "Keep looking"))
     at_now = edited(model())
-    at_now.handle(StepAsked())
+    at_now.handle(StepRequested())
     banner = view_of(at_now).banner
     assert banner.text == "Going on from here with 1 edit starts a new run; run-1 is kept as it is."
 
 
 def test_while_it_shows_again_nothing_else_is_said() -> None:
     made = model()
-    made.handle(ShowAgainAsked())
+    made.handle(ShowAgainRequested())
     assert view_of(made).banner.text == "Showing again: 1 of 3. Nothing is executed."
     assert view_of(made).banner.actions == (("live", "Stop"),)
 
@@ -197,7 +197,7 @@ def test_staged_edits_can_be_seen_and_discarded() -> None:
 def test_in_the_past_step_says_that_it_goes_on_from_there() -> None:
     made = model()
     assert labels(view_of(made))["step"] == "Step"
-    made.handle(BackAsked())
+    made.handle(BackRequested())
     view = view_of(made)
     assert labels(view)["step"] == "Step from here"
     assert view.run_menu[0].label == "Run again from here to the end"
@@ -218,7 +218,7 @@ def test_ways_to_run_are_there_when_run_is() -> None:
 def test_the_other_menu_offers_what_there_is() -> None:
     made = model()
     assert enabled(view_of(made).more_menu) == ["show_again", "breakpoints", "break", "see_edits", "help"]
-    made.handle(BackAsked())
+    made.handle(BackRequested())
     made.handle(BreakpointSet(breakpoint_at("bp-1", "failure", executors=())))
     edited(made)
     more = enabled(view_of(made).more_menu)
@@ -227,7 +227,7 @@ def test_the_other_menu_offers_what_there_is() -> None:
 
 def test_a_closed_stepper_offers_nothing_but_the_keys() -> None:
     made = model()
-    made.handle(CloseAsked())
+    made.handle(CloseRequested())
     view = view_of(made)
     assert [button.name for button in view.buttons if button.enabled] == []
     assert enabled(view.run_menu) == []
@@ -240,9 +240,9 @@ def test_a_closed_stepper_offers_nothing_but_the_keys() -> None:
 
 def test_every_command_that_is_shown_is_one_that_is_understood() -> None:
     made = model()
-    made.handle(BackAsked())
+    made.handle(BackRequested())
     edited(made)
-    made.handle(StepAsked())
+    made.handle(StepRequested())
     view = view_of(made)
     shown = {
         *labels(view),
@@ -258,11 +258,11 @@ def test_every_command_that_is_shown_is_one_that_is_understood() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "stimulus"),
     [
-        ("step", None, StepAsked()),
-        ("run", None, RunAsked(limit=9, through=True)),
-        ("run_request", None, RunAsked(limit=9, until="request")),
-        ("run_breakpoint", None, RunAsked(limit=9, until="breakpoint", through=True)),
-        ("run_steps", 3, StepAsked(3)),
+        ("step", None, StepRequested()),
+        ("run", None, RunRequested(limit=9, through=True)),
+        ("run_request", None, RunRequested(limit=9, until="request")),
+        ("run_breakpoint", None, RunRequested(limit=9, until="breakpoint", through=True)),
+        ("run_steps", 3, StepRequested(3)),
         ("run_steps", 0, None),
         ("run_steps", True, None),
         ("run_steps", "3", None),
@@ -279,11 +279,11 @@ def test_a_command_asks_one_thing(name: str, value: object, stimulus: object) ->
 
 def test_a_question_is_confirmed_or_taken_away() -> None:
     made = model()
-    made.handle(BackAsked())
-    made.handle(StepAsked(2))
-    assert stimulus_of("confirm", made, limit=9) == replace(StepAsked(2), confirmed=True)
+    made.handle(BackRequested())
+    made.handle(StepRequested(2))
+    assert stimulus_of("confirm", made, limit=9) == replace(StepRequested(2), confirmed=True)
     cancel: Any = stimulus_of("cancel", made, limit=9)
-    assert cancel == GotoAsked("cp-1")
+    assert cancel == GotoRequested("cp-1")
     made.handle(cancel)
     assert made.confirming is None
     assert made.viewing == 1
