@@ -21,10 +21,10 @@ _RAN = ("done", "waiting", "failed")
 
 
 def course_of(before: Iterable[ElementStates], now: ElementStates) -> dict[Element, str]:
-    """Return the current states, with `done` for all that ran in an earlier superstep.
+    """Return the current states, with each element that ran in an earlier superstep at least `done`.
 
     Args:
-        before: The states after each earlier superstep.
+        before: The states after each earlier superstep of the path.
         now: The current states.
     """
     ran = {element for states in before for element, state in states.items() if state in _RAN}
@@ -32,10 +32,10 @@ def course_of(before: Iterable[ElementStates], now: ElementStates) -> dict[Eleme
 
 
 class Activity:
-    """States of nodes and edges, and how often each executor was called.
+    """The states of nodes and edges, and how often each executor was called.
 
-    A superstep is `begin()`, its events through `see()`, then `rest()`. What an element does is the strongest of all
-    that is true of it: an executor that was called and asked a person is `waiting`, not `done`.
+    A superstep is `begin()`, its events through `see()`, then `rest()`. An element has the strongest of the states that
+    apply to it: an executor that was called and emitted a request is `waiting`, not `done`.
 
     Args:
         nodes: Executor ids, in builder order.
@@ -50,10 +50,10 @@ class Activity:
         for source, target in self.edges:
             self._targets.setdefault(source, []).append(target)
         self.visits: Counter[str] = Counter()
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
-        """Everything is idle again; the visits stay."""
+    def reset(self) -> None:
+        """Make every element idle again; visits still count."""
         self._running: Counter[str] = Counter()
         self._done: set[Element] = set()
         self._failed: set[str] = set()
@@ -62,7 +62,7 @@ class Activity:
         self._not_taken: set[str] = set()
 
     def begin(self) -> None:
-        """A superstep starts: what was queued is on its way, what was done is history."""
+        """Start a superstep: queued edges deliver, and the states of the last superstep are cleared."""
         self._running.clear()
         self._failed.clear()
         self._not_taken.clear()
@@ -70,7 +70,7 @@ class Activity:
         self._queued = {element for element in self._queued if not isinstance(element, tuple)}
 
     def see(self, event: WorkflowEvent[Any]) -> None:
-        """Take in one event of the superstep."""
+        """Update the states by one event of the superstep."""
         kind, executor = event.type, event.source_id or ""
         if kind == "executor_invoked":
             self._running[executor] += 1
@@ -82,12 +82,17 @@ class Activity:
         elif kind == "request_info":
             self._waiting.add(executor)
         elif kind == "graph_routed" and isinstance(event.data, Mapping):
-            # Somebody chose among the targets. Those that get something in another way are done, which is stronger.
+            # A target that was not chosen may get a message over another edge: it is done then, which is stronger.
             chosen = event.data.get("targets") or ()
             self._not_taken.update(t for t in self._targets.get(event.data.get("from") or "", ()) if t not in chosen)
 
     def rest(self, planned: Iterable[PlannedDelivery], waiting: Iterable[str]) -> None:
-        """The superstep is over: what waits for the next one, and who waits for a person."""
+        """End the superstep.
+
+        Args:
+            planned: Deliveries of the next superstep.
+            waiting: Executors with an open request.
+        """
         self._running.clear()
         self._queued = set()
         for delivery in planned:
@@ -96,7 +101,7 @@ class Activity:
         self.wait_for(waiting)
 
     def wait_for(self, executors: Iterable[str]) -> None:
-        """These, and no others, wait for a person."""
+        """Set the executors that have an open request."""
         self._waiting = set(executors)
 
     @property
@@ -105,8 +110,8 @@ class Activity:
         return tuple(node for node in self.nodes if self._running.get(node, 0) > 0)
 
     def states(self) -> dict[Element, str]:
-        """States of all elements that are not idle."""
-        true: dict[Element, list[str]] = {}
+        """Return the states of all elements that are not idle."""
+        found: dict[Element, list[str]] = {}
         kinds: tuple[tuple[str, Iterable[Any]], ...] = (
             ("failed", self._failed),
             ("waiting", self._waiting),
@@ -118,14 +123,14 @@ class Activity:
         for state, members in kinds:
             for element in members:
                 if element in self._known:
-                    true.setdefault(element, []).append(state)
-        return {element: strongest(states) for element, states in true.items()}
+                    found.setdefault(element, []).append(state)
+        return {element: strongest(states) for element, states in found.items()}
 
     def whole(self, states: ElementStates) -> dict[Element, str]:
-        """Return the states of all elements, the idle ones included, as a picture of other states needs them."""
+        """Return the states of all elements, the idle ones too, so that a panel can replace the states it displays."""
         elements: tuple[Element, ...] = (*self.nodes, *self.edges)
         return {element: states.get(element, "idle") for element in elements}
 
     def badges(self) -> dict[str, str]:
-        """How often the executors were called that were called more than once."""
+        """Return a badge such as `x3` for each executor that was called more than once."""
         return {node: f"x{count}" for node in self.nodes if (count := self.visits.get(node, 0)) > 1}

@@ -1,4 +1,4 @@
-"""An agent as what it is made of: its model, instructions, tools, providers, middleware, options. Nothing is called."""
+"""An agent's parts as tables: its model, instructions, tools, providers, middleware, options. Nothing is called."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from agentbench.exceptions import MiddlewareException
 from agentbench.notebook.markup import Page, Table
 from agentbench.notebook.redaction import line_preview, mask_secrets
 
-__all__ = ["agent"]
+__all__ = ["agent_bundle"]
 
 _CUT = 600
-_SHOWN_ELSEWHERE = frozenset({"instructions", "tools", "model"})
+_IN_OTHER_TABLES = frozenset({"instructions", "tools", "model"})
 _BASES = (AgentMiddleware, ChatMiddleware, FunctionMiddleware)
 
 
-def agent(shown: RawAgent) -> dict[str, str]:
-    """An agent's views by media type: text, and HTML in which everything that people wrote is escaped."""
-    return _page(shown).bundle()
+def agent_bundle(agent: RawAgent) -> dict[str, str]:
+    """Return an agent's views by media type: plain text, and HTML in which all foreign text is escaped."""
+    return _page(agent).bundle()
 
 
-def _page(shown: RawAgent) -> Page:
+def _page(agent: RawAgent) -> Page:
     tables = [
-        Table("Instructions", ("for the model",), _instructions(shown), limit=_CUT),
-        Table("Tools", ("name", "what it does", "note"), [*_tools(shown)]),
-        Table("Context providers", ("source", "class", "note"), [*_providers(shown.context_providers)]),
-        Table("Middleware", ("name", "around"), [*_middleware(shown.middleware)]),
-        Table("Options", ("name", "value"), [*_options(shown.default_options)]),
+        Table("Instructions", ("for the model",), _instructions(agent), limit=_CUT),
+        Table("Tools", ("name", "what it does", "note"), [*_tools(agent)]),
+        Table("Context providers", ("source", "class", "note"), [*_providers(agent.context_providers)]),
+        Table("Middleware", ("name", "around"), [*_middleware(agent.middleware)]),
+        Table("Options", ("name", "value"), [*_options(agent.default_options)]),
     ]
-    return Page(shown.name or type(shown).__name__, facts=_facts(shown), tables=tables)
+    return Page(agent.name or type(agent).__name__, facts=_facts(agent), tables=tables)
 
 
-def _facts(shown: RawAgent) -> list[str]:
-    model = shown.default_options.get("model")
-    facts = [type(shown).__name__] if shown.name else []
-    if shown.description:
-        facts.append(shown.description)
-    facts.append(type(shown.client).__name__ + (f", model {model}" if model else ""))
-    return facts if shown.id_is_generated else [*facts, f"id {shown.id}"]
+def _facts(agent: RawAgent) -> list[str]:
+    model = agent.default_options.get("model")
+    facts = [type(agent).__name__] if agent.name else []
+    if agent.description:
+        facts.append(agent.description)
+    facts.append(type(agent.client).__name__ + (f", model {model}" if model else ""))
+    return facts if agent.id_is_generated else [*facts, f"id {agent.id}"]
 
 
-def _instructions(shown: RawAgent) -> list[tuple[str]]:
-    return [(shown.instructions,)] if shown.instructions else []
+def _instructions(agent: RawAgent) -> list[tuple[str]]:
+    return [(agent.instructions,)] if agent.instructions else []
 
 
-def _tools(shown: RawAgent) -> Iterable[tuple[str, str, str]]:
-    for tool in (*(shown.default_options.get("tools") or ()), *shown.mcp_tools):
+def _tools(agent: RawAgent) -> Iterable[tuple[str, str, str]]:
+    for tool in (*(agent.default_options.get("tools") or ()), *agent.mcp_tools):
         name = tool_name(tool) or (str(tool.get("type", "")) if isinstance(tool, Mapping) else "")
         yield name or type(tool).__name__, _purpose(tool), _note(tool)
 
@@ -96,7 +96,7 @@ def _around(each: Any) -> str:
 
 def _options(options: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     for name, value in options.items():
-        if name in _SHOWN_ELSEWHERE or (name == "tool_choice" and value == "auto"):
+        if name in _IN_OTHER_TABLES or (name == "tool_choice" and value == "auto"):
             continue
         hidden = mask_secrets(value, key=name)
         yield name, hidden.__name__ if isinstance(hidden, type) else line_preview(hidden)

@@ -1,4 +1,4 @@
-"""Pure: the breakpoints that a person may choose from, given what a graph and its state have."""
+"""Pure: the breakpoints that a person may choose from, by the executors, message types and state keys of a run."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Offer:
 
     Attributes:
         sort: Its name.
-        label: What stands in the list of sorts.
-        options: What can be chosen, in words; empty if there is nothing to choose.
-        places: What stands behind the options.
+        label: Its text in the list of sorts.
+        options: Labels of its choices; empty if there is nothing to choose.
+        places: The executor ids, message types or state keys of the options, in the same order.
         asks: What is typed besides: nothing, a `number`, or a `text`.
     """
 
@@ -38,7 +38,7 @@ class Offer:
 
 
 def offers_of(executors: Sequence[str], types: Sequence[type], keys: Iterable[str]) -> tuple[Offer, ...]:
-    """What there is to choose from; sorts that the graph has nothing of are left out.
+    """Return the sorts of breakpoints that this graph has, each with its options.
 
     Args:
         executors: Ids, in builder order.
@@ -46,12 +46,12 @@ def offers_of(executors: Sequence[str], types: Sequence[type], keys: Iterable[st
         keys: Keys of the shared state.
     """
     ids, known = tuple(executors), tuple(keys)
-    names, keys_named = tuple(map(_named, ids)), tuple(map(_named, known))
+    names, keys_named = tuple(map(_label, ids)), tuple(map(_label, known))
     offers = [
         Offer("before", "before an executor", names, ids),
         Offer("after", "after an executor", names, ids),
         Offer("superstep", "before superstep", asks="number"),
-        Offer("message", "before a message of type", tuple(_named(each.__qualname__) for each in types), tuple(types)),
+        Offer("message", "before a message of type", tuple(_label(each.__qualname__) for each in types), tuple(types)),
         *(Offer(sort, f"when a value {words}", keys_named, known, "text") for sort, (words, _, _) in _TESTS.items()),
         Offer("failure", "at a failure"),
         Offer("request", "when a person is asked"),
@@ -60,16 +60,16 @@ def offers_of(executors: Sequence[str], types: Sequence[type], keys: Iterable[st
 
 
 def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> Where:
-    """What a choice means to `Stepper.break_at`.
+    """Return the place of a choice, as `Stepper.break_at` takes it.
 
     Args:
-        offers: What was offered.
+        offers: All sorts.
         sort: Which sort was chosen.
         choice: Which of its options.
         value: What was typed.
 
     Raises:
-        LookupError: It was not offered.
+        LookupError: There is no such sort or option.
         ValueError: What was typed cannot be read; the text says what is expected.
     """
     offer = next((each for each in offers if each.sort == sort), None)
@@ -90,7 +90,7 @@ def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> 
 
 
 def message_types(executors: Mapping[str, Any]) -> list[type]:
-    """The classes of messages that executors take, each once; parts of unions and origins of generics count."""
+    """Return the classes of messages that executors take: the members of unions, the origins of generics, each once."""
     found: dict[type, None] = {}
     for executor in executors.values():
         for declared in getattr(executor, "input_types", ()):
@@ -105,7 +105,7 @@ def _classes(declared: Any) -> list[type]:
     return [origin] if isinstance(origin, type) and origin is not type(None) else []
 
 
-def _named(name: str) -> str:
+def _label(name: str) -> str:
     return esc(name, into="line", limit=_NAME_LIMIT)
 
 
@@ -117,7 +117,7 @@ def _read(value: object) -> Any:
         raise ValueError(msg) from None
 
 
-# How a value is compared: in words, as a sign, and how. What cannot be compared raises, which pauses the run.
+# A comparison's words, sign and function. Values that do not compare raise an error, which pauses the run.
 _TESTS: dict[str, tuple[str, str, Callable[[Any, Any], object]]] = {
     "equals": ("equals", "==", operator.eq),
     "above": ("is above", ">", operator.gt),
@@ -126,7 +126,7 @@ _TESTS: dict[str, tuple[str, str, Callable[[Any, Any], object]]] = {
 
 
 class _StateTest:
-    """Whether a value of the state compares so; a key that is not there does not."""
+    """A condition on one value of the state; false while the key is missing."""
 
     def __init__(self, key: str, sort: str, value: Any) -> None:
         self._key, self._sort, self._value = key, sort, value

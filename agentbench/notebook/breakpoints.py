@@ -30,17 +30,26 @@ Where = str | int | type | StatePredicate
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Breakpoint:
-    """Where a run pauses: always between two supersteps, never within one.
+    """A place where a stepper pauses its run: always between two supersteps, never within one.
+
+    `Stepper.break_at` sets breakpoints and returns them, `Stepper.breakpoints` lists them, `Stepper.clear_breakpoints`
+    removes them.
 
     Attributes:
-        id: Its own, such as `bp-1`.
-        kind: Which sort it is.
+        id: An id within the stepper, such as `bp-1`.
+        kind: `before`, `after`, `superstep`, `message`, `state`, `failure` or `request`.
         where: The executor id, the number of the superstep, the name of the type or of the function; `None` for
             failures and requests.
-        text: The same in words, such as `after review`.
-        once: Whether it is gone after it was reached.
-        when: A further condition: gets the shared state, and what it returns must be true too.
+        text: The place in words, such as `after review`.
+        once: Whether it is removed when it is reached.
+        when: A further condition, called with the shared state; the run pauses only if it returns something true.
         target: The type of message, or the function of the state.
+
+    Example:
+        ```python
+        panel = stepper(workflow, "Bergen")
+        panel.break_at("after:plan", when=lambda state: state["score"] < 0.5, once=True)
+        ```
     """
 
     id: str
@@ -55,7 +64,7 @@ class Breakpoint:
         return f"Breakpoint({self.id!r}, {self.text!r}{', once' if self.once else ''})"
 
     def is_same_place(self, other: Breakpoint) -> bool:
-        """Whether both pause at the same place, whatever their further conditions."""
+        """Whether both pause at the same place; further conditions do not count."""
         return (self.kind, self.where, self.target) == (other.kind, other.where, other.target)
 
 
@@ -67,19 +76,19 @@ def breakpoint_at(
     once: bool = False,
     executors: Collection[str],
 ) -> Breakpoint:
-    """Read what a person said about where to pause.
+    """Return a breakpoint at a place.
 
     Args:
-        breakpoint_id: Its id.
+        breakpoint_id: The id of the breakpoint.
         where: An executor id or `before:ID`, `after:ID`; a number; a type of message; a function of the state;
             `failure`; `request`. An executor that is called `failure` is `before:failure`.
         when: A further condition.
-        once: Whether it is gone after it was reached.
-        executors: The ids that there are.
+        once: Whether it is removed when it is reached.
+        executors: Ids of all executors.
 
     Raises:
         ValueError: There is no such executor, or the number is negative.
-        TypeError: `where` or `when` is nothing of that sort.
+        TypeError: `where` is not a place, or `when` cannot be called.
     """
     condition: object = when
     if condition is not None and not callable(condition):
@@ -151,12 +160,12 @@ def _name_of(function: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """What is known between two supersteps.
+    """A run between two supersteps.
 
     Attributes:
-        report: Of the one that is over, `None` before the first.
-        upcoming: Number of the next one, `None` if none follows by itself.
-        plan: What it will deliver.
+        report: Report of the last superstep, `None` before the first.
+        upcoming: Number of the next superstep, `None` if none follows without an answer.
+        plan: Deliveries of the next superstep.
         state: The shared state.
     """
 
@@ -175,7 +184,7 @@ class Hit:
 
 
 def find_hits(breakpoints: Iterable[Breakpoint], at: Boundary) -> tuple[Hit, ...]:
-    """The breakpoints that are reached at a boundary, in the order in which they were set."""
+    """Return the breakpoints that are reached at a boundary, in the order in which they were set."""
     found = (_hit(each, at) for each in breakpoints)
     return tuple(hit for hit in found if hit is not None)
 
@@ -184,19 +193,21 @@ def _hit(each: Breakpoint, at: Boundary) -> Hit | None:
     try:
         reached = _is_reached(each, at) and (each.when is None or each.when(at.state))
         return Hit(each) if reached else None
-    except Exception as error:  # noqa: BLE001 - user code; its error pauses the run and is shown
+    except Exception as error:  # noqa: BLE001 - user code; its error pauses the run and is displayed
         return Hit(each, error)
 
 
 def pause_reason(hits: Sequence[Hit]) -> PauseReason | None:
-    """Why a run pauses, in words; `None` if it does not."""
+    """Return why a run pauses, `None` if it does not."""
     if not hits:
         return None
     error = next((hit.error for hit in hits if hit.error is not None), None)
-    return PauseReason(f"breakpoint: {'; '.join(map(_told, hits))}", "breakpoint" if error is None else "error", error)
+    return PauseReason(
+        f"breakpoint: {'; '.join(map(_hit_text, hits))}", "breakpoint" if error is None else "error", error
+    )
 
 
-def _told(hit: Hit) -> str:
+def _hit_text(hit: Hit) -> str:
     if hit.error is None:
         return hit.breakpoint.text
     return esc(f"{hit.breakpoint.text} raised {type(hit.error).__name__}: {hit.error}", into="line", limit=300)
@@ -211,14 +222,11 @@ def _is_reached(each: Breakpoint, at: Boundary) -> object:
         return any(_carries(delivery, each.target) for delivery in at.plan)
     if at.report is None:
         return False
-    # Before the first superstep nobody has written the state that a function would read.
-    return each.target(at.state) if each.kind == "state" else _has_seen(each, at.report)
-
-
-def _has_seen(each: Breakpoint, report: StepReport) -> bool:
+    if each.kind == "state":  # before the first superstep the state has no values that a function could read
+        return each.target(at.state)
     if each.kind == "after":
-        return each.where in report.invoked
-    return bool(report.failures if each.kind == "failure" else report.requests)
+        return each.where in at.report.invoked
+    return bool(at.report.failures if each.kind == "failure" else at.report.requests)
 
 
 def _carries(delivery: PlannedDelivery, wanted: type) -> bool:
@@ -235,11 +243,11 @@ def _carries(delivery: PlannedDelivery, wanted: type) -> bool:
 class BreakpointBoard:
     """The breakpoints of one stepper, and which of them paused it.
 
-    A breakpoint is checked once at each boundary, so that going on from it never stops at the same place again.
+    Each breakpoint is checked once per boundary, so that a run that resumes from one does not pause there again.
 
     Attributes:
-        all: In the order in which they were set.
-        hit: The one that paused the run, `None` while it moves and after other pauses.
+        all: All breakpoints, in the order in which they were set.
+        hit: The one that paused the run, `None` while the run moves and after other pauses.
     """
 
     def __init__(self) -> None:
@@ -259,27 +267,27 @@ class BreakpointBoard:
         self.all = (*self.all, added)
 
     def remove(self, ids: Collection[str]) -> None:
-        """These are gone."""
+        """Remove the breakpoints of these ids."""
         self.all = tuple(each for each in self.all if each.id not in ids)
 
     def inherit(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Add these under ids of this stepper; none of them is checked at the current boundary."""
+        """Add breakpoints of another stepper under new ids; they do not pause the run at the current boundary."""
         for each in breakpoints:
             self.add(replace(each, id=self.next_id))
         self._checked = {each.id for each in self.all}
 
     @property
     def unchecked(self) -> tuple[Breakpoint, ...]:
-        """The breakpoints that were not checked at the current boundary."""
+        """Breakpoints that were not checked at the current boundary."""
         return tuple(each for each in self.all if each.id not in self._checked)
 
     def move_on(self, *, checked: bool) -> None:
-        """Enter another boundary; with `checked`, all breakpoints count as checked there."""
+        """Enter another boundary; with `checked`, no breakpoint of now can pause the run there."""
         self.hit = None
         self._checked = {each.id for each in self.all} if checked else set()
 
     def take(self, hits: Sequence[Hit]) -> None:
-        """Count all breakpoints as checked; `hits` were reached."""
+        """Record that all were checked and which of them were reached."""
         self._checked.update(each.id for each in self.all)
         self.hit = hits[0].breakpoint if hits else None
         self.remove({hit.breakpoint.id for hit in hits if hit.breakpoint.once and hit.error is None})

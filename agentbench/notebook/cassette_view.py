@@ -1,4 +1,4 @@
-"""A cassette as its calls: which there are, which were used, what was asked and answered. Reads no file."""
+"""A cassette as a table of its calls: number, use, prompt and answer. Reads no file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["cassette"]
 
 
 def cassette(client: CassetteChatClient) -> dict[str, Any]:
-    """The calls of a cassette's file by number, with how they were used by this client."""
+    """Return the views of a cassette by media type: its calls by number, with how often this client used each."""
     calls = client.recorded_calls
     served = Counter(call.number for call in client.calls if call.served)
     recorded = Counter(call.number for call in client.calls if not call.served)
     rows = [
-        (call.number, _use(served[call.number], recorded[call.number]), _asked(call), call.answer or _kind(call))
+        (call.number, _use(served[call.number], recorded[call.number]), _prompt(call), call.answer or _kind(call))
         for call in calls
     ]
     facts = [f"mode {client.mode}", *([f"model {client.model}"] if client.model else []), counted(len(calls), "call")]
@@ -32,15 +32,15 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
 
 
 def _use(served: int, recorded: int) -> str:
-    """How often a call was served, and whether it was recorded here; short, for the column is narrow."""
+    """Return how often a call was served, and whether it was recorded here; short, because the column is narrow."""
     parts = ["new"] if recorded else []
     if served:
         parts.append(f"{served}\N{MULTIPLICATION SIGN}")
     return ", ".join(parts) or "not yet"
 
 
-def _asked(call: RecordedCall) -> str:
-    """What the user said, and how many results of tools have come since."""
+def _prompt(call: RecordedCall) -> str:
+    """Return the user's last text, with the number of tool results after it."""
     results = 0
     for message in call.request.get("messages", ()):
         found = sum(content.get("type") == "function_result" for content in message.get("contents", ()))
@@ -49,7 +49,7 @@ def _asked(call: RecordedCall) -> str:
 
 
 def _kind(call: RecordedCall) -> str:
-    """What an answer without text and calls holds, by the names of its kinds."""
+    """Return the kinds of content of an answer that has neither text nor calls."""
     messages = call.updates if call.updates is not None else (call.response or {}).get("messages", ())
     kinds = {str(content.get("type")) for message in messages for content in message.get("contents", ())} - {"usage"}
     return f"({', '.join(sorted(kinds - {'text'})) or 'empty'})"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
-from agentbench.notebook.frame_columns import assembled
+from agentbench.notebook.frame_columns import build_frame
 from agentbench.notebook.frame_sources import Chosen, Since, read_checkpoints, read_infos
 from agentbench.notebook.redaction import line_preview
 
@@ -34,7 +34,7 @@ def checkpoints_frame(
         source: A storage, a run, a result, or a list of those.
         workflow_name: Only this chain.
         run_id: Only what this run wrote.
-        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
 
     Shapes:
@@ -49,7 +49,7 @@ def checkpoints_frame(
     read = read_infos(source, chosen)
     depth = depths(list(read.by_id.values()))
     infos = chosen.last([i for i in read.rows if chosen.includes(i.iteration, i.timestamp)])
-    return assembled(
+    return build_frame(
         "checkpoints",
         {
             "checkpoint_id": ("string", [i.checkpoint_id for i in infos]),
@@ -86,19 +86,19 @@ def lineage_frame(
         source: A storage, a run, a result, or a list of those.
         workflow_name: Only this chain.
         run_id: Only what this run wrote.
-        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
 
     Shapes:
-        Columns `parent_id`, `checkpoint_id` string, `run_id` category, `is_fork` bool. A link is a fork where somebody
-        made it one, and where the parent had been gone on from before. Checkpoints without a parent have no row.
+        Columns `parent_id`, `checkpoint_id` string, `run_id` category, `is_fork` bool. A link is a fork if it was made
+        by `fork()` or an edit, or if the parent already has a child. Checkpoints without a parent have no row.
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     read = read_infos(source, chosen)
     branches = forks(list(read.by_id.values()))
     links = [i for i in read.rows if i.previous_checkpoint_id is not None]
     infos = chosen.last([i for i in links if chosen.includes(i.iteration, i.timestamp)])
-    return assembled(
+    return build_frame(
         "lineage",
         {
             "parent_id": ("string", [i.previous_checkpoint_id for i in infos]),
@@ -128,7 +128,7 @@ def messages_frame(
         source: A storage, a run that saves checkpoints, or a list of those.
         workflow_name: Only this chain.
         run_id: Only what this run wrote.
-        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
 
     Shapes:
@@ -148,8 +148,8 @@ def messages_frame(
         return [(checkpoint, place, message) for place, message in enumerate(sent)]
 
     rows = chosen.gather(read.newest_first(), waiting)
-    read.tell_problems()
-    return assembled(
+    read.warn_about_problems()
+    return build_frame(
         "messages",
         {
             "superstep": ("int64", [checkpoint.iteration_count for checkpoint, _, _ in rows]),
@@ -170,7 +170,7 @@ def messages_frame(
 
 
 def depths(infos: Sequence[CheckpointInfo]) -> dict[str, int]:
-    """How many of these checkpoints led to each of them, by id."""
+    """Return the number of ancestors among these checkpoints, by checkpoint id."""
     parents = {info.checkpoint_id: info.previous_checkpoint_id for info in infos}
     found: dict[str, int] = {}
     for start in parents:
@@ -190,17 +190,17 @@ def depths(infos: Sequence[CheckpointInfo]) -> dict[str, int]:
 
 
 def forks(infos: Sequence[CheckpointInfo]) -> set[str]:
-    """Ids of the checkpoints that branch off."""
-    gone_on: set[str] = set()
+    """Return the ids of the checkpoints that branch off."""
+    parents: set[str] = set()
     branches: set[str] = set()
     for info in infos:
         parent = info.previous_checkpoint_id
         if parent is None:
             continue
         made = info.forked_from is not None and info.source in ("fork", "update")
-        if made or parent in gone_on:
+        if made or parent in parents:
             branches.add(info.checkpoint_id)
-        gone_on.add(parent)
+        parents.add(parent)
     return branches
 
 

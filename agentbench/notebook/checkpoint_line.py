@@ -1,4 +1,4 @@
-"""Pure: the checkpoints that lead to now, oldest first, and which one of them is looked at."""
+"""Pure: the checkpoints that lead to the current state of a run, oldest first, and which of them is displayed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["CheckpointLine", "Past"]
 
 @dataclass(slots=True)
 class Past:
-    """A checkpoint on the line: its info, the states of the graph when it was saved, and its label.
+    """A checkpoint of the line, with the states of the graph when it was saved.
 
     Attributes:
-        info: What is known of it without loading it.
+        info: The checkpoint without its content.
         states: States of the elements of the graph.
-        label: What it is called.
+        label: Its superstep and origin in words.
         stop: (label, checkpoint id), for the line of checkpoints on the page.
     """
 
@@ -28,53 +28,58 @@ class Past:
     stop: tuple[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Name it once: the line of checkpoints is read at each drawing."""
-        said = {"answer": ", answered", "fork": ", forked", "update": ", edited"}.get(self.info.source, "")
-        self.label = f"superstep {self.info.iteration}{said}"
+        """Set the label once: the page reads the line of checkpoints at each update."""
+        origin = {"answer": ", answered", "fork": ", forked", "update": ", edited"}.get(self.info.source, "")
+        self.label = f"superstep {self.info.iteration}{origin}"
         self.stop = (self.label, self.info.checkpoint_id)
 
 
 class CheckpointLine:
-    """The line of one stepper; forks cut it and go on, so that it always leads to now.
+    """The line of checkpoints of one stepper; a fork cuts it, so that it always ends at the current state.
 
     Attributes:
         past: Its checkpoints, oldest first.
-        viewing: Place of the one that is looked at, `None` for the present.
+        viewing: Index of the earlier checkpoint that is displayed, `None` for the current state.
     """
 
     def __init__(self) -> None:
         self.past: list[Past] = []
         self.viewing: int | None = None
-        self._kept = 0  # checkpoints of earlier runs that the present one descends from
+        self._inherited = 0  # checkpoints of earlier runs that the current run descends from
 
     def begin(self, infos: Sequence[CheckpointInfo]) -> None:
-        """A run goes on from the last of these."""
+        """Start the line of a run that resumes from the last of these checkpoints."""
         self.past = [Past(info, dict.fromkeys(info.writers, "done")) for info in infos]
-        self._kept = len(self.past)
+        self._inherited = len(self.past)
 
     def branch(self, index: int, copy: CheckpointInfo | None) -> None:
-        """A new run goes on from the checkpoint at a place, or rather from the (edited) copy of it."""
+        """Cut the line at an index, for a run that starts from that checkpoint or from its (edited) copy."""
         origin = self.past[index]
         self.past = self.past[: index + 1]
         if copy is not None:
             self.past.append(Past(copy, origin.states))
-        self._kept = len(self.past)
+        self._inherited = len(self.past)
         self.look_at(None)
 
     def learn(self, saved: Sequence[CheckpointInfo], states: ElementStates) -> None:
-        """The present run has saved these so far; new ones get this picture."""
-        # One that was put back to where it began has that among its own.
-        begun = bool(saved and self._kept and saved[0] == self.past[self._kept - 1].info)
-        first = self._kept - begun  # place of what it saved first
+        """Add the checkpoints that the current run has saved.
+
+        Args:
+            saved: All checkpoints of the current run.
+            states: States of the graph, stored with the new ones.
+        """
+        # A run that was restored to its start lists that checkpoint among its own.
+        begun = bool(saved and self._inherited and saved[0] == self.past[self._inherited - 1].info)
+        first = self._inherited - begun  # place of what it saved first
         known = len(self.past) - first
-        # A superstep that takes up an answer saves twice: first what stood before it.
-        if len(self.past) > self._kept and self.past[-1].info not in saved[known - 1 : known]:
-            del self.past[self._kept :]  # it was put back to an earlier checkpoint
+        # A superstep that takes up an answer saves twice: first the state before it.
+        if len(self.past) > self._inherited and self.past[-1].info not in saved[known - 1 : known]:
+            del self.past[self._inherited :]  # the run was restored to an earlier checkpoint
         self.past += [Past(info, states) for info in saved[len(self.past) - first :]]
 
     def picture(self, states: ElementStates) -> None:
-        """This is the picture of the newest checkpoint of the present run."""
-        if len(self.past) > self._kept:
+        """Replace the states that are stored with the newest checkpoint of the current run."""
+        if len(self.past) > self._inherited:
             self.past[-1].states = states
 
     @property
@@ -90,14 +95,14 @@ class CheckpointLine:
         return None if self.displayed is None else self.past[self.displayed].info.checkpoint_id
 
     def look_at(self, index: int | None) -> None:
-        """Show a checkpoint; the last one is the present."""
+        """Display a checkpoint; the last one is the current state."""
         self.viewing = None if index is None or index >= len(self.past) - 1 else index
 
     def index_of(self, checkpoint_id: str) -> int:
-        """Place of a checkpoint.
+        """Return the index of a checkpoint.
 
         Raises:
-            LookupError: If it is not on the line.
+            LookupError: The checkpoint is not on the line.
         """
         for index, past in enumerate(self.past):
             if past.info.checkpoint_id == checkpoint_id:

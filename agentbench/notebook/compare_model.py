@@ -1,4 +1,4 @@
-"""Pure: two runs side by side, superstep by superstep, and where they first go apart."""
+"""Pure: two runs side by side, superstep by superstep, and the first superstep that differs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.redaction import line_preview
 from agentbench.notebook.step_log import counted
 
-__all__ = ["Compared", "Deed", "Op", "Side", "Step", "compared"]
+__all__ = ["Op", "Outcome", "RunComparison", "Side", "Step", "compare_sides"]
 
 Op = Literal["equal", "changed", "only_a", "only_b"]
 
@@ -18,29 +18,29 @@ _VALUE = 60
 
 
 @dataclass(frozen=True)
-class Deed:
-    """What one executor did in one superstep, as far as it is known.
+class Outcome:
+    """What one executor did in one superstep, as far as events or checkpoints record it.
 
     Attributes:
         status: As in a timeline: `completed`, `failed`, `waiting` and so on.
-        sent: What came of it: what it sent and what it yielded.
-        asked: What it asked people.
-        error: What it raised.
+        sent: The messages that it sent and the outputs that it yielded.
+        requests: The data of the requests that it emitted.
+        error: The error that it raised.
     """
 
     status: str = "completed"
     sent: Sequence[object] = ()
-    asked: Sequence[object] = ()
+    requests: Sequence[object] = ()
     error: str = ""
 
     @property
     def words(self) -> str:
-        """It in one line; secrets masked."""
+        """The outcome in one line, secrets masked."""
         status = f"{self.status} ({self.error})" if self.error else self.status
-        told = [status] if status != "completed" else []
-        told += [f"asked {_listed(self.asked)}"] if self.asked else []
-        told += [f"sent {_listed(self.sent)}"] if self.sent else []
-        return "; ".join(told) or self.status
+        parts = [status] if status != "completed" else []
+        parts += [f"asked {_enumeration(self.requests)}"] if self.requests else []
+        parts += [f"sent {_enumeration(self.sent)}"] if self.sent else []
+        return "; ".join(parts) or self.status
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Step:
     """One superstep of one side.
 
     Attributes:
-        deeds: By executor, in plan order.
-        state: Shared state after it, flattened; `None` where that is not known.
+        outcomes: By executor, in plan order.
+        state: Shared state after it, flattened; `None` if it is unknown.
     """
 
-    deeds: Mapping[str, Deed]
+    outcomes: Mapping[str, Outcome]
     state: Mapping[str, object] | None = None
 
 
@@ -61,9 +61,9 @@ class Side:
     """One of two runs.
 
     Attributes:
-        name: What it is called in words.
-        steps: By superstep.
-        status: State in which the run is, if known.
+        name: Its name in titles and sentences.
+        steps: Its supersteps by number.
+        status: Status of the run, if known.
     """
 
     name: str
@@ -76,12 +76,12 @@ class Row:
     """One executor, or one key of the state, in one superstep on both sides.
 
     Attributes:
-        superstep: The same on both sides.
+        superstep: Number of the superstep.
         kind: `executor` or `state`.
         part: Id of the executor, or the dotted key.
         op: `equal`, `changed`, `only_a` or `only_b`.
-        a: What it did, or the value, in one line; empty where nothing was.
-        b: Likewise on the other side.
+        a: On side a, what the executor did or the value of the key, in one line; empty if there is neither.
+        b: The same on side b.
     """
 
     superstep: int
@@ -92,15 +92,15 @@ class Row:
     b: str
 
 
-class Compared:
-    """What was found.
+class RunComparison:
+    """Two sides and the rows in which they differ or are equal.
 
     Attributes:
-        a: The one side.
-        b: The other.
-        rows: By superstep; executors before keys of the state. Of the state only what differs and is new.
-        steps: The same by superstep, for every superstep that a side has.
-        begins: The first superstep that both sides tell of: a run that was resumed does not tell what came before.
+        a: The first side.
+        b: The second side.
+        rows: By superstep, executors before keys of the state. Equal keys have no row, nor do differences that last.
+        steps: The rows by superstep, for every superstep of either side.
+        begins: The first superstep that both sides record: a resumed run has no events of what came before.
         different: Supersteps that are not the same on both sides.
         first: The first of them from `begins` on; `None` if there is none.
     """
@@ -117,17 +117,17 @@ class Compared:
         self.first = min((step for step in self.different if step >= self.begins), default=None)
 
     @property
-    def parted(self) -> set[str]:
-        """Executors that did not do the same throughout."""
-        parted = [row for row in self.rows if row.kind == "executor" and row.op != "equal"]
-        return {row.part for row in parted if row.superstep >= self.begins}
+    def differing_executors(self) -> set[str]:
+        """Executors whose outcome differs in some superstep."""
+        rows = [row for row in self.rows if row.kind == "executor" and row.op != "equal"]
+        return {row.part for row in rows if row.superstep >= self.begins}
 
     @property
     def title(self) -> str:
-        """One line: who is compared, and how much is equal."""
-        told = [step for step in self.steps if step >= self.begins]
-        equal = sum(step not in self.different for step in told)
-        count = f"{equal:,} of {counted(len(told), 'superstep')} equal"
+        """The names of both sides, and how many supersteps are equal."""
+        common = [step for step in self.steps if step >= self.begins]
+        equal = sum(step not in self.different for step in common)
+        count = f"{equal:,} of {counted(len(common), 'superstep')} equal"
         return f"{self.a.name} and {self.b.name}: {count}"
 
     @property
@@ -138,20 +138,20 @@ class Compared:
             empty = [side.name for side in (self.a, self.b) if not side.steps]
             return f"Nothing is known of {' and '.join(empty)}."
         if self.first is None:
-            return f"{lead}They do the same in every superstep{_ended(self.a, self.b)}."
+            return f"{lead}They do the same in every superstep{_end_text(self.a, self.b)}."
         same = [step for step in self.steps if self.begins <= step < self.first]
         lead += f"Equal up to superstep {same[-1]}. " if same else ""
         return f"{lead}{self._divergence(self.first)}"
 
     def _late(self) -> str:
-        """Which side begins later than the other."""
+        """Return a sentence about the side that begins later, if one does."""
         late = [side for side in (self.a, self.b) if side.steps and min(side.steps) > min(self.steps)]
         return f"{late[0].name} begins at superstep {min(late[0].steps)}. " if late else ""
 
     def _divergence(self, superstep: int) -> str:
         for side, other in ((self.a, self.b), (self.b, self.a)):
             if superstep not in side.steps and superstep > max(side.steps):
-                names = ", ".join(_name(part) for part in list(other.steps[superstep].deeds)[:3])
+                names = ", ".join(_name(part) for part in list(other.steps[superstep].outcomes)[:3])
                 runs = f": {names} ran there" if names else ""
                 ended = f" ({side.status})" if side.status else ""
                 return f"{side.name} ends after superstep {max(side.steps)}{ended}; {other.name} goes on{runs}."
@@ -164,9 +164,9 @@ class Compared:
             return f"In superstep {superstep}, {here} ran in {self.a.name}, but {there} in {self.b.name}."
         others = len(found) - 1
         more = f" {others} more part{' differs' if others == 1 else 's differ'} there." if others else ""
-        return f"In superstep {superstep}, {self._told(found[0])}.{more}"
+        return f"In superstep {superstep}, {self._difference_text(found[0])}.{more}"
 
-    def _told(self, row: Row) -> str:
+    def _difference_text(self, row: Row) -> str:
         part = _name(row.part)
         if row.op != "changed":
             side = (self.a if row.op == "only_a" else self.b).name
@@ -175,26 +175,26 @@ class Compared:
         return f"{what} differs: {row.a} in {self.a.name}, {row.b} in {self.b.name}"
 
 
-def compared(a: Side, b: Side) -> Compared:
-    """Compare two sides, superstep by superstep."""
+def compare_sides(a: Side, b: Side) -> RunComparison:
+    """Return the comparison of two sides, superstep by superstep."""
     comparison = Comparison()
     known: dict[str, tuple[object, object]] = {}
     rows: list[Row] = []
     for superstep in sorted({*a.steps, *b.steps}):
         one, other = a.steps.get(superstep, _NO_STEP), b.steps.get(superstep, _NO_STEP)
-        rows += _deeds(superstep, one, other, comparison)
+        rows += _outcome_rows(superstep, one, other, comparison)
         if one.state is not None and other.state is not None:
             rows += _states(superstep, one.state, other.state, known, comparison)
-    return Compared(a, b, rows)
+    return RunComparison(a, b, rows)
 
 
 _NO_STEP = Step({})
 _ABSENT: object = object()
 
 
-def _deeds(superstep: int, one: Step, other: Step, comparison: Comparison) -> Iterator[Row]:
-    for name in dict.fromkeys((*one.deeds, *other.deeds)):
-        a, b = one.deeds.get(name), other.deeds.get(name)
+def _outcome_rows(superstep: int, one: Step, other: Step, comparison: Comparison) -> Iterator[Row]:
+    for name in dict.fromkeys((*one.outcomes, *other.outcomes)):
+        a, b = one.outcomes.get(name), other.outcomes.get(name)
         op = _op(a, b, equal=a is not None and b is not None and comparison.same(a, b))
         yield Row(
             superstep, "executor", name, op, *_apart("" if a is None else a.words, "" if b is None else b.words, op)
@@ -208,7 +208,7 @@ def _states(
     known: dict[str, tuple[object, object]],
     comparison: Comparison,
 ) -> Iterator[Row]:
-    """Keys that differ, each where it begins to, and again where a value changes."""
+    """Return a row for each key where it begins to differ, and where a value changes after that."""
     for key in dict.fromkeys((*one, *other)):
         a, b = one.get(key, _ABSENT), other.get(key, _ABSENT)
         if a is not _ABSENT and b is not _ABSENT and comparison.same(a, b):
@@ -226,7 +226,7 @@ def _op(a: object, b: object, *, equal: bool) -> Op:
 
 
 def _apart(a: str, b: str, op: Op) -> tuple[str, str]:
-    """Two previews; where the difference lies beyond both, that is said."""
+    """Return two previews, with a note if they are equal because the difference is in the part that was cut."""
     return (a, f"{b} (differs within)") if op == "changed" and a == b else (a, b)
 
 
@@ -240,16 +240,16 @@ def _short(value: object) -> str:
     return repr(line_preview(value, _VALUE)) if isinstance(value, str) else line_preview(value, _VALUE)
 
 
-def _listed(values: Iterable[object]) -> str:
-    shown = [_short(value) for value in values]
-    return ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")
+def _enumeration(values: Iterable[object]) -> str:
+    texts = [_short(value) for value in values]
+    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
 def _name(part: str) -> str:
     return esc(part, into="line", limit=60)
 
 
-def _ended(a: Side, b: Side) -> str:
+def _end_text(a: Side, b: Side) -> str:
     if a.status == b.status or not (a.status and b.status):
         return ""
     return f", but {a.name} is {a.status} and {b.name} is {b.status}"

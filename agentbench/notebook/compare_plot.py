@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from agentbench.exceptions import AgentFrameworkException
-from agentbench.notebook.compare_model import Compared, compared
+from agentbench.notebook.compare_model import RunComparison, compare_sides
 from agentbench.notebook.compare_sources import read_sides
-from agentbench.notebook.compare_svg import Drawn, compare_svg
+from agentbench.notebook.compare_svg import MarkedGraph, compare_svg
 from agentbench.notebook.compare_text import compare_text
-from agentbench.notebook.frame_columns import assembled
+from agentbench.notebook.frame_columns import build_frame
 from agentbench.notebook.frame_sources import Chosen
 from agentbench.notebook.graph_view import draw
 from agentbench.notebook.plot import Plot
@@ -20,19 +20,26 @@ __all__ = ["ComparePlot", "compare"]
 
 
 class ComparePlot(Plot):
-    """Two runs beside each other.
+    """Two runs beside each other, as `compare` returns them: a picture, text and a frame.
 
     Attributes:
         first: The first superstep that differs; `None` if none does.
         verdict: The first divergence in words.
+
+    Example:
+        ```python
+        found = compare(before, after)
+        print(found.verdict)
+        found.frame
+        ```
     """
 
-    def __init__(self, found: Compared, graphs: "list[Any]", width: float) -> None:
+    def __init__(self, found: RunComparison, graphs: "list[Any]", width: float) -> None:
         self.first = found.first
         self.verdict = found.verdict
         super().__init__(
             found.title,
-            svg=lambda: compare_svg(found, _drawn(found, graphs), width=width, description=compare_text(found)),
+            svg=lambda: compare_svg(found, _marked_graphs(found, graphs), width=width, description=compare_text(found)),
             text=lambda: compare_text(found),
             frame=lambda: _frame(found),
         )
@@ -44,21 +51,20 @@ class ComparePlot(Plot):
 
 
 def compare(run_a: Any, run_b: Any, *, source: Any = None, width: float = 760) -> ComparePlot:
-    """Compare two runs superstep by superstep: who ran, what came of it, what was asked, and the shared state.
+    """Compare two runs superstep by superstep: which executors ran, what they sent and requested, and the shared state.
 
-    Observed runs are compared by their events. Where a side is known by its checkpoints only, both are compared by
-    these, as far as they are at hand; of a storage the chain that led to its last checkpoint counts. Times and ids do
-    not count. Superstep n stands beside superstep n: a run that was resumed or forked does not tell what came before,
-    and is compared from there on.
+    Runs with events are compared by their events. If one side has only checkpoints, both sides are compared by their
+    checkpoints; of a storage, by the chain that ends in its last checkpoint. Times and ids do not count. A run that was
+    resumed or forked is compared from its first superstep on: superstep n is compared with superstep n.
 
-    The picture shows both graphs where they are known, with the executors marked that did not do the same, and a table
-    in which every superstep that differs is taken apart.
+    The picture shows both graphs, if they are known, with the differing executors marked, and a table with the
+    differences of each superstep.
 
     Args:
         run_a: A run, a result, a stepper, a storage, a list of checkpoints, or the id of a run.
-        run_b: Likewise.
-        source: Where ids of runs are looked up: a storage, or a list of runs.
-        width: Of the picture, in points.
+        run_b: The other one, of the same types.
+        source: A storage or a list of runs in which ids of runs are looked up.
+        width: Width of the picture, in points.
 
     Returns:
         A plot. Its `frame` has the index (`superstep` int64, `part` string), columns `kind` (`executor`, `state`) and
@@ -66,15 +72,20 @@ def compare(run_a: Any, run_b: Any, *, source: Any = None, width: float = 760) -
         a row where it begins to differ, and where the difference changes.
 
     Raises:
-        TypeError: A side is no source, or an id without a `source`.
+        TypeError: A side is none of these, or is an id and `source` is missing.
+
+    Example:
+        ```python
+        compare(run, await run.fork(checkpoint), width=900)
+        ```
     """
     one, other = read_sides(run_a, run_b, source)
-    return ComparePlot(compared(one, other), [run_a, run_b], width)
+    return ComparePlot(compare_sides(one, other), [run_a, run_b], width)
 
 
-def _frame(found: Compared) -> "pd.DataFrame":
+def _frame(found: RunComparison) -> "pd.DataFrame":
     rows = found.rows
-    return assembled(
+    return build_frame(
         "compare",
         {
             "superstep": ("int64", [row.superstep for row in rows]),
@@ -90,16 +101,16 @@ def _frame(found: Compared) -> "pd.DataFrame":
     )
 
 
-def _drawn(found: Compared, given: "list[Any]") -> list[Drawn]:
-    """The graphs of both sides, if both are known."""
+def _marked_graphs(found: RunComparison, sides: "list[Any]") -> list[MarkedGraph]:
+    """Return the graphs of both sides, or none if one is unknown."""
     try:
-        runs = [getattr(each, "handle", each) for each in given]
+        runs = [getattr(each, "handle", each) for each in sides]
         views = [draw(find_workflow(run), run=run, direction="auto", max_nodes=40) for run in runs]
         ids = [set(view.whole.holder_of) for view in views]
-        differ = found.parted | (ids[0] ^ ids[1])
+        differ = found.differing_executors | (ids[0] ^ ids[1])
         elements = [view.shape.element_of for view in views]
         return [
-            Drawn(view.svg, {known[each] for each in differ if each in known})
+            MarkedGraph(view.svg, {known[each] for each in differ if each in known})
             for view, known in zip(views, elements, strict=True)
         ]
     except (AgentFrameworkException, TypeError):  # a picture that fails must not hide the table

@@ -1,11 +1,11 @@
-"""Two runs or two chains of checkpoints, read for comparing them."""
+"""Two runs or two chains of checkpoints, read as sides of a comparison."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
-from agentbench.notebook.compare_model import Deed, Side, Step
+from agentbench.notebook.compare_model import Outcome, Side, Step
 from agentbench.notebook.event_frames import run_bars
 from agentbench.notebook.frame_contents import Everything
 from agentbench.notebook.frame_sources import Chosen, Run, read_all_checkpoints, read_runs
@@ -17,25 +17,25 @@ __all__ = ["read_sides"]
 
 
 def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
-    """Read both sides; they are called by their run ids where these differ.
+    """Return both sides, named by their run ids if these differ.
 
     Args:
         a: A run, a result, a chain of checkpoints, or the id of a run.
-        b: Likewise.
-        source: Where ids are looked up.
+        b: The other one, of the same types.
+        source: A storage or a list of runs in which ids are looked up.
 
     Raises:
-        TypeError: For an id without a source, and for what is no source.
+        TypeError: A side is none of these, or is an id and `source` is missing.
     """
-    given = [_given(each, source) for each in (a, b)]
-    # Both in the same way: a run that was watched tells more than its checkpoints, and numbers its start otherwise.
-    # One that went on from a checkpoint tells nothing of what came before; its checkpoints do.
-    runs = [run for _, run, _, _ in given if run is not None]
+    origins = [_origin(each, source) for each in (a, b)]
+    # Both sides are read in the same way: events record more than checkpoints and number the start differently, but a
+    # run that was resumed has no events of what came before.
+    runs = [run for _, run, _, _ in origins if run is not None]
     begun = set(map(_start, runs))
     watched = len(runs) == 2 and (begun == {0} or any(run.storage is None for run in runs))
     sides = [
         _of_run(run) if watched and run is not None else _of_checkpoints(read_all_checkpoints(whole, chosen), run_id)
-        for whole, run, chosen, run_id in given
+        for whole, run, chosen, run_id in origins
     ]
     names = [side.name for side in sides]
     if names[0] == names[1] or not all(names):
@@ -44,10 +44,10 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
     return one, other
 
 
-def _given(given: Any, source: Any) -> tuple[Any, Run | None, Chosen, str | None]:
-    """One side: what it is read from, its run if that was watched, which part of it is meant, and its id if known."""
-    run_id = given if isinstance(given, str) and source is not None else None
-    whole = source if run_id is not None else given
+def _origin(side: Any, source: Any) -> tuple[Any, Run | None, Chosen, str | None]:
+    """Return what a side is read from, its run if that has events, the part of the source, and the run id if known."""
+    run_id = side if isinstance(side, str) and source is not None else None
+    whole = source if run_id is not None else side
     chosen = Chosen(run_id=run_id)
     runs = read_runs(whole, chosen)
     watched = [run for run in runs if any(event.type == "executor_invoked" for event in run.events)]
@@ -56,7 +56,7 @@ def _given(given: Any, source: Any) -> tuple[Any, Run | None, Chosen, str | None
 
 
 def _start(run: Run) -> int:
-    """The first superstep in which something ran."""
+    """Return the first superstep in which an executor ran."""
     steps = zip(run.events, supersteps_of(run.events), strict=True)
     return next(superstep for event, superstep in steps if event.type == "executor_invoked")
 
@@ -65,54 +65,52 @@ def _start(run: Run) -> int:
 
 
 def _of_run(run: Run) -> Side:
-    results, questions = _told(run)
-    states: dict[int, Mapping[str, object]] = {
-        moment.superstep: moment.state for moment in moments_of(run, internal=False)
-    }
-    deeds: dict[int, dict[str, Deed]] = {}
+    results, requests = _results_and_requests(run)
+    states: dict[int, Mapping[str, object]] = {at.superstep: at.state for at in moments_of(run, internal=False)}
+    outcomes: dict[int, dict[str, Outcome]] = {}
     for bar in run_bars(run):
         key = (bar.superstep, bar.executor)
-        deed = Deed(bar.status, tuple(results.get(key, ())), tuple(questions.get(key, ())), bar.error)
-        deeds.setdefault(bar.superstep, {})[bar.executor] = deed
+        deed = Outcome(bar.status, tuple(results.get(key, ())), tuple(requests.get(key, ())), bar.error)
+        outcomes.setdefault(bar.superstep, {})[bar.executor] = deed
     known: Mapping[str, object] = {}
     steps = {}
-    for superstep, done in deeds.items():
+    for superstep, done in outcomes.items():
         known = states.get(superstep, known)
         steps[superstep] = Step(done, known)
     return Side(_name(run.run_id), steps, run.status)
 
 
-def _told(run: Run) -> tuple[dict[tuple[int, str], list[object]], dict[tuple[int, str], list[object]]]:
-    """What executors sent or yielded, and what they asked, by superstep and executor."""
+def _results_and_requests(run: Run) -> tuple[dict[tuple[int, str], list[object]], dict[tuple[int, str], list[object]]]:
+    """Return what executors sent or yielded, and the data of their requests, by superstep and executor."""
     results: dict[tuple[int, str], list[object]] = {}
-    questions: dict[tuple[int, str], list[object]] = {}
+    requests: dict[tuple[int, str], list[object]] = {}
     for event, superstep in zip(run.events, supersteps_of(run.events), strict=True):
         key = (superstep, event.source_id or "")
         if event.type == "executor_completed" and isinstance(event.data, list):
             results.setdefault(key, []).extend(event.data)
         elif event.type == "request_info":
-            questions.setdefault(key, []).append(event.data)
-    return results, questions
+            requests.setdefault(key, []).append(event.data)
+    return results, requests
 
 
 # ---- checkpoints ------------------------------------------------------------------------------------------------
 
 
 def _of_checkpoints(read: Everything, known_id: str | None) -> Side:
-    """The chain that led to the last checkpoint, back to where it all began."""
+    """Return the chain from the first to the last checkpoint as a side."""
     path = _path(read)
-    deeds: dict[int, dict[str, Deed]] = {}
+    outcomes: dict[int, dict[str, Outcome]] = {}
     states: dict[int, Mapping[str, object]] = {}
     for checkpoint in path:
         if not read.can_read(checkpoint):
             continue
         superstep = checkpoint.iteration_count
         states[superstep] = flattened(checkpoint.state)
-        deeds.setdefault(superstep, {}).update(_deeds(checkpoint))
-    read.tell_problems()
-    told = (each.metadata.get(RUN_ID) for each in reversed(path))
-    run_id = next((run for run in told if run is not None), known_id)
-    return Side(_name(run_id), {step: Step(done, states[step]) for step, done in deeds.items()})
+        outcomes.setdefault(superstep, {}).update(_outcomes(checkpoint))
+    read.warn_about_problems()
+    run_ids = (each.metadata.get(RUN_ID) for each in reversed(path))
+    run_id = next((run for run in run_ids if run is not None), known_id)
+    return Side(_name(run_id), {step: Step(done, states[step]) for step, done in outcomes.items()})
 
 
 def _path(read: Everything) -> Sequence[WorkflowCheckpoint]:
@@ -126,17 +124,19 @@ def _path(read: Everything) -> Sequence[WorkflowCheckpoint]:
     return path[::-1]
 
 
-def _deeds(checkpoint: WorkflowCheckpoint) -> dict[str, Deed]:
-    asked: dict[str, list[object]] = {}
+def _outcomes(checkpoint: WorkflowCheckpoint) -> dict[str, Outcome]:
+    requests: dict[str, list[object]] = {}
     for request in checkpoint.pending_request_info_events.values():
-        asked.setdefault(str(request.source_executor_id), []).append(request.data)
+        requests.setdefault(str(request.source_executor_id), []).append(request.data)
     ran = [str(name) for name in checkpoint.metadata.get(WRITERS) or ()]
-    broken = checkpoint.metadata.get(SOURCE) == "error" and len(ran) == 1  # of several nothing tells which it was
+    broken = (
+        checkpoint.metadata.get(SOURCE) == "error" and len(ran) == 1
+    )  # of several, the one that failed is not recorded
     return {
-        name: Deed(
-            "failed" if broken else "waiting" if name in asked else "completed",
+        name: Outcome(
+            "failed" if broken else "waiting" if name in requests else "completed",
             tuple(message.data for message in checkpoint.messages.get(name, ())),
-            tuple(asked.get(name, ())),
+            tuple(requests.get(name, ())),
         )
         for name in ran
     }

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from agentbench.notebook.compare_model import Compared
+from agentbench.notebook.compare_model import RunComparison
 from agentbench.notebook.compare_text import Line, lines_of
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, picture, text
 
-__all__ = ["Drawn", "compare_svg"]
+__all__ = ["MarkedGraph", "compare_svg"]
 
 _EDGE = 16.0
 _ROW = 24.0
@@ -31,8 +31,8 @@ _RULES = (
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A graph to show.
+class MarkedGraph:
+    """The graph of one side.
 
     Attributes:
         svg: Finished picture of a graph.
@@ -43,18 +43,20 @@ class Drawn:
     elements: Collection[str]
 
 
-def compare_svg(found: Compared, graphs: Sequence[Drawn] = (), *, width: float = 760.0, description: str = "") -> str:
+def compare_svg(
+    found: RunComparison, graphs: Sequence[MarkedGraph] = (), *, width: float = 760.0, description: str = ""
+) -> str:
     """Draw a comparison.
 
     Args:
         found: What was compared.
-        graphs: That of either side; none where they are not known.
+        graphs: The graphs of both sides, or none.
         width: Of the picture, in points.
         description: The same in words.
     """
     parts = [text(_EDGE, 22, cut_to_width(found.title, width - 2 * _EDGE), classes="ab_strong")]
     y = 46.0
-    for line in _wrapped(found.verdict, width - 2 * _EDGE):
+    for line in _wrap(found.verdict, width - 2 * _EDGE):
         parts.append(text(_EDGE, y, line))
         y += _LINE
     y += 4
@@ -70,7 +72,7 @@ def compare_svg(found: Compared, graphs: Sequence[Drawn] = (), *, width: float =
     )
 
 
-def _wrapped(words: str, room: float) -> list[str]:
+def _wrap(words: str, room: float) -> list[str]:
     """Lines that fit, at most four."""
     letters = max(20, int(len(words) * room / max(1.0, text_width(words, FONT_SIZE))))
     return textwrap.wrap(words, letters, max_lines=4, placeholder=" …") or [""]
@@ -79,7 +81,7 @@ def _wrapped(words: str, room: float) -> list[str]:
 # ---- graphs -----------------------------------------------------------------------------------------------------
 
 
-def _graphs(found: Compared, graphs: Sequence[Drawn], y: float, width: float) -> tuple[list[str], float]:
+def _graphs(found: RunComparison, graphs: Sequence[MarkedGraph], y: float, width: float) -> tuple[list[str], float]:
     """Side by side where they stay readable, else one above the other."""
     names = (found.a.name, found.b.name)
     sizes = [_size(each.svg) for each in graphs]
@@ -94,7 +96,7 @@ def _graphs(found: Compared, graphs: Sequence[Drawn], y: float, width: float) ->
         left = x + (room - wide * scale) / 2
         box = (x, y + 18, room, max(t * s for (_, t), s in zip(sizes, scales, strict=True)) if aside else tall * scale)
         parts.append(_card(*box))
-        parts.append(_nested(graph, at, (left, y + 18, wide * scale, box[3])))
+        parts.append(_nest(graph, at, (left, y + 18, wide * scale, box[3])))
         bottom = max(bottom, y + 18 + box[3])
         if aside:
             x += half + _EDGE
@@ -113,8 +115,8 @@ def _size(svg: str) -> tuple[float, float]:
     return (float(box[1]), float(box[2])) if box else (300.0, 100.0)
 
 
-def _nested(graph: Drawn, place: int, box: tuple[float, float, float, float]) -> str:
-    """A graph as a part of this picture: its ids apart from those of the other one, its own ground left out."""
+def _nest(graph: MarkedGraph, place: int, box: tuple[float, float, float, float]) -> str:
+    """Return a graph as a part of this picture, without its ids and its background."""
     root = ElementTree.fromstring(graph.svg)
     for child in list(root):
         kind = child.tag.rpartition("}")[2]
@@ -139,7 +141,7 @@ def _nested(graph: Drawn, place: int, box: tuple[float, float, float, float]) ->
 # ---- table ------------------------------------------------------------------------------------------------------
 
 
-def _table(found: Compared, lines: Sequence[Line], y: float, width: float) -> Iterator[str]:
+def _table(found: RunComparison, lines: Sequence[Line], y: float, width: float) -> Iterator[str]:
     at = _places(lines, width)
     mid = y + _ROW / 2
     yield text(at[0], mid, "superstep", anchor="end", classes="ab_soft ab_small")

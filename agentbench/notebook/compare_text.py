@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agentbench.notebook.compare_model import Compared, Row
+from agentbench.notebook.compare_model import Row, RunComparison
 from agentbench.notebook.escaping import esc
 
 __all__ = ["Line", "compare_text", "lines_of"]
@@ -24,12 +24,12 @@ class Line(tuple[str, str, str, str, str]):
         return self[1] == _SIGNS["equal"]
 
 
-def lines_of(found: Compared, *, most: int = _MOST_LINES) -> list[Line]:
-    """The step-aligned table.
+def lines_of(found: RunComparison, *, most: int = _MOST_LINES) -> list[Line]:
+    """Return the table aligned by superstep.
 
     Args:
-        found: What was compared.
-        most: At most so many lines; what is left out is counted in the last one.
+        found: The comparison.
+        most: At most so many lines; the last one counts the omitted ones.
     """
     lines: list[Line] = []
     equal: list[int] = []
@@ -46,14 +46,14 @@ def lines_of(found: Compared, *, most: int = _MOST_LINES) -> list[Line]:
     return lines
 
 
-def _flush(found: Compared, equal: list[int], lines: list[Line]) -> None:
+def _flush(found: RunComparison, equal: list[int], lines: list[Line]) -> None:
     """One line for the equal supersteps up to here."""
     if equal:
         numbers = f"{equal[0]}" if len(equal) == 1 else f"{equal[0]}\N{EN DASH}{equal[-1]}"
         names = dict.fromkeys(row.part for step in equal for row in found.steps[step])
-        told = ", ".join(esc(name, into="line", limit=40) for name in list(names)[:6])
+        parts = ", ".join(esc(name, into="line", limit=40) for name in list(names)[:6])
         more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-        lines.append(Line((numbers, _SIGNS["equal"], told + more, "", "")))
+        lines.append(Line((numbers, _SIGNS["equal"], parts + more, "", "")))
         equal.clear()
 
 
@@ -76,8 +76,8 @@ def _part(row: Row) -> str:
     return ("state." if row.kind == "state" else "") + esc(row.part, into="line", limit=80)
 
 
-def compare_text(found: Compared) -> str:
-    """Title, first divergence and table, at most 60 lines."""
+def compare_text(found: RunComparison) -> str:
+    """Return title, first divergence and table, at most 60 lines."""
     lines = lines_of(found, most=_MOST_LINES - 3)
     names = (found.a.name, found.b.name) if any(not line.is_equal for line in lines) else ("", "")
     cells = [("superstep", "", "", *names), *lines]

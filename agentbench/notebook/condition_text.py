@@ -1,7 +1,7 @@
-"""What a condition without a name says: the text of a lambda, `score < 0.5` for `lambda draft: draft.score < 0.5`.
+"""The text of a condition that is a lambda: `score < 0.5` for `lambda draft: draft.score < 0.5`.
 
-Read from the source by its place and checked against the compiled code: after an edit that was not loaded yet, nothing
-is said rather than something wrong. Nothing is executed.
+The text is found in the source by its line and checked against the compiled code, so that a source that was edited
+since gives no text rather than a wrong one. Nothing is executed.
 """
 
 import ast
@@ -12,7 +12,7 @@ from types import CodeType
 
 __all__ = ["lambda_text"]
 
-_TEXTS_KEPT = 8
+_CACHED_SOURCES = 8
 
 
 def lambda_text(function: object) -> str | None:
@@ -26,17 +26,17 @@ def lambda_text(function: object) -> str | None:
         return None
     linecache.checkcache(code.co_filename)
     source = "".join(linecache.getlines(code.co_filename))
-    texts = {_spoken(node) for node in _lambdas(source).get(code.co_firstlineno, ()) if _is_source_of(node, code)}
+    texts = {_body_text(node) for node in _lambdas(source).get(code.co_firstlineno, ()) if _is_source_of(node, code)}
     return texts.pop() if len(texts) == 1 else None
 
 
-@functools.lru_cache(maxsize=_TEXTS_KEPT)
+@functools.lru_cache(maxsize=_CACHED_SOURCES)
 def _lambdas(source: str) -> dict[int, list[ast.Lambda]]:
     """All lambdas of a source text by line; none if it is no Python."""
     try:
         # Cells may await outside of functions.
         flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        with warnings.catch_warnings():  # they were given when the code was loaded
+        with warnings.catch_warnings():  # the import of the code emitted them already
             warnings.simplefilter("ignore")
             tree: ast.AST = compile(source, "<source>", "exec", flags=flags, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -60,7 +60,7 @@ def _is_source_of(node: ast.Lambda, code: CodeType) -> bool:
 
 
 def _facts(code: CodeType) -> tuple[object, ...]:
-    """What does not depend on where code stands. Python 3.10 keeps that in a constant, for the functions inside."""
+    """Return the parts of code that do not depend on its place, which Python 3.10 stores in a constant of inner code."""
     constants = tuple(
         (type(each), each)
         for each in code.co_consts
@@ -74,18 +74,16 @@ def _names(code: CodeType) -> frozenset[str]:
     return frozenset(code.co_names).union(code.co_freevars, *inner)
 
 
-def _spoken(node: ast.Lambda) -> str:
+def _body_text(node: ast.Lambda) -> str:
     arguments = [*node.args.posonlyargs, *node.args.args]
-    body = _Without(arguments[0].arg).visit(_copied(node.body)) if len(arguments) == 1 else node.body
-    return ast.unparse(body)
+    if len(arguments) != 1:
+        return ast.unparse(node.body)
+    copied = ast.parse(ast.unparse(node.body), mode="eval").body  # the cached tree stays as it is
+    return ast.unparse(_AttributesOnly(arguments[0].arg).visit(copied))
 
 
-def _copied(node: ast.expr) -> ast.expr:
-    return ast.parse(ast.unparse(node), mode="eval").body
-
-
-class _Without(ast.NodeTransformer):
-    """Takes the argument away where one of its attributes is meant: the arrow says where the message comes from."""
+class _AttributesOnly(ast.NodeTransformer):
+    """Replaces `draft.score` by `score` for the argument `draft`, whose name says nothing at an edge."""
 
     def __init__(self, argument: str) -> None:
         self._argument = argument

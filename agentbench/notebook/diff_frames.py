@@ -9,7 +9,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.diff_view import hides, shown_path
 from agentbench.notebook.escaping import MASK
-from agentbench.notebook.frame_columns import assembled
+from agentbench.notebook.frame_columns import build_frame
 from agentbench.notebook.frame_sources import Chosen
 from agentbench.notebook.loop_bound import awaited
 from agentbench.notebook.redaction import mask_secrets
@@ -50,7 +50,7 @@ def diff_frame(a: Side, b: Side, *, source: Any = None, limit: int | None = None
 def frame_of(found: CheckpointDiff, chosen: Chosen) -> "pd.DataFrame":
     """Tabulate changes; see `diff_frame`."""
     rows = chosen.last(list(found))
-    return assembled(
+    return build_frame(
         "diff",
         {
             "path": ("string", [shown_path(change) for change in rows]),

@@ -3,7 +3,7 @@
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from agentbench.notebook.frame_columns import assembled
+from agentbench.notebook.frame_columns import build_frame
 from agentbench.notebook.frame_sources import Chosen, Event, Run, Since, read_runs
 from agentbench.notebook.redaction import line_preview
 from agentbench.notebook.run_frames import answers_of
@@ -48,7 +48,7 @@ def events_frame(
         rows = [row for row in rows if chosen.includes(row[1], row[0].time_ns)]
     rows = chosen.last(rows)
     events = [event for event, _, _, _ in rows]
-    return assembled(
+    return build_frame(
         "events",
         {
             "seq": ("int64", [place if (seq := event.seq) is None else seq for event, _, place, _ in rows]),
@@ -97,7 +97,7 @@ def timeline_frame(
         ]
     )
     bars = [bar for _, bar in rows]
-    return assembled(
+    return build_frame(
         "timeline",
         {
             "superstep": ("int64", [bar.superstep for bar in bars]),

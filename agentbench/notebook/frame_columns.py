@@ -10,7 +10,7 @@ from agentbench.notebook.frame_sources import Chosen, time_ns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["UNKNOWN", "Column", "assembled"]
+__all__ = ["UNKNOWN", "Column", "build_frame"]
 
 #: What a column holds. `time` is datetime64[ns, UTC], from nanoseconds, ISO 8601 text or `None`.
 Kind = Literal["string", "category", "int64", "float64", "Int64", "Float64", "bool", "object", "time"]
@@ -23,7 +23,7 @@ _MANY_ROWS = 50_000
 _NAT = -(2**63)
 
 
-def assembled(
+def build_frame(
     table: str,
     columns: Mapping[str, Column],
     *,

@@ -45,7 +45,7 @@ class Contents(ABC):
         self._n_read += 1
         return True
 
-    def tell_problems(self) -> None:
+    def warn_about_problems(self) -> None:
         """Warn once of checkpoints that cannot be read.
 
         Raises:

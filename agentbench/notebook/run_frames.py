@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import DURATION_S, RUN_ID, SOURCE
-from agentbench.notebook.frame_columns import UNKNOWN, assembled
+from agentbench.notebook.frame_columns import UNKNOWN, build_frame
 from agentbench.notebook.frame_sources import (
     Chosen,
     Run,
@@ -80,7 +80,7 @@ def requests_frame(
     read = read_all_checkpoints(source, chosen)  # an answer comes any time after what it answers
     checkpoints = [each for each in read.rows if read.can_read(each)]
     others = [each for each in read.by_id.values() if read.can_read(each)]
-    read.tell_problems()
+    read.warn_about_problems()
     asked = _asked_in_events(runs)  # events know the exact moment
     asked |= {key: found for key, found in _asked_in_checkpoints(checkpoints).items() if key not in asked}
     answers = _gone(others) | _answers_of_heirs(others) | _answers(checkpoints)
@@ -91,7 +91,7 @@ def requests_frame(
     given = [
         answers.get(key, _NOT_TOLD if key[0] in closed and key not in still_open else _UNANSWERED) for key, _ in rows
     ]
-    return assembled(
+    return build_frame(
         "requests",
         {
             "request_id": ("string", [request_id for (_, request_id), _ in rows]),
@@ -172,7 +172,7 @@ def runs_frame(
         "forked_from": "string",
         "error": "string",
     }
-    return assembled(
+    return build_frame(
         "runs",
         {name: (kind, [row[name] for row in rows]) for name, kind in kinds.items()},
         index=["run_id"],

@@ -9,7 +9,7 @@ from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import RUN_ID, WRITERS
 from agentbench.notebook.escaping import MASK
-from agentbench.notebook.frame_columns import Column, assembled
+from agentbench.notebook.frame_columns import Column, build_frame
 from agentbench.notebook.frame_sources import Chosen, Run, Since, read_checkpoints, read_runs
 from agentbench.notebook.redaction import mask_secrets
 from agentbench.workflows.executors.state import ABSENT
@@ -89,10 +89,10 @@ def state_frame(
     history = _History(source, chosen, internal=internal)
     if wide:
         moments = chosen.gather(history.newest_first(), lambda moment: [moment])
-        history.tell_problems()
+        history.warn_about_problems()
         return _wide(moments, chosen)
     rows = chosen.gather(history.newest_first(), lambda moment: [(moment, change) for change in moment.changes])
-    history.tell_problems()
+    history.warn_about_problems()
     return _narrow(rows, chosen)
 
 
@@ -133,7 +133,7 @@ class _History:
         told = any(known for known in self._writers.values())
         self._read = read_checkpoints(source, chosen, content_wanted=not told)
         self._flat: dict[str, dict[str, object]] = {}
-        self.tell_problems = self._read.tell_problems
+        self.warn_about_problems = self._read.warn_about_problems
 
     def newest_first(self) -> Iterator[Moment]:
         """The wanted moments, the last one first."""
@@ -241,7 +241,7 @@ def _same(old: object, new: object) -> bool:
 
 
 def _narrow(rows: Sequence[tuple[Moment, Change]], chosen: Chosen) -> "pd.DataFrame":
-    return assembled(
+    return build_frame(
         "state",
         {
             "superstep": ("int64", [moment.superstep for moment, _ in rows]),
@@ -267,7 +267,9 @@ def _wide(rows: Sequence[Moment], chosen: Chosen) -> "pd.DataFrame":
     }
     for key in keys:
         columns[f"{_KEY}{key}"] = ("object", [_shown(key, moment.state.get(key)) for moment in rows])
-    frame = assembled("state", columns, index=["superstep"], chosen=chosen, run_ids=(moment.run_id for moment in rows))
+    frame = build_frame(
+        "state", columns, index=["superstep"], chosen=chosen, run_ids=(moment.run_id for moment in rows)
+    )
     attrs, run_ids = frame.attrs, frame.pop(_RUN)
     frame = frame.rename(columns=_column_of).convert_dtypes()
     frame.insert(0, "run_id", run_ids)

@@ -333,7 +333,7 @@ class StepperModel(StepperKnowledge):
         self._desk.discard(origin.checkpoint_id)
         self.line.branch(self._forking, outcome.copy)
         self._look_at(None)
-        self.activity.forget()
+        self.activity.reset()
         self.board.move_on(checked=True)
         self._learn(outcome.facts)
         line = LogLine.of_fork(old_run, origin.iteration, outcome.facts.run_id)
@@ -342,7 +342,7 @@ class StepperModel(StepperKnowledge):
         return self._go_after_return()
 
     def _on_restored(self, outcome: Restored) -> Instruction | None:
-        self.activity.forget()
+        self.activity.reset()
         self.board.move_on(checked=True)
         self._learn(outcome.facts)
         return self._go_after_return()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentbench.notebook import settings
-from agentbench.notebook.frame_columns import assembled
+from agentbench.notebook.frame_columns import build_frame
 from agentbench.notebook.frame_sources import Chosen, Since, read_runs
 from agentbench.notebook.usage_model import calls_of
 from agentbench.notebook.usage_prices import Price, read_prices
@@ -58,7 +58,7 @@ def usage_frame(
         ]
     )
     calls = [call for _, call in rows]
-    return assembled(
+    return build_frame(
         "usage",
         {
             "superstep": ("int64", [call.superstep for call in calls]),

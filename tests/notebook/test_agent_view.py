@@ -17,7 +17,7 @@ from agentbench import (
     function_middleware,
     tool,
 )
-from agentbench.notebook.agent_view import agent as view
+from agentbench.notebook.agent_view import agent_bundle as view
 
 
 class Client:

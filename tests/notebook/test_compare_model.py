@@ -6,50 +6,50 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.compare_model import Compared, Deed, Side, Step, compared
+from agentbench.notebook.compare_model import Outcome, RunComparison, Side, Step, compare_sides
 from agentbench.notebook.compare_text import compare_text, lines_of
 
-DONE = Deed()
+DONE = Outcome()
 
 
 def side(name: str, *steps: Any, first: int = 0, status: str | None = None) -> Side:
-    """A side whose steps are given as deeds by executor, or as (deeds, state)."""
+    """A side; each step is a mapping of outcomes by executor, or (outcomes, state)."""
     made = [Step(*step) if isinstance(step, tuple) else Step(step) for step in steps]
     return Side(name, {first + at: step for at, step in enumerate(made)}, status)
 
 
-def ops(found: Compared) -> list[tuple[int, str, str]]:
+def ops(found: RunComparison) -> list[tuple[int, str, str]]:
     return [(row.superstep, row.part, row.op) for row in found.rows]
 
 
-SENT = {"plan": Deed(sent=["x"])}
+SENT = {"plan": Outcome(sent=["x"])}
 
 
 def test_equal_sides_are_said_to_be_equal():
-    found = compared(side("a", SENT, {"show": DONE}), side("b", SENT, {"show": DONE}))
-    assert (found.first, found.parted) == (None, set())
+    found = compare_sides(side("a", SENT, {"show": DONE}), side("b", SENT, {"show": DONE}))
+    assert (found.first, found.differing_executors) == (None, set())
     assert found.title == "a and b: 2 of 2 supersteps equal"
     assert found.verdict == "They do the same in every superstep."
 
 
 def test_what_is_sent_differs_by_value_and_by_type():
     for value in ("y", 1, None):
-        found = compared(side("a", SENT), side("b", {"plan": Deed(sent=[value])}))
+        found = compare_sides(side("a", SENT), side("b", {"plan": Outcome(sent=[value])}))
         assert ops(found) == [(0, "plan", "changed")]
-    found = compared(side("a", {"p": Deed(sent=[1])}), side("b", {"p": Deed(sent=[True])}))
+    found = compare_sides(side("a", {"p": Outcome(sent=[1])}), side("b", {"p": Outcome(sent=[True])}))
     assert ops(found) == [(0, "p", "changed")]
 
 
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"plan": Deed(sent=["y"])}, "In superstep 1, plan differs: sent 'x' in a, sent 'y' in b."),
+        ({"plan": Outcome(sent=["y"])}, "In superstep 1, plan differs: sent 'x' in a, sent 'y' in b."),
         (
-            {"plan": Deed("failed", error="ValueError: no")},
+            {"plan": Outcome("failed", error="ValueError: no")},
             "In superstep 1, plan differs: sent 'x' in a, failed (ValueError: no) in b.",
         ),
         (
-            {"plan": Deed("waiting", asked=["Go?"])},
+            {"plan": Outcome("waiting", requests=["Go?"])},
             "In superstep 1, plan differs: sent 'x' in a, waiting; asked 'Go?' in b.",
         ),
         ({"other": DONE}, "In superstep 1, plan ran in a, but other in b."),
@@ -57,8 +57,8 @@ def test_what_is_sent_differs_by_value_and_by_type():
         ({**SENT, "more": DONE}, "In superstep 1, more ran in b only."),
     ],
 )
-def test_the_first_divergence_is_named_in_words(other: dict[str, Deed], words: str):
-    found = compared(side("a", {"start": DONE}, SENT), side("b", {"start": DONE}, other))
+def test_the_first_divergence_is_named_in_words(other: dict[str, Outcome], words: str):
+    found = compare_sides(side("a", {"start": DONE}, SENT), side("b", {"start": DONE}, other))
     assert found.first == 1
     assert found.verdict == f"Equal up to superstep 0. {words}"
 
@@ -66,13 +66,13 @@ def test_the_first_divergence_is_named_in_words(other: dict[str, Deed], words: s
 def test_a_state_that_differs_is_told_once_and_again_when_it_changes():
     states: list[Any] = [({}, {"n": 1}), ({}, {"n": 2}), ({}, {"n": 2}), ({}, {"n": 3})]
     others: list[Any] = [({}, {"n": 1}), ({}, {"n": 5}), ({}, {"n": 5}), ({}, {"n": 5, "new": 1})]
-    found = compared(side("a", *states), side("b", *others))
+    found = compare_sides(side("a", *states), side("b", *others))
     assert ops(found) == [(1, "n", "changed"), (3, "n", "changed"), (3, "new", "only_b")]
     assert found.verdict == "Equal up to superstep 0. In superstep 1, state n differs: 2 in a, 5 in b."
 
 
 def test_a_state_that_is_equal_again_may_differ_anew():
-    found = compared(
+    found = compare_sides(
         side("a", ({}, {"n": 1}), ({}, {"n": 2}), ({}, {"n": 1})),
         side("b", ({}, {"n": 2}), ({}, {"n": 2}), ({}, {"n": 2})),
     )
@@ -80,7 +80,7 @@ def test_a_state_that_is_equal_again_may_differ_anew():
 
 
 def test_secrets_of_the_state_are_masked_on_both_sides():
-    found = compared(side("a", ({}, {"api_key": "sk-1"})), side("b", ({}, {"api_key": "sk-2"})))
+    found = compare_sides(side("a", ({}, {"api_key": "sk-1"})), side("b", ({}, {"api_key": "sk-2"})))
     (row,) = found.rows
     assert row.op == "changed"
     assert "sk-" not in compare_text(found)
@@ -88,30 +88,32 @@ def test_secrets_of_the_state_are_masked_on_both_sides():
 
 
 def test_a_difference_behind_the_preview_is_said_to_be_there():
-    found = compared(side("a", {"p": Deed(sent=["x" * 200 + "1"])}), side("b", {"p": Deed(sent=["x" * 200 + "2"])}))
+    found = compare_sides(
+        side("a", {"p": Outcome(sent=["x" * 200 + "1"])}), side("b", {"p": Outcome(sent=["x" * 200 + "2"])})
+    )
     assert found.rows[0].b.endswith("(differs within)")
 
 
 def test_the_side_that_ends_early_is_named():
-    found = compared(side("a", SENT, SENT, status="FAILED"), side("b", SENT, SENT, {"show": DONE}))
+    found = compare_sides(side("a", SENT, SENT, status="FAILED"), side("b", SENT, SENT, {"show": DONE}))
     assert found.verdict == "Equal up to superstep 1. a ends after superstep 1 (FAILED); b goes on: show ran there."
 
 
 def test_a_side_that_begins_later_is_compared_from_there_on():
-    found = compared(side("a", {"start": DONE}, SENT, {"show": DONE}), side("b", SENT, {"show": DONE}, first=1))
-    assert (found.begins, found.first, found.parted) == (1, None, set())
+    found = compare_sides(side("a", {"start": DONE}, SENT, {"show": DONE}), side("b", SENT, {"show": DONE}, first=1))
+    assert (found.begins, found.first, found.differing_executors) == (1, None, set())
     assert found.verdict == "b begins at superstep 1. They do the same in every superstep."
     assert found.title == "a and b: 2 of 2 supersteps equal"
 
 
 def test_a_side_of_which_nothing_is_known_is_named():
-    assert compared(side("a", SENT), side("b")).verdict == "Nothing is known of b."
-    assert compared(side("a"), side("b")).verdict == "Nothing is known of a and b."
-    assert compare_text(compared(side("a"), side("b"))).splitlines()[0] == "a and b: 0 of 0 supersteps equal"
+    assert compare_sides(side("a", SENT), side("b")).verdict == "Nothing is known of b."
+    assert compare_sides(side("a"), side("b")).verdict == "Nothing is known of a and b."
+    assert compare_text(compare_sides(side("a"), side("b"))).splitlines()[0] == "a and b: 0 of 0 supersteps equal"
 
 
 def test_equal_supersteps_in_a_row_share_a_line():
-    found = compared(side("a", SENT, SENT, SENT, SENT), side("b", SENT, SENT, {"plan": DONE}, SENT))
+    found = compare_sides(side("a", SENT, SENT, SENT, SENT), side("b", SENT, SENT, {"plan": DONE}, SENT))
     assert [tuple(line[:3]) for line in lines_of(found)] == [
         ("0\N{EN DASH}1", "=", "plan"),
         ("2", "\N{NOT EQUAL TO}", "plan"),
@@ -120,7 +122,9 @@ def test_equal_supersteps_in_a_row_share_a_line():
 
 
 def test_the_text_has_aligned_columns():
-    found = compared(side("first", SENT, SENT), side("second", SENT, {"plan": Deed(sent=["longer than before"])}))
+    found = compare_sides(
+        side("first", SENT, SENT), side("second", SENT, {"plan": Outcome(sent=["longer than before"])})
+    )
     assert compare_text(found) == (
         "first and second: 1 of 2 supersteps equal\n"
         "Equal up to superstep 0. "
@@ -132,27 +136,27 @@ def test_the_text_has_aligned_columns():
 
 
 def test_a_text_never_has_more_than_sixty_lines():
-    steps = [{f"e{n}": Deed(sent=[n])} for n in range(200)]
-    others = [{f"e{n}": Deed(sent=[-n - 1])} for n in range(200)]
-    text = compare_text(compared(side("a", *steps), side("b", *others)))
+    steps = [{f"e{n}": Outcome(sent=[n])} for n in range(200)]
+    others = [{f"e{n}": Outcome(sent=[-n - 1])} for n in range(200)]
+    text = compare_text(compare_sides(side("a", *steps), side("b", *others)))
     assert len(text.splitlines()) <= 60
     assert "more lines" in text
 
 
-deeds = st.dictionaries(
-    st.sampled_from("abc"), st.builds(Deed, sent=st.lists(st.integers(0, 2), max_size=2)), max_size=3
+outcomes = st.dictionaries(
+    st.sampled_from("abc"), st.builds(Outcome, sent=st.lists(st.integers(0, 2), max_size=2)), max_size=3
 )
-steps = st.lists(st.tuples(deeds, st.dictionaries(st.sampled_from("xy"), st.integers(0, 2), max_size=2)), max_size=5)
+steps = st.lists(st.tuples(outcomes, st.dictionaries(st.sampled_from("xy"), st.integers(0, 2), max_size=2)), max_size=5)
 
 
 @given(steps)
 def test_a_side_never_differs_from_itself(made: Any):
-    assert compared(side("a", *made), side("b", *made)).first is None
+    assert compare_sides(side("a", *made), side("b", *made)).first is None
 
 
 @given(steps, steps)
 def test_both_directions_find_the_same_places(one: Any, other: Any):
-    there, back = compared(side("a", *one), side("b", *other)), compared(side("a", *other), side("b", *one))
+    there, back = compare_sides(side("a", *one), side("b", *other)), compare_sides(side("a", *other), side("b", *one))
     turned = {"only_a": "only_b", "only_b": "only_a"}
     assert sorted(ops(there)) == sorted((step, part, turned.get(op, op)) for step, part, op in ops(back))
     assert there.first == back.first

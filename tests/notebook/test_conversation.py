@@ -15,7 +15,15 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.notebook import transcript
-from agentbench.notebook.conversation.model import Asked, Called, Media, Noted, Said, Thought, turns_of
+from agentbench.notebook.conversation.model import (
+    ApprovalPart,
+    MediaPart,
+    NotePart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    turns_of,
+)
 from agentbench.notebook.conversation.views import content_bundle, message_bundle, response_bundle, update_bundle
 from tests.notebook.attacks import ATTACKS
 
@@ -80,13 +88,13 @@ def answered() -> list[Message]:
 
 def test_a_call_and_its_result_are_one_part_of_the_turn_that_called() -> None:
     user, calls, last = turns_of(answered())
-    assert user.parts == (Said("How much rain?"),)
+    assert user.parts == (TextPart("How much rain?"),)
     first, second = calls.parts
-    assert isinstance(first, Called)
-    assert isinstance(second, Called)
+    assert isinstance(first, ToolCallPart)
+    assert isinstance(second, ToolCallPart)
     assert (first.signature, first.outcome, first.failed) == ('rain(day="monday")', '{"mm": 54}', False)
     assert (second.signature, second.outcome, second.failed) == ("wind()", "Error: Function failed. broken", True)
-    assert (last.role, last.name, last.parts) == ("assistant", "station", (Said("54 mm"),))
+    assert (last.role, last.name, last.parts) == ("assistant", "station", (TextPart("54 mm"),))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +112,7 @@ def test_a_tool_that_failed_shows_what_it_raised(result: Content, shown: str) ->
     messages = [Message("assistant", [call("rain", "c1")]), Message("tool", [result])]
     (turn,) = turns_of(messages)
     (part,) = turn.parts
-    assert isinstance(part, Called)
+    assert isinstance(part, ToolCallPart)
     assert shown.removeprefix("…") in part.result
     assert shown.removeprefix("…") in " ".join(Reader(transcript(messages).html).words.split())
     assert "<b>" not in transcript(messages).html
@@ -112,12 +120,12 @@ def test_a_tool_that_failed_shows_what_it_raised(result: Content, shown: str) ->
 
 def test_a_call_without_a_result_has_no_outcome() -> None:
     (turn,) = turns_of([Message("assistant", [call("rain", "c1")])])
-    assert turn.parts == (Called("rain()", ""),)
+    assert turn.parts == (ToolCallPart("rain()", ""),)
 
 
 def test_a_result_without_its_call_is_told_as_such() -> None:
     (turn,) = turns_of([Message("tool", [Content.from_function_result("c9", result="late")])])
-    assert turn.parts == (Noted("result of c9: late"),)
+    assert turn.parts == (NotePart("result of c9: late"),)
 
 
 def test_a_question_stands_for_its_call_until_there_is_a_result() -> None:
@@ -127,13 +135,13 @@ def test_a_question_stands_for_its_call_until_there_is_a_result() -> None:
     yes = Message("user", [request.to_function_approval_response(True)])
     no = Message("user", [request.to_function_approval_response(False)])
     (turn,) = turns_of([asked])
-    assert turn.parts == (Asked('May it call delete(path="notes")?', '{\n  "path": "notes"\n}'),)
+    assert turn.parts == (ApprovalPart('May it call delete(path="notes")?', '{\n  "path": "notes"\n}'),)
     assert [t.parts for t in turns_of([asked, no])][1] == (
-        Asked('Rejected: delete(path="notes")', '{\n  "path": "notes"\n}', answer=False),
+        ApprovalPart('Rejected: delete(path="notes")', '{\n  "path": "notes"\n}', answer=False),
     )
     done = Message("tool", [Content.from_function_result("c1", result="gone")])
     (turn,) = turns_of([asked, yes, done])
-    assert [type(part) for part in turn.parts] == [Called]
+    assert [type(part) for part in turn.parts] == [ToolCallPart]
     assert turn.parts[0].outcome == "gone"  # type: ignore[union-attr]
 
 
@@ -152,16 +160,16 @@ def test_every_kind_of_content_shows_something() -> None:
     ]
     (turn,) = turns_of([Message("assistant", contents)])
     thought, remote, pdf, error, usage, file, store, consent, shell, mcp = turn.parts
-    assert thought == Thought("hm")
-    assert remote == Media("image/png: https://example.org/a.png")
-    assert pdf == Media("application/pdf, 3 kB")
-    assert error == Noted("Error 7: broken", failed=True)
-    assert usage == Noted("usage: input_token_count 3")
-    assert file == Noted("file report.pdf")
-    assert store == Noted("hosted vector store")
-    assert consent == Noted("Consent is asked for at https://example.org/consent")
-    assert isinstance(shell, Called)
-    assert isinstance(mcp, Called)
+    assert thought == ReasoningPart("hm")
+    assert remote == MediaPart("image/png: https://example.org/a.png")
+    assert pdf == MediaPart("application/pdf, 3 kB")
+    assert error == NotePart("Error 7: broken", failed=True)
+    assert usage == NotePart("usage: input_token_count 3")
+    assert file == NotePart("file report.pdf")
+    assert store == NotePart("hosted vector store")
+    assert consent == NotePart("Consent is required at https://example.org/consent")
+    assert isinstance(shell, ToolCallPart)
+    assert isinstance(mcp, ToolCallPart)
     assert (shell.signature, mcp.signature) == ("shell(['ls'])", 'search(q="gull")')
 
 
@@ -280,7 +288,7 @@ def test_every_text_is_there_in_both_forms(text: str) -> None:
 
 
 def test_what_holds_no_messages_is_refused_with_what_was_expected() -> None:
-    with pytest.raises(TypeError, match=r"given a int\. Expected messages, a response, or a session"):
+    with pytest.raises(TypeError, match=r"cannot read a int\. Expected messages, a response, or a session"):
         transcript(3)
     with pytest.raises(TypeError, match="given a str"):
         transcript("hello")

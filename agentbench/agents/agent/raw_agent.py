@@ -45,7 +45,7 @@ class RunArguments(TypedDict, total=False):
     raise_on_user_input: bool | None
 
 
-@drawn_by("agentbench.notebook.agent_view:agent")
+@drawn_by("agentbench.notebook.agent_view:agent_bundle")
 class RawAgent(BaseAgent, Displayable):
     """What runs, without agent middleware, telemetry and translation of errors. `Agent` adds these.
 

@@ -1,1 +1,1 @@
-"""Conversations as people read them: who said what, with the calls of tools folded away."""
+"""Conversations for display: the text of each speaker, with tool calls folded."""

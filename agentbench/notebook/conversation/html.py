@@ -1,10 +1,18 @@
-"""A conversation as HTML: calls of tools and reasoning are folded, everything is escaped, nothing is loaded."""
+"""A conversation as HTML: tool calls and reasoning are folded, everything is escaped, nothing is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentbench.notebook.conversation.model import Asked, Called, Media, Part, Said, Thought, Turn
+from agentbench.notebook.conversation.model import (
+    ApprovalPart,
+    MediaPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    Turn,
+)
 from agentbench.notebook.conversation.text import speaker
 from agentbench.notebook.markup import Markup, element
 from agentbench.notebook.prose import Render, prose_blocks
@@ -12,18 +20,18 @@ from agentbench.notebook.style import read_static
 
 __all__ = ["conversation_html", "turn_rows"]
 
-_SAID_LIMIT = 8_000
+_TEXT_LIMIT = 8_000
 
 
 def conversation_html(title: str, turns: Sequence[Turn], facts: str, *, render: Render, hidden: int = 0) -> Markup:
     """Return a conversation as one block of HTML with its own style.
 
     Args:
-        title: What the object is; empty for a bare conversation.
-        turns: What is shown.
-        facts: One line about it: model, tokens, how it ended; may be empty.
-        render: How texts are shown; what people wrote is always shown as it is.
-        hidden: How many earlier turns are left out.
+        title: The heading; empty for a bare conversation.
+        turns: The turns to display.
+        facts: One line below: model, tokens, finish reason; may be empty.
+        render: How the texts of models are rendered; texts of users are always plain.
+        hidden: Number of earlier turns that are omitted.
     """
     return element(
         "div",
@@ -37,7 +45,7 @@ def conversation_html(title: str, turns: Sequence[Turn], facts: str, *, render: 
 
 
 def turn_rows(turns: Sequence[Turn], render: Render) -> Iterator[Markup]:
-    """Return each turn as a row: who on the left, what on the right."""
+    """Return each turn as a row: speaker on the left, parts on the right."""
     for turn in turns:
         own: Render = "plain" if turn.role == "user" else render
         parts = [_part(part, own) for part in turn.parts] or [element("div", "(nothing)", class_="ab_muted")]
@@ -51,27 +59,27 @@ def turn_rows(turns: Sequence[Turn], render: Render) -> Iterator[Markup]:
 
 
 def _part(part: Part, render: Render) -> Markup:
-    if isinstance(part, Said):
-        return element("div", prose_blocks(part.text, render, _SAID_LIMIT), class_="ab_prose ab_said")
-    if isinstance(part, Thought):
-        inside = element("div", prose_blocks(part.text, "plain", _SAID_LIMIT), class_="ab_prose")
+    if isinstance(part, TextPart):
+        return element("div", prose_blocks(part.text, render, _TEXT_LIMIT), class_="ab_prose ab_said")
+    if isinstance(part, ReasoningPart):
+        inside = element("div", prose_blocks(part.text, "plain", _TEXT_LIMIT), class_="ab_prose")
         return element("details", element("summary", "thinking"), inside, class_="ab_thought")
-    if isinstance(part, Called):
-        return _called(part)
-    if isinstance(part, Asked):
-        return _asked(part)
-    if isinstance(part, Media):
+    if isinstance(part, ToolCallPart):
+        return _tool_call(part)
+    if isinstance(part, ApprovalPart):
+        return _approval(part)
+    if isinstance(part, MediaPart):
         return _media(part)
     return element("div", part.text, class_="ab_note ab_bad" if part.failed else "ab_note")
 
 
-def _called(call: Called) -> Markup:
+def _tool_call(call: ToolCallPart) -> Markup:
     summary = element("summary", element("code", call.signature), _outcome(call))
     body = [_block("arguments", call.arguments), _block("error" if call.failed else "result", call.result)]
     return element("details", summary, *body, class_="ab_call ab_bad" if call.failed else "ab_call")
 
 
-def _outcome(call: Called) -> Markup:
+def _outcome(call: ToolCallPart) -> Markup:
     if call.outcome is None:
         return element("span", " not run yet", class_="ab_muted")
     return element("span", " ✗ " if call.failed else " → ", element("span", call.outcome), class_="ab_outcome")
@@ -81,16 +89,16 @@ def _block(label: str, text: str) -> Markup | None:
     return element("div", element("span", label, class_="ab_muted"), element("pre", text)) if text else None
 
 
-def _asked(asked: Asked) -> Markup:
-    sign = {None: "?", True: "✓", False: "✗"}[asked.answer]
-    line = [element("span", sign, class_="ab_sign"), element("span", asked.text)]
-    look = "ab_ask" if asked.answer is None else "ab_ask ab_answer"
-    if not asked.arguments or asked.answer is not None:
+def _approval(approval: ApprovalPart) -> Markup:
+    sign = {None: "?", True: "✓", False: "✗"}[approval.answer]
+    line = [element("span", sign, class_="ab_sign"), element("span", approval.text)]
+    look = "ab_ask" if approval.answer is None else "ab_ask ab_answer"
+    if not approval.arguments or approval.answer is not None:
         return element("div", *line, class_=look)
-    return element("details", element("summary", *line), _block("arguments", asked.arguments), class_=look)
+    return element("details", element("summary", *line), _block("arguments", approval.arguments), class_=look)
 
 
-def _media(media: Media) -> Markup:
+def _media(media: MediaPart) -> Markup:
     if media.uri is None:
         return element("div", media.label, class_="ab_note")
     picture = element("img", src=_address(media.uri), alt=media.label)
@@ -98,7 +106,7 @@ def _media(media: Media) -> Markup:
 
 
 def _address(uri: str) -> Markup:
-    """A `data:` address of a known picture kind, rebuilt from its letters so that nothing else can stand in it."""
+    """Return a `data:` address rebuilt from its letters, so that it can contain nothing else."""
     head, _, data = uri.partition(";base64,")
     kind = "".join(letter for letter in head.removeprefix("data:") if letter.isalnum() or letter in "/+-.")
     return Markup(f"data:{kind};base64," + "".join(c for c in data if c.isalnum() or c in "+/="))

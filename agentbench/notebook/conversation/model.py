@@ -1,4 +1,4 @@
-"""What a conversation shows, told apart from how: messages become turns, a call and its result become one part."""
+"""Pure: what a conversation displays: messages become turns, a call and its result become one part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from agentbench.messages.content.content import Content
     from agentbench.messages.message import Message
 
-__all__ = ["Asked", "Called", "Media", "Noted", "Part", "Said", "Thought", "Turn", "parts_of", "turns_of"]
+__all__ = [
+    "ApprovalPart",
+    "MediaPart",
+    "NotePart",
+    "Part",
+    "ReasoningPart",
+    "TextPart",
+    "ToolCallPart",
+    "Turn",
+    "parts_of",
+    "turns_of",
+]
 
 _SIGNATURE_LIMIT: Final = 72
 _OUTCOME_LIMIT: Final = 60
@@ -23,35 +34,35 @@ _DETAIL_LIMIT: Final = 4_000
 _EXCEPTION_TYPE: Final = "_exception_type"
 _UNKNOWN_TOOL: Final = "Error: Requested function "
 
-#: Pictures that a page may show from their own bytes. SVG is a document, and is not among them.
+#: Pictures that a page may display from their own bytes. SVG is a document, and is not among them.
 _PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _PICTURE_LIMIT: Final = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TextPart:
     """A text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
-    """What a model tells of its reasoning."""
+class ReasoningPart:
+    """A model's reasoning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
-    """A call of a tool with what came back.
+class ToolCallPart:
+    """A tool call with its result.
 
     Attributes:
         signature: The call in one line, `add(a=2, b=3)`.
         arguments: The arguments in full, as JSON.
-        outcome: The result in one line; None while there is none.
+        outcome: The result in one line; `None` while there is none.
         result: The result in full.
-        failed: The tool failed or was refused.
+        failed: Whether the tool failed or was rejected.
     """
 
     signature: str
@@ -62,13 +73,13 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question to a person, or the answer to one.
+class ApprovalPart:
+    """An approval request to a person, or the response to one.
 
     Attributes:
-        text: What is asked or answered, in one line.
+        text: The question or the answer, in one line.
         arguments: The arguments of the call it is about, as JSON; may be empty.
-        answer: None for the question, else whether it was granted.
+        answer: `None` for a request, else whether it was approved.
     """
 
     text: str
@@ -77,12 +88,12 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Media:
+class MediaPart:
     """A picture, a sound, a file.
 
     Attributes:
-        label: What it is, in words.
-        uri: A `data:` address of a picture that may be shown; else None. Nothing is ever loaded from elsewhere.
+        label: Its kind and size, or its address.
+        uri: A `data:` address of a picture that may be displayed, else `None`. Nothing is ever loaded from elsewhere.
     """
 
     label: str
@@ -90,24 +101,24 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class NotePart:
     """Anything else, in one line."""
 
     text: str
     failed: bool = False
 
 
-Part = Said | Thought | Called | Asked | Media | Noted
+Part = TextPart | ReasoningPart | ToolCallPart | ApprovalPart | MediaPart | NotePart
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one message shows.
+    """One message for display.
 
     Attributes:
         role: `user`, `assistant`, `system`, `tool` or any other.
         name: Name of the author; empty if there is none.
-        parts: What was said and done, in order.
+        parts: Texts, calls and other contents, in order.
     """
 
     role: str
@@ -116,60 +127,59 @@ class Turn:
 
 
 def turns_of(messages: Sequence[Message]) -> list[Turn]:
-    """Read a conversation.
+    """Return the turns of a conversation.
 
-    A result is shown with its call, in the turn that called; what then remains of a message of results, if anything,
-    is a turn of its own. Of a call and the question whether it may be made, the question is shown until there is a
-    result, and the call from then on.
+    A result is a part of its call's turn; the rest of a message of results, if any, is a turn of its own. A call that
+    waits for approval appears as the approval request; once it has a result, as the call.
     """
     results = _results_by_call(messages)
     calls = {content.call_id for message in messages for content in message.contents if _is_call(content)}
-    asked = {
+    requested = {
         content.id
         for message in messages
         for content in message.contents
         if content.type == "function_approval_request"
     }
-    waiting = asked - results.keys()
+    waiting = requested - results.keys()
     turns = []
     for message in messages:
-        shown = [
+        displayed = [
             content
             for content in message.contents
             if not (_is_result(content) and content.call_id in calls)
             and not (_is_call(content) and content.call_id in waiting)
         ]
-        parts = tuple(parts_of(shown, results))
+        parts = tuple(parts_of(displayed, results))
         if parts or all(content.type == "text" for content in message.contents):
             turns.append(Turn(str(message.role), message.author_name or "", parts))
     return turns
 
 
 def parts_of(contents: Iterable[Content], results: Mapping[str, Content] | None = None) -> Iterator[Part]:
-    """Read contents of one message.
+    """Return the contents of one message as parts.
 
     Args:
-        contents: What it holds.
+        contents: The contents.
         results: The results of calls in this conversation, by call id.
     """
     known = results or {}
     for content in contents:
         if content.type == "text":
             if content.text:
-                yield Said(content.text)
+                yield TextPart(content.text)
         elif content.type == "text_reasoning":
-            yield Thought(content.text or "(not shown by the model)")
+            yield ReasoningPart(content.text or "(hidden by the model)")
         elif _is_call(content):
-            yield _called(content, known.get(content.call_id or ""))
+            yield _tool_call(content, known.get(content.call_id or ""))
         elif _is_result(content):
             yield _orphan(content)
         elif content.type in ("function_approval_request", "function_approval_response"):
             if (content.id or "") not in known:
-                yield _asked(content)
+                yield _approval(content)
         elif content.type in ("data", "uri"):
             yield _media(content)
         else:
-            yield _noted(content)
+            yield _note(content)
 
 
 # ------------------------------------------------------------------------------------------------------ calls, results
@@ -192,41 +202,42 @@ def _results_by_call(messages: Sequence[Message]) -> dict[str, Content]:
     }
 
 
-def _called(call: Content, result: Content | None) -> Called:
+def _tool_call(call: Content, result: Content | None) -> ToolCallPart:
     signature, arguments = _signature(call)
     if result is None:
-        return Called(signature, arguments)
+        return ToolCallPart(signature, arguments)
     text = _result_text(result)
     failed = bool(result.exception) or text.startswith("Error: ")
     text = " ".join(filter(None, (text, _reason(result, text))))
-    return Called(signature, arguments, line_preview(text, _OUTCOME_LIMIT) or "(empty)", text[:_DETAIL_LIMIT], failed)
+    return ToolCallPart(
+        signature, arguments, line_preview(text, _OUTCOME_LIMIT) or "(empty)", text[:_DETAIL_LIMIT], failed
+    )
 
 
-def _reason(result: Content, said: str) -> str:
-    """The error that made a call fail, which the model was not told; empty if it was, or if there was none."""
+def _reason(result: Content, text: str) -> str:
+    """Return the error of a failed call, as far as the text for the model does not contain it."""
     kind = result.additional_properties.get(_EXCEPTION_TYPE)
     error = str(mask_secrets(result.exception or ""))
-    if error in said or said.startswith(_UNKNOWN_TOOL):
+    if error in text or text.startswith(_UNKNOWN_TOOL):
         error = ""
     return ": ".join(filter(None, (str(kind or ""), error)))
 
 
 def _signature(call: Content) -> tuple[str, str]:
-    """A call in one line, and its arguments in full."""
+    """Return a call in one line, and its arguments in full."""
     name = call.name or call.tool_name or call.type.removesuffix("_tool_call")
-    given = _arguments(call)
-    if isinstance(given, Mapping):
-        shown = ", ".join(f"{key}={_argument(value)}" for key, value in given.items())
-        full = json.dumps(given, ensure_ascii=False, indent=2, default=str) if given else ""
+    arguments = _arguments(call)
+    if isinstance(arguments, Mapping):
+        short = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
+        full = json.dumps(arguments, ensure_ascii=False, indent=2, default=str) if arguments else ""
     else:
-        shown = full = "" if given is None else line_preview(given, _DETAIL_LIMIT)
-    return line_preview(f"{name}({shown})", _SIGNATURE_LIMIT), full[:_DETAIL_LIMIT]
+        short = full = "" if arguments is None else line_preview(arguments, _DETAIL_LIMIT)
+    return line_preview(f"{name}({short})", _SIGNATURE_LIMIT), full[:_DETAIL_LIMIT]
 
 
-def _argument(value: object) -> str:
-    return (
-        json.dumps(line_preview(value, 40), ensure_ascii=False) if isinstance(value, str) else line_preview(value, 40)
-    )
+def _short(value: object) -> str:
+    text = line_preview(value, 40)
+    return json.dumps(text, ensure_ascii=False) if isinstance(value, str) else text
 
 
 def _arguments(call: Content) -> Any:
@@ -238,8 +249,8 @@ def _arguments(call: Content) -> Any:
 def _result_text(result: Content) -> str:
     if result.result is not None and not result.items:
         return str(mask_secrets(result.result))
-    shown = [_content_text(item) for item in result.items or result.outputs or _as_list(result.output)]
-    return "\n".join(shown) or str(result.exception or "")
+    texts = [_content_text(item) for item in result.items or result.outputs or _as_list(result.output)]
+    return "\n".join(texts) or str(result.exception or "")
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -257,31 +268,31 @@ def _content_text(item: Any) -> str:
     return str(item)
 
 
-def _orphan(result: Content) -> Noted:
+def _orphan(result: Content) -> NotePart:
     failed = bool(result.exception)
-    return Noted(f"result of {result.call_id or 'a call'}: {line_preview(_result_text(result))}", failed)
+    return NotePart(f"result of {result.call_id or 'a call'}: {line_preview(_result_text(result))}", failed)
 
 
-def _asked(content: Content) -> Asked:
+def _approval(content: Content) -> ApprovalPart:
     call = content.function_call
     signature, arguments = _signature(call) if call is not None else ("a call", "")
     if content.type == "function_approval_request":
-        return Asked(f"May it call {signature}?", arguments)
+        return ApprovalPart(f"May it call {signature}?", arguments)
     granted = bool(content.approved)
-    return Asked(f"{'Approved' if granted else 'Rejected'}: {signature}", arguments, granted)
+    return ApprovalPart(f"{'Approved' if granted else 'Rejected'}: {signature}", arguments, granted)
 
 
 # ---------------------------------------------------------------------------------------------------------- other kinds
 
 
-def _media(content: Content) -> Media:
+def _media(content: Content) -> MediaPart:
     uri = content.uri or ""
     kind = content.media_type or "data"
     if content.type == "uri":
-        return Media(f"{kind}: {line_preview(uri)}" if content.media_type else line_preview(uri))
+        return MediaPart(f"{kind}: {line_preview(uri)}" if content.media_type else line_preview(uri))
     data = uri.partition(";base64,")[2]
     label = f"{kind}, {_size(len(data) * 3 // 4)}"
-    return Media(label, uri if kind in _PICTURES and data.isascii() and len(data) <= _PICTURE_LIMIT else None)
+    return MediaPart(label, uri if kind in _PICTURES and data.isascii() and len(data) <= _PICTURE_LIMIT else None)
 
 
 def _size(count: int) -> str:
@@ -290,16 +301,16 @@ def _size(count: int) -> str:
     return f"{count / 1_000:,.0f} kB" if count < 1_000_000 else f"{count / 1_000_000:,.1f} MB"
 
 
-def _noted(content: Content) -> Noted:
+def _note(content: Content) -> NotePart:
     if content.type == "error":
-        return Noted(str(content), failed=True)
+        return NotePart(str(content), failed=True)
     if content.type == "usage":
         usage: Mapping[str, Any] = content.usage_details or {}
-        return Noted("usage: " + ", ".join(f"{key} {value}" for key, value in usage.items()))
+        return NotePart("usage: " + ", ".join(f"{key} {value}" for key, value in usage.items()))
     if content.type == "hosted_file":
-        return Noted(f"file {line_preview(content.name or content.file_id or '')}")
+        return NotePart(f"file {line_preview(content.name or content.file_id or '')}")
     if content.type == "oauth_consent_request":
-        return Noted(f"Consent is asked for at {line_preview(content.consent_link or '')}")
+        return NotePart(f"Consent is required at {line_preview(content.consent_link or '')}")
     if content.user_input_request:
-        return Noted(f"Input is asked for: {content.type}")
-    return Noted(content.type.replace("_", " "))
+        return NotePart(f"Input is required: {content.type}")
+    return NotePart(content.type.replace("_", " "))

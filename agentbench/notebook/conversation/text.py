@@ -1,11 +1,20 @@
-"""A conversation as plain text, in two columns: who, and what."""
+"""A conversation as plain text, in two columns: speaker and parts."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from agentbench.notebook.conversation.model import Asked, Called, Media, Noted, Part, Said, Thought, Turn
+from agentbench.notebook.conversation.model import (
+    ApprovalPart,
+    MediaPart,
+    NotePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    Turn,
+)
 from agentbench.notebook.escaping import esc
 
 __all__ = ["speaker", "text_lines"]
@@ -26,32 +35,32 @@ def text_lines(turns: Sequence[Turn]) -> list[str]:
 
 
 def speaker(turn: Turn) -> str:
-    """Who speaks: the author's name where there is one, else the role."""
+    """Return the author's name if there is one, else the role."""
     return turn.name or turn.role
 
 
 def _part_lines(part: Part, width: int) -> Iterator[str]:
-    if isinstance(part, Said):
-        yield from _wrapped(part.text, width)
-    elif isinstance(part, Thought):
-        yield from _wrapped(f"(thinking) {part.text}", width)
-    elif isinstance(part, Called):
+    if isinstance(part, TextPart):
+        yield from _wrap(part.text, width)
+    elif isinstance(part, ReasoningPart):
+        yield from _wrap(f"(thinking) {part.text}", width)
+    elif isinstance(part, ToolCallPart):
         outcome = "" if part.outcome is None else f" {'✗' if part.failed else '→'} {part.outcome}"
-        yield from _wrapped(f"{part.signature}{outcome}", width)
-    elif isinstance(part, Asked):
+        yield from _wrap(f"{part.signature}{outcome}", width)
+    elif isinstance(part, ApprovalPart):
         sign = {None: "?", True: "✓", False: "✗"}[part.answer]
-        yield from _wrapped(f"{sign} {part.text}", width)
-    elif isinstance(part, Media):
-        yield from _wrapped(f"[{part.label}]", width)
-    elif isinstance(part, Noted):
-        yield from _wrapped(f"{'✗ ' if part.failed else ''}{part.text}", width)
+        yield from _wrap(f"{sign} {part.text}", width)
+    elif isinstance(part, MediaPart):
+        yield from _wrap(f"[{part.label}]", width)
+    elif isinstance(part, NotePart):
+        yield from _wrap(f"{'✗ ' if part.failed else ''}{part.text}", width)
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     lines = [
-        wrapped
+        piece
         for line in esc(text, into="text").split("\n")
-        for wrapped in textwrap.wrap(line, max(width, 40), break_on_hyphens=False) or [""]
+        for piece in textwrap.wrap(line, max(width, 40), break_on_hyphens=False) or [""]
     ]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"… {len(lines) - _MOST_LINES} more lines"]

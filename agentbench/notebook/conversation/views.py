@@ -1,4 +1,4 @@
-"""How messages, responses and updates show themselves, and `transcript` for any list of messages."""
+"""The notebook views of messages, responses and updates, and `transcript` for any list of messages."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ LIMIT = 60
 
 
 def transcript(conversation: Any, *, render: Render = "plain", limit: int = LIMIT) -> Transcript:
-    """Show a conversation in a cell: who said what, with the calls of tools and the reasoning folded.
+    """Return a view of a conversation for a cell: the text of each speaker, with tool calls and reasoning folded.
 
     Args:
-        conversation: Messages, or anything that has `messages` (a response), or a session whose history is kept in
-            memory.
-        render: How the texts of models are shown: as they are, or with a little safe Markdown (`markdown`). What people
-            wrote is always shown as it is.
-        limit: Most turns that are shown, the latest.
+        conversation: Messages, or an object with `messages` (a response), or a session whose history is stored in its
+            state.
+        render: How the texts of models are rendered: `plain`, or `markdown` with a small, safe subset of Markdown.
+            Texts of users are always plain.
+        limit: At most so many turns, the latest ones.
 
     Raises:
-        TypeError: There are no messages in what was given.
+        TypeError: `conversation` has no messages.
         ValueError: `render` is something else, or `limit` is below 1.
 
     Example:
         ```python
-        transcript(session)
+        session = agent.create_session()
+        await agent.run("How much rain fell in Bergen?", session=session)
+        transcript(session, render="markdown")
         ```
     """
     if render not in get_args(Render):
@@ -54,14 +56,19 @@ def transcript(conversation: Any, *, render: Render = "plain", limit: int = LIMI
 
 @dataclass(frozen=True, repr=False)
 class Transcript(Displayable):
-    """A conversation to look at; made by `transcript`.
+    """A conversation that a cell displays as HTML and `print` as text; made by `transcript`.
 
     Attributes:
-        messages: The messages, all.
-        render: How texts of models are shown.
-        limit: Most turns that are shown.
-        title: What is shown; empty for a bare conversation.
-        facts: One line about it, below.
+        messages: All messages, also those before the displayed turns.
+        render: How texts of models are rendered.
+        limit: Most turns that are displayed.
+        title: The heading; empty for a bare conversation.
+        facts: Facts in one line below the turns.
+
+    Example:
+        ```python
+        print(transcript(response.messages).text)
+        ```
     """
 
     messages: tuple[Message, ...]
@@ -73,15 +80,15 @@ class Transcript(Displayable):
     @property
     def text(self) -> str:
         """The conversation as plain text."""
-        turns, hidden = self._shown()
+        turns, hidden = self._latest_turns()
         head = [self.title] if self.title else []
         head += [f"… {hidden:,} earlier"] if hidden else []
         return "\n".join([*head, *text_lines(turns), *([self._fact_line()] if self.facts else [])]) or "(no messages)"
 
     @property
     def html(self) -> str:
-        """What a notebook shows."""
-        turns, hidden = self._shown()
+        """The conversation as HTML."""
+        turns, hidden = self._latest_turns()
         facts = self._fact_line() or ("" if turns else "(no messages)")
         return conversation_html(self.title, turns, facts, render=self.render, hidden=hidden)
 
@@ -94,7 +101,7 @@ class Transcript(Displayable):
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Bundle:
         return {"text/plain": self.text, "text/html": self.html}
 
-    def _shown(self) -> tuple[list[Turn], int]:
+    def _latest_turns(self) -> tuple[list[Turn], int]:
         turns = turns_of(self.messages)
         return turns[-self.limit :], max(len(turns) - self.limit, 0)
 
@@ -103,22 +110,22 @@ class Transcript(Displayable):
 
 
 def message_bundle(message: Any) -> Bundle:
-    """One message."""
+    """Return the views of one message by media type."""
     return Transcript((message,))._repr_mimebundle_()
 
 
 def response_bundle(response: Any) -> Bundle:
-    """A response: its messages, then model, tokens and how it ended."""
+    """Return the views of a response by media type: its messages, then model, tokens and finish reason."""
     return Transcript(tuple(response.messages), facts=tuple(_response_facts(response)))._repr_mimebundle_()
 
 
 def update_bundle(update: Any) -> Bundle:
-    """One streamed update."""
+    """Return the views of one streamed update by media type."""
     return _loose(update.contents, str(update.role or "assistant"), update.author_name or "")
 
 
 def content_bundle(content: Any) -> Bundle:
-    """One content."""
+    """Return the views of one content by media type."""
     return _loose([content], content.type.replace("_", " "), "")
 
 
@@ -159,15 +166,15 @@ def _messages_of(conversation: Any) -> Iterable[Message]:
     if isinstance(found, Sequence) and not isinstance(found, str) and all(isinstance(m, Message) for m in found):
         return found
     message = (
-        f"transcript() was given a {type(conversation).__name__}. Expected messages, a response, or a session whose "
-        "history is kept in memory."
+        f"transcript() cannot read a {type(conversation).__name__}. Expected messages, a response, or a session whose "
+        "history is stored in its state."
     )
     raise TypeError(message)
 
 
 def _stored_messages(state: Mapping[str, Any]) -> Sequence[Message]:
-    """The messages that a history provider keeps in a session's state."""
-    for kept in state.values():
-        if isinstance(kept, Mapping) and isinstance(kept.get("messages"), Sequence):
-            return kept["messages"]  # type: ignore[no-any-return]
+    """Return the messages that a history provider stores in a session's state."""
+    for stored in state.values():
+        if isinstance(stored, Mapping) and isinstance(stored.get("messages"), Sequence):
+            return stored["messages"]  # type: ignore[no-any-return]
     return ()
