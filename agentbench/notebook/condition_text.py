@@ -60,7 +60,7 @@ def _is_source_of(node: ast.Lambda, code: CodeType) -> bool:
 
 
 def _facts(code: CodeType) -> tuple[object, ...]:
-    """Return the parts of code that do not depend on its place, which Python 3.10 stores in a constant of inner code."""
+    """Return the parts of code that do not depend on its place; Python 3.10 stores that in a constant of inner code."""
     constants = tuple(
         (type(each), each)
         for each in code.co_consts

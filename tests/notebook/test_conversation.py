@@ -290,7 +290,7 @@ def test_every_text_is_there_in_both_forms(text: str) -> None:
 def test_what_holds_no_messages_is_refused_with_what_was_expected() -> None:
     with pytest.raises(TypeError, match=r"cannot read a int\. Expected messages, a response, or a session"):
         transcript(3)
-    with pytest.raises(TypeError, match="given a str"):
+    with pytest.raises(TypeError, match="cannot read a str"):
         transcript("hello")
     with pytest.raises(ValueError, match="Choose one of plain, markdown"):
         transcript([], render="html")  # type: ignore[arg-type]
