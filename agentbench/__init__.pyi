@@ -187,9 +187,9 @@ from agentbench.exceptions import WorkflowException as WorkflowException
 from agentbench.exceptions import WorkflowRunnerException as WorkflowRunnerException
 from agentbench.exceptions import WorkflowTextError as WorkflowTextError
 from agentbench.exceptions import WorkflowValidationError as WorkflowValidationError
-from agentbench.messages.content.annotation import Annotation as Annotation
-from agentbench.messages.content.annotation import TextSpanRegion as TextSpanRegion
 from agentbench.messages.content.content import Content as Content
+from agentbench.messages.content.media import Annotation as Annotation
+from agentbench.messages.content.media import TextSpanRegion as TextSpanRegion
 from agentbench.messages.content.media import detect_media_type_from_base64 as detect_media_type_from_base64
 from agentbench.messages.inputs import AgentRunInputs as AgentRunInputs
 from agentbench.messages.inputs import normalize_messages as normalize_messages

@@ -1,14 +1,15 @@
-"""How an object finds the function that draws it: by name, when it is first displayed.
+"""How an object finds the function that renders it, by name when it is first displayed; and its text in one line.
 
-What is drawn knows its view as text, `"agentbench.notebook.views:workflow"`. Nothing here imports the notebook layer,
-and where its packages are missing the plain text is the whole view.
+A class names its view as text, `"agentbench.notebook.views:workflow"`. Nothing here imports the notebook layer, and
+where its packages are missing the plain text is the whole view.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from agentbench.exceptions import MissingExtraError
 
@@ -18,13 +19,15 @@ _C = TypeVar("_C", bound="type[Displayable]")
 _NOTEBOOK_PACKAGES = frozenset(
     {"IPython", "anywidget", "graphviz", "graphviz_pure", "ipywidgets", "jupyterlab", "numpy", "pandas", "traitlets"}
 )
+_LONGEST: Final = 60
+_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 class Displayable:
-    """An object that shows itself in a notebook, through the function that `drawn_by` names for its class.
+    """An object that a notebook renders through the function that `drawn_by` names for its class.
 
     Displaying only reads: it never runs, saves or connects anything. A view that fails raises, and the notebook then
-    shows the traceback and the plain text.
+    displays the traceback and the plain text.
     """
 
     __slots__ = ()
@@ -32,50 +35,39 @@ class Displayable:
     _drawn_by: ClassVar[str | None] = None
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """Everything a front end may choose from, by media type; always with `text/plain`."""
+        """Return the views by media type, always with `text/plain`; the front end chooses one."""
         plain: dict[str, Any] = {"text/plain": repr(self)}
+        view = self._drawn_by
         try:
-            renderer = find_renderer(type(self))
-            return plain if renderer is None else plain | renderer(self)
+            return plain if view is None else plain | call_view(view, self)
         except MissingExtraError:
             return plain
 
 
 def drawn_by(view: str) -> Callable[[_C], _C]:
-    """Name the function that draws a class and its subclasses.
+    """Name the function that renders a class and its subclasses.
 
     Args:
         view: `"module:function"`. The function takes the object and returns its views by media type.
+
+    Raises:
+        ValueError: The view has no such form.
     """
     _split(view)
 
-    def name_it(cls: _C) -> _C:
+    def decorate(cls: _C) -> _C:
         cls._drawn_by = view
         return cls
 
-    return name_it
-
-
-def find_renderer(cls: type) -> Callable[[Any], dict[str, Any]] | None:
-    """Import the function that draws a class, or return `None` if no one named any.
-
-    Raises:
-        MissingExtraError: If a package of the `notebook` extra is missing.
-    """
-    view: str | None = getattr(cls, "_drawn_by", None)
-    return None if view is None else _load(view)
+    return decorate
 
 
 def call_view(view: str, *args: Any, **kwargs: Any) -> Any:
     """Call a function of the notebook layer by its name, `"module:function"`, and return what it returns.
 
     Raises:
-        MissingExtraError: If a package of the `notebook` extra is missing.
+        MissingExtraError: A package of the `notebook` extra is missing.
     """
-    return _load(view)(*args, **kwargs)
-
-
-def _load(view: str) -> Callable[..., Any]:
     module, name = _split(view)
     try:
         function: Callable[..., Any] = getattr(importlib.import_module(module), name)
@@ -84,7 +76,7 @@ def _load(view: str) -> Callable[..., Any]:
         if package not in _NOTEBOOK_PACKAGES or isinstance(error, MissingExtraError):
             raise
         raise MissingExtraError("notebook", package, purpose="show things in a notebook") from error
-    return function
+    return function(*args, **kwargs)
 
 
 def _split(view: str) -> tuple[str, str]:
@@ -93,3 +85,16 @@ def _split(view: str) -> tuple[str, str]:
         message = f"{view!r} does not name a view. Expected 'module:function'."
         raise ValueError(message)
     return module, name
+
+
+def shortened(value: Any, longest: int = _LONGEST) -> str:
+    """Return the `repr` of a value in one line, cut where it is long, without addresses in memory.
+
+    Args:
+        value: The value. A long text is cut before its `repr` is made.
+        longest: Number of characters that a text keeps; other values keep twice as many.
+    """
+    if isinstance(value, str) and len(value) > longest:
+        return f"{value[:longest]!r}… ({len(value):,} characters)"
+    text = _ADDRESS.sub("", repr(value))
+    return text if len(text) <= 2 * longest else f"{text[: 2 * longest]}…"

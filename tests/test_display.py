@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agentbench._display import Displayable, call_view, drawn_by, find_renderer
+from agentbench._display import Displayable, call_view, drawn_by
 from agentbench.exceptions import MissingExtraError
 
 
@@ -53,7 +53,6 @@ def test_subclasses_are_drawn_like_their_base(views: types.ModuleType) -> None:
 
 
 def test_an_object_without_a_view_shows_its_text() -> None:
-    assert find_renderer(Plain) is None
     assert Plain()._repr_mimebundle_() == {"text/plain": "Plain()"}
 
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from agentbench.messages.content.addition import join_common, join_reasoning, join_texts
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.usage import UsageDetails, add_usage_details
@@ -114,7 +115,7 @@ class _OpenMessage:
     def close(self) -> Message:
         """Return the message."""
         entries = [entry.close() if isinstance(entry, _OpenCall) else entry for entry in self.entries]
-        contents = list(_coalesced_reasoning(_coalesced_texts(entries)))
+        contents = list(_joined_runs(entries))
         return Message(self.role, contents, author_name=self.author_name, message_id=self.message_id)
 
 
@@ -146,7 +147,7 @@ class _OpenCall:
         first = self.pieces[0]
         if len(self.pieces) == 1 and TOOL_CALL_INDEX not in first.additional_properties:
             return first
-        call = joined(self.pieces)
+        call = join_common(self.pieces)
         call.call_id = self.call_id
         call.name = next((piece.name for piece in self.pieces if piece.name), first.name)
         call.arguments = self._arguments()
@@ -182,44 +183,23 @@ def _told_once(texts: Sequence[str]) -> str:
     return "".join(kept)
 
 
-def joined(pieces: Sequence[Content]) -> Content:
-    """Return a new content with what any content may have, of several of one kind."""
-    annotations = [piece.annotations for piece in pieces if piece.annotations is not None]
-    properties: dict[str, Any] = {}
-    for more in filter(None, map(attrgetter("additional_properties"), reversed(pieces))):
-        properties.update(more)  # the first piece has the last word
-    raw = [piece.raw_representation for piece in pieces if piece.raw_representation is not None]
-    flat = [item for each in raw for item in (each if isinstance(each, list) else [each])]
-    return Content(
-        pieces[0].type,
-        annotations=[annotation for some in annotations for annotation in some] if annotations else None,
-        additional_properties=properties,
-        raw_representation=flat if len(raw) > 1 else (raw or [None])[0],
-    )
-
-
-def _coalesced_texts(contents: list[Content]) -> Iterator[Content]:
+def _joined_runs(contents: Iterable[Content]) -> Iterator[Content]:
+    """Yield the contents, with neighbouring texts as one and neighbouring pieces of a thought as one."""
     for kind, run in groupby(contents, key=attrgetter("type")):
         pieces = list(run)
-        if kind != "text" or len(pieces) == 1:
+        if len(pieces) == 1:
+            yield pieces[0]
+        elif kind == "text":
+            yield join_texts(pieces)
+        elif kind == "text_reasoning":
+            for thought in _thoughts(pieces):
+                yield thought[0] if len(thought) == 1 else join_reasoning(thought)
+        else:
             yield from pieces
-        else:
-            text = joined(pieces)
-            text.text = "".join([piece.text or "" for piece in pieces])
-            yield text
-
-
-def _coalesced_reasoning(contents: Iterable[Content]) -> Iterator[Content]:
-    for kind, run in groupby(contents, key=attrgetter("type")):
-        if kind != "text_reasoning":
-            yield from run
-        else:
-            for thought in _thoughts(list(run)):
-                yield thought[0] if len(thought) == 1 else _joined_thought(thought)
 
 
 def _thoughts(pieces: list[Content]) -> Iterator[list[Content]]:
-    """Split where the id changes; what has no id belongs to what stands before it."""
+    """Split pieces of reasoning where the id changes; a piece without an id belongs to the one before it."""
     thought: list[Content] = []
     id_: str | None = None
     for piece in pieces:
@@ -230,12 +210,3 @@ def _thoughts(pieces: list[Content]) -> Iterator[list[Content]]:
         id_ = id_ or piece.id
     if thought:
         yield thought
-
-
-def _joined_thought(pieces: list[Content]) -> Content:
-    thought = joined(pieces)
-    thought.id = next((piece.id for piece in pieces if piece.id), None)
-    texts = [piece.text for piece in pieces if piece.text is not None]
-    thought.text = "".join(texts) if texts else None
-    thought.protected_data = next((p.protected_data for p in reversed(pieces) if p.protected_data is not None), None)
-    return thought

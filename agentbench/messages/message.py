@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NewType
 
 from agentbench._clock import runtime_defaults
 from agentbench._copying import register_frozen
-from agentbench._display import drawn_by
+from agentbench._display import drawn_by, shortened
 from agentbench.messages.content.content import Content
 from agentbench.messages.record import Record, as_contents
-from agentbench.messages.wording import shortened
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench._display import Displayable
 from agentbench.exceptions import ContentError
-from agentbench.messages.content.content import Content, convert_content
-from agentbench.messages.pydantic_form import core_schema
-from agentbench.serialization.mixin import SerializationMixin
+from agentbench.messages.content.content import Content
+from agentbench.messages.content.fields import convert_content
+from agentbench.serialization.mixin import SerializationMixin, pydantic_schema
 from agentbench.serialization.plain import to_plain
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Record(SerializationMixin, Displayable):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """Instances pass through pydantic as they are; dictionaries in the form of `to_dict` are read."""
-        return core_schema(cls)
+        return pydantic_schema(cls)
 
 
 def as_contents(given: Any) -> list[Content]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from agentbench._copying import register_frozen
-from agentbench._display import drawn_by
+from agentbench._display import drawn_by, shortened
 from agentbench.exceptions import UserInputRequiredException
 from agentbench.messages.content.content import Content
 from agentbench.messages.fold import fold_updates
@@ -22,7 +22,6 @@ from agentbench.messages.update import (
     FinishReasonLiteral,
 )
 from agentbench.messages.usage import UsageDetails
-from agentbench.messages.wording import shortened
 
 if TYPE_CHECKING:
     from typing_extensions import Self, TypeVar

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NewType, TypedDict
 
 from agentbench._copying import register_frozen
-from agentbench._display import drawn_by
+from agentbench._display import drawn_by, shortened
 from agentbench.messages.content.content import Content
 from agentbench.messages.record import Record, as_contents
-from agentbench.messages.wording import shortened
 
 FinishReason = NewType("FinishReason", str)
 FinishReasonLiteral = Literal["stop", "length", "tool_calls", "content_filter"]

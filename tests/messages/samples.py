@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from agentbench.messages.content.annotation import Annotation
 from agentbench.messages.content.content import Content
+from agentbench.messages.content.media import Annotation
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate

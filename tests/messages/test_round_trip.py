@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.messages.content.content import KINDS, Content
+from agentbench.messages.content.content import Content
+from agentbench.messages.content.fields import KINDS
 from agentbench.messages.record import Record
 from agentbench.serialization.json_text import from_json, to_json
 from tests.messages.samples import BY_FACTORY, contents, records

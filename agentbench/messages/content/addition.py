@@ -2,52 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from agentbench.exceptions import AdditionItemMismatch, ContentError
-from agentbench.messages.content.record import ContentRecord
+from agentbench.messages.content.fields import ContentRecord
 from agentbench.messages.usage import add_usage_details
 
 C = TypeVar("C", bound=ContentRecord)
 
+#: The kinds of which two contents make one.
+_JOINABLE = ("text", "text_reasoning", "function_call", "usage")
 
-def add_contents(left: C, right: ContentRecord) -> C:
-    """Join two contents of one kind: texts, reasoning, calls or usages.
+
+def add_contents(left: C, right: C) -> C:
+    """Return two contents of one kind as one: texts, reasoning, calls or usages.
 
     Raises:
         AdditionItemMismatch: They are of different kinds, or of different calls or thoughts.
-        ContentError: There is no sum of their kind.
+        ContentError: Contents of their kind cannot be joined.
     """
-    if left.type != right.type:
-        message = f"Content of type {left.type!r} and content of type {right.type!r} cannot be added."
+    kind = left.type
+    if kind != right.type:
+        message = f"Content of type {kind!r} and content of type {right.type!r} cannot be added."
         raise AdditionItemMismatch(message)
-    add = _ADDITIONS.get(left.type)
-    if add is None:
-        message = f"Contents of type {left.type!r} cannot be added. Only {', '.join(_ADDITIONS)} can."
+    if kind not in _JOINABLE:
+        message = f"Contents of type {kind!r} cannot be added. Only {', '.join(_JOINABLE)} can."
         raise ContentError(message)
-    return type(left)(
-        left.type,
-        annotations=_joined(left.annotations, right.annotations),
-        additional_properties={**right.additional_properties, **left.additional_properties},
-        raw_representation=joined_raw(left.raw_representation, right.raw_representation),
-        **add(left, right),
-    )
+    if kind == "text":
+        return join_texts([left, right])
+    if kind == "text_reasoning":
+        if left.id and right.id and left.id != right.id:
+            message = f"Reasoning {left.id!r} and reasoning {right.id!r} are two thoughts, and cannot be joined."
+            raise AdditionItemMismatch(message)
+        return join_reasoning([left, right])
+    both = join_common([left, right])
+    if kind == "usage":
+        both.usage_details = add_usage_details(left.usage_details, right.usage_details)
+        return both
+    if right.call_id and right.call_id != left.call_id:
+        message = f"Call {left.call_id!r} and call {right.call_id!r} are two calls, and cannot be joined."
+        raise AdditionItemMismatch(message)
+    both.call_id = left.call_id
+    both.arguments = _join_arguments(left.arguments, right.arguments)
+    for name in ("name", "exception", "user_input_request", "id"):
+        setattr(both, name, getattr(left, name) or getattr(right, name))
+    return both
 
 
-def joined_raw(left: Any, right: Any) -> Any:
-    """Collect what services sent into a list; one alone stays as it is."""
-    if left is None or right is None:
-        return right if left is None else left
-    return [*(left if isinstance(left, list) else [left]), *(right if isinstance(right, list) else [right])]
-
-
-def joined_arguments(left: str | Mapping[str, Any] | None, right: str | Mapping[str, Any] | None) -> Any:
-    """Join the arguments of two pieces of a call.
-
-    Raises:
-        AdditionItemMismatch: One is text and the other a mapping.
-    """
+def _join_arguments(left: str | Mapping[str, Any] | None, right: str | Mapping[str, Any] | None) -> Any:
     if not left or not right:
         return left or right or (right if left is None else left)
     if isinstance(left, str) and isinstance(right, str):
@@ -58,44 +62,34 @@ def joined_arguments(left: str | Mapping[str, Any] | None, right: str | Mapping[
     return {**left, **right}
 
 
-def _joined(left: list[Any] | None, right: list[Any] | None) -> list[Any] | None:
-    return None if left is None and right is None else [*(left or ()), *(right or ())]
+def join_common(pieces: Sequence[C]) -> C:
+    """Return a new content of the kind of the pieces, with what any content may have: annotations, properties, raw."""
+    annotations = [piece.annotations for piece in pieces if piece.annotations is not None]
+    properties: dict[str, Any] = {}
+    for more in filter(None, map(attrgetter("additional_properties"), reversed(pieces))):
+        properties.update(more)  # the first piece has the last word
+    raw = [piece.raw_representation for piece in pieces if piece.raw_representation is not None]
+    flat = [item for each in raw for item in (each if isinstance(each, list) else [each])]
+    return type(pieces[0])(
+        pieces[0].type,
+        annotations=[annotation for some in annotations for annotation in some] if annotations else None,
+        additional_properties=properties,
+        raw_representation=flat if len(raw) > 1 else (raw or [None])[0],
+    )
 
 
-def _added_texts(left: ContentRecord, right: ContentRecord) -> dict[str, Any]:
-    return {"text": (left.text or "") + (right.text or "")}
+def join_texts(pieces: Sequence[C]) -> C:
+    """Return several texts as one, with nothing between them."""
+    text = join_common(pieces)
+    text.text = "".join([piece.text or "" for piece in pieces])
+    return text
 
 
-def _added_reasoning(left: ContentRecord, right: ContentRecord) -> dict[str, Any]:
-    if left.id and right.id and left.id != right.id:
-        message = f"Reasoning {left.id!r} and reasoning {right.id!r} are two thoughts, and cannot be joined."
-        raise AdditionItemMismatch(message)
-    text = None if left.text is None and right.text is None else (left.text or "") + (right.text or "")
-    protected = left.protected_data if right.protected_data is None else right.protected_data
-    return {"id": left.id or right.id, "text": text, "protected_data": protected}
-
-
-def _added_calls(left: ContentRecord, right: ContentRecord) -> dict[str, Any]:
-    if right.call_id and right.call_id != left.call_id:
-        message = f"Call {left.call_id!r} and call {right.call_id!r} are two calls, and cannot be joined."
-        raise AdditionItemMismatch(message)
-    return {
-        "call_id": left.call_id,
-        "name": left.name or right.name,
-        "arguments": joined_arguments(left.arguments, right.arguments),
-        "exception": left.exception or right.exception,
-        "user_input_request": left.user_input_request or right.user_input_request,
-        "id": left.id or right.id,
-    }
-
-
-def _added_usages(left: ContentRecord, right: ContentRecord) -> dict[str, Any]:
-    return {"usage_details": add_usage_details(left.usage_details, right.usage_details)}
-
-
-_ADDITIONS = {
-    "text": _added_texts,
-    "text_reasoning": _added_reasoning,
-    "function_call": _added_calls,
-    "usage": _added_usages,
-}
+def join_reasoning(pieces: Sequence[C]) -> C:
+    """Return several pieces of one thought as one; the last protected data are those of the whole."""
+    thought = join_common(pieces)
+    thought.id = next((piece.id for piece in pieces if piece.id), None)
+    texts = [piece.text for piece in pieces if piece.text is not None]
+    thought.text = "".join(texts) if texts else None
+    thought.protected_data = next((p.protected_data for p in reversed(pieces) if p.protected_data is not None), None)
+    return thought

@@ -1,45 +1,27 @@
-"""One piece of what is said: text, data, a call of a tool, its result, a question to a person."""
+"""One piece of what is said: text, data, a call of a tool, its result, a request to a person."""
 
 from __future__ import annotations
 
-import copy
 import json
-import logging
-from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.addition import add_contents
-from agentbench.messages.content.factories import ContentFactories
-from agentbench.messages.content.media import detect_media_type_from_base64
-from agentbench.messages.content.record import FIELDS
-from agentbench.messages.pydantic_form import core_schema
-from agentbench.messages.wording import shortened, size_of_data_uri
-from agentbench.serialization.mixin import SerializationMixin
-from agentbench.serialization.plain import to_plain
+from agentbench.messages.content.fields import CommonFields, ContentRecord
+from agentbench.messages.content.media import data_uri, read_uri
+from agentbench.messages.usage import UsageDetails
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
-_log = logging.getLogger("agentbench")
-
-KINDS: Final = frozenset(
-    {
-        *("text", "text_reasoning", "data", "uri", "error", "function_call", "function_result", "usage"),
-        *("hosted_file", "hosted_vector_store", "code_interpreter_tool_call", "code_interpreter_tool_result"),
-        *("image_generation_tool_call", "image_generation_tool_result", "mcp_server_tool_call"),
-        *("mcp_server_tool_result", "search_tool_call", "search_tool_result", "shell_tool_call", "shell_tool_result"),
-        *("shell_command_output", "function_approval_request", "function_approval_response", "oauth_consent_request"),
-    }
-)
-_MAY_HOLD_CONTENTS: Final = frozenset({"function_call", "inputs", "items", "outputs", "output", "result"})
-_KNOWN_KEYS: Final = frozenset({*FIELDS, "annotations", "raw_representation"})
+_new = object.__new__
 
 
 @drawn_by("agentbench.notebook.conversation.views:content_bundle")
-class Content(ContentFactories):
+class Content(ContentRecord):
     """One piece of a message, of any kind; what a kind does not have is `None`.
 
     Two contents are equal when their dictionaries are; they have no hash, since they can be changed until they are
@@ -63,103 +45,334 @@ class Content(ContentFactories):
     """
 
     __slots__ = ()
-    __hash__: ClassVar[None]  # type: ignore[assignment]
-
-    def to_dict(self, *, exclude_none: bool = True, exclude: Collection[str] | None = None) -> dict[str, Any]:
-        """Return its fields as a dictionary that JSON can hold, if it can hold their values.
-
-        Args:
-            exclude_none: Leave out what is not set.
-            exclude: Names of fields to leave out.
-        """
-        found: dict[str, Any] = {"type": self.type}
-        if not exclude_none:
-            found.update(dict.fromkeys(FIELDS))
-        if self.text is not None:
-            found["text"] = self.text
-        for name, value in (self._rare or {}).items():
-            found[name] = value if type(value) is str else to_plain(value, convert_content)
-        if self.annotations is not None or not exclude_none:
-            found["annotations"] = self.plain_annotations()
-        found["additional_properties"] = (
-            to_plain(self.additional_properties, convert_content) if self.additional_properties else {}
-        )
-        return {name: value for name, value in found.items() if name not in exclude} if exclude else found
+    __hash__: ClassVar[None]
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make a content of what `to_dict` gave, or of what someone wrote in that form.
-
-        Fields that are not known here become additional properties; a kind that is not known is kept as it is.
+    def from_text(cls, text: str, **common: Unpack[CommonFields]) -> Self:
+        """Text that a person or a model wrote.
 
         Raises:
-            ValueError: It has no `"type"`.
-            ContentError: Its data are no bytes of a known form.
+            TypeError: This is no text.
+        """
+        given: object = text
+        if type(given) is not str and not isinstance(given, str):
+            message = f"The text is of type {type(given).__name__}. Expected text; for a number, str(...) of it."
+            raise TypeError(message)
+        return cls("text", text=text, **common) if common else cls._bare("text", text, None)
+
+    @classmethod
+    def _bare(cls, kind: str, text: str | None, rare: dict[str, Any] | None) -> Self:
+        # A streamed answer makes one of these per token, so they go without the constructor.
+        content = _new(cls)
+        content.type = kind
+        content.text = text
+        content.annotations = content.raw_representation = None
+        content.additional_properties = {}
+        content._rare = rare  # noqa: SLF001 - the instance is new
+        return content
+
+    @classmethod
+    def from_text_reasoning(
+        cls,
+        *,
+        id: str | None = None,  # noqa: A002 - the name of the field
+        text: str | None = None,
+        protected_data: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """What a model thought before it answered."""
+        return cls("text_reasoning", id=id, text=text, protected_data=protected_data, **common)
+
+    @classmethod
+    def from_data(cls, data: bytes | bytearray | memoryview, media_type: str, **common: Unpack[CommonFields]) -> Self:
+        """Bytes, such as an image; kept as a `data:` URI.
+
+        Raises:
+            TypeError: The data are not bytes.
         """
         given: object = data
-        values: dict[str, Any] = dict(given) if type(given) is dict or isinstance(given, Mapping) else {}
-        kind = values.pop("type", None)
-        if not isinstance(kind, str) or not kind:
-            told = ", ".join(map(repr, values)) or shortened(data)
-            message = f"A content has no type, only {told}. Expected a dictionary with a type: {{'type': 'text', ...}}."
-            raise ValueError(message)
-        if kind not in KINDS:
-            _log.debug("Content of the unknown type %r is kept as it is.", kind)
-        properties = dict(values.pop("additional_properties", None) or {})
-        if kind == "data" and isinstance(values.get("data"), (bytes, bytearray)):
-            values["uri"] = cls._from_bytes(values.pop("data"), values).uri
-        if not _KNOWN_KEYS.issuperset(values):
-            for name in [name for name in values if name not in _KNOWN_KEYS]:
-                properties.setdefault(name, values.pop(name))
-        if not _MAY_HOLD_CONTENTS.isdisjoint(values):
-            cls._revive(values)
-        return cls(kind, additional_properties=properties, **values)
+        if not isinstance(given, (bytes, bytearray, memoryview)):
+            message = f"The data are of type {type(given).__name__}. Expected bytes; for a URI there is from_uri()."
+            raise TypeError(message)
+        return cls("data", uri=data_uri(data, media_type), media_type=media_type, **common)
 
     @classmethod
-    def _from_bytes(cls, data: bytes, values: dict[str, Any]) -> Self:
-        if not values.get("media_type"):
-            values["media_type"] = detect_media_type_from_base64(data_bytes=bytes(data))
-        if not values["media_type"]:
-            message = "Data have no media type, and do not begin like any known kind. Give 'media_type': 'image/png'."
+    def from_uri(cls, uri: str, *, media_type: str | None = None, **common: Unpack[CommonFields]) -> Self:
+        """An address, or data within a `data:` URI, whose media type is then read from it.
+
+        Raises:
+            ContentError: This is no URI, or a `data:` URI that is not encoded as base64.
+        """
+        kind, found = read_uri(uri, media_type)
+        return cls(kind, uri=uri, media_type=found, **common)
+
+    @classmethod
+    def from_error(
+        cls,
+        *,
+        message: str | None = None,
+        error_code: str | None = None,
+        error_details: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """A failure that a service reported instead of, or within, an answer."""
+        return cls("error", message=message, error_code=error_code, error_details=error_details, **common)
+
+    @classmethod
+    def from_function_call(
+        cls,
+        call_id: str,
+        name: str,
+        *,
+        arguments: str | Mapping[str, Any] | None = None,
+        exception: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """A model's wish to call a tool; the arguments are JSON text as the model wrote it, or a mapping."""
+        found: dict[str, Any] = {"call_id": call_id, "name": name, "arguments": arguments, "exception": exception}
+        return cls("function_call", **found, **common) if common else cls._bare("function_call", None, _set(found))
+
+    @classmethod
+    def from_function_result(
+        cls, call_id: str, *, result: Any = None, exception: str | None = None, **common: Unpack[CommonFields]
+    ) -> Self:
+        """What a call gave: text in `result`, and all parts in `items`.
+
+        Args:
+            call_id: Of the call.
+            result: Text, a list of contents, or anything that JSON or `str()` can show.
+            exception: Why the call failed.
+            **common: Further fields.
+        """
+        if isinstance(result, list) and all(isinstance(item, Content) for item in result):
+            text, items = "\n".join([item.text for item in result if item.type == "text" and item.text]), list(result)
+        else:
+            text = _text_of_result(result)
+            items = [cls.from_text(text)]
+        found: dict[str, Any] = {"call_id": call_id, "result": text, "items": items, "exception": exception}
+        return cls("function_result", **found, **common) if common else cls._bare("function_result", None, _set(found))
+
+    @classmethod
+    def from_usage(cls, usage_details: UsageDetails, **common: Unpack[CommonFields]) -> Self:
+        """Numbers of tokens, as they come in a stream."""
+        return cls("usage", usage_details=usage_details, **common)
+
+    @classmethod
+    def from_hosted_file(
+        cls, file_id: str, *, media_type: str | None = None, name: str | None = None, **common: Unpack[CommonFields]
+    ) -> Self:
+        """A file that the service keeps."""
+        return cls("hosted_file", file_id=file_id, media_type=media_type, name=name, **common)
+
+    @classmethod
+    def from_hosted_vector_store(cls, vector_store_id: str, **common: Unpack[CommonFields]) -> Self:
+        """A vector store that the service keeps."""
+        return cls("hosted_vector_store", vector_store_id=vector_store_id, **common)
+
+    @classmethod
+    def from_code_interpreter_tool_call(
+        cls, *, call_id: str | None = None, inputs: Sequence[Content] | None = None, **common: Unpack[CommonFields]
+    ) -> Self:
+        """Code that the service runs."""
+        return cls("code_interpreter_tool_call", call_id=call_id, inputs=_as_list(inputs), **common)
+
+    @classmethod
+    def from_code_interpreter_tool_result(
+        cls, *, call_id: str | None = None, outputs: Sequence[Content] | None = None, **common: Unpack[CommonFields]
+    ) -> Self:
+        """What code gave that the service ran."""
+        return cls("code_interpreter_tool_result", call_id=call_id, outputs=_as_list(outputs), **common)
+
+    @classmethod
+    def from_image_generation_tool_call(cls, *, image_id: str | None = None, **common: Unpack[CommonFields]) -> Self:
+        """An image that the service draws."""
+        return cls("image_generation_tool_call", image_id=image_id, **common)
+
+    @classmethod
+    def from_image_generation_tool_result(
+        cls, *, image_id: str | None = None, outputs: Any = None, **common: Unpack[CommonFields]
+    ) -> Self:
+        """An image that the service drew."""
+        return cls("image_generation_tool_result", image_id=image_id, outputs=outputs, **common)
+
+    @classmethod
+    def from_mcp_server_tool_call(
+        cls,
+        call_id: str,
+        tool_name: str,
+        *,
+        server_name: str | None = None,
+        arguments: str | Mapping[str, Any] | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """A call of an MCP server's tool, made by the service."""
+        return cls(
+            "mcp_server_tool_call",
+            call_id=call_id,
+            tool_name=tool_name,
+            server_name=server_name,
+            arguments=arguments,
+            **common,
+        )
+
+    @classmethod
+    def from_mcp_server_tool_result(cls, call_id: str, *, output: Any = None, **common: Unpack[CommonFields]) -> Self:
+        """What an MCP server's tool gave that the service called."""
+        return cls("mcp_server_tool_result", call_id=call_id, output=output, **common)
+
+    @classmethod
+    def from_search_tool_call(
+        cls,
+        call_id: str,
+        *,
+        tool_name: str,
+        arguments: str | Mapping[str, Any] | None = None,
+        status: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """A search that the service makes."""
+        return cls(
+            "search_tool_call", call_id=call_id, tool_name=tool_name, arguments=arguments, status=status, **common
+        )
+
+    @classmethod
+    def from_search_tool_result(
+        cls,
+        call_id: str,
+        *,
+        tool_name: str,
+        result: Any = None,
+        items: Sequence[Content] | None = None,
+        status: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """What a search of the service found."""
+        return cls(
+            "search_tool_result",
+            call_id=call_id,
+            tool_name=tool_name,
+            result=result,
+            items=_as_list(items),
+            status=status,
+            **common,
+        )
+
+    @classmethod
+    def from_shell_tool_call(
+        cls,
+        *,
+        call_id: str | None = None,
+        commands: list[str] | None = None,
+        timeout_ms: int | None = None,
+        max_output_length: int | None = None,
+        status: str | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """Commands that a model wants to be run in a shell."""
+        return cls(
+            "shell_tool_call",
+            call_id=call_id,
+            commands=commands,
+            timeout_ms=timeout_ms,
+            max_output_length=max_output_length,
+            status=status,
+            **common,
+        )
+
+    @classmethod
+    def from_shell_tool_result(
+        cls,
+        *,
+        call_id: str | None = None,
+        outputs: Sequence[Content] | None = None,
+        max_output_length: int | None = None,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """What commands gave, one `shell_command_output` each."""
+        return cls(
+            "shell_tool_result",
+            call_id=call_id,
+            outputs=_as_list(outputs),
+            max_output_length=max_output_length,
+            **common,
+        )
+
+    @classmethod
+    def from_shell_command_output(
+        cls,
+        *,
+        stdout: str | None = None,
+        stderr: str | None = None,
+        exit_code: int | None = None,
+        timed_out: bool | None = None,
+        additional_properties: Mapping[str, Any] | None = None,
+        raw_representation: Any = None,
+    ) -> Self:
+        """What one command gave."""
+        return cls(
+            "shell_command_output",
+            stdout=stdout,
+            stderr=stderr,
+            exit_code=exit_code,
+            timed_out=timed_out,
+            additional_properties=additional_properties,
+            raw_representation=raw_representation,
+        )
+
+    @classmethod
+    def from_function_approval_request(
+        cls,
+        id: str,  # noqa: A002 - the name of the field
+        function_call: Content,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """The question whether a tool may be called."""
+        kind = "function_approval_request"
+        return cls(kind, id=id, function_call=function_call, user_input_request=True, **common)
+
+    @classmethod
+    def from_function_approval_response(
+        cls,
+        approved: bool,
+        id: str,  # noqa: A002 - the name of the field
+        function_call: Content,
+        **common: Unpack[CommonFields],
+    ) -> Self:
+        """The answer whether a tool may be called.
+
+        Raises:
+            TypeError: `approved` is not `True` or `False`.
+        """
+        decision: object = approved
+        if not isinstance(decision, bool):  # a constructor takes `None` too
+            message = f"approved is {approved!r}. Expected True or False."
+            raise TypeError(message)
+        return cls("function_approval_response", approved=approved, id=id, function_call=function_call, **common)
+
+    @classmethod
+    def from_oauth_consent_request(cls, consent_link: str, **common: Unpack[CommonFields]) -> Self:
+        """The wish that a person opens a link and consents there."""
+        return cls("oauth_consent_request", consent_link=consent_link, user_input_request=True, **common)
+
+    def to_function_approval_response(self, approved: bool) -> Self:
+        """Answer this question.
+
+        An answer counts once, until the model speaks again; given later, it is told to the model as a call of its own.
+
+        Raises:
+            ContentError: This content is no approval request, or an incomplete one.
+            TypeError: `approved` is not `True` or `False`.
+        """
+        if self.type != "function_approval_request" or self.id is None or self.function_call is None:
+            message = f"Only an approval request with an id and a call can be answered; this content is {self!r}."
             raise ContentError(message)
-        return cls.from_data(data, values["media_type"])
-
-    @classmethod
-    def _revive(cls, values: dict[str, Any]) -> None:
-        call = values.get("function_call")
-        if isinstance(call, Mapping):
-            values["function_call"] = cls.from_dict(call)
-        for name in ("inputs", "items"):
-            if isinstance(values.get(name), (list, tuple)):
-                values[name] = [cls.from_dict(item) if isinstance(item, Mapping) else item for item in values[name]]
-        if "outputs" in values:
-            values["outputs"] = cls._revived_output(values["outputs"], KINDS)
-        for name in ("output", "result"):
-            if name in values:
-                values[name] = cls._revived_output(values[name], ())
-
-    @classmethod
-    def _revived_output(cls, value: Any, kinds: Collection[str]) -> Any:
-        # What a service gave out may have a type of its own, and is no content then.
-        if isinstance(value, (list, tuple)):
-            return [cls._revived_output(item, kinds) for item in value]
-        kind = value.get("type") if isinstance(value, Mapping) else None
-        is_content = isinstance(kind, str) and (kind in kinds or "additional_properties" in value)
-        return cls.from_dict(value) if is_content else value
-
-    def plain_annotations(self) -> list[dict[str, Any]] | None:
-        """The annotations without what services sent."""
-        return None if self.annotations is None else [_plain_annotation(each) for each in self.annotations]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Content):
-            return NotImplemented
-        return self is other or (
-            self.type == other.type
-            and self.text == other.text
-            and (self._rare or None) == (other._rare or None)
-            and self.additional_properties == other.additional_properties
-            and self.plain_annotations() == other.plain_annotations()
+        return type(self).from_function_approval_response(
+            approved,
+            self.id,
+            self.function_call,
+            annotations=self.annotations,
+            additional_properties=self.additional_properties,
+            raw_representation=self.raw_representation,
         )
 
     def __add__(self, other: object) -> Self:
@@ -172,100 +385,28 @@ class Content(ContentFactories):
         """
         if not isinstance(other, Content):
             return NotImplemented
-        return add_contents(self, other)
-
-    def __str__(self) -> str:
-        if self.type == "text":
-            return self.text or ""
-        if self.type == "error":
-            message = self.message or "Unknown error"
-            return f"Error {self.error_code}: {message}" if self.error_code else message
-        return f"Content(type={self.type})"
-
-    def __repr__(self) -> str:
-        return f"Content({', '.join(self._shown())})"
-
-    def _shown(self) -> Iterator[str]:
-        yield repr(self.type)
-        for name, value in self.set_fields().items():
-            if name == "uri" and isinstance(value, str) and value[:5].lower() == "data:":
-                yield f"size_bytes={size_of_data_uri(value)}"
-            elif name == "protected_data":
-                yield "protected_data='…'"
-            elif name == "items" and self.type == "function_result" and self._is_told_by_result():
-                continue
-            else:
-                yield f"{name}={shortened(value)}"
-        if self.annotations:
-            yield f"annotations={len(self.annotations)}"
-        if self.additional_properties:
-            yield f"additional_properties={shortened(self.additional_properties)}"
-
-    def _is_told_by_result(self) -> bool:
-        return self.items is not None and all(item.type == "text" for item in self.items)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        cls = type(self)
-        duplicate = cls.__new__(cls)
-        memo[id(self)] = duplicate
-        duplicate.type = self.type
-        duplicate.text = self.text
-        duplicate.raw_representation = self.raw_representation
-        duplicate.annotations = None if self.annotations is None else copy.deepcopy(self.annotations, memo)
-        properties = self.additional_properties
-        duplicate.additional_properties = copy.deepcopy(properties, memo) if properties else {}
-        duplicate._rare = None  # noqa: SLF001 - of the same class
-        if self._rare:
-            duplicate._rare = {  # noqa: SLF001
-                name: value if type(value) is str else copy.deepcopy(value, memo) for name, value in self._rare.items()
-            }
-        if hasattr(self, "__dict__"):  # of a subclass
-            duplicate.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return duplicate
-
-    def parse_arguments(self) -> dict[str, Any] | None:
-        """Return the arguments of a call by name.
-
-        Returns:
-            `None` for none, and `{"raw": ...}` for what is no JSON object.
-        """
-        arguments = self.arguments
-        if arguments is None or isinstance(arguments, Mapping):
-            return cast("dict[str, Any] | None", arguments)
-        if not arguments:
-            return {}
-        try:
-            found = json.loads(arguments)
-        except ValueError:
-            return {"raw": arguments}
-        return found if isinstance(found, dict) else {"raw": found}
-
-    def has_top_level_media_type(self, top_level_media_type: str) -> bool:
-        """Tell whether the data are of a kind: `"image"`, `"audio"`, `"text"` or `"application"`.
-
-        Raises:
-            ContentError: The media type is not known.
-        """
-        if self.media_type is None:
-            message = "This content has no media type to compare. Give one when it is made: media_type='image/png'."
-            raise ContentError(message)
-        return self.media_type.partition("/")[0].strip().lower() == top_level_media_type.lower()
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """Instances pass through pydantic as they are; dictionaries in the form of `to_dict` are read."""
-        return core_schema(cls)
+        return add_contents(self, cast("Self", other))
 
 
-def convert_content(value: Any) -> Any:
-    """Return a content, or another object of the library, as its dictionary; any other value as it is."""
-    return value.to_dict() if isinstance(value, (Content, SerializationMixin)) else value
+def _set(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _plain_annotation(annotation: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: to_plain(value, convert_content) for name, value in annotation.items() if name != "raw_representation"
-    }
+def _as_list(contents: Sequence[Content] | None) -> list[Content] | None:
+    return None if contents is None else list(contents)
+
+
+def _text_of_result(result: Any) -> str:
+    if result is None:
+        return ""
+    if isinstance(result, str):
+        return result
+    if isinstance(result, list):
+        return str(result)
+    try:
+        return json.dumps(result, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, cycles
+        return str(result)
 
 
 register_frozen(Content)

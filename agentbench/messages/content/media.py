@@ -1,11 +1,12 @@
-"""What kind of data a piece of content holds: from its URI, or from its first bytes."""
+"""What a piece of content refers to: data in a URI, their media type, and the sources that a text cites."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import logging
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final, Literal, TypedDict
 
 from agentbench.exceptions import ContentError
 
@@ -33,6 +34,31 @@ _RIFF_KINDS: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 #: The longest signature is that of RIFF files. So many characters of base64 hold it.
 _LONGEST_SIGNATURE: Final = 12
 _LONGEST_BASE64: Final = 16
+
+
+class TextSpanRegion(TypedDict, total=False):
+    """A part of a text.
+
+    Units: indices count characters; the end is not included.
+    """
+
+    type: Literal["text_span"]
+    start_index: int
+    end_index: int
+
+
+class Annotation(TypedDict, total=False):
+    """A source that a text cites, and the places where it does."""
+
+    type: Literal["citation"]
+    title: str
+    url: str
+    file_id: str
+    tool_name: str
+    snippet: str
+    annotated_regions: Sequence[TextSpanRegion]
+    additional_properties: dict[str, Any]
+    raw_representation: Any
 
 
 def detect_media_type_from_base64(
@@ -116,3 +142,16 @@ def _media_type_of_data_uri(rest: str) -> str | None:
         message = f"A data URI is encoded as {encoding!r}. Expected base64, or no encoding."
         raise ContentError(message)
     return media_type or None
+
+
+def data_uri(data: bytes | bytearray | memoryview, media_type: str) -> str:
+    """Return data as a `data:` URI."""
+    return f"data:{media_type};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def size_of_data_uri(uri: str) -> int:
+    """Return the number of bytes in a `data:` URI, without decoding it."""
+    header, _, data = uri.partition(",")
+    if not header.lower().endswith(";base64"):
+        return len(data)
+    return len(data) * 3 // 4 - data[-2:].count("=")

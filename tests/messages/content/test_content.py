@@ -12,7 +12,7 @@ import pytest
 
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.content import Content
-from agentbench.messages.content.record import FIELDS
+from agentbench.messages.content.fields import FIELDS
 from tests.ids import steady
 
 CALL = Content.from_function_call("call-1", "get_weather", arguments='{"city": "Oslo"}')

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.messages.content.media import detect_media_type_from_base64
-from agentbench.messages.wording import size_of_data_uri
+from agentbench.messages.content.media import detect_media_type_from_base64, size_of_data_uri
 
 SIGNATURES = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),

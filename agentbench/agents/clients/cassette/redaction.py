@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from agentbench.agents.clients.cassette.secrets import REDACTED
-from agentbench.messages.content.content import KINDS
+from agentbench.messages.content.fields import KINDS
 
 __all__ = ["Redaction"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
 from agentbench.messages.content.content import Content
-from agentbench.messages.content.record import STORED
+from agentbench.messages.content.fields import STORED
 from agentbench.messages.message import Message
 
 __all__ = ["PerMessage"]

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from agentbench._clock import runtime_defaults
 from agentbench.agents.clients.openai.wire import counts, field, items, json_text, moment, plain, text
-from agentbench.messages.content.annotation import Annotation
 from agentbench.messages.content.content import Content
+from agentbench.messages.content.media import Annotation
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.usage import UsageDetails

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from agentbench.agents.clients.openai.chat.response import new_call_id, refusal_content
 from agentbench.agents.clients.openai.wire import counts, field, items, json_text, moment, plain, text
-from agentbench.messages.content.annotation import Annotation
 from agentbench.messages.content.content import Content
+from agentbench.messages.content.media import Annotation
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ContinuationToken

@@ -1,0 +1,381 @@
+"""The fields of a piece of content: how they are stored, written, read and compared.
+
+Texts, which are most of a stream, have slots of their own; all other fields share one dictionary.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict, cast
+
+from agentbench._display import Displayable, shortened
+from agentbench.exceptions import ContentError
+from agentbench.messages.content.media import Annotation, data_uri, detect_media_type_from_base64, size_of_data_uri
+from agentbench.messages.usage import UsageDetails
+from agentbench.serialization.mixin import SerializationMixin, pydantic_schema
+from agentbench.serialization.plain import to_plain
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+_log = logging.getLogger("agentbench")
+
+
+class ContentFields(TypedDict, total=False):
+    """What the constructor takes for each kind, besides text; the attributes of `ContentRecord` have the same names."""
+
+    protected_data: str | None
+    uri: str | None
+    media_type: str | None
+    message: str | None
+    error_code: str | None
+    error_details: str | None
+    usage_details: UsageDetails | None
+    call_id: str | None
+    name: str | None
+    arguments: str | Mapping[str, Any] | None
+    exception: str | None
+    result: Any
+    items: Sequence[ContentRecord] | None
+    file_id: str | None
+    vector_store_id: str | None
+    inputs: Sequence[ContentRecord] | None
+    outputs: Any
+    image_id: str | None
+    commands: list[str] | None
+    timeout_ms: int | None
+    max_output_length: int | None
+    status: str | None
+    stdout: str | None
+    stderr: str | None
+    exit_code: int | None
+    timed_out: bool | None
+    tool_name: str | None
+    server_name: str | None
+    output: Any
+    id: str | None
+    function_call: ContentRecord | None
+    user_input_request: bool | None
+    approved: bool | None
+    consent_link: str | None
+
+
+class CommonFields(TypedDict, total=False):
+    """What any piece of content may have."""
+
+    annotations: Sequence[Annotation] | None
+    additional_properties: Mapping[str, Any] | None
+    raw_representation: Any
+
+
+KINDS: Final = frozenset(
+    {
+        *("text", "text_reasoning", "data", "uri", "error", "function_call", "function_result", "usage"),
+        *("hosted_file", "hosted_vector_store", "code_interpreter_tool_call", "code_interpreter_tool_result"),
+        *("image_generation_tool_call", "image_generation_tool_result", "mcp_server_tool_call"),
+        *("mcp_server_tool_result", "search_tool_call", "search_tool_result", "shell_tool_call", "shell_tool_result"),
+        *("shell_command_output", "function_approval_request", "function_approval_response", "oauth_consent_request"),
+    }
+)
+_MAY_HOLD_CONTENTS: Final = frozenset({"function_call", "inputs", "items", "outputs", "output", "result"})
+_OWN_FIELDS: Final = frozenset(ContentFields.__annotations__)
+#: The names of all fields, without what any content may have.
+FIELDS: Final = ("text", *ContentFields.__annotations__)
+_KEYS: Final = frozenset({*FIELDS, "annotations", "raw_representation"})
+#: The attributes that hold everything.
+STORED: Final = ("_rare", "additional_properties", "annotations", "raw_representation", "text", "type")
+
+
+class ContentRecord(Displayable):
+    """The fields of a piece of content; those that its kind does not have are `None`."""
+
+    if not TYPE_CHECKING:  # type checkers would miss slots for the properties that are added below
+        __slots__ = STORED
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+    type: str
+    text: str | None
+    protected_data: str | None
+    uri: str | None
+    media_type: str | None
+    message: str | None
+    error_code: str | None
+    error_details: str | None
+    usage_details: UsageDetails | None
+    call_id: str | None
+    name: str | None
+    arguments: str | Mapping[str, Any] | None
+    exception: str | None
+    result: Any
+    items: list[Self] | None
+    file_id: str | None
+    vector_store_id: str | None
+    inputs: list[Self] | None
+    outputs: Any
+    image_id: str | None
+    commands: list[str] | None
+    timeout_ms: int | None
+    max_output_length: int | None
+    status: str | None
+    stdout: str | None
+    stderr: str | None
+    exit_code: int | None
+    timed_out: bool | None
+    tool_name: str | None
+    server_name: str | None
+    output: Any
+    id: str | None
+    function_call: Self | None
+    user_input_request: bool | None
+    approved: bool | None
+    consent_link: str | None
+    annotations: list[Annotation] | None
+    additional_properties: dict[str, Any]
+    raw_representation: Any
+    #: The fields that are set, but for the text; never with a `None` in it.
+    _rare: dict[str, Any] | None
+
+    def __init__(
+        self,
+        type: str,  # noqa: A002 - the name of the field
+        *,
+        text: str | None = None,
+        annotations: Sequence[Annotation] | None = None,
+        additional_properties: Mapping[str, Any] | None = None,
+        raw_representation: Any = None,
+        **fields: Unpack[ContentFields],
+    ) -> None:
+        self.type = type
+        self.text = text
+        self.annotations = None if annotations is None else list(annotations)
+        self.additional_properties = {} if additional_properties is None else dict(additional_properties)
+        self.raw_representation = raw_representation
+        if not _OWN_FIELDS.issuperset(fields):
+            unknown = ", ".join(repr(name) for name in fields if name not in _OWN_FIELDS)
+            problem = f"Content has no field {unknown}. Its fields are {', '.join(FIELDS)}."
+            raise TypeError(problem)
+        approved: object = fields.get("approved")
+        if not (approved is None or isinstance(approved, bool)):  # nor does the text "no" pass for a permission
+            problem = f"approved is {approved!r}. Expected True or False."
+            raise TypeError(problem)
+        self._rare = {name: value for name, value in fields.items() if value is not None} if fields else None
+
+    # ---------------------------------------------------------------------------------------------- written and read
+
+    def set_fields(self) -> dict[str, Any]:
+        """Return the fields that are not `None`, without those that any content may have; values are not copied."""
+        found: dict[str, Any] = {} if self.text is None else {"text": self.text}
+        if self._rare:
+            found.update(self._rare)
+        return found
+
+    def to_dict(self, *, exclude_none: bool = True, exclude: Collection[str] | None = None) -> dict[str, Any]:
+        """Return the fields by name, as values that JSON has; an object that it lacks stays as it is.
+
+        Args:
+            exclude_none: Leave out fields that are `None`.
+            exclude: Names of fields to leave out.
+        """
+        found: dict[str, Any] = {"type": self.type}
+        if not exclude_none:
+            found.update(dict.fromkeys(FIELDS))
+        if self.text is not None:
+            found["text"] = self.text
+        for name, value in (self._rare or {}).items():
+            found[name] = value if type(value) is str else to_plain(value, convert_content)
+        if self.annotations is not None or not exclude_none:
+            found["annotations"] = self.plain_annotations()
+        found["additional_properties"] = (
+            to_plain(self.additional_properties, convert_content) if self.additional_properties else {}
+        )
+        return {name: value for name, value in found.items() if name not in exclude} if exclude else found
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make a content of a dictionary in the form of `to_dict`.
+
+        Unknown fields become additional properties; a content of an unknown kind has all fields that it came with.
+
+        Raises:
+            ValueError: The dictionary has no `"type"`.
+            ContentError: The media type of its bytes is not known.
+        """
+        source: object = data
+        values: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {}
+        kind = values.pop("type", None)
+        if not isinstance(kind, str) or not kind:
+            found = ", ".join(map(repr, values)) or shortened(data)
+            message = (
+                f"A content has no type, only {found}. Expected a dictionary with a type: {{'type': 'text', ...}}."
+            )
+            raise ValueError(message)
+        if kind not in KINDS:
+            _log.debug("A content has the unknown type %r; its fields stay as they are.", kind)
+        properties = dict(values.pop("additional_properties", None) or {})
+        if kind == "data" and isinstance(values.get("data"), (bytes, bytearray)):
+            _replace_bytes(values)
+        if not _KEYS.issuperset(values):
+            for name in [name for name in values if name not in _KEYS]:
+                properties.setdefault(name, values.pop(name))
+        if not _MAY_HOLD_CONTENTS.isdisjoint(values):
+            cls._revive(values)
+        return cls(kind, additional_properties=properties, **values)
+
+    @classmethod
+    def _revive(cls, values: dict[str, Any]) -> None:
+        call = values.get("function_call")
+        if isinstance(call, Mapping):
+            values["function_call"] = cls.from_dict(call)
+        for name in ("inputs", "items"):
+            if isinstance(values.get(name), (list, tuple)):
+                values[name] = [cls.from_dict(item) if isinstance(item, Mapping) else item for item in values[name]]
+        for name, kinds in (("outputs", KINDS), ("output", ()), ("result", ())):
+            if name in values:
+                values[name] = cls._revived_output(values[name], kinds)
+
+    @classmethod
+    def _revived_output(cls, value: Any, kinds: Collection[str]) -> Any:
+        # The output of a service may have a type of its own without being a content.
+        if isinstance(value, (list, tuple)):
+            return [cls._revived_output(item, kinds) for item in value]
+        kind = value.get("type") if isinstance(value, Mapping) else None
+        is_content = isinstance(kind, str) and (kind in kinds or "additional_properties" in value)
+        return cls.from_dict(value) if is_content else value
+
+    def plain_annotations(self) -> list[dict[str, Any]] | None:
+        """Return the annotations as dictionaries, without their raw representations."""
+        if self.annotations is None:
+            return None
+        written = [{k: v for k, v in each.items() if k != "raw_representation"} for each in self.annotations]
+        return cast("list[dict[str, Any]]", to_plain(written, convert_content))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Let pydantic accept instances as they are and read dictionaries in the form of `to_dict`."""
+        return pydantic_schema(cls)
+
+    # ------------------------------------------------------------------------------------------------------ as a value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ContentRecord):
+            return NotImplemented
+        return self is other or (
+            self.type == other.type
+            and self.text == other.text
+            and (self._rare or None) == (other._rare or None)
+            and self.additional_properties == other.additional_properties
+            and self.plain_annotations() == other.plain_annotations()
+        )
+
+    def __str__(self) -> str:
+        if self.type == "text":
+            return self.text or ""
+        if self.type == "error":
+            message = self.message or "Unknown error"
+            return f"Error {self.error_code}: {message}" if self.error_code else message
+        return f"Content(type={self.type})"
+
+    def __repr__(self) -> str:
+        return f"Content({', '.join(self._repr_parts())})"
+
+    def _repr_parts(self) -> Iterator[str]:
+        yield repr(self.type)
+        for name, value in self.set_fields().items():
+            if name == "uri" and isinstance(value, str) and value[:5].lower() == "data:":
+                yield f"size_bytes={size_of_data_uri(value)}"
+            elif name == "protected_data":
+                yield "protected_data='…'"
+            elif name == "items" and self.type == "function_result" and all(item.type == "text" for item in value):
+                continue  # `result` has the same text
+            else:
+                yield f"{name}={shortened(value)}"
+        if self.annotations:
+            yield f"annotations={len(self.annotations)}"
+        if self.additional_properties:
+            yield f"additional_properties={shortened(self.additional_properties)}"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        cls = type(self)
+        duplicate = cls.__new__(cls)
+        memo[id(self)] = duplicate
+        duplicate.type = self.type
+        duplicate.text = self.text
+        duplicate.raw_representation = self.raw_representation
+        duplicate.annotations = None if self.annotations is None else copy.deepcopy(self.annotations, memo)
+        properties = self.additional_properties
+        duplicate.additional_properties = copy.deepcopy(properties, memo) if properties else {}
+        duplicate._rare = None  # noqa: SLF001 - of the same class
+        if self._rare:
+            duplicate._rare = {  # noqa: SLF001
+                name: value if type(value) is str else copy.deepcopy(value, memo) for name, value in self._rare.items()
+            }
+        if hasattr(self, "__dict__"):  # of a subclass
+            duplicate.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return duplicate
+
+    def parse_arguments(self) -> dict[str, Any] | None:
+        """Return the arguments of a call by name.
+
+        Returns:
+            `None` if the content has none; `{"raw": ...}` if they are no JSON object.
+        """
+        arguments = self.arguments
+        if arguments is None or isinstance(arguments, Mapping):
+            return cast("dict[str, Any] | None", arguments)
+        if not arguments:
+            return {}
+        try:
+            found = json.loads(arguments)
+        except ValueError:
+            return {"raw": arguments}
+        return found if isinstance(found, dict) else {"raw": found}
+
+    def has_top_level_media_type(self, top_level_media_type: str) -> bool:
+        """Return whether the data are of a kind: `"image"`, `"audio"`, `"text"` or `"application"`.
+
+        Raises:
+            ContentError: The media type is not known.
+        """
+        if self.media_type is None:
+            message = "This content has no media type to compare. Pass one to the constructor: media_type='image/png'."
+            raise ContentError(message)
+        return self.media_type.partition("/")[0].strip().lower() == top_level_media_type.lower()
+
+
+def _rare_field(name: str) -> property:
+    def read(content: ContentRecord) -> Any:
+        rare = content._rare  # noqa: SLF001 - the accessors of the class
+        return None if rare is None else rare.get(name)
+
+    def write(content: ContentRecord, value: Any) -> None:
+        rare = content._rare  # noqa: SLF001
+        if value is None:
+            if rare is not None:
+                rare.pop(name, None)
+        elif rare is None:
+            content._rare = {name: value}  # noqa: SLF001
+        else:
+            rare[name] = value
+
+    return property(read, write)
+
+
+for _name in _OWN_FIELDS:
+    setattr(ContentRecord, _name, _rare_field(_name))
+
+
+def convert_content(value: Any) -> Any:
+    """Return a content, or another object of the library, as its dictionary; any other value as it is."""
+    return value.to_dict() if isinstance(value, (ContentRecord, SerializationMixin)) else value
+
+
+def _replace_bytes(values: dict[str, Any]) -> None:
+    data = bytes(values.pop("data"))
+    media_type = values.get("media_type") or detect_media_type_from_base64(data_bytes=data)
+    if not media_type:
+        message = "Data have no media type, and do not begin like any known kind. Pass 'media_type': 'image/png'."
+        raise ContentError(message)
+    values.update(media_type=media_type, uri=data_uri(data, media_type))
