@@ -1,20 +1,73 @@
-"""The nodes that a builder has seen so far: one per object, with ids that are unique."""
+"""The nodes of a builder: executors, and the executors that stand for objects of other kinds.
+
+The engine knows no agents. The module that has an adapter for a class registers it when it is imported, and a fixed
+table names that module, so that the first use of such an object as a node imports it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Literal
 
-from agentbench.workflows.builder.adapters import AgentMode, require_executor
 from agentbench.workflows.executors.executor import Executor
 
-__all__ = ["Nodes"]
+__all__ = ["AgentMode", "Nodes", "as_executor", "register_executor_adapter"]
+
+AgentMode = Literal["respond", "turns"]
+"""How an agent node works: it answers each message at once, or gathers messages until it gets the turn."""
+
+_factories: dict[type, Callable[..., Executor]] = {}
+
+#: The module that registers the adapter of a class, by the class's module and qualified name.
+_MODULE_OF_CLASS: dict[str, str] = {}
+
+
+def register_executor_adapter(cls: type, factory: Callable[..., Executor]) -> None:
+    """Let builders take the instances of a class, and of its subclasses, as nodes.
+
+    Args:
+        cls: The class; the nearest class of an object that has an adapter decides.
+        factory: Called as `factory(obj, agent_mode="respond" | "turns")`, once per object and builder; returns the
+            executor that stands for the object.
+    """
+    _factories[cls] = factory
+
+
+def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
+    """Return the executor that stands for an object in a graph: itself if it is one, else what its adapter makes.
+
+    Raises:
+        TypeError: The class of the object has no adapter.
+    """
+    if isinstance(obj, Executor):
+        return obj
+    for cls in type(obj).__mro__:
+        if cls not in _factories:
+            module = _MODULE_OF_CLASS.get(f"{cls.__module__}.{cls.__qualname__}")
+            if module is not None:
+                import_module(module)
+        if cls in _factories:
+            return _factories[cls](obj, agent_mode=agent_mode)
+    if isinstance(obj, type) and issubclass(obj, Executor):
+        hint = f"It is a class: pass an instance, such as {obj.__name__}(id=...)."
+    elif isinstance(obj, str):
+        hint = "Pass the object itself; connect(), fan_out(), fan_in() and switch() also take the id of an added one."
+    elif callable(obj) and hasattr(obj, "__name__"):
+        hint = f"Make it a node with @executor, or FunctionExecutor({obj.__name__})."
+    elif callable(getattr(obj, "run", None)):
+        hint = "Wrap it in an executor: a function with @executor, or a method with @handler, that awaits its run()."
+    else:
+        hint = "Wrap it in an executor, or derive its class from Executor."
+    msg = f"{obj!r} is a {type(obj).__name__}, not a node. Expected an Executor. {hint}"
+    raise TypeError(msg)
 
 
 class Nodes:
-    """Executors by id, in the order of adding, and the objects that some of them stand for.
+    """The executors of one builder by id, in the order of adding: one per object, with ids that are unique.
 
     Args:
-        agent_mode: How agents work as nodes; handed to their adapter.
+        agent_mode: How agents work as nodes; passed to their adapter.
     """
 
     __slots__ = ("_adapted", "_agent_mode", "executors")
@@ -29,14 +82,14 @@ class Nodes:
 
         Raises:
             ValueError: Another node has its id.
-            TypeError: It is no executor, and there is no adapter for it.
+            TypeError: It is no executor, and its class has no adapter.
         """
         executor = obj if isinstance(obj, Executor) else self._adapt(obj)
         present = self.executors.setdefault(executor.id, executor)
         if present is not executor:
             msg = (
                 f"Two nodes have the id {executor.id!r}: {present!r} and {executor!r}. Ids are unique in a workflow: "
-                "give one of them another id (or name, if it is an agent)."
+                "change the id of one of them (or its name, if it is an agent)."
             )
             raise ValueError(msg)
         return executor
@@ -61,6 +114,6 @@ class Nodes:
     def _adapt(self, obj: Any) -> Executor:
         known = self._adapted.get(id(obj))
         if known is None:
-            # The object is kept, so that no other one can get its identity.
-            known = self._adapted[id(obj)] = (obj, require_executor(obj, agent_mode=self._agent_mode))
+            # The object is stored with its node, so that no other one can get its identity.
+            known = self._adapted[id(obj)] = (obj, as_executor(obj, agent_mode=self._agent_mode))
         return known[1]

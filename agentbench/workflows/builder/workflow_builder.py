@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
 from agentbench.observability import OBSERVABILITY_SETTINGS, is_tracing
-from agentbench.workflows.builder.adapters import AgentMode
 from agentbench.workflows.builder.designation import OMITTED, Designation, resolve_designation
-from agentbench.workflows.builder.nodes import Nodes
+from agentbench.workflows.builder.nodes import AgentMode, Nodes
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.options import TypeCheckMode, WorkflowSettings
 from agentbench.workflows.graph.cases import branch_with_id

@@ -1,4 +1,4 @@
-"""Functions that hear the events of a run as they come, whoever drives it."""
+"""Functions that get the events of a run as they come, whichever code drives the run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from agentbench.workflows.events.events import WorkflowEvent
 
-#: Gets the next events of a run, in order; on the loop of whoever drives it.
+#: Gets the next events of a run, in order, on the loop that drives it.
 Listener = Callable[[Sequence[WorkflowEvent[Any]]], object]
 
 
@@ -27,11 +27,11 @@ class Listeners:
         """Add a listener; returns a function that removes it.
 
         Raises:
-            TypeError: the listener cannot be called.
+            TypeError: The listener cannot be called.
         """
-        given: object = listener
-        if not callable(given):
-            msg = f"The listener is {given!r}, which cannot be called. Pass a function of a list of events."
+        function: object = listener
+        if not callable(function):
+            msg = f"The listener is {listener!r}, which cannot be called. Pass a function of a list of events."
             raise TypeError(msg)
         self._all = (*self._all, listener)
 
@@ -40,15 +40,11 @@ class Listeners:
 
         return remove
 
-    def tell(self, events: Sequence[WorkflowEvent[Any]]) -> None:
-        """Hand out events; what a listener raises goes to the loop's exception handler, and the run goes on."""
+    def notify(self, events: Sequence[WorkflowEvent[Any]]) -> None:
+        """Call each listener with events; what one raises goes to the loop's exception handler, and the run goes on."""
         for listener in self._all:
-            _tell(listener, events)
-
-
-def _tell(listener: Listener, events: Sequence[WorkflowEvent[Any]]) -> None:
-    try:
-        listener(events)
-    except Exception as error:  # noqa: BLE001 - user code must not end the run that it watches
-        context = {"message": f"A listener of a run raised: {listener!r}", "exception": error}
-        asyncio.get_running_loop().call_exception_handler(context)
+            try:
+                listener(events)
+            except Exception as error:  # noqa: BLE001, PERF203 - user code must not end the run that it watches
+                context = {"message": f"A listener of a run raised: {listener!r}", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)

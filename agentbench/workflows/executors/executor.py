@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -27,36 +28,66 @@ class DeliveryContext(Protocol):
 
 
 class RequestInfoMixin:
-    """Kept so that older code can inherit from it: every `Executor` can ask and answer without it."""
+    """A base class without members, for code that inherits from it: every `Executor` can send requests without it.
+
+    Example:
+        ```python
+        class Reviewer(RequestInfoMixin, Executor):
+            @handler
+            async def review(self, draft: str, ctx: WorkflowContext) -> None:
+                await ctx.request_info(draft, bool)
+        ```
+    """
 
 
 class Executor:
-    """A processing unit with one handler per message type.
+    """A node of a workflow: a named object with one handler per message type.
 
-    Subclasses mark async methods with `@handler`. Shared settings are class attributes:
+    A subclass marks its handlers with `@handler`, and those of answers to its own requests with `@response_handler`.
+    Settings of a subclass are class attributes:
 
-    * `policy`: timeout, retries and concurrency that the engine keeps, see `ExecutorPolicy`;
+    * `policy`: timeout, retries and concurrency that the engine sees to, see `ExecutorPolicy`;
     * `serialize = True`: deliveries of one superstep run one after the other;
     * `signature_key`: names the class in the graph signature in place of module and class name, so that a workflow
       saved from a notebook can be resumed from a script.
 
+    Fields of an executor outlive a run, and clones of a workflow share its executors. A subclass that stores data of a
+    run in fields overrides `fresh`; for checkpoints also `on_checkpoint_save` and `on_checkpoint_restore`. An executor
+    can be pickled if its class is found by name and its fields can.
+
     Args:
-        id: unique in the workflow; not empty.
-        type: what `to_dict()` calls this kind of executor; default: the class name.
-        type_: the same, for code that avoids the builtin's name.
-        defer_discovery: skip the search for handlers (the subclass brings its own).
-        timeout: seconds one attempt of a handler may take; replaces the policy's.
-        retries: further attempts of a handler that raised; replaces the policy's.
-        max_concurrency: deliveries of one superstep at the same time; replaces the policy's.
-        ignored: other keywords are accepted and ignored.
+        id: Unique in the workflow; not empty.
+        type: What `to_dict()` calls this kind of executor; by default the class name.
+        type_: The same, for code that avoids the builtin's name.
+        defer_discovery: Skip the search for handlers; for subclasses that make their own.
+        timeout: Seconds that one attempt of a handler may take; replaces the policy's.
+        retries: Further attempts of a handler that raised; replaces the policy's.
+        max_concurrency: Deliveries of one superstep at the same time; replaces the policy's.
+        ignored: Other keywords are accepted and ignored.
 
     Raises:
-        ValueError: the id is empty, there is no handler, or two handlers take the same type.
+        ValueError: The id is empty, there is no handler, or two handlers take the same type.
+
+    Example:
+        ```python
+        class Upper(Executor):
+            @handler
+            async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+                await ctx.send_message(text.upper())  # to connected executors
+                await ctx.yield_output(text)  # out of the workflow
+
+
+        workflow = WorkflowBuilder(start_executor=Upper("upper")).build()
+        result = await workflow.run("hello")
+        ```
     """
 
     serialize: bool = False
     policy: ExecutorPolicy = NO_POLICY
     signature_key: ClassVar[str | None] = None
+
+    _handlers = HandlerTable([], "Executor")
+    _responses = ResponseTable([], "Executor")
 
     def __init__(
         self,
@@ -73,19 +104,16 @@ class Executor:
         if not id:
             msg = f"Executor id is {id!r}; expected a non-empty text that is unique in the workflow."
             raise ValueError(msg)
+        cls = self.__class__
         self.id = id
-        self.type = self.type_ = type or type_ or self.__class__.__name__
+        self.type = self.type_ = type or type_ or cls.__name__
         if timeout is not None or retries is not None or max_concurrency is not None:
-            self.policy = _replaced(self.policy, timeout, retries, max_concurrency)
+            limits: dict[str, Any] = {"timeout": timeout, "retries": retries, "max_concurrency": max_concurrency}
+            self.policy = replace(self.policy, **{k: limit for k, limit in limits.items() if limit is not None})
         if ignored:
             logger.debug("Executor %r ignores the keywords %s.", id, ", ".join(sorted(ignored)))
-        self._handlers: HandlerTable | None = None
-        self._responses: ResponseTable | None = None
-        if not defer_discovery:
-            self._discover()
-
-    def _discover(self) -> None:
-        cls = self.__class__
+        if defer_discovery:
+            return
         self._handlers = HandlerTable.of_class(cls)
         if not self._handlers.specs:
             msg = (
@@ -100,60 +128,81 @@ class Executor:
     @property
     def input_types(self) -> list[Any]:
         """Message types, one entry per handler, in dispatch order; a union is one entry."""
-        return list(self._handlers.input_types) if self._handlers is not None else []
+        return list(self._handlers.input_types)
 
     @property
     def output_types(self) -> list[Any]:
-        """Types that handlers and response handlers send; unions flattened, first seen first."""
-        return _distinct(tuple([s.signature.send_types for s in self._specs()]))
+        """Types that handlers and response handlers send, each once; unions flattened."""
+        return _distinct(tuple([s.signature.send_types for s in (*self._handlers.specs, *self._responses.specs)]))
 
     @property
     def workflow_output_types(self) -> list[Any]:
-        """Types that handlers and response handlers yield; unions flattened, first seen first."""
-        return _distinct(tuple([s.signature.yield_types for s in self._specs()]))
-
-    def _specs(self) -> list[HandlerSpec]:
-        handlers = self._handlers.specs if self._handlers is not None else []
-        return [*handlers, *(self._responses.specs if self._responses is not None else [])]
+        """Types that handlers and response handlers yield, each once; unions flattened."""
+        return _distinct(tuple([s.signature.yield_types for s in (*self._handlers.specs, *self._responses.specs)]))
 
     def can_handle(self, message: WorkflowMessage) -> bool:
-        """Whether a handler (or, for an answer, a response handler) takes this message."""
-        if message.type is MessageType.RESPONSE:
-            if message.original_request_info_event is None:
-                logger.warning("Executor %r got an answer without its request; it cannot be handled.", self.id)
-                return False
-            return self.find_response_handler(message.original_request_info_event.data, message.data) is not None
-        return self.find_handler(message.data) is not None
+        """Return whether a handler (or, for an answer, a response handler) takes this message."""
+        if message.type is not MessageType.RESPONSE:
+            return self.find_handler(message.data) is not None
+        request = message.original_request_info_event
+        if request is None:
+            logger.warning("Executor %r got an answer without its request; it cannot be handled.", self.id)
+            return False
+        return self.find_response_handler(request.data, message.data) is not None
 
     def find_handler(self, data: Any) -> HandlerSpec | None:
-        """The handler that takes `data`, or None."""
-        return self._handlers.find(data) if self._handlers is not None else None
+        """Return the handler that takes `data`, or None."""
+        return self._handlers.find(data)
 
     def find_response_handler(self, request: Any, answer: Any) -> HandlerSpec | None:
-        """The response handler for this request and answer, or None."""
-        return self._responses.find(request, answer) if self._responses is not None else None
+        """Return the response handler for this request and answer, or None."""
+        return self._responses.find(request, answer)
 
     def accepts_type(self, message_type: Any) -> bool:
-        """Whether a handler takes values declared as `message_type`."""
+        """Return whether a handler takes values declared as `message_type`."""
         return any(is_type_compatible(message_type, taken) for taken in self.input_types)
 
     @property
     def is_request_response_capable(self) -> bool:
         """Whether there is a response handler."""
-        return self._responses is not None and bool(self._responses.specs)
+        return bool(self._responses.specs)
 
     def is_request_supported(self, request_type: Any, response_type: Any) -> bool:
-        """Whether a response handler takes answers of `response_type` to requests of `request_type`."""
-        return self._responses is not None and self._responses.supports(request_type, response_type)
+        """Return whether a response handler takes answers of `response_type` to requests of `request_type`."""
+        return self._responses.supports(request_type, response_type)
 
-    # ---- checkpoints -----------------------------------------------------------------------------
+    # ---- data of a run ---------------------------------------------------------------------------
+
+    def fresh(self) -> Executor:
+        """Return the executor with which another run begins: this one.
+
+        `workflow.clone()` and every started run (`workflow.start()`, steppers, batches) call it for each executor. A
+        subclass that stores data of a run in fields returns a copy without that data, so that runs do not share it.
+
+        Example:
+            ```python
+            class Count(Executor):
+                def __init__(self, id: str) -> None:
+                    super().__init__(id)
+                    self.seen: list[str] = []
+
+                @handler
+                async def count(self, text: str, ctx: WorkflowContext[Never, int]) -> None:
+                    self.seen.append(text)
+                    await ctx.yield_output(len(self.seen))
+
+                def fresh(self) -> "Count":
+                    return Count(self.id)
+            ```
+        """
+        return self
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
-        """State of this executor for a checkpoint; override together with `on_checkpoint_restore`."""
+        """Return the state of this executor for a checkpoint; override together with `on_checkpoint_restore`."""
         return {}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take back what `on_checkpoint_save` returned."""
+        """Take over the state that `on_checkpoint_save` returned."""
 
     @property
     def keeps_state(self) -> bool:
@@ -178,15 +227,15 @@ class Executor:
         """Deliver one message outside a running workflow; sent messages go to `runner_context`.
 
         Args:
-            message: a value, or a `WorkflowMessage` for an answer.
-            source_executor_ids: senders; at least one.
-            state: shared state.
-            runner_context: takes events, requests and messages.
-            trace_contexts: trace contexts of the messages behind this call.
-            source_span_ids: their spans.
+            message: A value, or a `WorkflowMessage` for an answer.
+            source_executor_ids: Ids of the senders; at least one.
+            state: Shared state.
+            runner_context: Takes events, requests and messages.
+            trace_contexts: Trace contexts of the messages behind this call.
+            source_span_ids: Their spans.
 
         Raises:
-            RuntimeError: no handler takes the message.
+            RuntimeError: No handler takes the message.
         """
         if isinstance(message, WorkflowMessage):
             envelope = message
@@ -210,24 +259,14 @@ class Executor:
         return f"{self.__class__.__name__}({self.id!r})"
 
 
-def _replaced(
-    policy: ExecutorPolicy, timeout: float | None, retries: int | None, max_concurrency: int | None
-) -> ExecutorPolicy:
-    return ExecutorPolicy(
-        policy.timeout if timeout is None else timeout,
-        policy.retries if retries is None else retries,
-        policy.max_concurrency if max_concurrency is None else max_concurrency,
-    )
-
-
 def _distinct(groups: tuple[tuple[Any, ...], ...]) -> list[Any]:
     try:
-        return list(_remembered(groups))
-    except TypeError:  # a type that cannot be hashed, such as Literal[[1]]
-        return list(_flattened(groups))
+        return list(_cached_flat(groups))
+    except TypeError:  # a type that cannot be hashed, such as Annotated[str, []]
+        return list(_flat(groups))
 
 
-def _flattened(groups: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
+def _flat(groups: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
     found: list[Any] = []
     for group in groups:
         for declared in group:
@@ -238,4 +277,4 @@ def _flattened(groups: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
 
 
 # Building asks every executor for its types, and a graph has many executors of few classes.
-_remembered = lru_cache(maxsize=1024)(_flattened)
+_cached_flat = lru_cache(maxsize=1024)(_flat)

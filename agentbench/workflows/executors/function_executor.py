@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable
+from importlib import import_module
+from operator import attrgetter
 from typing import Any, ClassVar, overload
 
-from agentbench._signatures import NOT_GIVEN, ExplicitTypes, read_function
+from agentbench._signatures import ExplicitTypes, read_function
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
+from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable
 
 
 class FunctionExecutor(Executor):
     """A function as a node. Async functions run on the event loop, plain ones in a worker thread.
 
+    It can be pickled if its function can: a function of a module, decorated with `@executor` or not, but no lambda.
+
     Args:
-        func: takes `(message)` or `(message, ctx)`.
-        id: default: the function's name.
-        input: message type; explicit types win over annotations, one by one.
-        output: type of sent messages.
-        workflow_output: type of yielded outputs.
-        send_result: a one-parameter function's result, unless None, is sent on.
-        policy: limits such as `timeout=`, `retries=` and `max_concurrency=`.
+        func: Takes `(message)` or `(message, ctx)`.
+        id: Unique in the workflow; by default the function's name.
+        input: Message type. Explicit types win over annotations, one by one.
+        output: Type of sent messages.
+        workflow_output: Type of yielded outputs.
+        send_result: The result of a function without context is sent on, unless it is None.
+        policy: Limits such as `timeout=`, `retries=` and `max_concurrency=`, see `Executor`.
 
     Raises:
-        ValueError: the signature is not one of the two, or the message type is unknown.
+        ValueError: The signature is not one of the two, or the message type is unknown.
+
+    Example:
+        ```python
+        double = FunctionExecutor(lambda n: 2 * n, "double", input=int, output=int, send_result=True)
+        ```
     """
 
     # All functions are one kind of node; where this class lives is nothing that a checkpoint depends on.
@@ -36,59 +46,62 @@ class FunctionExecutor(Executor):
         func: Callable[..., Any],
         id: str | None = None,  # noqa: A002 - the name is part of the public surface
         *,
-        input: Any = NOT_GIVEN,  # noqa: A002 - as above
-        output: Any = NOT_GIVEN,
-        workflow_output: Any = NOT_GIVEN,
+        input: Any = None,  # noqa: A002 - as above
+        output: Any = None,
+        workflow_output: Any = None,
         send_result: bool = False,
         **policy: Any,
     ) -> None:
         explicit = ExplicitTypes(input=input, output=output, workflow_output=workflow_output)
         signature = read_function(func, context_type=WorkflowContext, explicit=explicit)
-        super().__init__(id or _name_of(func), type="FunctionExecutor", defer_discovery=True, **policy)
+        inner: Any = func
+        while hasattr(inner, "func"):  # functools.partial
+            inner = inner.func
+        name = getattr(inner, "__name__", None)
+        if not isinstance(name, str):
+            name = type(inner).__name__
+        super().__init__(id or name, type="FunctionExecutor", defer_discovery=True, **policy)
         self._function = func
-        call = _caller(func, takes_context=signature.takes_context, send_result=send_result)
-        if send_result and not signature.takes_context:
+        self._takes_context = signature.takes_context
+        self._sends_result = send_result and not signature.takes_context
+        if self._sends_result:
             signature = signature._replace(can_send=True)
-        self._handlers = HandlerTable([HandlerSpec(_name_of(func), call, signature)], _name_of(func))
-        self._responses = ResponseTable([], _name_of(func))
+        is_async = inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
+        call = FunctionExecutor._call_async if is_async else FunctionExecutor._call_plain
+        self._handlers = HandlerTable([HandlerSpec(name, call, signature)], name)
 
-    def __repr__(self) -> str:
-        return f"FunctionExecutor({self.id!r})"
+    async def _call_async(self, data: Any, ctx: Any) -> None:
+        result = await (self._function(data, ctx) if self._takes_context else self._function(data))
+        if self._sends_result and result is not None:
+            await ctx.send_message(result)
 
-
-def _name_of(func: Any) -> str:
-    if hasattr(func, "func"):  # functools.partial
-        return _name_of(func.func)
-    name = getattr(func, "__name__", None)
-    return name if isinstance(name, str) else type(func).__name__
-
-
-def _is_async(func: Any) -> bool:
-    while hasattr(func, "func"):
-        func = func.func
-    return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(getattr(func, "__call__", None))  # noqa: B004
-
-
-def _caller(func: Callable[..., Any], *, takes_context: bool, send_result: bool) -> Callable[..., Any]:
-    """The function in the form `(executor, data, ctx)` in which the engine calls handlers."""
-    if _is_async(func):
-
-        async def call_async(_: Executor, data: Any, ctx: Any) -> None:
-            result = await (func(data, ctx) if takes_context else func(data))
-            if send_result and not takes_context and result is not None:
-                await ctx.send_message(result)
-
-        return call_async
-
-    def call(_: Executor, data: Any, ctx: Any) -> Any:
-        result = func(data, ctx) if takes_context else func(data)
-        if not send_result or takes_context:
+    def _call_plain(self, data: Any, ctx: Any) -> Any:
+        result = self._function(data, ctx) if self._takes_context else self._function(data)
+        if not self._sends_result:
             return result
         if inspect.isawaitable(result):  # a plain wrapper around an async function
             return _send_awaited(result, ctx)
         return None if result is None else ctx.send_message(result)
 
-    return call
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        module, name = getattr(self._function, "__module__", None), getattr(self._function, "__qualname__", "")
+        found: Any = sys.modules.get(module) if module else None
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if isinstance(found, FunctionExecutor) and found._function is self._function:  # noqa: SLF001 - its own class
+            # @executor put a node where pickle would look for the function: the node of that name brings it back.
+            state["_function"] = (module, name)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if isinstance(state["_function"], tuple):
+            module, name = state["_function"]
+            self._function = attrgetter(name)(import_module(module))._function  # noqa: SLF001 - its own class
+
+    def __repr__(self) -> str:
+        return f"FunctionExecutor({self.id!r})"
 
 
 async def _send_awaited(result: Awaitable[Any], ctx: Any) -> None:
@@ -118,10 +131,26 @@ def executor(
 ) -> Any:
     """Make a node from a function: `@executor`, `@executor()`, `@executor("name")` or with keywords.
 
-    Keywords are those of `FunctionExecutor`.
+    Args:
+        func: The function, which takes `(message)` or `(message, ctx)`; or the id of the node as text.
+        id: Unique in the workflow; by default the function's name.
+        settings: The other keywords of `FunctionExecutor`: `input`, `output`, `workflow_output`, `send_result`,
+            `timeout`, `retries`, `max_concurrency`.
 
     Raises:
-        ValueError: a staticmethod or classmethod object, or a signature that is not `(message)` or `(message, ctx)`.
+        ValueError: A staticmethod or classmethod object, or a signature that is not `(message)` or `(message, ctx)`.
+
+    Example:
+        ```python
+        @executor
+        async def upper(text: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.send_message(text.upper())
+
+
+        @executor(id="length", output=int, send_result=True)
+        def measure(text: str) -> int:
+            return len(text)
+        ```
     """
     if isinstance(func, str):
         return lambda f: FunctionExecutor(f, id or func, **settings)

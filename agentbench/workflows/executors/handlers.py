@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from agentbench._signatures import (
-    NOT_GIVEN,
     ExplicitTypes,
     HandlerSignature,
     PendingSignature,
@@ -23,12 +22,13 @@ from agentbench._signatures import (
 from agentbench.workflows.executors.context import WorkflowContext, context_class
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from agentbench.workflows.executors.context import WorkflowContextBase
 
 logger = logging.getLogger("agentbench")
 
 F = TypeVar("F", bound=Callable[..., Any])
-AnySignature = HandlerSignature | PendingSignature
 
 _MARK = "__agentbench_handler__"
 _RESPONSE_MARK = "__agentbench_response_handler__"
@@ -38,11 +38,12 @@ class HandlerSpec:
     """One handler as the engine calls it.
 
     Attributes:
-        name: the method's name.
-        function: called with `(executor, data, ctx)`, or `(executor, request, answer, ctx)` for answers.
-        signature: its types.
-        context: the class of context it gets; decides which members are there.
-        is_async: a coroutine function; others run in a worker thread.
+        name: The method's name.
+        function: Called with `(executor, data, ctx)`, or `(executor, request, answer, ctx)` for answers.
+        signature: Its types.
+        context: The class of context that it gets; decides which members are there.
+        free_context: The same for workflows built with `strict_context=False`.
+        is_async: It is a coroutine function; others run in a worker thread.
     """
 
     __slots__ = ("context", "free_context", "function", "is_async", "name", "signature")
@@ -58,6 +59,9 @@ class HandlerSpec:
         )
         self.free_context: type[WorkflowContextBase] = context_class(can_send=True, can_yield=True, blocking=blocking)
 
+    def __reduce__(self) -> Any:
+        return HandlerSpec, (self.name, self.function, self.signature)
+
     def __repr__(self) -> str:
         return f"HandlerSpec({self.name}: {type_name(self.signature.message_type)})"
 
@@ -72,27 +76,45 @@ def handler(*, input: Any = ..., output: Any = ..., workflow_output: Any = ...) 
 def handler(
     func: Callable[..., Any] | None = None,
     *,
-    input: Any = NOT_GIVEN,  # noqa: A002 - the name is part of the public surface
-    output: Any = NOT_GIVEN,
-    workflow_output: Any = NOT_GIVEN,
+    input: Any = None,  # noqa: A002 - the name is part of the public surface
+    output: Any = None,
+    workflow_output: Any = None,
 ) -> Any:
-    """Mark a method as the handler of one message type.
+    """Mark a method of an `Executor` as the handler of one message type.
 
-    Bare, the types are read from the annotations of `(self, message: T, ctx: WorkflowContext[Out, WorkflowOut])`.
-    With any keyword all types come from the keywords: a type, a union, or a name as text.
+    Bare, the types are read from the annotations of `(self, message: T, ctx: WorkflowContext[Sent, Yielded])`. With
+    any keyword all types come from the keywords: a type, a union, or the name of a type as text. A message goes to the
+    first handler that takes it, in the order of definition.
 
     Args:
-        func: the method; async, or plain (then it runs in a worker thread with a blocking context).
-        input: message type; mandatory as soon as one keyword is given.
-        output: type of what `ctx.send_message` sends; without it the context cannot send.
-        workflow_output: type of what `ctx.yield_output` yields; without it the context cannot yield.
+        func: The method; async, or plain, which runs in a worker thread with a context that is not awaited.
+        input: Message type; mandatory as soon as one keyword is passed.
+        output: Type of what `ctx.send_message` sends; without it the context cannot send.
+        workflow_output: Type of what `ctx.yield_output` yields; without it the context cannot yield.
 
     Raises:
-        ValueError: the signature is not a handler's, or keywords and annotations contradict each other.
-        NameError: a type given as text does not exist.
+        ValueError: The signature is not that of a handler, or keywords and annotations contradict each other.
+        NameError: A type named as text does not exist; raised when the first executor of the class is made.
+
+    Example:
+        ```python
+        class Measure(Executor):
+            @handler
+            async def text(self, text: str, ctx: WorkflowContext[int]) -> None:
+                await ctx.send_message(len(text))
+
+            @handler(input=bytes, workflow_output=int)
+            async def data(self, data, ctx):
+                await ctx.yield_output(len(data))
+        ```
     """
     explicit = ExplicitTypes(input=input, output=output, workflow_output=workflow_output)
-    return _decorate(func, _MARK, lambda f: read_handler(f, context_type=WorkflowContext, explicit=explicit))
+
+    def mark(method: Callable[..., Any]) -> Callable[..., Any]:
+        setattr(method, _MARK, read_handler(method, context_type=WorkflowContext, explicit=explicit))
+        return method
+
+    return mark if func is None else mark(func)
 
 
 @overload
@@ -104,158 +126,181 @@ def response_handler(
 def response_handler(
     func: Callable[..., Any] | None = None,
     *,
-    request: Any = NOT_GIVEN,
-    response: Any = NOT_GIVEN,
-    output: Any = NOT_GIVEN,
-    workflow_output: Any = NOT_GIVEN,
+    request: Any = None,
+    response: Any = None,
+    output: Any = None,
+    workflow_output: Any = None,
 ) -> Any:
-    """Mark a method as the handler of answers to requests.
+    """Mark a method of an `Executor` as the handler of answers to its requests (`ctx.request_info`).
 
-    Its signature is `(self, original_request: Req, response: Resp, ctx: WorkflowContext[...])`.
+    Bare, the types are read from `(self, original_request: Req, response: Resp, ctx: WorkflowContext[...])`. An answer
+    goes to the first response handler that takes both the request's data and the answer.
 
     Args:
-        func: the method.
-        request: type of the request's data; with any keyword both `request` and `response` are mandatory.
-        response: type of the answer.
-        output: as for `handler`.
-        workflow_output: as for `handler`.
+        func: The method.
+        request: Type of the request's data; with any keyword both `request` and `response` are mandatory.
+        response: Type of the answer.
+        output: As for `handler`.
+        workflow_output: As for `handler`.
 
     Raises:
-        ValueError: the signature is not a response handler's.
+        ValueError: The signature is not that of a response handler.
+
+    Example:
+        ```python
+        class Publish(Executor):
+            @handler
+            async def draft(self, draft: str, ctx: WorkflowContext) -> None:
+                await ctx.request_info(draft, bool)
+
+            @response_handler
+            async def decision(self, draft: str, publish: bool, ctx: WorkflowContext[Never, str]) -> None:
+                await ctx.yield_output(draft if publish else "withdrawn")
+        ```
     """
     explicit = ExplicitTypes(request=request, response=response, output=output, workflow_output=workflow_output)
-    return _decorate(
-        func, _RESPONSE_MARK, lambda f: read_response_handler(f, context_type=WorkflowContext, explicit=explicit)
-    )
+
+    def mark(method: Callable[..., Any]) -> Callable[..., Any]:
+        setattr(method, _RESPONSE_MARK, read_response_handler(method, context_type=WorkflowContext, explicit=explicit))
+        return method
+
+    return mark if func is None else mark(func)
 
 
-def _decorate(func: Callable[..., Any] | None, mark: str, read: Callable[[Callable[..., Any]], AnySignature]) -> Any:
-    def apply(f: Callable[..., Any]) -> Callable[..., Any]:
-        setattr(f, mark, read(f))
-        return f
-
-    return apply if func is None else apply(func)
+# ---- tables ----------------------------------------------------------------------------------------
 
 
-# ---- discovery -------------------------------------------------------------------------------------
+class _Table:
+    """Handlers of one kind.
 
+    Args:
+        specs: In dispatch order.
+        owner: Name of the executor class or function, for messages.
+        executor_class: The class whose table this is; None for the table of a function.
 
-def _marked(cls: type, mark: str) -> Iterator[tuple[str, Callable[..., Any], AnySignature]]:
-    """Marked methods of a class: most derived class first, definition order inside; overridden names count once."""
-    seen: set[str] = set()
-    for owner in cls.__mro__:
-        for name, member in vars(owner).items():
-            if name in seen:
-                continue
-            seen.add(name)
-            signature = getattr(member, mark, None)
-            if signature is not None:
-                yield name, member, signature
+    Raises:
+        ValueError: Two handlers take the same types.
+    """
 
+    __slots__ = ("executor_class", "owner", "specs")
 
-def _specs(cls: type, mark: str) -> list[HandlerSpec]:
-    found = []
-    for name, function, signature in _marked(cls, mark):
-        found.append(HandlerSpec(name, function, signature.resolve(cls)))
-    return found
+    _mark: ClassVar[str]
+    _attribute: ClassVar[str]
 
-
-class HandlerTable:
-    """Handlers of an executor class in dispatch order; look-ups are remembered by concrete message type."""
-
-    __slots__ = ("_by_class", "input_types", "specs")
-
-    def __init__(self, specs: list[HandlerSpec], owner: str) -> None:
+    def __init__(self, specs: list[HandlerSpec], owner: str, executor_class: type | None = None) -> None:
         self.specs = specs
-        self.input_types: list[Any] = [s.signature.message_type for s in specs]
-        self._by_class: dict[type, HandlerSpec | None] = {}
-        self._refuse_duplicates(owner)
-        self._warn_of_shadows(owner)
+        self.owner = owner
+        self.executor_class = executor_class
 
     @classmethod
-    def of_class(cls, executor_class: type) -> HandlerTable:
-        """The table of a class, made once."""
-        table: HandlerTable | None = vars(executor_class).get("_handler_table")
+    def of_class(cls, executor_class: type) -> Self:
+        """Return the table of a class, made once: its own handlers first, in the order of definition, then inherited.
+
+        A name that a subclass defines anew counts where the subclass defines it.
+        """
+        table: Self | None = vars(executor_class).get(cls._attribute)
         if table is None:
-            table = cls(_specs(executor_class, _MARK), executor_class.__qualname__)
-            type.__setattr__(executor_class, "_handler_table", table)
+            members: dict[str, Any] = {}
+            for owner in executor_class.__mro__:
+                for name, member in vars(owner).items():
+                    members.setdefault(name, member)
+            signatures: dict[str, HandlerSignature | PendingSignature] = {
+                name: signature
+                for name, member in members.items()
+                if (signature := getattr(member, cls._mark, None)) is not None
+            }
+            specs = [HandlerSpec(name, members[name], s.resolve(executor_class)) for name, s in signatures.items()]
+            table = cls(specs, executor_class.__qualname__, executor_class)
+            setattr(executor_class, cls._attribute, table)
         return table
 
+    def __reduce__(self) -> Any:
+        # Copies and pickles of executors share the table of their class.
+        if self.executor_class is not None:
+            return self.of_class, (self.executor_class,)
+        return self.__class__, (self.specs, self.owner)
+
+
+class HandlerTable(_Table):
+    """Handlers of an executor class in dispatch order; look-ups are cached by the class of the message."""
+
+    __slots__ = ("_by_class", "input_types")
+
+    _mark = _MARK
+    _attribute = "_handler_table"
+
+    def __init__(self, specs: list[HandlerSpec], owner: str, executor_class: type | None = None) -> None:
+        super().__init__(specs, owner, executor_class)
+        self.input_types: list[Any] = [spec.signature.message_type for spec in specs]
+        self._by_class: dict[type, HandlerSpec | None] = {}
+        for i, spec in enumerate(specs):
+            self._compare_with_earlier(spec, specs[:i])
+
+    def _compare_with_earlier(self, spec: HandlerSpec, earlier: list[HandlerSpec]) -> None:
+        """Refuse a handler whose type has one already, and warn of one that is never reached."""
+        message_type = spec.signature.message_type
+        for other in earlier:
+            if other.signature.message_type == message_type:
+                msg = (
+                    f"{self.owner} has two handlers for {type_name(message_type)}: {other.name!r} and {spec.name!r}. "
+                    "A message goes to one handler; remove one, or let it take another type."
+                )
+                raise ValueError(msg)
+        for other in earlier:
+            if always_fits(message_type, other.signature.message_type):
+                logger.warning(
+                    "%s: handler %r (%s) is never reached, %r (%s) before it takes the same messages. "
+                    "Define the handler of the narrower type first.",
+                    self.owner,
+                    spec.name,
+                    type_name(message_type),
+                    other.name,
+                    type_name(other.signature.message_type),
+                )
+                return
+
     def find(self, data: Any) -> HandlerSpec | None:
-        """The first handler whose type matches the data, or None."""
+        """Return the first handler whose type matches the data, or None."""
         try:
             return self._by_class[data.__class__]
         except KeyError:
-            return self._scan(data)
-
-    def _scan(self, data: Any) -> HandlerSpec | None:
+            pass
         by_class_alone = True
+        found = None
         for spec in self.specs:
             message_type = spec.signature.message_type
             by_class_alone = by_class_alone and decided_by_class(message_type)
             if is_instance_of(data, message_type):
-                if by_class_alone:
-                    self._by_class[data.__class__] = spec
-                return spec
+                found = spec
+                break
         if by_class_alone:
-            self._by_class[data.__class__] = None
-        return None
-
-    def _refuse_duplicates(self, owner: str) -> None:
-        for i, spec in enumerate(self.specs):
-            for other in self.specs[:i]:
-                if other.signature.message_type == spec.signature.message_type:
-                    msg = (
-                        f"{owner} has two handlers for {type_name(spec.signature.message_type)}: {other.name!r} and "
-                        f"{spec.name!r}. A message goes to one handler; remove one or give it another type."
-                    )
-                    raise ValueError(msg)
-
-    def _warn_of_shadows(self, owner: str) -> None:
-        for i, spec in enumerate(self.specs):
-            for earlier in self.specs[:i]:
-                if always_fits(spec.signature.message_type, earlier.signature.message_type):
-                    logger.warning(
-                        "%s: handler %r (%s) is never reached, %r (%s) before it takes the same messages. "
-                        "Define the handler of the narrower type first.",
-                        owner,
-                        spec.name,
-                        type_name(spec.signature.message_type),
-                        earlier.name,
-                        type_name(earlier.signature.message_type),
-                    )
-                    break
+            self._by_class[data.__class__] = found
+        return found
 
 
-class ResponseTable:
+class ResponseTable(_Table):
     """Response handlers of an executor class."""
 
-    __slots__ = ("specs",)
+    __slots__ = ()
 
-    def __init__(self, specs: list[HandlerSpec], owner: str) -> None:
-        self.specs = specs
+    _mark = _RESPONSE_MARK
+    _attribute = "_response_table"
+
+    def __init__(self, specs: list[HandlerSpec], owner: str, executor_class: type | None = None) -> None:
+        super().__init__(specs, owner, executor_class)
         pairs: list[tuple[Any, Any]] = []
         for spec in specs:
             pair = (spec.signature.request_type, spec.signature.response_type)
             if pair in pairs:
                 msg = (
                     f"{owner} has two response handlers for ({type_name(pair[0])}, {type_name(pair[1])}). "
-                    "Remove one, or give it another request or response type."
+                    "Remove one, or let it take another request or response type."
                 )
                 raise ValueError(msg)
             pairs.append(pair)
 
-    @classmethod
-    def of_class(cls, executor_class: type) -> ResponseTable:
-        """The table of a class, made once."""
-        table: ResponseTable | None = vars(executor_class).get("_response_table")
-        if table is None:
-            table = cls(_specs(executor_class, _RESPONSE_MARK), executor_class.__qualname__)
-            type.__setattr__(executor_class, "_response_table", table)
-        return table
-
     def find(self, request: Any, answer: Any) -> HandlerSpec | None:
-        """The first handler whose request type and response type both match."""
+        """Return the first handler whose request type and response type both match."""
         for spec in self.specs:
             types = spec.signature
             if is_instance_of(request, types.request_type) and is_instance_of(answer, types.response_type):
@@ -263,9 +308,9 @@ class ResponseTable:
         return None
 
     def supports(self, request_type: Any, response_type: Any) -> bool:
-        """Whether a handler takes these types, judged by the types alone."""
+        """Return whether a handler takes these types, judged by the types alone."""
         return any(
-            is_type_compatible(request_type, s.signature.request_type)
-            and is_type_compatible(response_type, s.signature.response_type)
-            for s in self.specs
+            is_type_compatible(request_type, spec.signature.request_type)
+            and is_type_compatible(response_type, spec.signature.response_type)
+            for spec in self.specs
         )

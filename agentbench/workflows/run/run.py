@@ -217,7 +217,7 @@ class WorkflowRun(Displayable):
     async def _next_events(self) -> list[WorkflowEvent[Any]] | None:
         events = await self._steps.next_events()
         if events and self._listeners:
-            self._listeners.tell(events)
+            self._listeners.notify(events)
         return events
 
     async def result(self) -> WorkflowRunResult:

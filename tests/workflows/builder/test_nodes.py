@@ -1,7 +1,10 @@
 import pytest
 
-from agentbench.workflows.builder.adapters import register_executor_adapter
-from agentbench.workflows.builder.nodes import Nodes
+from agentbench.agents.agent.agent import Agent
+from agentbench.agents.clients.scripted.echo import EchoChatClient
+from agentbench.workflows.builder import nodes as nodes_module
+from agentbench.workflows.builder.nodes import Nodes, as_executor, register_executor_adapter
+from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 
 
@@ -10,64 +13,111 @@ class Robot:
         self.name = name
 
 
+class Cook(Robot):
+    pass
+
+
+class RobotExecutor(Executor):
+    def __init__(self, robot, *, agent_mode):
+        super().__init__(robot.name, defer_discovery=True)
+        self.robot, self.mode = robot, agent_mode
+
+
 def node(key="a"):
     return FunctionExecutor(lambda m: None, key, input=str)
 
 
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch):
+    monkeypatch.setattr(nodes_module, "_factories", dict(nodes_module._factories))
+
+
 @pytest.fixture
-def made():
-    """What the adapter of robots was asked for."""
-    asked = []
+def robots():
+    register_executor_adapter(Robot, RobotExecutor)
 
-    def make(robot, *, agent_mode):
-        asked.append((robot, agent_mode))
-        return node(robot.name)
 
-    unregister = register_executor_adapter(lambda obj: isinstance(obj, Robot), make)
-    yield asked
-    unregister()
+# ---- adapters --------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("robots")
+def test_an_adapter_makes_the_node_of_an_object_and_of_those_of_subclasses():
+    robot, cook = Robot("r2"), Cook("c3")
+    made = as_executor(robot, agent_mode="turns")
+    assert isinstance(made, RobotExecutor)
+    assert (made.id, made.robot, made.mode) == ("r2", robot, "turns")
+    assert as_executor(cook).robot is cook  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("robots")
+def test_the_adapter_of_the_nearest_class_decides():
+    special = node("special")
+    register_executor_adapter(Cook, lambda cook, *, agent_mode: special)
+    assert as_executor(Cook("c3")) is special
+    assert isinstance(as_executor(Robot("r2")), RobotExecutor)
+
+
+def test_the_module_that_has_the_adapter_of_a_class_is_imported_at_first_use(tmp_path, monkeypatch):
+    (tmp_path / "kinds_of_robots.py").write_text("class Robot: ...\nclass Cook(Robot): ...\n")
+    (tmp_path / "nodes_of_robots.py").write_text(
+        "from agentbench import Executor\n"
+        "from agentbench.workflows.builder.nodes import register_executor_adapter\n"
+        "from kinds_of_robots import Robot\n"
+        "made = Executor('robot', defer_discovery=True)\n"
+        "register_executor_adapter(Robot, lambda robot, *, agent_mode: made)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(nodes_module._MODULE_OF_CLASS, "kinds_of_robots.Robot", "nodes_of_robots")
+    kinds = __import__("kinds_of_robots")
+    assert as_executor(kinds.Cook()).id == "robot"
+
+
+@pytest.mark.parametrize(
+    ("thing", "hint"),
+    [
+        (Robot("a"), "Wrap it in an executor"),
+        ("writer", "id of an added one"),
+        (RobotExecutor, "pass an instance, such as RobotExecutor"),
+        (len, r"FunctionExecutor\(len\)"),
+        (None, "NoneType"),
+    ],
+)
+def test_something_that_is_no_node_is_refused_with_advice(thing, hint):
+    with pytest.raises(TypeError, match=hint):
+        as_executor(thing)
+
+
+def test_an_agent_is_refused_with_the_way_to_make_it_a_node():
+    with pytest.raises(TypeError, match=r"Agent, not a node.*Wrap it in an executor.*awaits its run\(\)"):
+        as_executor(Agent(EchoChatClient(), name="writer"))
+
+
+# ---- the nodes of a builder ------------------------------------------------------------------------
 
 
 def test_adding_the_same_object_again_changes_nothing():
     nodes, first = Nodes("respond"), node()
-    assert nodes.add(first) is nodes.add(first) is first
+    assert nodes.add(first) is nodes.add(first) is nodes.find("a") is first
     assert nodes.executors == {"a": first}
 
 
+@pytest.mark.usefixtures("robots")
 def test_another_object_with_the_same_id_is_refused():
     nodes = Nodes("respond")
     nodes.add(node())
-    with pytest.raises(ValueError, match="Two nodes have the id 'a'"):
-        nodes.add(node())
-
-
-def test_an_object_is_adapted_once_with_the_mode_of_the_builder(made):
-    nodes, robot = Nodes("turns"), Robot("r")
-    assert nodes.add(robot) is nodes.find(robot) is nodes.executors["r"]
-    assert nodes.id_of(robot) == "r"
-    assert made == [(robot, "turns")]
-
-
-@pytest.mark.usefixtures("made")
-def test_two_objects_of_one_name_are_refused():
-    nodes = Nodes("respond")
     nodes.add(Robot("r"))
-    with pytest.raises(ValueError, match="Two nodes have the id 'r'"):
-        nodes.add(Robot("r"))
+    for other in (node(), Robot("r")):
+        with pytest.raises(ValueError, match="Two nodes have the id"):
+            nodes.add(other)
 
 
-@pytest.mark.usefixtures("made")
-def test_asking_for_an_id_adds_nothing():
-    nodes = Nodes("respond")
-    assert nodes.id_of(node("b")) == "b"
-    assert nodes.id_of(Robot("r")) == "r"
+@pytest.mark.usefixtures("robots")
+def test_an_object_is_adapted_once_with_the_mode_of_the_builder():
+    nodes, robot = Nodes("turns"), Robot("r")
+    assert nodes.id_of(robot) == "r"
     assert nodes.executors == {}
-
-
-def test_a_node_is_found_by_its_id():
-    nodes, first = Nodes("respond"), node()
-    nodes.add(first)
-    assert nodes.find("a") is first
+    assert nodes.add(robot) is nodes.find(robot) is nodes.executors["r"]
+    assert nodes.add(robot).mode == "turns"  # type: ignore[attr-defined]
 
 
 def test_an_unknown_id_is_refused_and_the_known_ones_are_named():
@@ -75,8 +125,3 @@ def test_an_unknown_id_is_refused_and_the_known_ones_are_named():
     nodes.add(node())
     with pytest.raises(ValueError, match=r"'b'; there are \['a'\]"):
         nodes.find("b")
-
-
-def test_an_id_is_no_node():
-    with pytest.raises(TypeError, match="not a node"):
-        Nodes("respond").add("a")

@@ -13,7 +13,7 @@ from agentbench.exceptions import (
     ValidationTypeEnum,
     WorkflowValidationError,
 )
-from agentbench.workflows.builder.adapters import register_executor_adapter
+from agentbench.workflows.builder import nodes
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -73,16 +73,15 @@ class Robot:
 
 
 @pytest.fixture
-def robots():
+def robots(monkeypatch):
     modes = []
 
     def make(robot, *, agent_mode):
         modes.append(agent_mode)
         return node(robot.name)
 
-    unregister = register_executor_adapter(lambda obj: isinstance(obj, Robot), make)
-    yield modes
-    unregister()
+    monkeypatch.setattr(nodes, "_factories", {Robot: make})
+    return modes
 
 
 A, B, C, D = (node(key, yields=str) for key in "abcd")

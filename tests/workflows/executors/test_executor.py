@@ -393,6 +393,21 @@ def test_an_executor_that_overrides_a_hook_keeps_state():
     assert Restores("r").keeps_state
 
 
+def test_an_executor_is_its_own_fresh_one_unless_it_overrides_that():
+    class Remembers(Upper):
+        def __init__(self, key):
+            super().__init__(key)
+            self.heard = []
+
+        def fresh(self):
+            return Remembers(self.id)
+
+    plain, remembers = Upper("u"), Remembers("r")
+    remembers.heard.append("x")
+    assert plain.fresh() is plain
+    assert (remembers.fresh().id, remembers.fresh().heard, remembers.heard) == ("r", [], ["x"])
+
+
 # ---- policies ------------------------------------------------------------------------------------
 
 
