@@ -12,7 +12,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import DURATION_S, GRAPH_SIGNATURE
-from agentbench.notebook.diff_view import hides, short_value, shown_path
+from agentbench.notebook.diff_view import hides, masked_path, short_value
 from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.redaction import mask_secrets
 from agentbench.serialization.json_text import to_json
@@ -190,7 +190,7 @@ def diff_json(diff: CheckpointDiff, *, secrets: bool = False) -> dict[str, Any]:
             name: MASK if hidden and value is not None else stored_form(value, secrets=secrets)
             for name, value in (("before", change.before), ("after", change.after))
         }
-        return {"path": shown_path(change) if hidden else change.path, "op": change.op, **values}
+        return {"path": masked_path(change) if hidden else change.path, "op": change.op, **values}
 
     return {
         "before": info_json(diff.before, secrets=secrets),

@@ -63,7 +63,7 @@ def compare(run_a: Any, run_b: Any, *, source: Any = None, width: float = 760) -
     Args:
         run_a: A run, a result, a stepper, a storage, a list of checkpoints, or the id of a run.
         run_b: The other one, of the same types.
-        source: A storage or a list of runs in which ids of runs are looked up.
+        source: A storage or a list of runs, needed for ids of runs.
         width: Width of the picture, in points.
 
     Returns:

@@ -22,7 +22,7 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
     Args:
         a: A run, a result, a chain of checkpoints, or the id of a run.
         b: The other one, of the same types.
-        source: A storage or a list of runs in which ids are looked up.
+        source: A storage or a list of runs, needed for ids.
 
     Raises:
         TypeError: A side is none of these, or is an id and `source` is missing.
@@ -70,8 +70,8 @@ def _of_run(run: Run) -> Side:
     outcomes: dict[int, dict[str, Outcome]] = {}
     for bar in run_bars(run):
         key = (bar.superstep, bar.executor)
-        deed = Outcome(bar.status, tuple(results.get(key, ())), tuple(requests.get(key, ())), bar.error)
-        outcomes.setdefault(bar.superstep, {})[bar.executor] = deed
+        outcome = Outcome(bar.status, tuple(results.get(key, ())), tuple(requests.get(key, ())), bar.error)
+        outcomes.setdefault(bar.superstep, {})[bar.executor] = outcome
     known: Mapping[str, object] = {}
     steps = {}
     for superstep, done in outcomes.items():

@@ -60,7 +60,7 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What a person is asked, and what they should know before they answer."""
+    """A question to a person, with what they should know before they answer."""
 
     question: str
     details: str

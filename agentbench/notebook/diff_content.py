@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agentbench.checkpoints.difference.changes import CheckpointChange
-from agentbench.notebook.diff_view import hides, short_value, shown_path
+from agentbench.notebook.diff_view import hides, masked_path, short_value
 from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.stepper_edits import Edit
 
-__all__ = ["CHANGES_SHOWN", "ChangeRow", "Pieces", "change_row", "edit_rows"]
+__all__ = ["MAX_CHANGES", "ChangeRow", "Pieces", "change_row", "edit_rows"]
 
-CHANGES_SHOWN = 200
+MAX_CHANGES = 200
 _VALUE_LIMIT = 600
 _PATH_LIMIT = 200
-_LED_BY = 60  # characters of what both have in common that are shown before and after a difference
+_CONTEXT = 60  # characters of the common text before and after a difference
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~", "reordered": "↕"}
 
@@ -25,15 +25,15 @@ Pieces = tuple[tuple[bool, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """One change.
+    """One change, as the page displays it.
 
     Attributes:
-        sign: What happened, as a sign.
-        words: The same in a word.
-        path: Where.
-        before: The value before, in pieces; empty where nothing was.
-        after: The value after, likewise.
-        discards: Path of the staged edit that this is; empty for a change that has happened.
+        sign: The kind of change as a sign.
+        words: The kind of change in a word.
+        path: The path of the value.
+        before: The value before, in pieces; empty if there was none.
+        after: The value after, in pieces; empty if there is none.
+        discards: For a staged edit, the path to discard it by; else empty.
     """
 
     sign: str
@@ -45,23 +45,23 @@ class ChangeRow:
 
 
 def change_row(change: CheckpointChange, *, discards: str = "") -> ChangeRow:
-    """A change as a row.
+    """Return a change as a row.
 
     Args:
-        change: What has changed.
-        discards: Path of the staged edit that it is, if it is one.
+        change: The change.
+        discards: For a staged edit, its path.
     """
     before, after = _texts(change)
     if before is not None and after is not None:
-        old, new = _marked(before, after)
+        old, new = _mark(before, after)
     else:
         old, new = (() if text is None else ((False, _cut(text)),) for text in (before, after))
-    path = esc(shown_path(change), into="line", limit=_PATH_LIMIT)
+    path = esc(masked_path(change), into="line", limit=_PATH_LIMIT)
     return ChangeRow(_SIGNS[change.op], change.op, path, old, new, discards)
 
 
 def edit_rows(edits: Iterable[Edit]) -> tuple[ChangeRow, ...]:
-    """Staged edits as rows that can be discarded."""
+    """Return staged edits as rows that can be discarded."""
     return tuple(change_row(edit.change, discards=edit.path) for edit in edits)
 
 
@@ -76,8 +76,8 @@ def _text(value: object, *, hidden: bool) -> str:
     return MASK if hidden else short_value(value, limit=20_000)
 
 
-def _marked(before: str, after: str) -> tuple[Pieces, Pieces]:
-    """Two texts, with what lies between their common beginning and their common end marked."""
+def _mark(before: str, after: str) -> tuple[Pieces, Pieces]:
+    """Return two texts in pieces, with the part between their common beginning and end marked."""
     shorter = min(len(before), len(after))
     same = next((at for at in range(shorter) if before[at] != after[at]), shorter)
     left = shorter - same
@@ -88,10 +88,10 @@ def _marked(before: str, after: str) -> tuple[Pieces, Pieces]:
 def _pieces(text: str, same: int, tail: int) -> Pieces:
     end = len(text) - tail
     head, middle, rest = text[:same], text[same:end], text[end:]
-    if len(head) > 2 * _LED_BY:
-        head = f"…{head[-_LED_BY:]}"
-    if len(rest) > 2 * _LED_BY:
-        rest = f"{rest[:_LED_BY]}…"
+    if len(head) > 2 * _CONTEXT:
+        head = f"…{head[-_CONTEXT:]}"
+    if len(rest) > 2 * _CONTEXT:
+        rest = f"{rest[:_CONTEXT]}…"
     return tuple(piece for piece in ((False, head), (True, _cut(middle)), (False, rest)) if piece[1])
 
 

@@ -7,7 +7,7 @@ from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.guarded import load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.notebook.diff_view import hides, shown_path
+from agentbench.notebook.diff_view import hides, masked_path
 from agentbench.notebook.escaping import MASK
 from agentbench.notebook.frame_columns import build_frame
 from agentbench.notebook.frame_sources import Chosen
@@ -23,7 +23,7 @@ Side = WorkflowCheckpoint | CheckpointInfo | str
 
 
 def diff_of(a: Side, b: Side, source: Any) -> CheckpointDiff:
-    """Compare two checkpoints, which are looked up where they are not at hand; see `diff_frame`."""
+    """Compare two checkpoints, which are loaded from the source if they are infos or ids; see `diff_frame`."""
     return diff_checkpoints(_checkpoint(a, source), _checkpoint(b, source))
 
 
@@ -32,17 +32,22 @@ def diff_frame(a: Side, b: Side, *, source: Any = None, limit: int | None = None
 
     Args:
         a: The checkpoint before, its info or its id.
-        b: The checkpoint after, likewise.
-        source: Where infos and ids are looked up: a storage, or a run or stepper that saves checkpoints.
+        b: The checkpoint after, its info or its id.
+        source: A storage, or a run or stepper that saves checkpoints; needed for infos and ids.
         limit: At most so many rows, the last ones.
 
     Shapes:
         Index `path` string; columns `op` category (`added`, `removed`, `changed`, `reordered`), `before`, `after`
-        object, `None` where nothing was. Secrets are masked. No difference: no rows, same columns.
+        object, `None` where there is no value. Secrets are masked. No difference: no rows, same columns.
 
     Raises:
-        TypeError: A checkpoint has to be looked up, but `source` keeps none.
+        TypeError: A side is an info or an id, but `source` stores no checkpoints.
         WorkflowCheckpointException: An id is unknown.
+
+    Example:
+        ```python
+        diff_frame("cp-0001", "cp-0002", source=storage)
+        ```
     """
     return frame_of(diff_of(a, b, source), Chosen(limit=limit))
 
@@ -53,10 +58,10 @@ def frame_of(found: CheckpointDiff, chosen: Chosen) -> "pd.DataFrame":
     return build_frame(
         "diff",
         {
-            "path": ("string", [shown_path(change) for change in rows]),
+            "path": ("string", [masked_path(change) for change in rows]),
             "op": ("category", [change.op for change in rows]),
-            "before": ("object", [_shown(change.before, hidden=hides(change)) for change in rows]),
-            "after": ("object", [_shown(change.after, hidden=hides(change)) for change in rows]),
+            "before": ("object", [_masked_value(change.before, hidden=hides(change)) for change in rows]),
+            "after": ("object", [_masked_value(change.after, hidden=hides(change)) for change in rows]),
         },
         index=["path"],
         chosen=chosen,
@@ -64,19 +69,19 @@ def frame_of(found: CheckpointDiff, chosen: Chosen) -> "pd.DataFrame":
     )
 
 
-def _shown(value: object, *, hidden: bool) -> object:
+def _masked_value(value: object, *, hidden: bool) -> object:
     return MASK if hidden and value is not None else mask_secrets(value)
 
 
 def _checkpoint(side: Side, source: Any) -> WorkflowCheckpoint:
     if isinstance(side, WorkflowCheckpoint):
         return side
-    kept_by = getattr(source, "handle", source)  # of a stepper the run
-    storage = kept_by if isinstance(kept_by, CheckpointStorage) else getattr(kept_by, "storage", None)
+    owner = getattr(source, "handle", source)  # the run of a stepper
+    storage = owner if isinstance(owner, CheckpointStorage) else getattr(owner, "storage", None)
     if not isinstance(storage, CheckpointStorage):
         msg = (
-            f"{side!r} has to be looked up, but source is {source!r}. "
-            "Give the storage, or the run that saved it: source=storage."
+            f"{side!r} has to be loaded, but source is {source!r}. "
+            "Pass the storage, or the run that saved it: source=storage."
         )
         raise TypeError(msg)
     checkpoint_id = side.checkpoint_id if isinstance(side, CheckpointInfo) else side

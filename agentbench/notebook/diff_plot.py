@@ -17,12 +17,18 @@ __all__ = ["DiffPlot", "diff"]
 
 
 class DiffPlot(Plot):
-    """A diff to look at. Iterates over its changes; empty, and false, if there are none.
+    """The differences of two checkpoints, as `diff` returns them. Iterates over its changes; false if there are none.
 
-    A notebook shows it as a table whose text can be selected; `svg` is the same as a picture.
+    A notebook displays a table whose text can be selected; `svg` is the same as a picture, `frame` as a data frame.
 
     Attributes:
         found: The `CheckpointDiff` itself.
+
+    Example:
+        ```python
+        found = diff("cp-0001", "cp-0002", source=storage)
+        [change.path for change in found]
+        ```
     """
 
     def __init__(self, found: CheckpointDiff, width: float) -> None:
@@ -38,7 +44,7 @@ class DiffPlot(Plot):
 
     @property
     def changes(self) -> tuple[CheckpointChange, ...]:
-        """What differs, in the order of the parts that they are about."""
+        """The changes, in the order of the parts of a checkpoint."""
         return self.found.changes
 
     def __iter__(self) -> Iterator[CheckpointChange]:
@@ -61,16 +67,22 @@ class DiffPlot(Plot):
 
 
 def diff(a: Side, b: Side, *, source: Any = None, width: float = 760) -> DiffPlot:
-    """Compare two checkpoints; the result shows itself as a table with the changed words marked.
+    """Compare two checkpoints; a cell displays the result as a table with the changed words marked.
 
     Args:
         a: The checkpoint before, its info or its id.
-        b: The checkpoint after, likewise.
-        source: Where infos and ids are looked up: a storage, or a run or stepper that saves checkpoints.
-        width: Of the picture, in points.
+        b: The checkpoint after, its info or its id.
+        source: A storage, or a run or stepper that saves checkpoints; needed for infos and ids.
+        width: Width of the picture, in points.
 
     Raises:
-        TypeError: A checkpoint has to be looked up, but `source` keeps none.
+        TypeError: A side is an info or an id, but `source` stores no checkpoints.
         WorkflowCheckpointException: An id is unknown.
+
+    Example:
+        ```python
+        before, after = run.checkpoints[-2:]
+        diff(before, after, source=run)
+        ```
     """
     return DiffPlot(diff_of(a, b, source), width)

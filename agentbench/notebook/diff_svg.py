@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agentbench.notebook.diff_view import Piece, cells_of, counts, shown_path
+from agentbench.notebook.diff_view import Piece, cells_of, counts, masked_path
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, picture, text
@@ -30,21 +30,21 @@ def diff_svg(diff: Any, *, title: str, description: str, width: float = 760.0) -
 
     Args:
         diff: A `CheckpointDiff`.
-        title: What stands above it.
-        description: The same in words.
-        width: Of the picture, in points.
+        title: The heading.
+        description: The diff in words, for screen readers.
+        width: Width of the picture, in points.
     """
     parts = [text(_EDGE, 22, cut_to_width(title, width - 2 * _EDGE), classes="ab_strong")]
     parts.append(text(_EDGE, 44, counts(diff), classes="ab_soft"))
     changes = diff.changes[:_MOST_ROWS]
     y = 72.0
     if changes:
-        paths = [esc(shown_path(change), into="line", limit=200) for change in changes]
+        paths = [esc(masked_path(change), into="line", limit=200) for change in changes]
         at = _places(paths, width)
         parts += _head(diff, y, at)
         y += 20
         for change, path in zip(changes, paths, strict=True):
-            cells = [_wrapped(side, at[place + 2] - at[place + 1] - 12) for place, side in enumerate(cells_of(change))]
+            cells = [_wrap(side, at[place + 2] - at[place + 1] - 12) for place, side in enumerate(cells_of(change))]
             parts += _row(change.op, path, cells, y, at)
             y += max(1, *map(len, cells)) * _LINE + 2 * _PAD
     if len(diff) > _MOST_ROWS:
@@ -54,7 +54,7 @@ def diff_svg(diff: Any, *, title: str, description: str, width: float = 760.0) -
 
 
 def _places(paths: Sequence[str], width: float) -> tuple[float, float, float, float]:
-    """Where path, before and after begin, and where the table ends."""
+    """Return the left ends of the columns path, before and after, and the right end of the table."""
     path = _EDGE + 20
     before = path + min(max(text_width(each, FONT_SIZE) for each in paths) + 16, 0.32 * width)
     end = width - _EDGE
@@ -64,8 +64,8 @@ def _places(paths: Sequence[str], width: float) -> tuple[float, float, float, fl
 def _head(diff: Any, y: float, at: Sequence[float]) -> Iterator[str]:
     yield text(at[0], y, "path", classes="ab_soft ab_small")
     for place, side, info in ((1, "before", diff.before), (2, "after", diff.after)):
-        told = f"{side}: superstep {info.iteration}"
-        yield text(at[place], y, cut_to_width(told, at[place + 1] - at[place] - 12, SMALL), classes="ab_soft ab_small")
+        head = f"{side}: superstep {info.iteration}"
+        yield text(at[place], y, cut_to_width(head, at[place + 1] - at[place] - 12, SMALL), classes="ab_soft ab_small")
 
 
 def _row(
@@ -83,28 +83,28 @@ def _row(
 
 
 def _spans(x: float, y: float, pieces: Sequence[Piece]) -> str:
-    shown = "".join(
+    spans = "".join(
         esc(words, into="svg", limit=None)
         if kind == "equal"
         else f'<tspan class="ab_{kind}">{esc(words, into="svg", limit=None)}</tspan>'
         for kind, words in pieces
     )
-    return f'<text x="{number(x)}" y="{number(y + 4.5)}" xml:space="preserve">{shown}</text>'
+    return f'<text x="{number(x)}" y="{number(y + 4.5)}" xml:space="preserve">{spans}</text>'
 
 
-def _wrapped(pieces: Sequence[Piece], room: float) -> list[list[Piece]]:
-    """Lines that fit, at most six."""
+def _wrap(pieces: Sequence[Piece], room: float) -> list[list[Piece]]:
+    """Return the pieces in lines that fit, at most six."""
     lines: list[list[Piece]] = [[]]
     used = 0.0
     for kind, words in pieces:
         for part in _PARTS.findall(words):
-            shown = " " if part.isspace() else part
-            wide = text_width(esc(shown, into="line"), FONT_SIZE)
+            word = " " if part.isspace() else part
+            wide = text_width(esc(word, into="line"), FONT_SIZE)
             if used + wide > room and used:
                 lines.append([])
                 used = 0.0
-            if used or shown != " ":
-                lines[-1].append(Piece(kind, shown))
+            if used or word != " ":
+                lines[-1].append(Piece(kind, word))
                 used += wide
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES - 1], [*lines[_MOST_LINES - 1][:1], Piece("equal", " …")]]

@@ -23,15 +23,15 @@ __all__ = [
     "diff_bundle",
     "diff_text",
     "hides",
+    "masked_path",
     "short_value",
-    "shown_path",
     "word_marks",
 ]
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~", "reordered": ">"}
 _LINE_LIMIT = 80
 _CELL_LIMIT = 300
-_LED_BY = 20
+_CONTEXT = 20
 _KEYS_OF_REQUEST = 2
 
 
@@ -45,8 +45,8 @@ def diff_text(diff: Any, *, limit: int | None = None, secrets: bool = False) -> 
 
     Args:
         diff: A `CheckpointDiff`.
-        limit: At most so many changes; the others are counted.
-        secrets: Show them.
+        limit: At most so many changes; a last line counts the others.
+        secrets: Whether secrets are displayed.
     """
     lines = [f"CheckpointDiff: {counts(diff)}", *(f"  {side:6}  {text}" for side, text in _sides(diff))]
     lines += (change_line(change, secrets=secrets) for change in diff.changes[:limit])
@@ -59,11 +59,11 @@ def change_line(change: CheckpointChange, *, secrets: bool = False) -> str:
     """Return a change as one line, such as `+ state.conv[12] = 'x'`.
 
     Args:
-        change: What to show.
-        secrets: Show them.
+        change: The change.
+        secrets: Whether secrets are displayed.
     """
     before, after = _short_values(change, secrets=secrets)
-    path = esc(change.path if secrets else shown_path(change), into="line", limit=None)
+    path = esc(change.path if secrets else masked_path(change), into="line", limit=None)
     if change.op == "added":
         what = f" = {after}"
     elif change.op == "removed":
@@ -74,7 +74,7 @@ def change_line(change: CheckpointChange, *, secrets: bool = False) -> str:
 
 
 def diff_bundle(diff: Any) -> dict[str, Any]:
-    """A diff as a table with the changed words marked, and as the lines of `diff_text`."""
+    """Return a diff by media type: a table with the changed words marked, and the lines of `diff_text`."""
     rows: list[Sequence[object]] = [change_cells(change) for change in diff.changes[:MAX_ROWS]]
     rows += [()] * (len(diff) - len(rows))  # only counted
     html = element(
@@ -89,12 +89,12 @@ def diff_bundle(diff: Any) -> dict[str, Any]:
 
 
 def hides(change: CheckpointChange) -> bool:
-    """Whether a change is about something that is kept under a secret's name."""
+    """Whether a key on the path of a change is the name of a secret."""
     return any(map(is_secret_name, change.keys))
 
 
-def shown_path(change: CheckpointChange) -> str:
-    """The path of a change, as far as it tells no secret."""
+def masked_path(change: CheckpointChange) -> str:
+    """Return the path of a change, cut after the name of a secret: keys below it may be secret too."""
     secret = next((place for place, key in enumerate(change.keys) if is_secret_name(key)), None)
     return change.path if secret is None else path_text(change.keys[: secret + 1])
 
@@ -103,7 +103,7 @@ def shown_path(change: CheckpointChange) -> str:
 
 
 def counts(diff: Any) -> str:
-    """How many changes of each kind, in words."""
+    """Return the number of changes of each kind, in words."""
     counts = Counter(change.op for change in diff)
     return ", ".join(f"{counts[op]:,} {op}" for op in _SIGNS if counts[op]) or "no difference"
 
@@ -114,13 +114,13 @@ def _sides(diff: Any) -> Iterator[tuple[str, str]]:
         yield side, esc(facts, into="line", limit=400)
 
 
-def _told(change: CheckpointChange) -> tuple[object, object]:
-    """The values of a change; of a whole request that came or went what is asked, of a message what it says."""
+def _values_of(change: CheckpointChange) -> tuple[object, object]:
+    """Return both values of a change; for an added or removed request its data, for a message its data."""
     is_request = change.op != "changed" and len(change.keys) == _KEYS_OF_REQUEST and change.keys[0] == "requests"
-    return _content(change.before, is_request), _content(change.after, is_request)
+    return _content_of(change.before, is_request), _content_of(change.after, is_request)
 
 
-def _content(value: object, is_request: bool) -> object:
+def _content_of(value: object, is_request: bool) -> object:
     if isinstance(value, WorkflowMessage):  # the path names its sender
         return value.data
     return value["data"] if is_request and isinstance(value, dict) and "data" in value else value
@@ -130,7 +130,7 @@ def _content(value: object, is_request: bool) -> object:
 
 
 def _short_values(change: CheckpointChange, *, secrets: bool) -> tuple[str, str]:
-    before, after = _told(change)
+    before, after = _values_of(change)
     if hides(change) and not secrets:
         return MASK, MASK
     start = _start(before, after) if isinstance(before, str) and isinstance(after, str) else 0
@@ -138,22 +138,22 @@ def _short_values(change: CheckpointChange, *, secrets: bool) -> tuple[str, str]
 
 
 def _start(before: str, after: str) -> int:
-    """Where to begin, so that the first difference of two long texts is to be seen."""
+    """Return where to cut two long texts, so that their first difference is visible."""
     if max(len(before), len(after)) <= _LINE_LIMIT:
         return 0
     shorter = min(len(before), len(after))
     same = next((at for at in range(shorter) if before[at] != after[at]), shorter)
-    return max(0, same - _LED_BY)
+    return max(0, same - _CONTEXT)
 
 
 def short_value(value: object, *, limit: int = _LINE_LIMIT, secrets: bool = False, start: int = 0) -> str:
     """Return a value as one line, cut with `…`; texts are quoted.
 
     Args:
-        value: Anything.
-        limit: Most characters of it.
-        secrets: Show them.
-        start: Where to begin, in a text.
+        value: Any value.
+        limit: Most characters.
+        secrets: Whether secrets are displayed.
+        start: Position of the first character, for texts.
     """
     if isinstance(value, str):
         text, value = repr(value[start : start + limit]), value[start:]
@@ -177,23 +177,23 @@ class _Unmasked(reprlib.Repr):
 
 
 class Piece(NamedTuple):
-    """A part of a text: what both sides have (`equal`), only the one before (`del`) or only the one after (`ins`)."""
+    """A part of a text: in both sides (`equal`), only in the one before (`del`) or only in the one after (`ins`)."""
 
     kind: str
     text: str
 
 
 def cells_of(change: CheckpointChange) -> tuple[list[Piece], list[Piece]]:
-    """Both values of a change in pieces; secrets masked, nothing for a side that has no value."""
-    values = _told(change)
+    """Return both values of a change in pieces; secrets masked, no pieces for a side that has no value."""
+    values = _values_of(change)
     if hides(change):
-        shown = [None if value is None else MASK for value in values]
+        texts: list[object] = [None if value is None else MASK for value in values]
     elif type(change.before) is str and type(change.after) is str and change.op == "changed":
         return word_marks(change.before, change.after)
     else:
         quoted = change.op == "changed"  # '1' has become 1
-        shown = [_preview(value, quoted=quoted) for value in values]
-    before, after = ([_piece(value)] for value in shown)
+        texts = [_preview(value, quoted=quoted) for value in values]
+    before, after = ([_piece(value)] for value in texts)
     return [] if change.op == "added" else before, [] if change.op == "removed" else after
 
 
@@ -207,14 +207,14 @@ def _cut(text: str) -> str:
 
 
 def change_cells(change: CheckpointChange) -> Sequence[object]:
-    """A change as a row: what happened, where, before and after, changed words marked."""
-    path = element("code", esc(shown_path(change), into="line", limit=_CELL_LIMIT))
+    """Return a change as cells: kind, path, before and after, with changed words marked."""
+    path = element("code", esc(masked_path(change), into="line", limit=_CELL_LIMIT))
     return f"{_SIGNS[change.op]} {change.op}", path, *map(_cell, cells_of(change))
 
 
 def _cell(side: Sequence[Piece]) -> Markup:
-    shown = list(map(_html, side))
-    return element("span", *shown) if len(shown) > 1 else Markup("".join(shown))
+    pieces = list(map(_html, side))
+    return element("span", *pieces) if len(pieces) > 1 else Markup("".join(pieces))
 
 
 def _preview(value: object, *, quoted: bool) -> str:
@@ -223,9 +223,9 @@ def _preview(value: object, *, quoted: bool) -> str:
 
 
 def word_marks(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
-    """Two texts in pieces: what both have, and the words that only one of them has.
+    """Return two texts in pieces: common words, and words that only one of them has.
 
-    Long equal stretches are left out, and so is what comes after some hundred words that differ.
+    Long common stretches are cut, and so is everything after some hundred words.
     """
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     same = next((at for at, (x, y) in enumerate(zip(old, new, strict=False)) if x != y), min(len(old), len(new)))
@@ -233,23 +233,23 @@ def word_marks(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
     old, new = old[same:], new[same:]
     cut = [len(words) > _MOST_WORDS for words in (old, new)]
     old, new = old[:_MOST_WORDS], new[:_MOST_WORDS]
-    sides: tuple[list[Piece], list[Piece]] = ([Piece("equal", _shortened(lead))], [Piece("equal", _shortened(lead))])
+    sides: tuple[list[Piece], list[Piece]] = ([Piece("equal", _shorten(lead))], [Piece("equal", _shorten(lead))])
     for op, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         for side, kind, words in zip(sides, ("del", "ins"), (old[a:b], new[c:d]), strict=True):
             if words:
                 text = "".join(words)
-                side.append(Piece("equal", _shortened(text)) if op == "equal" else Piece(kind, _cut(text)))
+                side.append(Piece("equal", _shorten(text)) if op == "equal" else Piece(kind, _cut(text)))
     for side, is_cut in zip(sides, cut, strict=True):
         if is_cut:
             side.append(Piece("equal", "…"))
     return sides
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return f"{text[:_LONGEST_RUN]} … {text[-_LONGEST_RUN:]}" if len(text) > 2 * _LONGEST_RUN else text
 
 
 def _html(piece: Piece) -> Markup:
     kind, text = piece
-    shown = Markup(esc(text, limit=None))
-    return shown if kind == "equal" else element(kind, shown)
+    escaped = Markup(esc(text, limit=None))
+    return escaped if kind == "equal" else element(kind, escaped)

@@ -23,7 +23,7 @@ SUPPORTED = ((3, 10), (3, 13))
 _INSTALL = 'pip install "agentbench[notebook]"'
 _REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[[\w,.-]+\])?\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*(.*))?$")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
-# What is asked for where agentbench itself was not installed and so tells nothing of its requirements.
+# The packages to look for if agentbench itself is not installed, so that its requirements are unknown.
 _PACKAGES = ("anywidget", "graphviz", "ipywidgets", "jupyterlab", "pandas")
 #: Packages of other extras; without them everything else works.
 _OF_EXTRAS = {
@@ -43,9 +43,9 @@ class Finding:
     """One line of the report.
 
     Attributes:
-        topic: What was looked at.
-        found: What is there.
-        problem: What is wrong and how to mend it; empty if nothing is.
+        topic: The part that was checked, such as a package.
+        found: What is there, such as its version.
+        problem: What is wrong and how to mend it; empty if nothing is wrong.
     """
 
     topic: str
@@ -55,7 +55,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """What `doctor` found. Shown as text."""
+    """The findings of `doctor`; a cell displays them as text.
+
+    Attributes:
+        findings: All findings, in the order of the checks.
+    """
 
     findings: tuple[Finding, ...]
 
@@ -71,7 +75,7 @@ class Report:
 
     @property
     def text(self) -> str:
-        """A table: a sign, the topic, what was found, and below it how to mend what is wrong."""
+        """A table with a sign, topic and finding per line, and below each problem how to mend it."""
         width = max(len(finding.topic) for finding in self.findings)
         lines = []
         for finding in self.findings:
@@ -93,13 +97,19 @@ class Report:
 
 
 def doctor() -> Report:
-    """Look at this Python, its packages, the renderer, the engine's loop, the kernel and the widgets.
+    """Check this Python, its packages, the renderer, the engine's loop, the kernel and the widgets.
 
     Starts the engine thread and draws one small graph, to see that both work. Nothing is changed, and nothing leaves
     this machine.
+
+    Example:
+        ```python
+        report = doctor()
+        report.ok, report.problems
+        ```
     """
     findings: list[Finding] = []
-    for look in (
+    for check in (
         _python,
         _packages,
         _renderer,
@@ -111,16 +121,16 @@ def doctor() -> Report:
         _settings,
         _variables,
     ):
-        findings.extend(_looked(look))
+        findings.extend(_run_check(check))
     return Report(tuple(findings))
 
 
-def _looked(look: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """What one look found; a look that breaks is a finding too."""
+def _run_check(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """Return the findings of a check; a check that raises is a finding too."""
     try:
-        return list(look())
-    except Exception as error:  # noqa: BLE001 - whatever is broken here is what the person wants to know
-        return [Finding(look.__name__.strip("_"), "could not be looked at", f"{type(error).__name__}: {error}")]
+        return list(check())
+    except Exception as error:  # noqa: BLE001 - the error of a broken installation is the finding
+        return [Finding(check.__name__.strip("_"), "could not be checked", f"{type(error).__name__}: {error}")]
 
 
 def _python() -> Iterator[Finding]:
@@ -137,7 +147,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    for package, least in _wanted():
+    for package, least in _requirements():
         version = _version(package)
         if version is None:
             yield Finding(package, "missing", _INSTALL)
@@ -145,14 +155,14 @@ def _packages() -> Iterator[Finding]:
             yield Finding(package, version, f"{least} or newer is needed: {_INSTALL}")
         else:
             yield Finding(package, version)
-    told = {_plain(package) for package, _ in _wanted()}
+    required = {_plain(package) for package, _ in _requirements()}
     for package, extra in _OF_EXTRAS.items():
-        if package not in told:
+        if package not in required:
             yield Finding(package, _version(package) or f'not installed; pip install "agentbench[{extra}]" brings it')
 
 
-def _wanted() -> list[tuple[str, str]]:
-    """Packages of agentbench itself and of its extra `notebook`, with their least versions."""
+def _requirements() -> list[tuple[str, str]]:
+    """Return the packages of agentbench itself and of its extra `notebook`, with their least versions."""
     try:
         requirements = metadata.requires("agentbench") or []
     except metadata.PackageNotFoundError:
@@ -170,7 +180,7 @@ def _wanted() -> list[tuple[str, str]]:
 
 
 def _plain(package: str) -> str:
-    """A package's name as all its spellings are compared."""
+    """Return the normalized name of a package."""
     return package.lower().replace("_", "-")
 
 
@@ -235,7 +245,7 @@ def _nesting() -> Iterator[Finding]:
     loaded = f"loaded: {', '.join(state.loaded)}" if state.loaded else "not loaded"
     problem = ""
     if not state.task_is_c and state.applied is None:
-        problem = "Somebody replaced asyncio's tasks by slower ones. Restart, and look for a library that nests loops."
+        problem = "A library replaced asyncio's tasks by slower ones. Restart, and look for one that nests loops."
     applied = f", applied by run_sync(nested=True): {state.applied}" if state.applied else ""
     yield Finding("nest packages", loaded + applied, problem)
 

@@ -1,4 +1,4 @@
-"""One run as a stepper drives it: what its handle tells between two supersteps, a superstep, a way back, a branch.
+"""One run as a stepper drives it: its facts between two supersteps, a superstep, a restore, a branch.
 
 Everything here is a coroutine on the loop of the run.
 """
@@ -26,14 +26,14 @@ __all__ = ["DrivenRun", "line_to"]
 
 
 class DrivenRun:
-    """A handle, and what a stepper remembers of its run.
+    """A run's handle, and what the stepper tracks about the run.
 
     Args:
         handle: The run. Only one stepper drives it.
-        storage: Where its checkpoints are.
-        base: Superstep of the checkpoint that it goes on from, `None` for fresh input.
-        breakpoints: Gives those that are set.
-        on_event: Called with each event as it comes.
+        storage: The storage of its checkpoints.
+        base: Superstep of the checkpoint that it resumes from, `None` for fresh input.
+        breakpoints: Returns the breakpoints that are set.
+        on_event: Called with each event when it is emitted.
 
     Attributes:
         handle: The run.
@@ -53,34 +53,34 @@ class DrivenRun:
         self._base = base
         self._breakpoints = breakpoints
         self._on_event = on_event
-        self._is_new = True  # nothing was executed since it began, or was put back
-        self._read = self._ahead = 0  # events that the listener got; events beyond, that were told before it got them
+        self._is_new = True  # no superstep has run since the start or the last restore
+        self._read = self._ahead = 0  # events that the listener got; later events that were reported before it got them
         self._hits: tuple[Hit, ...] | None = None
         self._answered: dict[str, str] = {}  # request id -> when
         self._unsaved_answers: dict[str, Any] = {}
         handle.pause_when(self._reason_to_pause)
-        handle.listen(self._hear)
+        handle.listen(self._report)
 
     # ---- between two supersteps --------------------------------------------------------------------------------------
 
     async def facts(self, *, planned: Sequence[PlannedDelivery] | None = None) -> RunFacts:
-        """What the handle tells now.
+        """Return the current facts of the run.
 
         Args:
-            planned: What the next superstep will deliver, if that is known already.
+            planned: Deliveries of the next superstep, if they are known already.
         """
         handle = self.handle
         status = "STARTED" if self._is_new else str(handle.status)
         if planned is None:
-            planned = await self._planned(status)
-        # A run that has yet to begin with fresh input clears what its instance still holds.
-        asks = status != "CANCELLED" and (bool(planned) or not self._is_new or self._base is not None)
+            planned = await self._plan(status)
+        # A run that has yet to start with fresh input clears the requests that its instance still holds.
+        has_requests = status != "CANCELLED" and (bool(planned) or not self._is_new or self._base is not None)
         return RunFacts(
             run_id=handle.run_id,
             status=status,
             superstep=self._superstep,
             checkpoints=handle.checkpoints_so_far,
-            requests=tuple(handle.pending_requests) if asks else (),
+            requests=tuple(handle.pending_requests) if has_requests else (),
             planned=tuple(planned),
             error=handle.error,
             pause_reason=handle.pause_reason,
@@ -88,20 +88,20 @@ class DrivenRun:
 
     @property
     def _superstep(self) -> int | None:
-        """The last finished one; a branch whose first superstep failed stands where it began."""
-        base, told = self._base, self.handle.superstep
-        return base if self._is_new or (base is not None and told < base) else told
+        """The last finished superstep; for a branch whose first superstep failed, that of its checkpoint."""
+        base, last = self._base, self.handle.superstep
+        return base if self._is_new or (base is not None and last < base) else last
 
-    async def _planned(self, status: str) -> Sequence[PlannedDelivery]:
+    async def _plan(self, status: str) -> Sequence[PlannedDelivery]:
         if status in ("FAILED", "CANCELLED"):
             return ()
         try:
             return await self.handle.plan()
-        except Exception:  # noqa: BLE001 - a condition or a hook raised; the next superstep raises it to whoever takes it
+        except Exception:  # noqa: BLE001 - a condition or a hook raised; the next superstep raises it again
             return ()
 
     def hits(self, breakpoints: Sequence[Breakpoint], report: StepReport | None, facts: RunFacts) -> tuple[Hit, ...]:
-        """The breakpoints that are reached where the run stands."""
+        """Return the breakpoints that are reached at the current boundary."""
         if not breakpoints or facts.status in ("IDLE", "CANCELLED"):
             return ()
         if facts.status == "FAILED":
@@ -119,10 +119,10 @@ class DrivenRun:
         return pause_reason(self._hits)
 
     async def answer(self, request_id: str, value: Any) -> None:
-        """Send an answer.
+        """Send a response.
 
         Raises:
-            RequestAlreadyAnswered: It was answered before.
+            RequestAlreadyAnswered: The request was answered before.
             ValueError: There is no such request, or the answer is not of its type.
         """
         open_ids = {request.request_id for request in self.handle.pending_requests}
@@ -138,10 +138,10 @@ class DrivenRun:
     # ---- a superstep -------------------------------------------------------------------------------------------------
 
     async def step(self, until: Callable[[StepReport], object] | None) -> StepEnded | StepFailed:
-        """Take a superstep; its events are told while it lasts.
+        """Run a superstep; its events are reported while it runs.
 
         Args:
-            until: The caller's own condition for an end, asked of its report.
+            until: The caller's own condition for an end, called with the report.
         """
         handle, before = self.handle, self.handle.event_count
         self._hits = None
@@ -150,7 +150,7 @@ class DrivenRun:
         if error is not None and facts.status not in ("FAILED", "CANCELLED"):
             return StepFailed(error, facts)
         if error is not None and not isinstance(error, (Exception, asyncio.CancelledError)):
-            # An executor that raises SystemExit cancels its run; whoever steps it has not asked for that.
+            # An executor that raises SystemExit cancels its run, which for the person at the stepper is a failure.
             facts = replace(facts, status="FAILED", error=error)
         self._unsaved_answers.clear()
         events = handle.events_since(before)
@@ -165,7 +165,7 @@ class DrivenRun:
         return StepEnded(report, facts, _has_reached(until, report), self._hits_of(report, facts))
 
     def _hits_of(self, report: StepReport, facts: RunFacts) -> tuple[Hit, ...]:
-        """The handle asks only where the run goes on by itself, and where nothing else pauses it."""
+        # The handle checks breakpoints only if another superstep follows and nothing else pauses the run.
         return self.hits(self._breakpoints(), report, facts) if self._hits is None else self._hits
 
     async def _step(self, handle: WorkflowRun) -> BaseException | None:
@@ -178,27 +178,27 @@ class DrivenRun:
             await asyncio.wait((task,))
             raise
         finally:
-            self._tell_rest()
+            self._report_rest()
         return asyncio.CancelledError() if task.cancelled() else task.exception()
 
-    def _hear(self, events: Sequence[WorkflowEvent[Any]]) -> None:
+    def _report(self, events: Sequence[WorkflowEvent[Any]]) -> None:
         known = min(self._ahead, len(events))
         self._ahead -= known
         self._read += len(events)
         for event in events[known:]:
             self._on_event(event)
 
-    def _tell_rest(self) -> None:
-        """Tell what nobody has read: how a run ends that is broken off."""
+    def _report_rest(self) -> None:
+        """Report the events that no iterator has read: those of the end of a run that is cancelled."""
         rest = self.handle.events_since(self._read + self._ahead)
         self._ahead += len(rest)
         for event in rest:
             self._on_event(event)
 
     async def cancel(self) -> RunFacts:
-        """End the run; the superstep in flight is broken off."""
+        """Cancel the run, with the superstep that is in flight."""
         await self.handle.cancel()
-        self._tell_rest()
+        self._report_rest()
         return RunFacts(
             run_id=self.handle.run_id,
             status="CANCELLED",
@@ -210,33 +210,33 @@ class DrivenRun:
     # ---- back and sideways -------------------------------------------------------------------------------------------
 
     async def restore(self, info: CheckpointInfo) -> RunFacts:
-        """Put the same run back to a checkpoint."""
+        """Restore the same run to a checkpoint."""
         await self.handle.restore_checkpoint(info)
         self._base, self._is_new = info.iteration, True
         return await self.facts()
 
     async def facts_after_interrupt(self) -> RunFacts:
-        """The superstep in flight was given up; what was saved before it is where the run stands."""
+        """Return the facts after the superstep in flight was cancelled: the run is restored to its last checkpoint."""
         last = self.handle.last_checkpoint
         if str(self.handle.status) != "CANCELLED" or last is None:
             return await self.facts()
         return await self.restore(last)
 
-    async def forked(self, info: CheckpointInfo, edits: Sequence[Edit], **more: Any) -> WorkflowRun:
+    async def fork(self, info: CheckpointInfo, edits: Sequence[Edit], **more: Any) -> WorkflowRun:
         """Start a new run from a checkpoint; neither this run nor anything stored is changed.
 
         Args:
-            info: Where it begins.
-            edits: What is changed there.
-            more: What else `WorkflowRun.fork` takes.
+            info: The checkpoint.
+            edits: Edits of its content.
+            more: Other arguments of `WorkflowRun.fork`.
         """
         updates = updates_of(await self._storage.load(info.checkpoint_id), edits)
         return await self.handle.fork(info, state_updates=updates.state or None, messages=updates.messages, **more)
 
-    async def branched(self, info: CheckpointInfo, edits: Sequence[Edit]) -> DrivenRun:
-        """The same, on this instance and with the answers that were given since; this run can only be read then."""
+    async def branch(self, info: CheckpointInfo, edits: Sequence[Edit]) -> DrivenRun:
+        """Fork on the same workflow instance, with the responses sent since; this run can only be read afterwards."""
         answers = dict(self._unsaved_answers) if info == self.handle.last_checkpoint else {}
-        handle = await self.forked(info, edits)
+        handle = await self.fork(info, edits)
         branch = DrivenRun(
             handle, self._storage, base=info.iteration, breakpoints=self._breakpoints, on_event=self._on_event
         )
@@ -244,20 +244,20 @@ class DrivenRun:
         return branch
 
     async def take_over(self, answers: dict[str, Any]) -> None:
-        """Give answers that another run got before this one branched off."""
-        await self.handle.plan()  # restores the checkpoint, and with it the questions
+        """Send the responses that another run got before this one branched off."""
+        await self.handle.plan()  # restores the checkpoint, and with it the requests
         for request_id in [request.request_id for request in self.handle.pending_requests]:
             if request_id in answers:
                 await self.answer(request_id, answers[request_id])
 
     async def origin(self) -> CheckpointInfo | None:
-        """The checkpoint that the run began at, `None` for fresh input."""
+        """Return the checkpoint that the run started from, `None` for fresh input."""
         checkpoint_id = self.handle.started_from
         return None if checkpoint_id is None else CheckpointInfo.of(await self._storage.load(checkpoint_id))
 
 
 async def line_to(storage: CheckpointStorage, base: CheckpointInfo | str) -> list[CheckpointInfo]:
-    """The checkpoints that lead to one, oldest first, itself included; as far back as the storage knows them."""
+    """Return the checkpoints that lead to one, oldest first, itself included; as far back as the storage has them."""
     checkpoint_id = base if isinstance(base, str) else base.checkpoint_id
     last = CheckpointInfo.of(await storage.load(checkpoint_id))
     if not isinstance(storage, SupportsCheckpointInfos):
@@ -270,7 +270,7 @@ async def line_to(storage: CheckpointStorage, base: CheckpointInfo | str) -> lis
 
 
 def _number_of(events: Sequence[WorkflowEvent[Any]], last: int) -> int:
-    """The superstep that failed: the one that was begun, or the start executors'."""
+    """Return the superstep that failed: the last one that started, else that of the start executors."""
     begun = [event.iteration for event in events if event.type == "superstep_started" and event.iteration is not None]
     return begun[-1] if begun else last
 
@@ -280,5 +280,5 @@ def _has_reached(until: Callable[[StepReport], object] | None, report: StepRepor
         return False
     try:
         return bool(until(report))
-    except Exception as error:  # noqa: BLE001 - user code; its error pauses the run and is shown
+    except Exception as error:  # noqa: BLE001 - user code; its error pauses the run and is displayed
         return error

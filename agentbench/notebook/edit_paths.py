@@ -1,4 +1,4 @@
-"""Pure: a place within a value: the way there, what is there and may be there, and the value with another one there."""
+"""Pure: a place within a value: its path, its value and declared type, and a copy of the whole with another value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from agentbench.notebook.escaping import esc
 
-__all__ = ["Place", "find_place", "replaced"]
+__all__ = ["Place", "find_place", "replace_at"]
 
 _NUMBER = re.compile(r"0|[1-9][0-9]*", re.ASCII)
 _NAMED = 12  # names in an error
@@ -21,8 +21,8 @@ class Place(NamedTuple):
 
     Attributes:
         steps: Keys, positions and field names that lead there.
-        value: What is there.
-        declared: The type that the class around it declares for it; `None` where nothing is declared.
+        value: The value there.
+        declared: The type that the surrounding class declares for it; `None` if none is declared.
     """
 
     steps: tuple[Any, ...]
@@ -37,13 +37,13 @@ def find_place(root: Any, path: str) -> Place:
     keys of dicts that have such a number.
 
     Raises:
-        LookupError: It leads nowhere; the text says where it ends and what is there.
+        LookupError: The path leads nowhere; the text says where it ends and which names are there.
     """
     steps: list[Any] = []
     value, declared, rest = root, None, path
     while rest:
         step, rest = _next_step(value, rest, path)
-        declared = _declared(value, step)
+        declared = _declared_type(value, step)
         value = _item(value, step)
         steps.append(step)
     if not steps:
@@ -52,19 +52,19 @@ def find_place(root: Any, path: str) -> Place:
     return Place(tuple(steps), value, declared)
 
 
-def replaced(root: Any, steps: tuple[Any, ...], value: Any) -> Any:
-    """The value with another one at a place; nothing that exists is changed, all that is not on the way is shared."""
+def replace_at(root: Any, steps: tuple[Any, ...], value: Any) -> Any:
+    """Return a copy of a value with another one at a place; everything that is not on the path is shared."""
     if not steps:
         return value
     first, *others = steps
-    return _with_item(root, first, replaced(_item(root, first), tuple(others), value))
+    return _with_item(root, first, replace_at(_item(root, first), tuple(others), value))
 
 
 # --- one step ---------------------------------------------------------------------------------------------------------
 
 
 def _next_step(value: Any, rest: str, path: str) -> tuple[Any, str]:
-    """The next key and what is left of the path."""
+    """Return the next key and the rest of the path."""
     known = _names_in(value)
     for head, tail in _heads(rest):
         if head in known:
@@ -84,14 +84,14 @@ def _next_step(value: Any, rest: str, path: str) -> tuple[Any, str]:
 
 
 def _heads(rest: str) -> Iterator[tuple[str, str]]:
-    """Each way to cut a path in two, the longest head first."""
+    """Return each way to cut a path in two, the longest head first."""
     parts = rest.split(".")
     for count in range(len(parts), 0, -1):
         yield ".".join(parts[:count]), ".".join(parts[count:])
 
 
 def _names_in(value: Any) -> Any:
-    """The steps that can be taken from a value."""
+    """Return the steps that can be taken from a value."""
     if isinstance(value, Mapping):
         return value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -138,8 +138,8 @@ def _tuple_with(value: Any, step: Any, item: Any) -> Any:
     return type(value)(*items) if fields else tuple(items)
 
 
-def _declared(value: Any, step: Any) -> Any:
-    """What a class says of its field; `None` where it says nothing that can be read."""
+def _declared_type(value: Any, step: Any) -> Any:
+    """Return the type that a class declares for its field; `None` if there is none or it cannot be evaluated."""
     model_field = getattr(type(value), "model_fields", {}).get(step)
     if model_field is not None:
         return Annotated[model_field.annotation, model_field]

@@ -1,4 +1,4 @@
-"""Pure: values as text that a person may change, and back; nothing is changed that was not typed."""
+"""Pure: values as text that a person may edit, and back."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _CANNOT_BE_TYPED = "A {} with such parts cannot be typed. Open it, or edit it by
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EditText:
-    """A value as it stands in a field.
+    """A value as the text of a field.
 
     Attributes:
         text: The text.
-        help: How it is read.
+        help: The format that is expected.
     """
 
     text: str
@@ -29,15 +29,15 @@ class EditText:
 
 
 def text_of(value: object) -> EditText:
-    """A value as text: texts as they are, everything else as JSON.
+    """Return a value as text: texts unchanged, everything else as JSON.
 
     Raises:
         ValueError: It cannot be edited as text without losing something; the text says what to do.
     """
     if isinstance(value, str):
-        return EditText(_short_enough(value), "text, as it is")
+        return EditText(_short_enough(value), "text")
     if mask_secrets(value) is not value:
-        msg = "It holds a secret, which is not shown. Open it and edit what lies beside the secret."
+        msg = "It contains a secret, which is hidden. Open it and edit the values beside the secret."
         raise ValueError(msg)
     if _is_record(value):
         return EditText(_short_enough(_record_text(value)), f"JSON of a {type(value).__name__}")
@@ -51,19 +51,19 @@ def text_of(value: object) -> EditText:
 
 
 def value_of(text: str, before: object) -> Any:
-    """What was typed, as a value in place of another one.
+    """Return typed text as a value that replaces another one.
 
     Args:
-        text: What was typed.
-        before: What stands there; texts stay texts.
+        text: The typed text.
+        before: The value to replace; a text is replaced by a text.
 
     Raises:
-        ValueError: It is no JSON; the text says where.
+        ValueError: The text is not JSON; the message says where.
     """
     if isinstance(before, str):
         return text
     try:
-        return json.loads(text, parse_constant=_refused)
+        return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
         known = _EXPECTED.get(type(before))
@@ -76,8 +76,8 @@ _EXPECTED = {int: "a whole number, such as 3", float: "a number, such as 0.5", b
 _HELP = {int: "a whole number", float: "a number", bool: "true or false", type(None): "JSON; null for nothing"}
 
 
-def _refused(name: str) -> Any:
-    msg = f"{name} is no JSON. Expected a finite number."
+def _refuse_constant(name: str) -> Any:
+    msg = f"{name} is not JSON. Expected a finite number."
     raise ValueError(msg)
 
 
@@ -89,7 +89,7 @@ def _short_enough(text: str) -> str:
 
 
 def _is_record(value: object) -> bool:
-    """Whether a class says what its parts are, so that JSON of it can be read back."""
+    """Whether a class declares its fields, so that JSON of it can be read back."""
     is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
     return is_dataclass or hasattr(type(value), "model_fields")
 
@@ -107,7 +107,7 @@ def _record_text(value: object) -> str:
 
 
 def _is_json(value: object) -> bool:
-    """Whether a value is the same after a way through JSON, its types included."""
+    """Whether JSON preserves a value, types included."""
     kind = type(value)
     if kind is dict:
         return all(type(key) is str and _is_json(item) for key, item in value.items())  # type: ignore[attr-defined]

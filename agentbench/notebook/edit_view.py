@@ -1,4 +1,4 @@
-"""Edits as they are shown: what is there and what is to be there, the changed words marked; secrets masked."""
+"""The notebook views of staged edits: the values before and after, with the changed words marked; secrets masked."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["edit_bundle", "edits_bundle"]
 
 
 def edit_bundle(edit: Edit) -> dict[str, Any]:
-    """One edit, as several are shown."""
+    """Return the views of one edit by media type."""
     return {"text/plain": repr(edit), "text/html": _html([edit])}
 
 
 def edits_bundle(edits: StagedEdits) -> dict[str, Any]:
-    """Staged edits as a diff: a row and a line of text for each."""
+    """Return the views of staged edits by media type: a row and a line of text for each."""
     return {"text/plain": str(edits), "text/html": _html(edits)}
 
 

@@ -28,9 +28,9 @@ _UNSAFE = re.compile(
 
 
 def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIMIT) -> str:
-    r"""Return `value` as text that is inert where it is going to stand.
+    r"""Return `value` as text that is inert in its target.
 
-    Control, bidirectional and invisible characters are shown as `\u202e`, never passed on; longer text is cut.
+    Control, bidirectional and invisible characters are replaced by their codes (`\u202e`); longer text is cut.
 
     Args:
         value: A string, or anything whose `str()` is meant. Secrets are masked. Payloads go through
@@ -38,8 +38,8 @@ def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIM
         into: `html` and `svg`: element text or a quoted attribute; line ends stay. `dot`: a quoted label, as the string
             class that the `graphviz` package does not take for markup. `text`: plain text with its line ends. `line`:
             plain text in one line.
-        limit: Most characters of `value` that are shown, `None` for all. A cut is marked by `…`, and in previews by
-            the number of characters left out.
+        limit: Most characters of `value`, `None` for all. A cut is marked by `…`, and in previews by the number of
+            omitted characters.
     """
     text = _readable(value, limit)
     if into in ("html", "svg"):
@@ -51,7 +51,7 @@ def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIM
         return line
     graphviz = require("graphviz", extra="notebook", purpose="draw a graph")
     # Graphviz reads entities inside labels: `&lt;` would come out as `<`. Its quoting takes `<...>` for markup and a
-    # backslash for an escape unless told otherwise.
+    # backslash for an escape.
     label: str = graphviz.nohtml(graphviz.escape(line.replace("&", "&amp;")))
     return label
 
@@ -63,9 +63,9 @@ def _readable(value: object, limit: int | None) -> str:
     size = len(text)
     if limit is not None and size > limit:
         text = text[: limit - 1] + "…" if limit < 200 else f"{text[:limit]}… ({size - limit:,} more characters)"
-    return _UNSAFE.sub(_spelled, text.replace("\r\n", "\n"))
+    return _UNSAFE.sub(_code_of, text.replace("\r\n", "\n"))
 
 
-def _spelled(match: re.Match[str]) -> str:
+def _code_of(match: re.Match[str]) -> str:
     code = ord(match.group())
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

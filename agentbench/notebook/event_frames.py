@@ -28,7 +28,7 @@ def events_frame(
     Args:
         source: A run, a result, a list of events, or a list of those.
         run_id: Only this run.
-        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
 
     Shapes:
@@ -37,7 +37,7 @@ def events_frame(
         masked, `run_id` category. In runs that were not observed `seq` and `superstep` follow the order of the events,
         and times are NaT.
 
-    Units: `duration_ms` is of what ended with the event, in milliseconds.
+    Units: `duration_ms` is the duration of the call or superstep that ended with the event, in milliseconds.
     """
     chosen = Chosen(None, run_id, since, limit)
     runs = read_runs(source, chosen, events_wanted=True)
@@ -76,7 +76,7 @@ def timeline_frame(
     Args:
         source: A run, a result, a list of events, or a list of those.
         run_id: Only this run.
-        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
 
     Shapes:
@@ -84,8 +84,8 @@ def timeline_frame(
         `status` category (`completed`, `failed`, `waiting`, `running`, `cancelled`, `bypassed`), `wait_ms` float64,
         `messages_in`, `messages_out` int64, `run_id` category. Times are NaT in runs that were not observed.
 
-    Units: milliseconds. `duration_ms` is from the first call to the last end; `wait_ms` is how long a person took to
-    answer what was asked, NaN where nothing was asked, or the checkpoints do not tell when it was answered.
+    Units: milliseconds. `duration_ms` is from the first call to the last end; `wait_ms` is the time from the
+    requests of the executor to their responses, NaN without requests or if the time of the response is unknown.
     """
     chosen = Chosen(None, run_id, since, limit)
     rows = chosen.last(
@@ -118,9 +118,9 @@ def timeline_frame(
 
 
 def run_bars(run: Run) -> list[Bar]:
-    """The bars of a run."""
-    asks = any(event.type == "request_info" for event in run.events)
-    answered = {request_id: answer.at_ns for request_id, answer in answers_of(run).items()} if asks else {}
+    """Return the bars of a run."""
+    has_requests = any(event.type == "request_info" for event in run.events)
+    answered = {request_id: answer.at_ns for request_id, answer in answers_of(run).items()} if has_requests else {}
     return bars_of(
         run.events,
         over=run.status is not None and run.status not in _GOING,

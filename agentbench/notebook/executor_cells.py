@@ -22,13 +22,19 @@ _NOTHING = object()
 
 @dataclass(frozen=True)
 class Definition:
-    """What `define_executor` did. Shows the executor's ports.
+    """The executor that `define_executor` made; a cell displays its ports.
 
     Attributes:
         name: The variable.
-        executor: What is in it.
-        replaced: Whether an executor of this id was there before.
-        older: Variables that hold older code of it since, with what they hold.
+        executor: The executor in it.
+        replaced: Whether the workbench had an executor of this id before.
+        older: Variables whose workflow, run or stepper still has the older code: (name, `repr`).
+
+    Example:
+        ```python
+        made = define_executor("async def shout(text: str) -> str: return text.upper()", globals())
+        made.executor.id
+        ```
     """
 
     name: str
@@ -56,7 +62,7 @@ def define_executor(
     namespace: dict[str, Any],
     *,
     id: str | None = None,  # noqa: A002 - named as in executor()
-    input: Any = None,  # noqa: A002 - likewise
+    input: Any = None,  # noqa: A002 - named as in executor()
     output: Any = None,
 ) -> Definition:
     """Make an executor of the one function in a piece of code, and put it into its variable and on the workbench.
@@ -66,15 +72,15 @@ def define_executor(
     Args:
         source: Python code with one function at its top level, `(message)` or `(message, ctx)`; imports and other
             statements are allowed beside it. It is executed.
-        namespace: The variables that it sees and sets, such as `globals()`.
-        id: Of the executor; by default the name of the function.
-        input: What it takes, as a type or its text; by default what the function is annotated with.
-        output: What it sends, likewise.
+        namespace: The variables that it reads and sets, such as `globals()`.
+        id: Id of the executor; by default the name of the function.
+        input: Type of the messages that it takes, as a type or its text; by default the function's annotation.
+        output: Type of the messages that it sends, as a type or its text; by default the function's annotation.
 
     Raises:
-        SyntaxError: The code is no Python.
-        ValueError: It has no function or several, or the signature does not fit; the variable stays as it was.
-        Exception: Whatever the code raises.
+        SyntaxError: The code is not Python.
+        ValueError: The code has no function or several, or the signature does not fit; the variable is unchanged.
+        Exception: An error that the code raises.
 
     Example:
         ```python
@@ -114,7 +120,7 @@ def _name_of_function(source: str) -> str:
 def _execute(source: str, name: str, namespace: dict[str, Any]) -> None:
     filename = f"<executor {name}>"
     code = compile(source, filename, "exec", dont_inherit=True)
-    # So that tracebacks and inspect.getsource() show the lines; no file is looked for.
+    # So that tracebacks and inspect.getsource() find the lines without a file.
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     exec(code, namespace)
 
@@ -122,7 +128,7 @@ def _execute(source: str, name: str, namespace: dict[str, Any]) -> None:
 def _as_executor(made: Any, executor_id: str | None, input_: Any, output: Any) -> Executor:
     if isinstance(made, Executor):  # the function was decorated
         if executor_id or input_ is not None or output is not None:
-            msg = "The function makes an executor by itself. Give id and types to its decorator."
+            msg = "The function makes an executor by itself. Pass id and types to its decorator."
             raise ValueError(msg)
         return made
     function: Callable[..., Any] = made
@@ -143,7 +149,7 @@ def _older_variables(namespace: Mapping[str, Any], executor_id: str) -> list[tup
 
 
 def _holds_workflow(value: object) -> bool:
-    """Whether it is a workflow, a run or a stepper; asks no attributes of strangers."""
+    """Whether a value is a workflow, a run or a stepper; no attributes of foreign objects are read."""
     if isinstance(value, Workflow):
         return True
     ours = type(value).__module__.startswith("agentbench.")

@@ -1,4 +1,4 @@
-"""Making large graphs small enough to read: folding look-alikes, and showing a neighbourhood."""
+"""Making large graphs small enough to read: similar nodes are folded, or only a neighbourhood is drawn."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from agentbench.notebook.shape import TIMES, GraphShape, ShapeEdge, ShapeNode
 
-__all__ = ["HOW_TO_OPEN", "MAX_SHOWN", "close_frames", "fit", "fold_siblings", "neighbourhood"]
+__all__ = ["HOW_TO_OPEN", "MAX_NODES", "close_frames", "fit", "fold_siblings", "neighbourhood"]
 
-MAX_SHOWN = 1000
-"""Nodes that are drawn at most, after folding."""
+MAX_NODES = 1000
+"""Most nodes of a picture, after folding."""
 
 HOW_TO_OPEN = "expand= opens one"
-"""What notes say to those who draw; panels say something else in its place."""
+"""How to unfold a group by code; panels replace it in notes by how to do it there."""
 
 MAX_BYTES = 400_000
 RADIUS = 2
@@ -21,21 +21,21 @@ _Neighbours = tuple[object, ...]
 
 
 def fit(shape: GraphShape, *, max_nodes: int, expand: Collection[str] = (), focus: Collection[str] = ()) -> GraphShape:
-    """Return a shape that can be drawn: as it is, folded, or a part of it. What is left out is said in its `note`.
+    """Return a shape that can be drawn: unchanged, folded, or a part of it. Its `note` says what is omitted.
 
     Args:
         shape: The graph.
-        max_nodes: Above this number of nodes, look-alikes are folded; likewise above 400 KB, which dense graphs reach
-            earlier. Asking for more than 300 nodes raises that, too.
+        max_nodes: Above this number of nodes, or above 400 KB, which dense graphs reach earlier, similar nodes are
+            folded. More than 300 nodes raise the limit of 400 KB, too.
         expand: Ids of groups, or of any member, that stay open.
-        focus: Executor ids that a partial picture is drawn around; the start nodes if empty.
+        focus: Executor ids in the centre of a partial picture; the start nodes if empty.
     """
     if len(shape.nodes) <= max_nodes and _svg_bytes(shape) <= MAX_BYTES * max(1.0, max_nodes / 300):
         return shape
     folded = fold_siblings(shape, expand=expand)
     if len(folded.nodes) > max_nodes and folded.frames:
         folded = fold_siblings(close_frames(shape, max_nodes=max_nodes, expand=expand), expand=expand)
-    return folded if len(folded.nodes) <= MAX_SHOWN else neighbourhood(folded, focus)
+    return folded if len(folded.nodes) <= MAX_NODES else neighbourhood(folded, focus)
 
 
 def fold_siblings(shape: GraphShape, *, expand: Collection[str] = ()) -> GraphShape:
@@ -58,16 +58,16 @@ def fold_siblings(shape: GraphShape, *, expand: Collection[str] = ()) -> GraphSh
         return shape
     holder = {member: group for group in groups for member in group.members}
     nodes = dict.fromkeys(holder.get(node.id, node) for node in shape.nodes)
-    note = f"{len(holder):,} look-alike nodes are folded into {len(groups):,}; {HOW_TO_OPEN}."
-    return replace(shape, nodes=tuple(nodes), edges=_redirected(shape.edges, holder), note=_joined(shape.note, note))
+    note = f"{len(holder):,} similar nodes are folded into {len(groups):,}; {HOW_TO_OPEN}."
+    return replace(shape, nodes=tuple(nodes), edges=_merge_edges(shape.edges, holder), note=_join(shape.note, note))
 
 
 def close_frames(shape: GraphShape, *, max_nodes: int, expand: Collection[str] = ()) -> GraphShape:
-    """Close opened sub-workflows, the innermost and largest first, until few enough nodes are left.
+    """Close opened sub-workflows, the innermost and largest first, until at most `max_nodes` are left.
 
     Args:
         shape: The graph.
-        max_nodes: How many nodes are few enough.
+        max_nodes: Most nodes.
         expand: Ids of sub-workflows that stay open.
     """
     closed: list[str] = []
@@ -83,16 +83,16 @@ def close_frames(shape: GraphShape, *, max_nodes: int, expand: Collection[str] =
     if not closed:
         return shape
     several = "sub-workflow stays" if len(closed) == 1 else "sub-workflows stay"
-    return replace(shape, note=_joined(shape.note, f"{len(closed):,} {several} closed; {HOW_TO_OPEN}."))
+    return replace(shape, note=_join(shape.note, f"{len(closed):,} {several} closed; {HOW_TO_OPEN}."))
 
 
 def _opens(expand: Collection[str], frame_id: str) -> bool:
-    """Whether a sub-workflow is to be open: it, or one inside it."""
+    """Whether a sub-workflow, or one inside it, is in `expand`."""
     return any(each == frame_id or each.startswith(f"{frame_id}/") for each in expand)
 
 
 def _without(shape: GraphShape, frame: ShapeNode) -> GraphShape:
-    """The graph with one innermost frame as a node, in the place of the first of its nodes."""
+    """Return the graph with one innermost frame as a node, at the place of the first of its nodes."""
     inside = {node.id for node in shape.nodes if node.frame == frame.id}
     nodes = dict.fromkeys(frame if node.id in inside else node for node in shape.nodes)
     return replace(
@@ -104,12 +104,12 @@ def _without(shape: GraphShape, frame: ShapeNode) -> GraphShape:
 
 
 def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int = 300) -> GraphShape:
-    """Keep what lies within two edges of the focus, in both directions.
+    """Return the part of a graph within two edges of the focus, in both directions.
 
     Args:
         shape: The graph.
         focus: Executor ids; the start nodes, else the first node, if empty or unknown.
-        limit: Most nodes that are kept, nearest first.
+        limit: Most nodes, nearest first.
     """
     ends = {frame.id: frame.id for frame in shape.frames} | shape.holder_of
     around: dict[str, list[str]] = {}
@@ -117,14 +117,14 @@ def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int 
         around.setdefault(edge.source, []).append(edge.target)
         around.setdefault(edge.target, []).append(edge.source)
     centre = list(dict.fromkeys(ends[each] for each in focus if each in ends)) or _starts(shape)
-    kept = dict.fromkeys(centre)
+    near = dict.fromkeys(centre)
     ring: Iterable[str] = centre
     for _ in range(RADIUS):
-        ring = list(dict.fromkeys(near for each in ring for near in around.get(each, ()) if near not in kept))
-        kept.update(dict.fromkeys(ring))
-    shown = set(list(kept)[:limit])
-    inside = {frame.id for frame in shape.frames if frame.id in shown}
-    nodes = tuple(node for node in shape.nodes if node.id in shown or node.frame in inside)
+        ring = list(dict.fromkeys(other for each in ring for other in around.get(each, ()) if other not in near))
+        near.update(dict.fromkeys(ring))
+    drawn = set(list(near)[:limit])
+    inside = {frame.id for frame in shape.frames if frame.id in drawn}
+    nodes = tuple(node for node in shape.nodes if node.id in drawn or node.frame in inside)
     ids = {node.id for node in nodes} | inside
     hidden = tuple(executor for node in shape.nodes if node.id not in ids for executor in node.members or (node.id,))
     named = ", ".join(shape.name_of[each] for each in centre[:3]) + (", …" if len(centre) > 3 else "")
@@ -138,7 +138,7 @@ def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int 
         edges=tuple(edge for edge in shape.edges if edge.source in ids and edge.target in ids),
         frames=tuple(frame for frame in shape.frames if any(node.frame == frame.id for node in nodes)),
         hidden=hidden,
-        note=_joined(shape.note, note),
+        note=_join(shape.note, note),
     )
 
 
@@ -154,11 +154,8 @@ def _neighbours(shape: GraphShape) -> tuple[dict[str, frozenset[str]], dict[str,
     for edge in shape.edges:
         after.setdefault(edge.source, set()).add(edge.target)
         before.setdefault(edge.target, set()).add(edge.source)
-    return _frozen(before), _frozen(after)
-
-
-def _frozen(table: dict[str, set[str]]) -> dict[str, frozenset[str]]:
-    return {node: frozenset(others) for node, others in table.items()}
+    sources = {node: frozenset(others) for node, others in before.items()}
+    return sources, {node: frozenset(others) for node, others in after.items()}
 
 
 def _group(nodes: list[ShapeNode]) -> ShapeNode:
@@ -177,14 +174,14 @@ def _group(nodes: list[ShapeNode]) -> ShapeNode:
     )
 
 
-def _redirected(edges: Iterable[ShapeEdge], holder: dict[str, ShapeNode]) -> tuple[ShapeEdge, ...]:
-    """Edges between groups: one for each pair; its label stays if all agree on it."""
+def _merge_edges(edges: Iterable[ShapeEdge], holder: dict[str, ShapeNode]) -> tuple[ShapeEdge, ...]:
+    """Return the edges between groups: one for each pair, with a label if all its edges have the same one."""
     merged: dict[tuple[str, str], ShapeEdge] = {}
     for edge in edges:
         source = holder[edge.source].id if edge.source in holder else edge.source
         target = holder[edge.target].id if edge.target in holder else edge.target
-        seen = merged.get((source, target))
-        label = edge.label if seen is None or seen.label == edge.label else ""
+        other = merged.get((source, target))
+        label = edge.label if other is None or other.label == edge.label else ""
         merged[source, target] = replace(edge, source=source, target=target, label=label)
     return tuple(merged.values())
 
@@ -193,5 +190,5 @@ def _starts(shape: GraphShape) -> list[str]:
     return [node.id for node in shape.nodes if "start" in node.kinds] or [node.id for node in shape.nodes[:1]]
 
 
-def _joined(first: str, second: str) -> str:
+def _join(first: str, second: str) -> str:
     return f"{first} {second}" if first else second

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
-from agentbench.notebook.diff_content import CHANGES_SHOWN, ChangeRow, change_row, edit_rows
+from agentbench.notebook.diff_content import MAX_CHANGES, ChangeRow, change_row, edit_rows
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.node_content import Fact, node_entries, node_facts
 from agentbench.notebook.shape import GraphShape
@@ -249,7 +249,7 @@ def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple
     if difference is None:
         return f"{title}: comparing …", ()
     changes = [change for change in difference if change.path not in _UNSAID]
-    rows = tuple(change_row(change) for change in changes[:CHANGES_SHOWN])
+    rows = tuple(change_row(change) for change in changes[:MAX_CHANGES])
     words = counted(len(changes), "change") if changes else "no difference"
     return f"{title}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}", rows
 

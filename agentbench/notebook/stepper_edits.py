@@ -12,7 +12,7 @@ from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.changes import CheckpointChange
 from agentbench.exceptions import InvalidEdit, UnstorableValueError
-from agentbench.notebook.edit_paths import Place, find_place, replaced
+from agentbench.notebook.edit_paths import Place, find_place, replace_at
 from agentbench.workflows.executors.message import WorkflowMessage
 
 __all__ = ["Edit", "EditDesk", "StagedEdits", "Updates", "checked_edit", "updates_of"]
@@ -143,7 +143,7 @@ def _after(checkpoint: WorkflowCheckpoint, edits: Iterable[Edit]) -> dict[str, A
         _MESSAGES: [message for queued in checkpoint.messages.values() for message in queued],
     }
     for edit in edits:
-        root = replaced(root, edit.steps, edit.after)
+        root = replace_at(root, edit.steps, edit.after)
     return root
 
 

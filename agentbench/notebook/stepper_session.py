@@ -353,7 +353,7 @@ class StepperSession:
             for path, value in edits.items():
                 staged = (*staged, checked_edit(checkpoint, path, value, staged))
         async with self._turn:
-            handle = await self._require_run().forked(info, staged, **more)
+            handle = await self._require_run().fork(info, staged, **more)
         if edits is None:
             self.dispatch(EditsDiscarded(checkpoint_id=wanted))
         return handle
@@ -421,7 +421,7 @@ class StepperSession:
         outcome: Stimulus
         try:
             if isinstance(instruction, Fork):
-                branch = await run.branched(instruction.checkpoint, instruction.edits)
+                branch = await run.branch(instruction.checkpoint, instruction.edits)
                 outcome = Forked(await branch.facts(), await branch.origin())
                 self._run = branch
             else:

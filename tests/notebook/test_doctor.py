@@ -86,7 +86,7 @@ def test_a_requirement_for_another_python_is_not_asked_for(monkeypatch: pytest.M
         "other>=1; extra == 'otel'",
     ]
     monkeypatch.setattr(metadata, "requires", lambda name: requirements)
-    assert module()._wanted() == [("pydantic", "2.8")]
+    assert module()._requirements() == [("pydantic", "2.8")]
 
 
 def test_the_packages_of_storages_are_told_and_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_without_an_installed_agentbench_the_packages_are_looked_at_all_the_same
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(metadata, "requires", _missing)
-    assert ("ipywidgets", "") in module()._wanted()
+    assert ("ipywidgets", "") in module()._requirements()
 
 
 def test_a_renderer_that_was_named_and_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

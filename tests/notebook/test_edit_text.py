@@ -67,7 +67,7 @@ def test_other_values_stand_as_json(value: object, text: str, told: str) -> None
         ({1: "a"}, "A dict with such parts cannot be typed"),
         (float("nan"), "A float with such parts cannot be typed"),
         (object(), "A object with such parts cannot be typed"),
-        ({"password": "x"}, "It holds a secret"),
+        ({"password": "x"}, "It contains a secret"),
         ("x" * (LONGEST + 1), "100,001 characters long"),
     ],
 )
@@ -84,8 +84,8 @@ def test_what_would_lose_something_as_text_is_refused(value: object, told: str) 
         ("True", False, "Expected true or false"),
         ("[1, 2", [], "Not JSON .*column 6"),
         ('{\n"a": }', {}, "line 2, column 6"),
-        ("NaN", 0.5, "NaN is no JSON"),
-        ("Infinity", None, "Infinity is no JSON"),
+        ("NaN", 0.5, "NaN is not JSON"),
+        ("Infinity", None, "Infinity is not JSON"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_what_is_expected(text: str, before: object, told: str) -> None:

@@ -1,4 +1,4 @@
-from agentbench.notebook.folding import MAX_SHOWN, fit, fold_siblings, neighbourhood
+from agentbench.notebook.folding import MAX_NODES, fit, fold_siblings, neighbourhood
 from agentbench.notebook.shape import GraphShape, NodeKind, ShapeEdge, ShapeNode, read_shape
 from tests.notebook import graphs
 
@@ -29,7 +29,7 @@ def test_look_alikes_become_one_node_that_knows_its_members():
     ]
     assert shape.element_of["worker_17"] == shape.element_of[shape.nodes[1].id] == "n1"
     assert shape.edge_element("split", "worker_3") == "e0"
-    assert "400 look-alike nodes are folded into 1" in shape.note
+    assert "400 similar nodes are folded into 1" in shape.note
 
 
 def test_a_group_is_opened_by_its_id_or_by_a_member():
@@ -83,7 +83,7 @@ def test_a_sub_workflow_that_was_asked_for_stays_open_with_all_around_it():
 
 
 def test_beyond_a_thousand_only_the_neighbourhood_is_drawn_and_the_rest_counted():
-    whole = read_shape(graphs.layers(MAX_SHOWN + 200))
+    whole = read_shape(graphs.layers(MAX_NODES + 200))
     shape = fit(whole, max_nodes=300, focus=["step_0500"])
     assert names(shape) == ["step_0480", "step_0490", "step_0500", "step_0510", "step_0520"]
     assert len(shape.hidden) == len(whole.nodes) - 5

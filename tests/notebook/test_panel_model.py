@@ -91,7 +91,7 @@ def test_a_very_large_graph_follows_the_selection_before_the_run():
 
 def test_a_panel_says_how_groups_are_opened_in_it():
     model = PanelModel(graphs.farm(400))
-    assert model.note == "400 look-alike nodes are folded into 1; select one, then Enter or a click opens it."
+    assert model.note == "400 similar nodes are folded into 1; select one, then Enter or a click opens it."
     assert "expand=" in model.snapshot().text
     assert PanelModel(graphs.research()).note == ""
 

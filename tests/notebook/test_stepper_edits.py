@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import InvalidEdit
-from agentbench.notebook.edit_paths import find_place, replaced
+from agentbench.notebook.edit_paths import find_place, replace_at
 from agentbench.notebook.stepper_edits import Edit, EditDesk, StagedEdits, checked_edit, updates_of
 from agentbench.workflows.executors.message import WorkflowMessage
 
@@ -242,12 +242,12 @@ def test_what_is_put_somewhere_is_found_there_and_the_rest_is_as_it_was(root: di
         steps.append(step)
         value = value[step]
     before = copy.deepcopy(root)
-    after = replaced(root, tuple(steps), "new")
+    after = replace_at(root, tuple(steps), "new")
     assert root == before
     found: Any = after
     for step in steps:
         found = found[step]
     assert found == "new"
-    assert replaced(after, tuple(steps), value) == before
+    assert replace_at(after, tuple(steps), value) == before
     place = find_place(root, ".".join(map(str, steps)))
-    assert find_place(replaced(root, place.steps, "new"), ".".join(map(str, place.steps))).value == "new"
+    assert find_place(replace_at(root, place.steps, "new"), ".".join(map(str, place.steps))).value == "new"

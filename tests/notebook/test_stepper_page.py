@@ -346,7 +346,7 @@ def test_a_value_is_edited_where_it_stands_and_staged(panel: Stepper, wire: Wire
     stamp = state_side(wire)["stamp"]
     say(panel, "draft", path=[0, 0], stamp=stamp)
     draft = wire.last("side", "draft")
-    assert (draft["text"], draft["help"], draft["draft"]) == ("cats", "text, as it is", None)
+    assert (draft["text"], draft["help"], draft["draft"]) == ("cats", "text", None)
     say(panel, "edit", path=[0, 0], stamp=stamp, text="dogs", key="k")
     assert wire.last("side", "edited")["problem"] == ""
     view = wire.last("top", "view", lambda m: "staged" in m["banner"]["text"])

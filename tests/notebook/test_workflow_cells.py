@@ -62,7 +62,7 @@ def test_other_statements_may_stand_beside_the_function(variables: dict[str, Any
 def test_a_function_that_is_decorated_is_taken_as_it_is(variables: dict[str, Any]) -> None:
     defined = define_executor("@executor(id='own')\ndef shout(text: str) -> str: return text", variables)
     assert (defined.executor.id, list(workbench().executors)) == ("own", ["own"])
-    with pytest.raises(ValueError, match="Give id and types to its decorator"):
+    with pytest.raises(ValueError, match="Pass id and types to its decorator"):
         define_executor("@executor(id='own')\ndef shout(text: str): ...", variables, id="x")
 
 
