@@ -19,7 +19,6 @@ from agentbench import _bridge
 from agentbench._bridge import (
     EngineThread,
     cancelled_with_caller,
-    current_engine,
     engine_thread,
     on_engine_thread,
     run_sync,
@@ -122,11 +121,15 @@ def test_an_interrupt_of_the_waiting_caller_cancels_the_work_and_waits_for_its_c
 ) -> None:
     began, ended = threading.Event(), threading.Event()
 
-    def interrupted(future: Any, timeout: float | None) -> bool:
-        assert began.wait(WAIT_S)
-        raise KeyboardInterrupt
+    wait = _bridge.EngineFuture.settled
 
-    monkeypatch.setattr(_bridge, "_waited", interrupted)
+    def interrupted(future: Any, timeout_s: float) -> bool:
+        if not future.cancelling:
+            assert began.wait(WAIT_S)
+            raise KeyboardInterrupt
+        return wait(future, timeout_s)
+
+    monkeypatch.setattr(_bridge.EngineFuture, "settled", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_sync(for_ever(began, ended))
     assert ended.is_set()
@@ -399,10 +402,10 @@ def test_a_closed_thread_takes_no_more_work() -> None:
 
 def test_the_engine_of_the_process_is_made_anew_when_it_was_closed() -> None:
     before = engine_thread()
-    assert current_engine() is before
+    assert engine_thread() is before
     before.close(timeout_s=WAIT_S)
     assert run_sync(answer()) == 42
-    assert current_engine() is not before
+    assert engine_thread() is not before
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform cannot fork")
