@@ -98,7 +98,6 @@ def test_a_stored_session_needs_no_type_and_no_state() -> None:
     [
         ({"instructions": 5}, r"instructions is 5\. Expected text"),
         ({"instructions": b"abc"}, r"instructions is b'abc'\. Expected text"),
-        ({"instructions": ["a", 5]}, r"In instructions there is 5\."),
         ({"default_options": {"instructions": 5}}, r"option instructions is 5\."),
         ({"default_options": "x"}, r"default_options is 'x'\. Expected a mapping, such as"),
         ({"context_providers": [5]}, r"A context provider is 5, which has no source_id"),
@@ -182,6 +181,7 @@ CONFIGURED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"max_function_calls": 1.5}, TypeError, "max_function_calls is 1.5"),
     ({"max_duration_s": "3"}, TypeError, "max_duration_s is '3'. Expected a number of seconds"),
     ({"enabled": "no"}, TypeError, "enabled is 'no'. Expected True or False"),
+    ({"strict_max_function_calls": "yes"}, TypeError, "strict_max_function_calls is 'yes'. Expected True or False"),
     ({"max_iterations": 0}, ValueError, "max_iterations is 0"),
     ({"max_iteration": 3}, ValueError, "unknown key 'max_iteration'. Did you mean 'max_iterations'"),
     ({"error_scope": "run"}, ValueError, "error_scope is 'run'"),
@@ -219,8 +219,7 @@ class City(BaseModel):
 
 
 FORMS: list[tuple[Any, str]] = [
-    (list[int], r"response_format is list\[int\]\. .* a model with a field of that type"),
-    (City(name="Oslo"), r"response_format is an instance\. .* give the class City"),
+    (City(name="Oslo"), r"response_format is of type City\. Expected a pydantic model class"),
     ("json", r"response_format is 'json'\. Expected a pydantic model class, or a JSON schema as a mapping"),
     (int, r"response_format is the class int\."),
 ]
@@ -318,7 +317,7 @@ async def test_a_middleware_that_returns_what_nobody_takes_is_warned_of() -> Non
         return AgentResponse(text="mine")
 
     with pytest.warns(
-        RuntimeWarning, match=r"forgetful returned something \(of type AgentResponse\) .* set context\.result"
+        RuntimeWarning, match=r"forgetful returned something \(of type AgentResponse\), .* set context\.result"
     ):
         assert await made(middleware=[forgetful]).run("q") is None
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agentbench.agents.agent.inner_conversation import continued, conversation, with_conversation
-from agentbench.agents.middleware.contexts import INNER_APPROVALS, FunctionInvocationContext
+from agentbench.agents.loop.call import changed
+from agentbench.agents.middleware.contexts import INNER_APPROVALS, FunctionInvocationContext, InnerApprovals
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import UserInputRequiredException
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from agentbench.messages.update import AgentResponseUpdate
 
 
-ARGUMENT = "task"
-"""Name of the argument that an agent gets as a tool."""
+ARGUMENT: Final = "task"
+"""The default name of the argument of the tool."""
+
+_KEY: Final = "inner_conversation"
 
 
-def agent_as_tool(  # noqa: PLR0913 - the given signature
+def agent_as_tool(  # noqa: PLR0913 - the public signature
     agent: Any,
     *,
     name: str | None = None,
@@ -34,32 +37,36 @@ def agent_as_tool(  # noqa: PLR0913 - the given signature
     stream_callback: Callable[[AgentResponseUpdate], Awaitable[None] | None] | None = None,
     propagate_session: bool = False,
 ) -> FunctionTool:
-    """Any agent as a tool; the arguments are those of `BaseAgent.as_tool`.
+    """Return any agent as a tool; see `BaseAgent.as_tool`.
+
+    An agent as a tool remembers nothing between two calls. If it asks a person, its conversation until then travels in
+    the request, which is stored in the conversation of the calling agent; with the answer it continues from there.
 
     Raises:
         TypeError: If `agent` is no agent.
-        ValueError: If neither it nor the call says what the tool is called.
+        ValueError: If there is no name for the tool.
     """
     check_is_agent(agent)
     tool_name = name or tool_name_of(agent)
 
     async def run_agent(context: FunctionInvocationContext, **arguments: Any) -> str:
         extra: dict[str, Any] = {}
-        # The session among them is the one of the calling run; whether it goes along is asked for separately.
+        # The session among them is that of the calling run, which `propagate_session` decides about.
         for_tools = {key: value for key, value in context.kwargs.items() if key != "session"}
         if for_tools:
             extra["function_invocation_kwargs"] = for_tools
         if propagate_session and context.session is not None:
             extra["session"] = context.session
-        answered = context.metadata.get(INNER_APPROVALS)
-        told = [Message("user", arguments[arg_name])] if answered is None else continued(answered)
-        response = await run_streamed(agent, told if answered else arguments[arg_name], stream_callback, **extra)
+        approvals = context.metadata.get(INNER_APPROVALS)
+        messages = [Message("user", arguments[arg_name])] if approvals is None else _resume_messages(approvals)
+        response = await run_streamed(agent, messages if approvals else arguments[arg_name], stream_callback, **extra)
         if response.user_input_requests:
-            kept = () if "session" in extra else conversation(told, response)
-            raise UserInputRequiredException(with_conversation(response.user_input_requests, kept))
+            requests = response.user_input_requests
+            if "session" not in extra:
+                requests = _with_conversation(requests, messages, response)
+            raise UserInputRequiredException(requests)
         return response.text
 
-    explained = arg_description or f"Task for {tool_name}"
     return FunctionTool(
         run_agent,
         name=tool_name,
@@ -67,19 +74,48 @@ def agent_as_tool(  # noqa: PLR0913 - the given signature
         approval_mode=approval_mode,
         input_model={
             "type": "object",
-            "properties": {arg_name: {"type": "string", "description": explained}},
+            "properties": {arg_name: {"type": "string", "description": arg_description or f"Task for {tool_name}"}},
             "required": [arg_name],
             "additionalProperties": False,
         },
     )
 
 
+def _with_conversation(
+    requests: Iterable[Content], messages: Iterable[Message], response: AgentResponse[Any]
+) -> list[Content]:
+    """Return copies of requests that hold the conversation of an agent: its input for the model, and its answer."""
+    resolved = getattr(response.raw_representation, "_resolved_inputs", None) or ()
+    instead = {id(before): after for before, after in resolved}
+    conversation = [*(one for message in messages for one in instead.get(id(message), [message])), *response.messages]
+    written = [message.to_dict() for message in conversation]
+    copies = []
+    for request in requests:
+        copied = changed(request)
+        copied.additional_properties[_KEY] = written
+        copies.append(copied)
+    return copies
+
+
+def _resume_messages(approvals: InnerApprovals) -> Sequence[Message]:
+    """Return the input of an agent after a person answered: its conversation and the answers.
+
+    Where a session remembers the conversation, only the requests go before the answers.
+    """
+    written = approvals.requests[0].additional_properties.get(_KEY)
+    if written:
+        before = [Message.from_dict(message) for message in written]
+    else:
+        before = [Message("assistant", [changed(request, call_id=None) for request in approvals.requests])]
+    return [*before, Message("user", list(approvals.answers))]
+
+
 async def run_streamed(
     agent: Any, messages: Any, on_update: Callable[[Any], Awaitable[None] | None] | None = None, **extra: Any
 ) -> AgentResponse[Any]:
-    """Run an agent, ours or another library's, handing out its updates on the way.
+    """Return the response of a streamed run, and call `on_update` with each update.
 
-    A stream that is not ours may be any async iterable, or an awaitable of one; its updates are folded.
+    The stream of an agent of another library may be any async iterable, or an awaitable of one; its updates are folded.
     """
     stream = agent.run(messages, stream=True, **extra)
     if not hasattr(stream, "__aiter__"):
@@ -100,21 +136,17 @@ async def run_streamed(
 
 
 def check_is_agent(agent: Any) -> None:
-    """Refuse what cannot be run as an agent.
-
-    Raises:
-        TypeError: If a member of `SupportsAgentRun` is missing.
-    """
+    """Raise a `TypeError` if a member of `SupportsAgentRun` is missing."""
     if isinstance(agent, SupportsAgentRun):
         return
-    wanted = ("id", "name", "description", "run", "create_session", "get_session")
-    missing = ", ".join(name for name in wanted if not hasattr(agent, name))
+    members = ("id", "name", "description", "run", "create_session", "get_session")
+    missing = ", ".join(name for name in members if not hasattr(agent, name))
     message = f"{agent!r} is no agent: it lacks {missing}. Expected an object with the members of SupportsAgentRun."
     raise TypeError(message)
 
 
 def tool_name_of(agent: Any) -> str:
-    """The name of an agent in letters, digits and underscores, as models want it for tools.
+    """Return the name of an agent in letters, digits and underscores, as services require for tools.
 
     Raises:
         ValueError: If the agent has no name.

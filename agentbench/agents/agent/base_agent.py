@@ -1,4 +1,4 @@
-"""Who an agent is: its id, name and description, its sessions, and the forms that others can call it in."""
+"""What all agents have: id, name and description, sessions, and their forms as a tool and as a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentbench._clock import runtime_defaults
 from agentbench.agents.agent.as_tool import agent_as_tool
 from agentbench.agents.agent.server import agent_as_mcp_server
-from agentbench.agents.arguments import told
+from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.sorting import flat_middleware
 from agentbench.agents.sessions.context_provider import warn_of_shared_sources
 from agentbench.agents.sessions.session import AgentSession
@@ -19,33 +19,37 @@ if TYPE_CHECKING:
 
 
 class BaseAgent:
-    """What every agent has. A subclass adds `run`.
+    """The base of agents. A subclass adds `run`; then it is an agent for graphs, tools and servers.
 
     Args:
-        id: Its id. One that is made up here is another one at each start of the program.
-        name: Its name: what it signs its messages with, and what graphs and tools know it by.
-        description: What it is good for.
-        context_providers: Called before and after each run, in this order and in the reverse one. Also one alone.
-        middleware: Stands around its runs, around the calls of its model and of its tools.
-        additional_properties: Anything the application wants to keep with it.
+        id: Identifies the agent. By default a new one at each start of the program.
+        name: Signs the agent's messages; graphs and tools know the agent by it.
+        description: What the agent is good for, for people and for models that call it as a tool.
+        context_providers: Called before each run in this order, and after it in reverse. One needs no list.
+        middleware: Around runs, calls of the model and calls of tools; applied by subclasses.
+        additional_properties: Anything that the application wants to store with the agent.
 
     Attributes:
-        id: As given or made up.
-        id_is_generated: Whether it was made up.
-        name: As given.
-        description: As given.
-        context_providers: A list.
-        middleware: A list.
-        additional_properties: A dict.
+        id_is_generated: Whether the id is a new one, so that a saved graph would not recognise it.
 
     Raises:
-        TypeError: One of the context providers is none.
+        TypeError: Something in `context_providers` is no context provider.
+
+    Example:
+        ```python
+        class Greeter(BaseAgent):
+            async def run(self, messages=None, *, stream=False, session=None, **kwargs):
+                return AgentResponse(text="Good morning.")
+
+
+        response = await Greeter(name="greeter").run("Hello")
+        ```
     """
 
     def __init__(
         self,
         *,
-        id: str | None = None,  # noqa: A002 - the name of the argument is given
+        id: str | None = None,  # noqa: A002 - the public name
         name: str | None = None,
         description: str | None = None,
         context_providers: Any = None,
@@ -55,25 +59,25 @@ class BaseAgent:
         self.id_is_generated = not id
         self.id: str = id or runtime_defaults().ids.new_id("agent")
         self.name, self.description = name, description
-        self.context_providers: list[Any] = _providers(context_providers)
+        self.context_providers: list[Any] = _check_providers(context_providers)
         self.middleware: list[Any] = flat_middleware(middleware)
         self.additional_properties: dict[str, Any] = dict(additional_properties or {})
         warn_of_shared_sources(self.context_providers)
 
     def create_session(self, *, session_id: str | None = None) -> AgentSession:
-        """Begin a conversation.
+        """Return a new conversation.
 
         Args:
-            session_id: Its id; made up if not given.
+            session_id: Its id; by default a new one.
         """
         return AgentSession(session_id=session_id)
 
     def get_session(self, service_session_id: str, *, session_id: str | None = None) -> AgentSession:
-        """The conversation that the model's service keeps.
+        """Return a conversation that the model's service stores.
 
         Args:
-            service_session_id: What the service knows it by.
-            session_id: What it is known by here; made up if not given.
+            service_session_id: Its id at the service.
+            session_id: Its id here; by default a new one.
         """
         return AgentSession(service_session_id=service_session_id, session_id=session_id)
 
@@ -88,19 +92,19 @@ class BaseAgent:
         stream_callback: Callable[[AgentResponseUpdate], Awaitable[None] | None] | None = None,
         propagate_session: bool = False,
     ) -> FunctionTool:
-        """This agent as a tool of another one.
+        """Return this agent as a tool of another one.
 
-        What it asks a person, such as whether one of its own tools may be called, the calling agent asks. Once that is
-        answered it goes on where it asked.
+        Its questions to a person, such as whether one of its own tools may be called, become questions of the calling
+        agent. Once they are answered, this agent continues where it asked.
 
         Args:
             name: Of the tool; by default the agent's name, in letters that a model may use.
-            description: What a model reads; by default the agent's.
-            arg_name: Name of the only argument, the text that the agent is given.
-            arg_description: What a model reads about it.
+            description: For the model; by default the agent's.
+            arg_name: Name of the only argument, the input of the agent as text.
+            arg_description: For the model, about the argument.
             approval_mode: Whether a person has to agree to each call.
             stream_callback: Called, and awaited if need be, with every update of the agent.
-            propagate_session: Whether the agent works in the session of the calling run rather than without one.
+            propagate_session: Whether the agent runs in the session of the calling run rather than without one.
 
         Raises:
             TypeError: If the agent cannot be run.
@@ -125,13 +129,13 @@ class BaseAgent:
         instructions: str | None = None,
         lifespan: Callable[..., Any] | None = None,
     ) -> Any:
-        """This agent as a server of the Model Context Protocol, with one tool that runs it.
+        """Return this agent as a server of the Model Context Protocol, with one tool that runs it.
 
         Args:
-            server_name: What the server says its name is.
-            version: What it says its version is; by default that of this library.
-            instructions: What it tells clients about its use.
-            lifespan: `lifespan(server)` gives an async context manager that stands around the serving.
+            server_name: Name of the server, for its clients.
+            version: Of the server, for its clients; by default that of this library.
+            instructions: How to use it, for its clients.
+            lifespan: `lifespan(server)` returns an async context manager that is open while it serves.
 
         Returns:
             An `mcp.server.lowlevel.Server`, to be run over any transport.
@@ -150,20 +154,19 @@ class BaseAgent:
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in facts if value)})"
 
 
-def _providers(given: Any) -> list[Any]:
-    if given is None:
+def _check_providers(context_providers: Any) -> list[Any]:
+    """Return context providers as a list, each with a `source_id`."""
+    if context_providers is None:
         return []
-    several = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping, type))
-    providers = list(given) if several else [given]
+    is_one = isinstance(context_providers, (str, Mapping, type)) or not isinstance(context_providers, Iterable)
+    providers = [context_providers] if is_one else list(context_providers)
     for provider in providers:
         if isinstance(provider, type):
-            message = (
-                f"{provider.__name__} is a class. Expected a context provider made of it: {provider.__name__}(...)."
-            )
+            message = f"{provider.__name__} is a class. Expected an instance of it: {provider.__name__}(...)."
             raise TypeError(message)
         if not isinstance(getattr(provider, "source_id", None), str):
             message = (
-                f"A context provider is {told(provider)}, which has no source_id. Expected an object of a class "
+                f"A context provider is {describe(provider)}, which has no source_id. Expected an object of a class "
                 "derived from ContextProvider, whose __init__ calls super().__init__(source_id)."
             )
             raise TypeError(message)

@@ -1,4 +1,4 @@
-"""An agent without layers: a client of a model with instructions, tools and what remembers."""
+"""An agent without layers: a chat client with instructions, tools and context providers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, overload
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.agent.base_agent import BaseAgent
-from agentbench.agents.agent.run import AgentRun, Asked
-from agentbench.agents.agent.run_options import joined_instructions, united_tools
-from agentbench.agents.agent.run_tools import split_mcp_tools
-from agentbench.agents.arguments import check_asked, check_instructions, check_options, unexpected_run_keyword
+from agentbench.agents.agent.options import join_instructions, merge_tools
+from agentbench.agents.agent.run import AgentRun
+from agentbench.agents.arguments import check_instructions, check_options, check_run_arguments, unexpected_run_keyword
 from agentbench.agents.loop.configuration import check_configuration
-from agentbench.agents.tools.collection import normalize_tools, tool_name
+from agentbench.agents.tools.collection import normalize_tools, split_mcp_tools, tool_name
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import AgentResponseUpdate
@@ -33,7 +32,7 @@ AgentStream = ResponseStream[AgentResponseUpdate, AgentResponse[Any]]
 
 
 class RunArguments(TypedDict, total=False):
-    """What a run can be given besides its messages."""
+    """The keywords of `run` besides `stream`."""
 
     session: AgentSession | None
     tools: ToolTypes | Callable[..., Any] | Sequence[ToolTypes | Callable[..., Any]] | None
@@ -47,54 +46,63 @@ class RunArguments(TypedDict, total=False):
 
 @drawn_by("agentbench.notebook.agent_view:agent_bundle")
 class RawAgent(BaseAgent, Displayable):
-    """What runs, without agent middleware, telemetry and translation of errors. `Agent` adds these.
+    """An `Agent` without agent middleware, spans and translation of errors, for agents that are composed of layers.
 
     Args:
-        client: Calls the model: a chat client, or any object with its `get_response`.
-        instructions: What the model is told about its task.
-        id: As in `BaseAgent`.
-        name: As in `BaseAgent`.
-        description: As in `BaseAgent`.
+        client: The chat client that calls the model: any object with a method `get_response`.
+        instructions: What the model has to do, and how; one text or several.
+        id: Identifies the agent. By default a new one at each start of the program.
+        name: Signs the agent's messages; graphs and tools know the agent by it.
+        description: What the agent is good for, for people and for models that call it as a tool.
         tools: What the model may call. Functions become tools.
-        default_options: Options of every run, such as `temperature`. Those of a run go before them. `tools` and
-            `instructions` among them yield to the arguments of these names.
-        context_providers: As in `BaseAgent`.
-        middleware: Kept, and applied by `Agent` only.
-        require_per_service_call_history_persistence: History is loaded and saved around each call of the model, not
-            around the whole run.
-        function_invocation_configuration: How this agent's tools are called, instead of the client's configuration.
-        compaction_strategy: How a long conversation is shortened for the model, instead of the client's strategy.
+        default_options: Options of every run, such as `temperature`; those of a run override them. The arguments
+            `instructions` and `tools` override the options of these names.
+        context_providers: Called before each run in this order, and after it in reverse; histories among them.
+        middleware: Chat and function middleware has no effect here, agent middleware neither: put
+            `AgentMiddlewareLayer` before this class, or use `Agent`.
+        require_per_service_call_history_persistence: Load and save the history around each call of the model, instead
+            of around the whole run.
+        function_invocation_configuration: Limits of the tool loop, instead of the client's.
+        compaction_strategy: Shortens long conversations for the model, instead of the client's strategy.
         tokenizer: Counts tokens for it.
-        raise_on_user_input: A run that needs an answer of a person raises `UserInputRequiredException` instead of
+        raise_on_user_input: A run that needs a person's answer raises `UserInputRequiredException`, instead of
             returning a response that lists the `user_input_requests`.
-        save_abandoned: A stream that is closed or cancelled before its end saves what was said until then in the
-            session, and a cancelled run what it was asked: their providers see the end of a run. Otherwise nothing is
-            saved, and providers see a cancellation as an error.
-        additional_properties: As in `BaseAgent`.
+        save_abandoned: A stream that is closed or cancelled before its end stores the answer until then in the session,
+            and a cancelled run its input. `False`: they store nothing, and providers get a cancellation as an error.
+        additional_properties: Anything that the application wants to store with the agent.
         chat_client: Another name for `client`.
 
     Attributes:
-        client: As given.
+        client: The chat client.
         default_options: A dict without `None`; it has `tools`, and `tool_choice`, by default `"auto"`.
-        mcp_tools: Those of the tools that stand for a server, connected to at the first run that needs them.
+        mcp_tools: Those of the tools that are connections to a server; connected at the first run that needs them.
 
     Raises:
-        TypeError: If there is no client, or one without a callable `get_response`, or if something else is of a wrong
+        TypeError: If there is no client, or one without a callable `get_response`, or if another argument is of a wrong
             type.
         ValueError: If two different tools have one name, or the configuration is not valid.
+
+    Example:
+        ```python
+        class Measured(AgentTelemetryLayer, RawAgent):
+            pass
+
+
+        agent = Measured(EchoChatClient(), "Be brief.")
+        ```
     """
 
     AGENT_PROVIDER_NAME: ClassVar[str] = "agentbench"
 
-    # Whether a run that needs a person raises here if not told so; with layers around, the outermost one does.
+    # Whether `raise_on_user_input` counts here; with layers around, the outermost one raises.
     _raises_here: ClassVar[bool] = True
 
-    def __init__(  # noqa: PLR0913 - the given signature
+    def __init__(  # noqa: PLR0913 - the public signature
         self,
         client: Any = None,
         instructions: str | Sequence[str] | None = None,
         *,
-        id: str | None = None,  # noqa: A002 - the given name
+        id: str | None = None,  # noqa: A002 - the public name
         name: str | None = None,
         description: str | None = None,
         tools: ToolTypes | Callable[..., Any] | Sequence[ToolTypes | Callable[..., Any]] | None = None,
@@ -133,13 +141,13 @@ class RawAgent(BaseAgent, Displayable):
         self.connections: list[Any] = []
         self._open = AsyncExitStack()
         self._has_warned = False
-        tell = getattr(self.client, "_update_agent_name_and_description", None)
-        if callable(tell):
-            tell(name, description)
+        rename = getattr(self.client, "_update_agent_name_and_description", None)
+        if callable(rename):
+            rename(name, description)
 
     @property
     def instructions(self) -> str | None:
-        """What the model is told about its task."""
+        """The instructions for the model, as one text."""
         return self.default_options.get("instructions")
 
     @overload
@@ -158,7 +166,7 @@ class RawAgent(BaseAgent, Displayable):
     def run(
         self, messages: AgentRunInputs | None = None, *, stream: bool, **arguments: Unpack[RunArguments]
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream: ...
-    def run(  # noqa: PLR0913 - the given signature
+    def run(  # noqa: PLR0913 - the public signature
         self,
         messages: AgentRunInputs | None = None,
         *,
@@ -173,14 +181,14 @@ class RawAgent(BaseAgent, Displayable):
         raise_on_user_input: bool | None = None,
         **unknown: Any,
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
-        """Answer messages. Nothing happens before the awaitable is awaited, or the stream is asked for an update.
+        """Answer messages. Nothing happens before the awaitable is awaited, or an update of the stream is requested.
 
-        The session keeps the turn of a run that comes to its end, and what there is of one that is given up: see
-        `save_abandoned`. Of a run that fails it keeps nothing, so that it can be tried again.
+        The session stores the turn of a run that comes to its end, and what there is of one that is cancelled or closed
+        (see `save_abandoned`). Of a run that fails it stores nothing, so that it can be tried again.
 
         Args:
-            messages: What is said to the agent: text, contents, messages, or several of them.
-            stream: Whether updates are wanted as they come.
+            messages: The input: text, contents, messages, or several of them.
+            stream: Whether to return a stream of updates.
             session: The conversation that this is a turn of. Without one, the agent remembers nothing.
             tools: For this run, besides the agent's.
             options: For this run, over the agent's.
@@ -189,36 +197,31 @@ class RawAgent(BaseAgent, Displayable):
             function_invocation_kwargs: For tools; the model does not see them.
             client_kwargs: For the client.
             raise_on_user_input: For this run, instead of the agent's.
-            **unknown: None is taken; each is an error that tells what was meant.
+            **unknown: Any other keyword is an error that proposes a known one.
 
         Returns:
             An awaitable of the response; with `stream=True` a stream of updates that ends in the response.
 
         Raises:
-            UserInputRequiredException: If a person has to answer, and `raise_on_user_input` holds; the turn is saved.
-            AgentInvalidRequestException: If the history is to be kept around calls and the service keeps it, too.
-            AgentInvalidResponseException: If the client answers with nothing usable.
-            TypeError: If an argument is not known, or of a wrong type.
+            UserInputRequiredException: If a person has to answer, and `raise_on_user_input` holds; the turn is stored.
+            AgentInvalidRequestException: If both the agent and the service would store the history.
+            AgentInvalidResponseException: If the client returns no response.
+            TypeError: If a keyword is not known, or an argument is of a wrong type.
             ValueError: If two different tools have one name.
         """
         if unknown:
             raise unexpected_run_keyword(self, unknown)
-        check_asked(session, options, function_invocation_kwargs, client_kwargs)
+        check_run_arguments(session, options, function_invocation_kwargs, client_kwargs)
         raises = self._raises_here and self.raise_on_user_input if raise_on_user_input is None else raise_on_user_input
-        run = AgentRun(
-            self,
-            Asked(
-                messages,
-                session,
-                tools,
-                options,
-                compaction_strategy,
-                tokenizer,
-                function_invocation_kwargs,
-                client_kwargs,
-                raises,
-            ),
-        )
+        settings = {
+            "tools": tools,
+            "options": options,
+            "compaction_strategy": compaction_strategy,
+            "tokenizer": tokenizer,
+            "function_invocation_kwargs": function_invocation_kwargs,
+            "client_kwargs": client_kwargs,
+        }
+        run = AgentRun(self, messages, session=session, raise_on_user_input=raises, settings=settings)
         if not stream:
             return run.respond()
         streamed: AgentStream = ResponseStream(run.updates(), finalizer=run.final)
@@ -251,12 +254,12 @@ class RawAgent(BaseAgent, Displayable):
                     stack.push_async_callback(server.close)
 
     def error_to_raise(self, error: Exception) -> Exception:
-        """What is raised for an error of the run: the error itself."""
+        """Return what to raise for an error of the run: the error itself."""
         return error
 
-    def warn_if_tools_are_lost(self) -> None:
-        """Say once that the client only hands the calls of tools back, if it is one of those."""
-        if self._has_warned or _calls_tools(self.client):
+    def warn_without_tool_loop(self) -> None:
+        """Log once that the client hands the calls of tools back instead of running them."""
+        if self._has_warned:
             return
         self._has_warned = True
         logger.warning(
@@ -267,10 +270,10 @@ class RawAgent(BaseAgent, Displayable):
         )
 
     def __repr__(self) -> str:
-        shown = [f"{key}={value!r}" for key in ("id", "name", "description") if (value := getattr(self, key))]
+        facts = [f"{key}={value!r}" for key in ("id", "name", "description") if (value := getattr(self, key))]
         model = self.default_options.get("model")
-        shown.append(f"client={type(self.client).__name__}" + (f"({model!r})" if model else ""))
-        shown += [
+        facts.append(f"client={type(self.client).__name__}" + (f"({model!r})" if model else ""))
+        facts += [
             f"{key}=[{', '.join(names)}]"
             for key, names in (
                 ("tools", [tool_name(tool) or type(tool).__name__ for tool in self.default_options.get("tools") or ()]),
@@ -280,7 +283,7 @@ class RawAgent(BaseAgent, Displayable):
             )
             if names
         ]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"{type(self).__name__}({', '.join(facts)})"
 
 
 def _checked_client(client: Any, chat_client: Any) -> Any:
@@ -297,23 +300,19 @@ def _checked_client(client: Any, chat_client: Any) -> Any:
     return found
 
 
-def _all_tools(given: Any, in_options: Any) -> list[Any]:
-    tools = united_tools([], given)
-    names = {tool_name(tool) for tool in tools} - {None}
-    return united_tools(tools, [tool for tool in normalize_tools(in_options) if tool_name(tool) not in names])
+def _all_tools(tools: Any, in_options: Any) -> list[Any]:
+    merged = merge_tools([], tools)
+    names = {tool_name(tool) for tool in merged} - {None}
+    return merge_tools(merged, [tool for tool in normalize_tools(in_options) if tool_name(tool) not in names])
 
 
-def _defaults(client: Any, instructions: Any, tools: list[Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    told = joined_instructions(given.get("instructions") if instructions is None else instructions)
+def _defaults(client: Any, instructions: Any, tools: list[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    text = join_instructions(options.get("instructions") if instructions is None else instructions)
     model = getattr(client, "model", None)
     return {
-        **({"instructions": told} if told else {}),
+        **({"instructions": text} if text else {}),
         **({"model": model} if isinstance(model, str) and model else {}),
         "tool_choice": "auto",
-        **{key: value for key, value in given.items() if value is not None and key not in {"instructions", "tools"}},
+        **{key: value for key, value in options.items() if value is not None and key not in {"instructions", "tools"}},
         "tools": tools,
     }
-
-
-def _calls_tools(client: Any) -> bool:
-    return hasattr(client, "FUNCTION_INVOCATION_ENABLED") or hasattr(client, "function_invocation_configuration")

@@ -26,7 +26,7 @@ def agent_as_mcp_server(
     instructions: str | None = None,
     lifespan: Callable[..., Any] | None = None,
 ) -> Any:
-    """Any agent as a server with one tool; the arguments are those of `BaseAgent.as_mcp_server`.
+    """Return any agent as a server with one tool; see `BaseAgent.as_mcp_server`.
 
     Raises:
         MissingExtraError: If the package `mcp` is not installed.
@@ -37,11 +37,11 @@ def agent_as_mcp_server(
     types = require("mcp.types", extra="mcp", purpose=purpose)
     lowlevel = require("mcp.server.lowlevel", extra="mcp", purpose=purpose)
     tool = agent_as_tool(agent)
-    facts: dict[str, Any] = {"version": version or importlib.metadata.version("agentbench")}
+    settings: dict[str, Any] = {"version": version or importlib.metadata.version("agentbench")}
     if instructions is not None:
-        facts["instructions"] = instructions
+        settings["instructions"] = instructions
     if lifespan is not None:
-        facts["lifespan"] = lifespan
+        settings["lifespan"] = lifespan
 
     async def list_tools() -> Any:
         described = {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters()}
@@ -51,15 +51,15 @@ def agent_as_mcp_server(
         text, failed = await _answer(tool, name, arguments or {})
         return types.CallToolResult.model_validate({"content": [{"type": "text", "text": text}], "isError": failed})
 
-    return _server_with(lowlevel.Server, types, server_name, facts, list_tools, call_tool)
+    return _server_with(lowlevel.Server, types, server_name, settings, list_tools, call_tool)
 
 
 def _server_with(
-    server_class: Any, types: Any, name: str, facts: dict[str, Any], list_tools: _ListTools, call_tool: _CallTool
+    server_class: Any, types: Any, name: str, settings: dict[str, Any], list_tools: _ListTools, call_tool: _CallTool
 ) -> Any:
-    """A server of the installed package: 2.x takes its handlers when it is made, 1.x keeps them by request type."""
+    """Return a server of the installed package: 2.x takes handlers as arguments, 1.x stores them by request type."""
     if hasattr(server_class, "list_tools"):
-        server = server_class(name, **facts)
+        server = server_class(name, **settings)
 
         async def on_list(_: Any) -> Any:
             return types.ServerResult(await list_tools())
@@ -77,13 +77,13 @@ def _server_with(
     async def answer_call(_context: Any, params: Any) -> Any:
         return await call_tool(params.name, params.arguments)
 
-    return server_class(name, on_list_tools=answer_list, on_call_tool=answer_call, **facts)
+    return server_class(name, on_list_tools=answer_list, on_call_tool=answer_call, **settings)
 
 
 async def _answer(tool: FunctionTool, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
-    """The text that a client gets, and whether it is that of a failure.
+    """Return the text for a client, and whether it reports a failure.
 
-    Whoever calls may be anyone, and learns no more of a failure than that it was one.
+    Clients may be strangers: the text does not say what failed.
     """
     if name != tool.name:
         return f'Error: There is no tool "{name}". This server has "{tool.name}".', True
@@ -92,8 +92,8 @@ async def _answer(tool: FunctionTool, name: str, arguments: dict[str, Any]) -> t
     try:
         contents = await tool.invoke(arguments=arguments)
     except UserInputRequiredException as question:
-        asked = "; ".join(_wording(content) for content in question.contents)
-        return f"Error: The agent needs an answer from a person, which this server cannot get: {asked}", True
+        questions = "; ".join(_wording(content) for content in question.contents)
+        return f"Error: The agent needs an answer from a person, which this server cannot get: {questions}", True
     except Exception as error:
         logger.error("The agent behind the tool %r failed with %s.", name, type(error).__name__)
         logger.debug("The agent behind the tool %r failed.", name, exc_info=error)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from agentbench.agents.arguments import told
+from agentbench.agents.arguments import describe
 from agentbench.agents.history.file_names import folder_ignores_case, stem_of
 from agentbench.agents.history.history import HistoryProvider, not_excluded
 from agentbench.agents.history.line_store import LineStore
@@ -205,7 +205,7 @@ def _to_json(data: Any) -> str:
 
 def _checked_folder(given: object) -> str:
     if not isinstance(given, (str, os.PathLike)):
-        message = f"storage_path is {told(given)}. Expected a folder, as text or as a pathlib.Path."
+        message = f"storage_path is {describe(given)}. Expected a folder, as text or as a pathlib.Path."
         raise TypeError(message)
     folder = os.fspath(given)
     if not folder:

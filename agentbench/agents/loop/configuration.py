@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypedDict, cast
 
-from agentbench.agents.arguments import check_known, check_mapping, check_whole_number, told
+from agentbench.agents.arguments import check_known, check_mapping, check_whole_number, describe
 
 
 class FunctionInvocationConfiguration(TypedDict, total=False):
@@ -52,7 +52,10 @@ _LEAST: Final = {
 _CHOICES: Final = {"error_scope": ("batch", "tool"), "approval_scope": ("batch", "call")}
 
 
-_SWITCHES: Final = ("enabled", "terminate_on_unknown_calls", "include_detailed_errors", "sync_tools_in_threads")
+_SWITCHES: Final = (
+    *("enabled", "terminate_on_unknown_calls", "include_detailed_errors", "sync_tools_in_threads"),
+    "strict_max_function_calls",
+)
 _KNOWN: Final = tuple(FunctionInvocationConfiguration.__annotations__)
 
 
@@ -71,7 +74,7 @@ def check_configuration(config: Mapping[str, Any]) -> None:
         elif key in _CHOICES:
             _check_choice(key, value)
         elif key in _SWITCHES and not isinstance(value, bool):
-            message = f"{key} is {told(value)}. Expected True or False."
+            message = f"{key} is {describe(value)}. Expected True or False."
             raise TypeError(message)
         elif key == "max_duration_s":
             _check_duration(value)
@@ -99,7 +102,7 @@ def _check_duration(value: Any) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        message = f"max_duration_s is {told(value)}. Expected a number of seconds, or None for any time."
+        message = f"max_duration_s is {describe(value)}. Expected a number of seconds, or None for any time."
         raise TypeError(message)
     if not value > 0:
         message = f"max_duration_s is {value!r}. Expected more than 0 seconds, or None for any time."

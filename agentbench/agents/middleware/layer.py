@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any
 
-from agentbench.agents.arguments import told
+from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.bases import chat_middleware, function_middleware
 from agentbench.agents.middleware.contexts import AgentContext
 from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks
@@ -129,7 +129,7 @@ def _check_result(result: object) -> None:
     if result is None or (hasattr(result, "messages") and not isinstance(result, ChatResponse)):
         return
     message = (
-        f"The result that a middleware set for the run is {told(result)}. Expected an AgentResponse, such as "
+        f"The result that a middleware set for the run is {describe(result)}. Expected an AgentResponse, such as "
         "AgentResponse(text='...')."
     )
     raise TypeError(message)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.arguments import told
+from agentbench.agents.arguments import describe
 from agentbench.exceptions import MiddlewareTermination
 from agentbench.messages.stream import ResponseStream
 
@@ -87,8 +87,8 @@ class _Chain:
 def _warn_of_return(middleware: Callable[..., Any], returned: object) -> None:
     name = getattr(middleware, "__qualname__", None) or type(middleware).__name__
     message = (
-        f"The middleware {name} returned something ({told(returned)}) that nobody takes, and there is no result. To "
-        "give one, set context.result; to go on, `await call_next()`."
+        f"The middleware {name} returned something ({describe(returned)}), which is ignored, and there is no result. "
+        "To answer, set context.result; to go on, `await call_next()`."
     )
     warnings.warn(message, RuntimeWarning, stacklevel=3)
 

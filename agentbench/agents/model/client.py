@@ -8,7 +8,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Mapp
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, cast, overload
 
-from agentbench.agents.arguments import unexpected_constructor_keyword
+from agentbench.agents.arguments import constructor_keywords, unexpected_keyword
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
@@ -116,7 +116,7 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         **unknown: NoReturn,
     ) -> None:
         if unknown:
-            raise unexpected_constructor_keyword(self, unknown)
+            raise unexpected_keyword(type(self).__name__, next(iter(unknown)), constructor_keywords(type(self)))
         if middleware is not None:
             take_apart(middleware)
             self.middleware = middleware

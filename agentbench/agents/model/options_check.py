@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from agentbench.agents.arguments import check_mapping, told
+from agentbench.agents.arguments import check_mapping, describe
 from agentbench.agents.tools.collection import validate_tools
 
 _RANGES: Final[Mapping[str, tuple[float, float]]] = {
@@ -31,7 +31,7 @@ async def validate_chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
         if value is None:
             continue
         if isinstance(value, bool) or not hasattr(value, "__float__"):
-            message = f"The option {name} is {told(value)}. Expected a number from {least:g} to {most:g}."
+            message = f"The option {name} is {describe(value)}. Expected a number from {least:g} to {most:g}."
             raise TypeError(message)
         if not least <= value <= most:
             message = f"The option {name} is {value!r}. Expected a number from {least:g} to {most:g}."
@@ -39,7 +39,7 @@ async def validate_chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
         checked[name] = float(value)
     max_tokens = checked.get("max_tokens")
     if isinstance(max_tokens, bool) or (max_tokens is not None and not hasattr(max_tokens, "__float__")):
-        message = f"The option max_tokens is {told(max_tokens)}. Expected a whole number."
+        message = f"The option max_tokens is {describe(max_tokens)}. Expected a whole number."
         raise TypeError(message)
     if max_tokens is not None and max_tokens <= 0:
         message = f"The option max_tokens is {max_tokens!r}. Expected more than 0, or None for the model's own limit."

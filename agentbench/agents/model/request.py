@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from agentbench.agents.arguments import check_asked
+from agentbench.agents.arguments import check_run_arguments
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
@@ -65,7 +65,7 @@ class Given(NamedTuple):
             MiddlewareException: Some middleware is neither for calls of a model nor for calls of a tool.
             TypeError: Options or keywords are no mapping.
         """
-        check_asked(None, options, function_invocation_kwargs, client_kwargs)
+        check_run_arguments(None, options, function_invocation_kwargs, client_kwargs)
         own_options = dict(options) if options else {}
         arguments = function_invocation_kwargs or _NOTHING
         if own_options:

@@ -15,15 +15,33 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class SupportsAgentRun(Protocol):
-    """Whatever has these members is an agent; nothing has to be inherited.
+    """An agent: any object with these members, also of another library; it inherits nothing.
 
-    Callers hand over `session`, `function_invocation_kwargs` and `client_kwargs` only when they have a value, so an
-    agent of another library whose `run` takes `(messages, *, stream=False)` will do.
+    Callers pass `session`, `function_invocation_kwargs` and `client_kwargs` only when they have a value, so an agent
+    whose `run` takes `(messages, *, stream=False)` is enough.
 
     Attributes:
-        id: Its id.
-        name: Its name, if it has one: what it signs its messages with.
+        id: Identifies the agent.
+        name: Signs its messages; may be `None`.
         description: What it is good for, for people and for models that call it as a tool.
+
+    Example:
+        ```python
+        class Parrot:
+            id, name, description = "parrot", "parrot", "Repeats its input."
+
+            async def run(self, messages=None, *, stream=False):
+                return AgentResponse(text=str(messages))
+
+            def create_session(self, *, session_id=None):
+                return AgentSession(session_id=session_id)
+
+            def get_session(self, service_session_id, *, session_id=None):
+                return AgentSession(service_session_id=service_session_id, session_id=session_id)
+
+
+        assert isinstance(Parrot(), SupportsAgentRun)
+        ```
     """
 
     id: str
@@ -62,8 +80,8 @@ class SupportsAgentRun(Protocol):
         """Answer messages.
 
         Args:
-            messages: What is said to the agent.
-            stream: Whether updates are wanted as they come.
+            messages: The input.
+            stream: Whether to return a stream of updates.
             session: The conversation that this is a turn of.
             function_invocation_kwargs: For the agent's tools.
             client_kwargs: For the client of its model.
@@ -74,19 +92,19 @@ class SupportsAgentRun(Protocol):
         ...
 
     def create_session(self, *, session_id: str | None = None) -> AgentSession:
-        """Begin a conversation."""
+        """Return a new conversation."""
         ...
 
     def get_session(self, service_session_id: str, *, session_id: str | None = None) -> AgentSession:
-        """The conversation that the model's service keeps under this id."""
+        """Return the conversation that the model's service stores under this id."""
         ...
 
 
 def resolve_agent_id(agent: Any) -> str:
-    """The id of an agent in a graph: its name, else the id that it was given.
+    """Return the id of an agent in a graph: its name, else the id that its author chose.
 
-    An id that was made up does not count: it is another one at each start, and a saved graph would not be recognised.
-    An agent of another library counts as having been given its id.
+    A generated id does not count: it is another one at each start, so a saved graph would not be recognised. The id of
+    an agent of another library always counts.
 
     Raises:
         ValueError: If it has neither.
@@ -94,11 +112,11 @@ def resolve_agent_id(agent: Any) -> str:
     name = getattr(agent, "name", None)
     if name:
         return str(name)
-    given = getattr(agent, "id", None)
-    if given and not getattr(agent, "id_is_generated", False):
-        return str(given)
+    own_id = getattr(agent, "id", None)
+    if own_id and not getattr(agent, "id_is_generated", False):
+        return str(own_id)
     message = (
-        f"{agent!r} has neither a name nor an id that was given to it, so a graph cannot recognise it when it is built "
-        "again. Give the agent a name (or an id), or say what it is called here with id=."
+        f"{agent!r} has neither a name nor an id of its own, so a graph cannot recognise it when it is built again. "
+        "Give the agent a name (or an id), or name it here with id=."
     )
     raise ValueError(message)

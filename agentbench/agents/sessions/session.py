@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
-from agentbench.agents.arguments import told
+from agentbench.agents.arguments import describe
 from agentbench.agents.sessions.session_json import read_state, write_state
 from agentbench.agents.sessions.turn_lock import QUEUES, STREAMS
 from agentbench.serialization.registry import register_type
@@ -121,13 +121,13 @@ def _check_stored(data: Mapping[str, Any]) -> None:
         message = "A stored session was given as text. Read it first: AgentSession.from_dict(json.loads(text))."
         raise TypeError(message)
     if not isinstance(given, Mapping):
-        message = f"A stored session is {told(given)}. Expected the mapping that to_dict() wrote."
+        message = f"A stored session is {describe(given)}. Expected the mapping that to_dict() wrote."
         raise TypeError(message)
     if given.get("type", "session") != "session":
         message = f"A stored session has the type {given['type']!r}. Expected 'session', as to_dict() writes it."
         raise ValueError(message)
     if not isinstance(state := given.get("state") or {}, Mapping):
-        message = f"The state of a stored session is {told(state)}. Expected a mapping."
+        message = f"The state of a stored session is {describe(state)}. Expected a mapping."
         raise TypeError(message)
 
 

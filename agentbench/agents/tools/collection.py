@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CoroutineType
 from typing import Any, TypeAlias
 
-from agentbench.agents.arguments import told
+from agentbench.agents.arguments import describe
 from agentbench.agents.tools.function_tool import FunctionTool
 
 ToolTypes: TypeAlias = FunctionTool | Callable[..., Any] | Mapping[str, Any] | Sequence[Any] | Any
@@ -32,6 +32,14 @@ def is_mcp_tool(value: object) -> bool:
     """
     cls = type(value)
     return all(hasattr(cls, name) or name in getattr(value, "__dict__", ()) for name in _MCP_NAMES)
+
+
+def split_mcp_tools(tools: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the tools that are no connection to a server, and those that are."""
+    sides: tuple[list[Any], list[Any]] = ([], [])
+    for tool in tools:
+        sides[is_mcp_tool(tool)].append(tool)
+    return sides
 
 
 def normalize_tools(tools: object = None) -> list[Any]:
@@ -75,14 +83,14 @@ def _is_agent(item: Any) -> bool:
 def _no_tool(item: Any) -> TypeError:
     expected = "Expected functions, tools or declarations of tools"
     if isinstance(item, str):
-        return TypeError(f"{told(item)} is text, and no tool. {expected}: the function itself, not its name.")
+        return TypeError(f"{describe(item)} is text, and no tool. {expected}: the function itself, not its name.")
     if isinstance(item, CoroutineType):
         item.close()  # nobody is going to await it
         mend = f"give the function {item.__name__} itself, without calling it"
         return TypeError(f"A coroutine was given as a tool. {expected}: {mend}.")
     if isinstance(item, _NO_TOOLS):
         mend = "a function itself, for one, not what it returned"
-        return TypeError(f"{told(item)} is no tool. {expected}: {mend}.")
+        return TypeError(f"{describe(item)} is no tool. {expected}: {mend}.")
     return TypeError(f"{item!r} is an agent, and no tool. {expected}: give its as_tool().")
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from agentbench._signatures.annotations import UnknownNameError, holds_text, scope_of
 from agentbench._signatures.callables import Callee, take_apart
 from agentbench._signatures.forms import TypeLike, flatten_union, unwrap
-from agentbench.agents.arguments import told
+from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 
 NO_VALUE: Any = inspect.Parameter.empty
@@ -187,7 +187,7 @@ def checked_name(name: object) -> str:
         ValueError: It has other characters than services allow.
     """
     if not isinstance(name, str):
-        message = f"The name of a tool is {told(name)}. Expected text."
+        message = f"The name of a tool is {describe(name)}. Expected text."
         raise TypeError(message)
     if not _NAME.fullmatch(name):
         proposal = re.sub(r"[^0-9A-Za-z_.:-]+", "_", name).strip("_") or "tool"

@@ -9,7 +9,7 @@ import pickle
 import pytest
 
 from agentbench import exceptions as errors
-from agentbench.agents.agent.families import in_both_families
+from agentbench.agents.agent.errors import as_agent_error
 from agentbench.exceptions import CassetteMissError, ChatClientContentFilterException, ChatClientException
 
 PAIRS = [
@@ -32,7 +32,7 @@ class Filtered(ChatClientContentFilterException):
 def test_an_error_is_caught_by_the_classes_of_both_families(
     client_side: type[ChatClientException], agent_side: type[errors.AgentException]
 ) -> None:
-    both = in_both_families(client_side("no"))
+    both = as_agent_error(client_side("no"))
 
     assert isinstance(both, client_side)
     assert isinstance(both, agent_side)
@@ -44,7 +44,7 @@ def test_arguments_facts_and_traceback_stay() -> None:
     try:
         raise errors.ChatClientInvalidAuthException("no", inner)
     except ChatClientException as error:
-        both = in_both_families(error)
+        both = as_agent_error(error)
         traceback = error.__traceback__
 
     assert both.args == ("no", inner)
@@ -53,7 +53,7 @@ def test_arguments_facts_and_traceback_stay() -> None:
 
 
 def test_an_error_of_a_provider_keeps_its_class_its_name_and_its_facts() -> None:
-    both = in_both_families(Filtered("no", "prompt"))
+    both = as_agent_error(Filtered("no", "prompt"))
 
     assert isinstance(both, Filtered)
     assert isinstance(both, errors.AgentContentFilterException)
@@ -65,18 +65,18 @@ def test_an_error_of_a_provider_keeps_its_class_its_name_and_its_facts() -> None
     "error", [ChatClientException("slow down"), CassetteMissError("not recorded", path="c", request={})]
 )
 def test_what_has_no_twin_among_agents_stays_itself(error: ChatClientException) -> None:
-    assert in_both_families(error) is error
+    assert as_agent_error(error) is error
 
 
 def test_an_error_of_both_families_stays_itself() -> None:
-    both = in_both_families(errors.ChatClientInvalidAuthException("no"))
+    both = as_agent_error(errors.ChatClientInvalidAuthException("no"))
 
-    assert in_both_families(both) is both
+    assert as_agent_error(both) is both
 
 
 @pytest.mark.parametrize("again", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
 def test_copies_are_of_both_families_and_are_not_logged(again, caplog: pytest.LogCaptureFixture) -> None:
-    both = in_both_families(Filtered("no", "prompt"))
+    both = as_agent_error(Filtered("no", "prompt"))
     caplog.clear()
 
     with caplog.at_level(logging.DEBUG, "agentbench"):
@@ -89,6 +89,6 @@ def test_copies_are_of_both_families_and_are_not_logged(again, caplog: pytest.Lo
 
 def test_the_error_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "agentbench"):
-        in_both_families(errors.ChatClientInvalidAuthException("no"))
+        as_agent_error(errors.ChatClientInvalidAuthException("no"))
 
     assert [record.message for record in caplog.records] == ["no"]

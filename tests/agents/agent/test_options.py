@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from agentbench import tool
-from agentbench.agents.agent.run_options import (
-    function_arguments,
-    joined_instructions,
-    merged_options,
-    united_tools,
+from agentbench.agents.agent.options import (
+    join_instructions,
+    merge_options,
+    merge_tools,
 )
 
 
@@ -34,11 +33,11 @@ def add(a: int, b: int) -> int:
     ],
 )
 def test_options_of_a_run_go_over_those_of_its_agent(defaults: Any, given: Any, merged: Any) -> None:
-    assert merged_options(defaults, given) == merged
+    assert merge_options(defaults, given) == merged
 
 
 def test_instructions_are_the_agents_then_the_providers_then_the_runs() -> None:
-    merged = merged_options({"instructions": "base"}, {"instructions": "run"}, instructions=["i1", "i2", "i3"])
+    merged = merge_options({"instructions": "base"}, {"instructions": "run"}, instructions=["i1", "i2", "i3"])
 
     assert merged == {"instructions": "base\ni1\ni2\ni3\nrun"}
 
@@ -48,18 +47,18 @@ def test_instructions_are_the_agents_then_the_providers_then_the_runs() -> None:
     [((None, "", ()), None), (("a", None, "b"), "a\nb"), ((["a", "b"], "c"), "a\nb\nc")],
 )
 def test_empty_instructions_are_left_out(parts: Any, joined: str | None) -> None:
-    assert joined_instructions(*parts) == joined
+    assert join_instructions(*parts) == joined
 
 
 def test_the_conversation_of_the_session_beats_the_option() -> None:
-    assert merged_options({}, {"conversation_id": "o"}, conversation_id="s") == {"conversation_id": "s"}
-    assert merged_options({}, {"conversation_id": "o"}) == {"conversation_id": "o"}
+    assert merge_options({}, {"conversation_id": "o"}, conversation_id="s") == {"conversation_id": "s"}
+    assert merge_options({}, {"conversation_id": "o"}) == {"conversation_id": "o"}
 
 
 def test_a_client_may_change_the_options_it_gets() -> None:
     defaults = {"metadata": {"a": [1]}, "stop": ["x"]}
 
-    merged = merged_options(defaults, None)
+    merged = merge_options(defaults, None)
     merged["metadata"]["a"].append(2)
     merged["stop"].append("y")
 
@@ -69,32 +68,19 @@ def test_a_client_may_change_the_options_it_gets() -> None:
 def test_a_default_that_cannot_be_copied_is_shared() -> None:
     lock = __import__("threading").Lock()
 
-    assert merged_options({"lock": lock}, None)["lock"] is lock
-
-
-@pytest.mark.parametrize(
-    ("given", "options", "arguments"),
-    [
-        (None, None, None),
-        ({"a": 1}, {}, {"a": 1}),
-        ({"a": 1, "b": 1}, {"additional_function_arguments": {"b": 2}}, {"a": 1, "b": 2}),
-        (None, {"additional_function_arguments": {"b": 2}}, {"b": 2}),
-    ],
-)
-def test_runtime_arguments_in_the_options_win(given: Any, options: Any, arguments: Any) -> None:
-    assert function_arguments(given, options) == arguments
+    assert merge_options({"lock": lock}, None)["lock"] is lock
 
 
 def test_the_same_tool_twice_is_one() -> None:
     one = tool(add)
 
-    assert united_tools([one], [one], one) == [one]
+    assert merge_tools([one], [one], one) == [one]
 
 
 def test_a_function_is_the_tool_that_was_made_of_it() -> None:
     one = tool(add)
 
-    assert united_tools([one], [add], add) == [one]
+    assert merge_tools([one], [add], add) == [one]
 
 
 def test_a_client_may_change_what_it_gets() -> None:
@@ -105,7 +91,7 @@ def test_a_client_may_change_what_it_gets() -> None:
         {"stop": ["a"], "metadata": {"a": [1]}},
         {"mine": {"x": [1]}, "metadata": {"b": [2]}, "form": form},
     )
-    merged = merged_options(defaults, given)
+    merged = merge_options(defaults, given)
     merged["stop"].append("b")
     merged["mine"]["x"].append(2)
     merged["metadata"]["a"].append(2)
@@ -118,11 +104,11 @@ def test_a_client_may_change_what_it_gets() -> None:
 
 def test_two_tools_of_one_name_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match="'add'"):
-        united_tools([tool(add)], [tool(lambda x: x, name="add")])
+        merge_tools([tool(add)], [tool(lambda x: x, name="add")])
 
 
 def test_tools_come_in_order_and_those_without_a_name_are_kept() -> None:
     one, search = tool(add), {"type": "web_search"}
     other = tool(lambda x: x, name="other")
 
-    assert united_tools([one, search], None, [other, search]) == [one, search, other]
+    assert merge_tools([one, search], None, [other, search]) == [one, search, other]

@@ -1,0 +1,107 @@
+"""The answer of an agent, made of the answer of its model; what the client returned stays unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import is_
+from typing import Any
+
+from agentbench._clock import runtime_defaults
+from agentbench.agents.sessions.attribution import signed
+from agentbench.exceptions import AgentInvalidResponseException
+from agentbench.messages.content.content import Content
+from agentbench.messages.response import AgentResponse, ChatResponse
+from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate, map_chat_to_agent_update
+
+
+def agent_update(update: ChatResponseUpdate, author: str, agent_id: str) -> AgentResponseUpdate:
+    """Return an update of the model as one of the agent."""
+    _give_ids(update.contents)
+    return map_chat_to_agent_update(update, author, agent_id)
+
+
+def agent_response(
+    agent: Any, answer: ChatResponse[Any], *, response_format: Any = None, has_id: bool = True
+) -> AgentResponse[Any]:
+    """Return the model's answer as one of the agent.
+
+    Args:
+        agent: The agent, which signs the messages.
+        answer: The model's answer.
+        response_format: Of the run; where it has none, that of the answer counts.
+        has_id: Whether the response has the id of the model's answer.
+
+    Raises:
+        AgentInvalidResponseException: If the client returned something else than a `ChatResponse`.
+    """
+    if not isinstance(answer, ChatResponse):
+        message = (
+            f"The client {type(agent.client).__name__} of {agent!r} answered with {answer!r}. "
+            "Expected get_response to give a ChatResponse."
+        )
+        raise AgentInvalidResponseException(message)
+    messages = signed(answer.messages, agent)
+    for message in messages:
+        _give_ids(message.contents)
+    return AgentResponse(
+        messages=messages,
+        response_id=answer.response_id if has_id else None,
+        agent_id=agent.id,
+        created_at=answer.created_at,
+        finish_reason=answer.finish_reason,
+        usage_details=answer.usage_details,
+        # A value that has to be parsed from the text is parsed on first access: a run never fails for it.
+        value=answer.value if answer._value_is_given else None,  # noqa: SLF001 - between the layers of one run
+        response_format=answer.response_format if response_format is None else response_format,
+        continuation_token=answer.continuation_token,
+        raw_representation=answer,
+        additional_properties=answer.additional_properties,
+    )
+
+
+def _give_ids(contents: Iterable[Content]) -> None:
+    """Give an id to each request without one: a person's answer names it. Updates and response share the content."""
+    for content in contents:
+        if content.user_input_request and not content.id:
+            content.id = runtime_defaults().ids.new_id("call")
+
+
+async def streamed_answer(stream: Any, updates: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
+    """Return the model's answer at the end of its stream.
+
+    Args:
+        stream: The exhausted stream.
+        updates: What its reader got.
+
+    Returns:
+        What the client made of the stream. Where transform hooks changed the updates, their fold: the response of an
+        agent says what its reader has read.
+    """
+    if not hasattr(stream, "get_final_response"):
+        return ChatResponse.from_updates(updates)
+    answer: Any = await stream.get_final_response()
+    raw = getattr(stream, "updates", updates)
+    if not isinstance(answer, ChatResponse) or (len(raw) == len(updates) and all(map(is_, raw, updates))):
+        return answer  # type: ignore[no-any-return]
+    folded: ChatResponse[Any] = ChatResponse.from_updates(updates, output_format_type=answer.response_format)
+    folded._resolved_inputs = answer._resolved_inputs  # noqa: SLF001 - as above
+    folded.additional_properties = {**answer.additional_properties, **folded.additional_properties}
+    return folded
+
+
+def partial_answer(updates: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
+    """Return the answer of a stream that was closed before its end; its last message is marked as partial.
+
+    Calls without results are left out: a service refuses a conversation that holds them.
+    """
+    answer: ChatResponse[Any] = ChatResponse.from_updates(updates)
+    contents = [each for message in answer.messages for each in message.contents]
+    results = {each.call_id for each in contents if each.type == "function_result"}
+    for message in answer.messages:
+        message.contents = [
+            each for each in message.contents if each.type != "function_call" or each.call_id in results
+        ]
+    answer.messages = [message for message in answer.messages if message.contents]
+    if answer.messages:
+        answer.messages[-1].additional_properties["partial"] = True
+    return answer

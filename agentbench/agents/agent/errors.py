@@ -1,0 +1,76 @@
+"""Errors of a chat client that `except` clauses for agents catch, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentbench.exceptions import (
+    AgentContentFilterException,
+    AgentException,
+    AgentFrameworkException,
+    AgentInvalidAuthException,
+    AgentInvalidRequestException,
+    AgentInvalidResponseException,
+    ChatClientContentFilterException,
+    ChatClientException,
+    ChatClientInvalidAuthException,
+    ChatClientInvalidRequestException,
+    ChatClientInvalidResponseException,
+)
+
+_AGENT_CLASSES: dict[type[ChatClientException], type[AgentException]] = {
+    ChatClientInvalidAuthException: AgentInvalidAuthException,
+    ChatClientInvalidRequestException: AgentInvalidRequestException,
+    ChatClientInvalidResponseException: AgentInvalidResponseException,
+    ChatClientContentFilterException: AgentContentFilterException,
+}
+
+# The class of a client's error -> the class derived from it and its agent's class; `None`: agents have no such class.
+_DERIVED: dict[type[ChatClientException], type[ChatClientException] | None] = {}
+
+
+def as_agent_error(error: ChatClientException) -> ChatClientException:
+    """Return an error of a chat client as one that is also an error of the agent.
+
+    Args:
+        error: The client's error.
+
+    Returns:
+        An error of a private class that derives from the class of `error` and from the matching `Agent...` class, with
+        the same arguments, attributes and traceback, to be raised from `error`; `error` itself where no class matches
+        (rate limits, missing cassettes) or where it is an agent's error already.
+    """
+    cls = type(error)
+    if cls not in _DERIVED:
+        _DERIVED[cls] = _derive(cls)
+    derived = _DERIVED[cls]
+    return error if derived is None else _new(derived, error.args, error.__dict__).with_traceback(error.__traceback__)
+
+
+def _derive(cls: type[ChatClientException]) -> type[ChatClientException] | None:
+    if issubclass(cls, AgentException):
+        return None
+    for client_class, agent_class in _AGENT_CLASSES.items():
+        if issubclass(cls, client_class):
+            names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+            return type(cls.__name__, (cls, agent_class), {**names, "__reduce__": _reduce, "_client_class": cls})
+    return None
+
+
+def _new(cls: type[ChatClientException], args: tuple[object, ...], attributes: dict[str, Any]) -> ChatClientException:
+    # Not through the constructor: it would log the error once more.
+    error = cls.__new__(cls)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
+
+
+def _reduce(error: Any) -> tuple[Any, ...]:
+    _, (_, args, attributes) = AgentFrameworkException.__reduce__(error)
+    return _restore, (error._client_class, args, attributes)  # noqa: SLF001 - of the class derived above
+
+
+def _restore(
+    cls: type[ChatClientException], args: tuple[object, ...], attributes: dict[str, Any]
+) -> ChatClientException:
+    return as_agent_error(_new(cls, args, attributes))
