@@ -20,9 +20,7 @@ def agent_update(update: ChatResponseUpdate, author: str, agent_id: str) -> Agen
     return map_chat_to_agent_update(update, author, agent_id)
 
 
-def agent_response(
-    agent: Any, answer: ChatResponse[Any], *, response_format: Any = None, has_id: bool = True
-) -> AgentResponse[Any]:
+def agent_response(agent: Any, answer: Any, *, response_format: Any = None, has_id: bool = True) -> AgentResponse[Any]:
     """Return the model's answer as one of the agent.
 
     Args:

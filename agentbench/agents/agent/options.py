@@ -42,8 +42,9 @@ def merge_options(
             continue
         before = merged.get(key)
         own = isolate_or_same(value) if isinstance(value, _CONTAINERS) else value
-        is_merged = key in _MERGED_BY_KEY and isinstance(before, Mapping) and isinstance(own, Mapping)
-        merged[key] = {**before, **own} if is_merged else own
+        if key in _MERGED_BY_KEY and isinstance(before, Mapping) and isinstance(own, Mapping):
+            own = {**before, **own}
+        merged[key] = own
     text = join_instructions(defaults.get("instructions"), instructions, options and options.get("instructions"))
     if text:
         merged["instructions"] = text
