@@ -33,11 +33,11 @@ def agent_response(agent: Any, answer: Any, *, response_format: Any = None, has_
         AgentInvalidResponseException: If the client returned something else than a `ChatResponse`.
     """
     if not isinstance(answer, ChatResponse):
-        message = (
+        problem = (
             f"The client {type(agent.client).__name__} of {agent!r} answered with {answer!r}. "
             "Expected get_response to give a ChatResponse."
         )
-        raise AgentInvalidResponseException(message)
+        raise AgentInvalidResponseException(problem)
     messages = signed(answer.messages, agent)
     for message in messages:
         _give_ids(message.contents)
