@@ -9,7 +9,7 @@ from typing import Any
 from agentbench.agents.clients.cassette.client import CassetteChatClient
 from agentbench.agents.clients.cassette.recorded import RecordedCall
 from agentbench.notebook.markup import Page, Table
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 
 __all__ = ["cassette"]
 
@@ -23,7 +23,11 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
         (call.number, _use(served[call.number], recorded[call.number]), _prompt(call), call.answer or _kind(call))
         for call in calls
     ]
-    facts = [f"mode {client.mode}", *([f"model {client.model}"] if client.model else []), counted(len(calls), "call")]
+    facts = [
+        f"mode {client.mode}",
+        *([f"model {client.model}"] if client.model else []),
+        count_text(len(calls), "call"),
+    ]
     unused = len(client.unused())
     if unused and len(calls) > unused:
         facts.append(f"{unused} not served yet")
@@ -45,7 +49,7 @@ def _prompt(call: RecordedCall) -> str:
     for message in call.request.get("messages", ()):
         found = sum(content.get("type") == "function_result" for content in message.get("contents", ()))
         results = found if message.get("role") == "user" else results + found
-    return f"{call.prompt} (+ {counted(results, 'result')})" if results else call.prompt
+    return f"{call.prompt} (+ {count_text(results, 'result')})" if results else call.prompt
 
 
 def _kind(call: RecordedCall) -> str:

@@ -8,7 +8,7 @@ from agentbench._secrets import is_secret_name
 from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.redaction import line_preview
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 
 __all__ = ["Op", "Outcome", "RunComparison", "Side", "Step", "compare_sides"]
 
@@ -127,7 +127,7 @@ class RunComparison:
         """The names of both sides, and how many supersteps are equal."""
         common = [step for step in self.steps if step >= self.begins]
         equal = sum(step not in self.different for step in common)
-        count = f"{equal:,} of {counted(len(common), 'superstep')} equal"
+        count = f"{equal:,} of {count_text(len(common), 'superstep')} equal"
         return f"{self.a.name} and {self.b.name}: {count}"
 
     @property

@@ -9,7 +9,7 @@ from agentbench.notebook.compare_model import Outcome, Side, Step
 from agentbench.notebook.event_frames import run_bars
 from agentbench.notebook.frame_contents import Everything
 from agentbench.notebook.frame_sources import Chosen, Run, read_all_checkpoints, read_runs
-from agentbench.notebook.state_frames import flattened, moments_of
+from agentbench.notebook.state_frames import flatten_state, states_of
 from agentbench.notebook.step_log import run_name
 from agentbench.notebook.timeline_model import supersteps_of
 
@@ -66,7 +66,7 @@ def _start(run: Run) -> int:
 
 def _of_run(run: Run) -> Side:
     results, requests = _results_and_requests(run)
-    states: dict[int, Mapping[str, object]] = {at.superstep: at.state for at in moments_of(run, internal=False)}
+    states: dict[int, Mapping[str, object]] = {at.superstep: at.state for at in states_of(run, internal=False)}
     outcomes: dict[int, dict[str, Outcome]] = {}
     for bar in run_bars(run):
         key = (bar.superstep, bar.executor)
@@ -105,7 +105,7 @@ def _of_checkpoints(read: Everything, known_id: str | None) -> Side:
         if not read.can_read(checkpoint):
             continue
         superstep = checkpoint.iteration_count
-        states[superstep] = flattened(checkpoint.state)
+        states[superstep] = flatten_state(checkpoint.state)
         outcomes.setdefault(superstep, {}).update(_outcomes(checkpoint))
     read.warn_about_problems()
     run_ids = (each.metadata.get(RUN_ID) for each in reversed(path))

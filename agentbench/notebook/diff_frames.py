@@ -11,7 +11,7 @@ from agentbench.notebook.diff_view import hides, masked_path
 from agentbench.notebook.escaping import MASK
 from agentbench.notebook.frame_columns import build_frame
 from agentbench.notebook.frame_sources import Chosen
-from agentbench.notebook.loop_bound import awaited
+from agentbench.notebook.loop_bound import run_on_engine
 from agentbench.notebook.redaction import mask_secrets
 
 if TYPE_CHECKING:
@@ -85,4 +85,4 @@ def _checkpoint(side: Side, source: Any) -> WorkflowCheckpoint:
         )
         raise TypeError(msg)
     checkpoint_id = side.checkpoint_id if isinstance(side, CheckpointInfo) else side
-    return awaited(load_checkpoint(storage, checkpoint_id), storage)
+    return run_on_engine(load_checkpoint(storage, checkpoint_id), storage)

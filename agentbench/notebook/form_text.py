@@ -14,7 +14,7 @@ from agentbench.notebook.form_paths import paths_of
 from agentbench.notebook.form_rows import ManyDraft, PairsDraft
 from agentbench.notebook.json_reading import read_json
 from agentbench.notebook.redaction import line_preview, mask_secrets
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["answer_text", "form_text", "problems_text"]
@@ -55,7 +55,7 @@ def answer_text(model: FormModel, *, request: bool) -> str:
 def problems_text(model: FormModel) -> str:
     """`1 problem`, `2 problems`, or nothing."""
     count = len(model.shown_errors)
-    return counted(count, "problem") if count else ""
+    return count_text(count, "problem") if count else ""
 
 
 def _said(model: FormModel) -> str:

@@ -11,7 +11,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
 from agentbench.checkpoints.storage import CheckpointStorage, list_infos
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
-from agentbench.notebook.loop_bound import awaited
+from agentbench.notebook.loop_bound import run_on_engine
 
 __all__ = ["Contents", "Everything", "Pages"]
 
@@ -128,7 +128,7 @@ class Pages(Contents):
             before: str | None = None
             while True:
                 listing = list_infos(self._storage, workflow_name=chain, run_id=run_id, before=before, limit=_PAGE)
-                page = awaited(listing, self._storage)
+                page = run_on_engine(listing, self._storage)
                 if page:
                     yield page
                 if len(page) < _PAGE:
@@ -137,7 +137,7 @@ class Pages(Contents):
 
     def _loaded(self, checkpoint_id: str) -> WorkflowCheckpoint | None:
         try:
-            return awaited(load_checkpoint(self._storage, checkpoint_id), self._storage)
+            return run_on_engine(load_checkpoint(self._storage, checkpoint_id), self._storage)
         except CheckpointNotFoundError:
             return None
         except WorkflowCheckpointException as error:
@@ -158,7 +158,7 @@ def _read_later(storage: CheckpointStorage, info: CheckpointInfo) -> WorkflowChe
     }
 
     def read(_: str) -> Mapping[str, Any]:
-        found = awaited(load_checkpoint(storage, info.checkpoint_id), storage).to_dict()
+        found = run_on_engine(load_checkpoint(storage, info.checkpoint_id), storage).to_dict()
         return {name: value for name, value in found.items() if name not in known}
 
     return WorkflowCheckpoint.read_later(known, read)

@@ -19,7 +19,7 @@ from agentbench.checkpoints.storage import (
     list_workflow_names,
 )
 from agentbench.notebook.frame_contents import Contents, Everything, Pages
-from agentbench.notebook.loop_bound import awaited
+from agentbench.notebook.loop_bound import run_on_engine
 from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = [
@@ -172,7 +172,7 @@ def read_runs(source: object, chosen: Chosen, *, events_wanted: bool = False) ->
 def read_infos(source: object, chosen: Chosen) -> Read[CheckpointInfo]:
     """Infos of the checkpoints that the sources tell of."""
     parts = _sorted_out(source)
-    return awaited(_infos(parts, chosen), *parts.kept_in)
+    return run_on_engine(_infos(parts, chosen), *parts.kept_in)
 
 
 def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = False) -> Contents:
@@ -187,7 +187,7 @@ def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = F
     if chosen.limit is not None and is_one:
         (storage,) = parts.kept_in
         if isinstance(storage, SupportsCheckpointInfos):
-            return Pages(storage, _page_filters(parts, chosen, awaited(_chains(parts, chosen), storage)))
+            return Pages(storage, _page_filters(parts, chosen, run_on_engine(_chains(parts, chosen), storage)))
     return _everything(parts, chosen)
 
 
@@ -197,7 +197,7 @@ def read_all_checkpoints(source: object, chosen: Chosen) -> Everything:
 
 
 def _everything(parts: _Parts, chosen: Chosen) -> Everything:
-    read = awaited(_checkpoints(parts, chosen), *parts.kept_in)
+    read = run_on_engine(_checkpoints(parts, chosen), *parts.kept_in)
     return Everything(read.rows, read.by_id)
 
 

@@ -12,7 +12,7 @@ from agentbench.notebook.markup import Page, Table
 from agentbench.notebook.plot import is_wanted
 from agentbench.notebook.run_frames import requests_frame, runs_frame
 from agentbench.notebook.state_frames import state_frame
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.notebook.usage_frames import Prices, usage_frame
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _page(source: Any) -> Page:
     for name, noun in (("events", "event"), ("checkpoints", "checkpoint")):
         known = getattr(handle, name, None)
         if isinstance(known, (list, tuple)):
-            facts.append(counted(len(known), noun))
+            facts.append(count_text(len(known), noun))
     head = ("frame", "a row is one", "read from")
     return Page(f"Frames of {type(source).__name__}", facts=facts, tables=[Table("Tables", head, _TABLES)])
 

@@ -15,7 +15,7 @@ from agentbench.notebook.overlay import read_states
 from agentbench.notebook.rendering.builtin import text_width
 from agentbench.notebook.rendering.dot import DIRECTIONS, Detail, Direction, to_dot
 from agentbench.notebook.rendering.renderers import Rendered, render_dot
-from agentbench.notebook.rendering.svg import Dress, dress_svg
+from agentbench.notebook.rendering.svg import Decoration, decorate_svg
 from agentbench.notebook.shape import GraphShape, path_lengths, read_shape
 from agentbench.notebook.shape_text import shape_mermaid, shape_text
 from agentbench.notebook.states import strongest
@@ -111,13 +111,13 @@ class GraphView:
         """The picture for a panel: with names and connections in it, without a style of its own.
 
         Args:
-            looks: What else `Dress` takes; a panel that paints by itself needs none.
+            looks: What else `Decoration` takes; a panel that paints by itself needs none.
 
         Raises:
             RendererUnavailable: The chosen renderer is not installed.
             RenderFailed: It failed and nothing else could draw.
         """
-        return dress_svg(self._rendered.data, self.shape, Dress(live=True, **looks))
+        return decorate_svg(self._rendered.data, self.shape, Decoration(live=True, **looks))
 
     def png(self, scale: float = 2) -> bytes:
         """The picture as PNG on an opaque ground, states painted in.
@@ -214,7 +214,7 @@ def _dot(shape: GraphShape, direction: Direction, detail: Detail) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _picture(data: bytes, shape: GraphShape, states: _Items, node_states: _Items, theme: str) -> str:
-    return dress_svg(data, shape, Dress(states=dict(states), theme=theme, text=_text(shape, node_states)))
+    return decorate_svg(data, shape, Decoration(states=dict(states), theme=theme, text=_text(shape, node_states)))
 
 
 @functools.lru_cache(maxsize=16)

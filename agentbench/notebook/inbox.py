@@ -10,7 +10,7 @@ from agentbench.notebook.escaping import esc
 from agentbench.notebook.forms import Form, FormState, request_form
 from agentbench.notebook.inbox_sources import Source, source_of
 from agentbench.notebook.request_reading import Question, Request, read_request
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 
 if TYPE_CHECKING:
     from agentbench.notebook.inbox_page import InboxPage
@@ -228,7 +228,7 @@ class Inbox:
     def text(self) -> str:
         """The inbox in words, with the code that answers. Shows nothing that was typed."""
         entries = self.requests
-        lines = [counted(len(entries), "open request")]
+        lines = [count_text(len(entries), "open request")]
         for entry in entries:
             waiting = "" if entry.waiting_s is None else f", waiting {entry.waiting_s:.0f} s"
             step = "" if entry.superstep is None else f", superstep {entry.superstep}"
@@ -260,4 +260,4 @@ class Inbox:
         return {**shown, "text/plain": repr(self)}
 
     def __repr__(self) -> str:
-        return f"Inbox({counted(len(self._sources), 'run')}, {len(self.requests):,} open)"
+        return f"Inbox({count_text(len(self._sources), 'run')}, {len(self.requests):,} open)"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.checkpoint_frames import forks
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 
 __all__ = ["MAX_ROWS", "Row", "lineage_rows", "lineage_text", "name_of", "short_id", "with_origins"]
 
@@ -220,7 +220,7 @@ def _facts(row: Row) -> str:
         facts.append(esc(info.source, into="line", limit=20))
     for count, name in ((info.n_messages, "message"), (info.n_requests, "request")):
         if count:
-            facts.append(counted(count, name))
+            facts.append(count_text(count, name))
     return ", ".join(facts)
 
 

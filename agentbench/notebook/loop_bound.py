@@ -12,7 +12,7 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.parts.parted import PartedStorage
 from agentbench.exceptions import NestedLoopError
 
-__all__ = ["awaited"]
+__all__ = ["run_on_engine"]
 
 T = TypeVar("T")
 
@@ -21,12 +21,12 @@ _CLIENTS = ("aio", "asyncpg", "motor")
 _COMPLAINTS = ("attached to a different loop", "bound to a different event loop", "Event loop is closed")
 
 
-def awaited(work: Coroutine[Any, Any, T], *storages: object) -> T:
-    """Wait for what storages are asked; they are read on the engine thread.
+def run_on_engine(work: Coroutine[Any, Any, T], *storages: object) -> T:
+    """Run a coroutine that reads storages on the engine thread, and wait for its result.
 
     Raises:
         NestedLoopError: One of them belongs to another loop.
-        Exception: Whatever the work raises.
+        Exception: What the coroutine raises.
     """
     try:
         for storage in storages:
@@ -43,10 +43,10 @@ def awaited(work: Coroutine[Any, Any, T], *storages: object) -> T:
 
 
 def _require_readable_here(storage: object) -> None:
-    """Refuse to read a storage that belongs to the caller's loop, before its connections come to the wrong one.
+    """Raise for a storage that belongs to the caller's loop, before its connections come to the wrong one.
 
-    Built-in storages belong to no loop. Of others it is looked at what they keep: something that belongs to the running
-    loop, or an asynchronous client, which belongs to the first loop that uses it.
+    Built-in storages belong to no loop. The attributes of others are searched for something that belongs to the running
+    loop, or for an asynchronous client, which belongs to the first loop that uses it.
 
     Raises:
         NestedLoopError: There is a running loop, and the storage depends on it.
@@ -64,32 +64,32 @@ def _require_readable_here(storage: object) -> None:
 
 def _is_about_loops(error: BaseException) -> bool:
     """Whether an error says that something belongs to another loop."""
-    told: BaseException | None = error
-    while told is not None:
-        if any(words in str(told) for words in _COMPLAINTS):
+    cause: BaseException | None = error
+    while cause is not None:
+        if any(words in str(cause) for words in _COMPLAINTS):
             return True
-        told = told.__cause__
+        cause = cause.__cause__
     return False
 
 
 def _loop_error(storage: object, found: str) -> NestedLoopError:
-    """The error for a storage that can be read on its own loop only; `found` says how one knows."""
+    """The error for a storage that can be read on its own loop only; `found` is the evidence."""
     reason = (
         f"{found}, which belongs to one event loop, and frames are read on another. Await the checkpoints first and "
-        "give them to the frame: checkpoints_frame(await storage.list_checkpoints(workflow_name=...))"
+        "pass them to the frame: checkpoints_frame(await storage.list_checkpoints(workflow_name=...))"
     )
     return NestedLoopError(f"{type(storage).__name__}.list_checkpoints", reason)
 
 
 def _belongs(part: object, loop: asyncio.AbstractEventLoop) -> bool:
     package, *rest = type(part).__module__.split(".")
-    if package == "asyncio":  # a lock belongs to no loop until somebody has to wait for it
+    if package == "asyncio":  # a lock belongs to no loop until a task has to wait for it
         return part is loop or getattr(part, "_loop", None) is loop
     return package.startswith(_CLIENTS) or any(name == "asyncio" or name.endswith("_async") for name in rest)
 
 
 def _parts(value: object) -> Iterator[object]:
-    """A value and what it keeps, the nearest first; at most 2,000 parts of it."""
+    """A value and the objects in it, the nearest first; at most 2,000 of them."""
     waiting: deque[object] = deque([value])
     passed: set[int] = set()
     while waiting and len(passed) < _MOST_PARTS:

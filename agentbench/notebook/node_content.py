@@ -8,7 +8,7 @@ from typing import Any
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.shape import GraphShape
 from agentbench.notebook.states import STATES
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.usage_model import calls_of
 from agentbench.notebook.value_tree import Entry
@@ -108,7 +108,7 @@ def _messages(messages: Sequence[Any]) -> str:
         return _NOTHING
     types = list(dict.fromkeys(esc(type(message).__name__, into="line", limit=40) for message in messages))
     named = ", ".join(types[:_NAMED]) + (" …" if len(types) > _NAMED else "")
-    return f"{counted(len(messages), 'message')} ({named})"
+    return f"{count_text(len(messages), 'message')} ({named})"
 
 
 def _tokens(mine: Sequence[WorkflowEvent[Any]]) -> list[str]:

@@ -19,13 +19,13 @@ from agentbench.notebook.stepper_control import StepperControl
 from agentbench.notebook.stepper_view import StepperView
 from agentbench.notebook.value_tree import Entry
 
-__all__ = ["BreakpointTool", "EditTool", "MenuTool", "boxed", "plain_button"]
+__all__ = ["BreakpointTool", "EditTool", "MenuTool", "plain_button", "row_box"]
 
 # Commands that other parts of a plain page do, or that only the live page has.
 _ELSEWHERE = ("run", "breakpoints", "break", "see_edits", "help", "live", "")
 
 
-def boxed(children: Sequence[Any], *, align: str = "center") -> Any:
+def row_box(children: Sequence[Any], *, align: str = "center") -> Any:
     """Widgets side by side, as many in a row as there is room for."""
     return ipywidgets.HBox(list(children), layout=ipywidgets.Layout(flex_flow="row wrap", align_items=align))
 
@@ -51,7 +51,7 @@ class MenuTool:
     """What the live page has in its menus, as one list and a button.
 
     Args:
-        press: Does a command, given its name and what was typed.
+        press: Does a command; called with its name and the typed input.
 
     Attributes:
         row: The widgets.
@@ -61,7 +61,7 @@ class MenuTool:
         self._press = press
         self._choice = ipywidgets.Dropdown(options=[("nothing now", "")], description="More")
         self._count = ipywidgets.Text(value="5", description="n", layout=ipywidgets.Layout(width="9em"))
-        self._go = plain_button("Do it", self._chosen)
+        self._go = plain_button("Do it", self._run_chosen)
         self.row = (self._choice, self._count, self._go)
 
     def show(self, view: StepperView) -> None:
@@ -70,7 +70,7 @@ class MenuTool:
         _set_options(self._choice, [(item.label, item.command) for item in items])
         self._go.disabled = not items
 
-    def _chosen(self) -> None:
+    def _run_chosen(self) -> None:
         name = self._choice.value
         if name == "ask_steps":
             text = self._count.value.strip()
@@ -103,8 +103,8 @@ class BreakpointTool:
         add = plain_button("Add", self._add)
         self.box = ipywidgets.VBox(
             [
-                boxed([self._there, self._remove]),
-                boxed([self._sort, self._place, self._value, self._once, add]),
+                row_box([self._there, self._remove]),
+                row_box([self._sort, self._place, self._value, self._once, add]),
                 self._problem,
             ]
         )
@@ -140,7 +140,7 @@ class BreakpointTool:
             self._problem.value = esc(error.args[0] if error.args else error)
 
     def clear(self) -> None:
-        """Forget what was typed."""
+        """Clear the typed input."""
         self._value.value = self._problem.value = ""
 
 
@@ -159,33 +159,33 @@ class EditTool:
         self._content: Content | None = None
         self._path = ipywidgets.Text(description="Value at", placeholder="draft.title")
         self._text = ipywidgets.Textarea(description="is to be", placeholder="text as it is, all else as JSON")
-        self._stage = plain_button("Stage", self._typed)
+        self._stage = plain_button("Stage", self._stage_text)
         self._problem = ipywidgets.HTML()
-        self.box = ipywidgets.VBox([boxed([self._path, self._text, self._stage]), self._problem])
+        self.box = ipywidgets.VBox([row_box([self._path, self._text, self._stage]), self._problem])
 
     def show(self, view: StepperView, content: Content) -> None:
         """Bring the button up to date; `content` holds the values while the State tab is open."""
         self._content = content
         self._stage.disabled = not next(button.enabled for button in view.buttons if button.name == "edit")
 
-    def _typed(self) -> None:
-        shown = self._content
+    def _stage_text(self) -> None:
+        content = self._content
         if self._stepper.tab != "state":
             self._stepper.open_tab("state")
-            self._problem.value = "The State tab is open now, so that the value can be seen. Stage once more."
+            self._problem.value = "The State tab is open now and displays the value. Stage once more."
             return
-        if shown is None:
+        if content is None:
             return
         path, text = self._path.value.strip(), self._text.value
         try:
-            value = value_of(text, _value_at(shown.tree.entries, path))
-            staging = self._stepper.stage(path, value, shown.checkpoint_id)
+            value = value_of(text, _value_at(content.tree.entries, path))
+            staging = self._stepper.stage(path, value, content.checkpoint_id)
         except (LookupError, ValueError) as error:
             self._problem.value = esc(error.args[0])
             return
-        staging.add_done_callback(self._staged)
+        staging.add_done_callback(self._finish_edit)
 
-    def _staged(self, done: Future[Any]) -> None:
+    def _finish_edit(self, done: Future[Any]) -> None:
         error = None if done.cancelled() else done.exception()
         if error is None:
             self.clear()
@@ -193,12 +193,12 @@ class EditTool:
         self._problem.value = esc(error.problem if isinstance(error, InvalidEdit) else error)
 
     def clear(self) -> None:
-        """Forget what was typed."""
+        """Clear the typed input."""
         self._path.value = self._text.value = self._problem.value = ""
 
 
 def _value_at(entries: Sequence[Entry], path: str) -> Any:
-    """The value that stands at an edit path.
+    """Return the value at an edit path.
 
     Raises:
         LookupError: There is none.

@@ -10,12 +10,12 @@ from agentbench.notebook.frame_sources import Chosen, read_infos, read_runs
 from agentbench.notebook.lineage_rows import lineage_rows, lineage_text, with_origins
 from agentbench.notebook.lineage_svg import lineage_svg
 from agentbench.notebook.plot import Plot
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.notebook.timeline_layout import By
 from agentbench.notebook.timeline_svg import timeline_svg
 from agentbench.notebook.timeline_text import timeline_text, timeline_title
 from agentbench.notebook.usage_frames import Prices, known_prices, usage_frame
-from agentbench.notebook.usage_model import added, calls_of, grouped
+from agentbench.notebook.usage_model import calls_of, group_usages, sum_usages
 from agentbench.notebook.usage_svg import Facts, columns_svg, rows_svg
 from agentbench.notebook.usage_text import usage_text, usage_title
 
@@ -75,7 +75,7 @@ def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = No
     infos = with_origins(read.rows, read.by_id)
     rows = lineage_rows(infos, current=ringed, branching=forks(list(read.by_id.values())))
     branches = sum(row.is_fork for row in rows)
-    title = f"{counted(len(infos), 'checkpoint')}, {counted(branches, 'fork')}"
+    title = f"{count_text(len(infos), 'checkpoint')}, {count_text(branches, 'fork')}"
     return Plot(
         title,
         svg=lambda: lineage_svg(rows, title=title, width=width),
@@ -112,10 +112,10 @@ def usage(
     known = known_prices(prices)
     runs = read_runs(run, Chosen(run_id=run_id), events_wanted=True)
     calls = [call for each in runs for call in calls_of(each.events, known)]
-    total = added(call.used for call in calls)
+    total = sum_usages(call.used for call in calls)
     title = usage_title(total, [each.run_id for each in runs if each.run_id is not None])
-    steps = dict(sorted(grouped(calls, (call.superstep for call in calls)).items()))
-    named = grouped(calls, ((call.executor if by == "executor" else call.model) or "?" for call in calls))
+    steps = dict(sorted(group_usages(calls, (call.superstep for call in calls)).items()))
+    named = group_usages(calls, ((call.executor if by == "executor" else call.model) or "?" for call in calls))
 
     def words() -> str:
         return usage_text(steps if by == "superstep" else named, total, title, by)

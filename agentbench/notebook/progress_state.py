@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.notebook.usage_model import tokens_of
 from agentbench.workflows.events.events import WorkflowEvent
 
@@ -92,18 +92,18 @@ class ProgressState:
     def count(self) -> str:
         """The supersteps, in words."""
         if self.most is None:
-            return counted(self.supersteps, "superstep")
+            return count_text(self.supersteps, "superstep")
         at_most = "at most " if self.total is None else ""
-        return f"{self.supersteps:,} of {at_most}{counted(self.most, 'superstep')}"
+        return f"{self.supersteps:,} of {at_most}{count_text(self.most, 'superstep')}"
 
     def spent(self, *, times: bool) -> list[str]:
         """What it took so far: tokens, if any, and time."""
-        tokens = [counted(self.tokens, "token")] if self.tokens else []
+        tokens = [count_text(self.tokens, "token")] if self.tokens else []
         return [*tokens, _duration(self.elapsed_s)] if times else tokens
 
     def words(self, *, times: bool) -> str:
         """How far it is, in one line."""
-        parts = [self.count, counted(self.calls, "call"), *self.spent(times=times)]
+        parts = [self.count, count_text(self.calls, "call"), *self.spent(times=times)]
         if self.at_work:
             parts.append(f"at work: {self.names_at_work}")
         return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""Runs, and the questions that they asked, as data frames."""
+"""Runs and their requests to people, as data frames."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from agentbench.notebook.redaction import mask_secrets
 from agentbench.notebook.request_reading import request_kind
 from agentbench.notebook.timeline_model import supersteps_of
 from agentbench.notebook.usage_frames import Prices, known_prices
-from agentbench.notebook.usage_model import added, calls_of
+from agentbench.notebook.usage_model import calls_of, sum_usages
 from agentbench.notebook.usage_prices import Price
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ __all__ = ["Answer", "answers_of", "requests_frame", "runs_frame"]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a request was answered, and when."""
+    """The answer to a request, and when it came."""
 
     value: object
     at_ns: int | None
 
 
 @dataclass
-class _Asked:
-    """A request as first seen."""
+class _Request:
+    """A request, from the first event or checkpoint that has it."""
 
     request: Any
     run_id: str | None
@@ -61,17 +61,17 @@ def requests_frame(
     Args:
         source: A storage, a run, a result, or a list of those.
         workflow_name: Only this chain.
-        run_id: Only what this run asked.
-        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        run_id: Only requests of this run.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
 
     Shapes:
         Index `request_id` string; columns `kind` category (`approval`, `choice`, `text`, `form`), `executor` category,
         `superstep` int64, `asked`, `answered` datetime64[ns, UTC], `wait_s` float64, `answer` object, secrets masked,
-        `checkpoint_id` string, `run_id` category. When and what was answered, by the run itself or by one that went on
-        from it, is read from checkpoints, and so is the last one in which the request waits: without them it is NaT,
-        NaN and NA. `answer` is None while a request waits, and NA if it waits no more and nothing tells what was
-        answered: a run keeps no answers, only its checkpoints do.
+        `checkpoint_id` string, `run_id` category. Answers and their times, in the run itself or in one that went on
+        from it, are read from checkpoints, and so is the last checkpoint in which the request waits: without
+        checkpoints they are NaT, NaN and NA. `answer` is None while a request waits, and NA if it was answered and no
+        checkpoint has the answer: only checkpoints store answers.
 
     Units: `wait_s` is in seconds.
     """
@@ -81,15 +81,15 @@ def requests_frame(
     checkpoints = [each for each in read.rows if read.can_read(each)]
     others = [each for each in read.by_id.values() if read.can_read(each)]
     read.warn_about_problems()
-    asked = _asked_in_events(runs)  # events know the exact moment
-    asked |= {key: found for key, found in _asked_in_checkpoints(checkpoints).items() if key not in asked}
+    requests = _requests_in_events(runs)  # events know the exact time
+    requests |= {key: found for key, found in _requests_in_checkpoints(checkpoints).items() if key not in requests}
     answers = _gone(others) | _answers_of_heirs(others) | _answers(checkpoints)
     waits_in = _last_waits(checkpoints)
-    rows = chosen.last([(key, a) for key, a in asked.items() if chosen.includes(a.superstep, a.at_ns)])
+    rows = chosen.last([(key, a) for key, a in requests.items() if chosen.includes(a.superstep, a.at_ns)])
     closed = {run.run_id for run in runs if run.open_requests is not None}
     still_open = {(run.run_id, request_id) for run in runs for request_id in run.open_requests or ()}
-    given = [
-        answers.get(key, _NOT_TOLD if key[0] in closed and key not in still_open else _UNANSWERED) for key, _ in rows
+    answered = [
+        answers.get(key, _UNKNOWN if key[0] in closed and key not in still_open else _UNANSWERED) for key, _ in rows
     ]
     return build_frame(
         "requests",
@@ -99,12 +99,12 @@ def requests_frame(
             "executor": ("category", [a.request.source_executor_id for _, a in rows]),
             "superstep": ("int64", [a.superstep for _, a in rows]),
             "asked": ("time", [a.at_ns for _, a in rows]),
-            "answered": ("time", [answer.at_ns for answer in given]),
+            "answered": ("time", [answer.at_ns for answer in answered]),
             "wait_s": (
                 "float64",
-                [_seconds(a.at_ns, answer.at_ns) for (_, a), answer in zip(rows, given, strict=True)],
+                [_seconds(a.at_ns, answer.at_ns) for (_, a), answer in zip(rows, answered, strict=True)],
             ),
-            "answer": ("object", [mask_secrets(answer.value) for answer in given]),
+            "answer": ("object", [mask_secrets(answer.value) for answer in answered]),
             "checkpoint_id": ("string", [waits_in.get(key) for key, _ in rows]),
             "run_id": ("category", [a.run_id for _, a in rows]),
         },
@@ -126,9 +126,10 @@ def runs_frame(
     """Tabulate runs, one row each, in the order in which they are met.
 
     Args:
-        source: A storage, a run, a result, or a list of those. Of a run that only its checkpoints tell of, the status
-            is what the last of them says, and NA where work was left: a storage does not know whether the run is still
-            at work, has failed, which leaves no checkpoint, or broke off. Give the run to know, and for its error.
+        source: A storage, a run, a result, or a list of those. For a run that is known from checkpoints alone, the
+            status is that of the last checkpoint, and NA where messages wait in it: a storage does not know whether
+            the run is still at work, has failed, which leaves no checkpoint, or broke off. Pass the run to know, and
+            for its error.
         workflow_name: Only runs of this chain.
         run_id: Only this run.
         prices: What a million tokens cost, by model name; see `usage_frame`.
@@ -139,8 +140,8 @@ def runs_frame(
     Shapes:
         Index `run_id` string; columns `status` category, `started` datetime64[ns, UTC], `duration_s` float64,
         `supersteps`, `checkpoints` int64, `tokens_in`, `tokens_out`, `tokens_cached` Int64, `cost` Float64,
-        `forked_from`, `error` string. Tokens are NA where no model was called, or only checkpoints tell of the run;
-        `cost` is NA unless it is known of every call. `forked_from` is the checkpoint that was left.
+        `forked_from`, `error` string. Tokens are NA where no model was called, or the run is known from checkpoints
+        alone; `cost` is NA unless it is known of every call. `forked_from` is the checkpoint that was forked.
 
     Units: `duration_s` is in seconds, from the first to the last sign of the run; `cost` in the currency of the prices.
     """
@@ -151,10 +152,10 @@ def runs_frame(
     for info in infos.rows:
         if info.run_id is not None:  # no run wrote a fork
             written.setdefault(info.run_id, []).append(info)
-    found, told = [], set()
+    found, listed = [], set()
     for run in read_runs(source, chosen):
-        if run.run_id is None or run.run_id not in told:  # a run and its result are one
-            told.add(run.run_id)
+        if run.run_id is None or run.run_id not in listed:  # a run and its result are one
+            listed.add(run.run_id)
             found.append(_row(run, run.run_id, written.pop(run.run_id, []), infos.by_id, known))
     found += [_row(None, each, own, infos.by_id, known) for each, own in written.items()]
     rows = chosen.last([row for row in found if chosen.includes(row["supersteps"], row["started"])])
@@ -187,11 +188,11 @@ def runs_frame(
 _Key = tuple[str | None, str]
 
 _UNANSWERED = Answer(None, None)
-_NOT_TOLD = Answer(UNKNOWN, None)
+_UNKNOWN = Answer(UNKNOWN, None)
 
 
 def answers_of(run: Run) -> dict[str, Answer]:
-    """What the requests of a run were answered, by id, as far as its checkpoints tell."""
+    """Return the answers to the requests of a run, by request id, as far as its checkpoints store them."""
     if run.storage is None:
         return {}
     read = read_all_checkpoints(run, Chosen())
@@ -199,24 +200,24 @@ def answers_of(run: Run) -> dict[str, Answer]:
     return {request_id: answer for (_, request_id), answer in _answers(checkpoints).items()}
 
 
-def _asked_in_events(runs: Iterable[Run]) -> dict[_Key, _Asked]:
-    found: dict[_Key, _Asked] = {}
+def _requests_in_events(runs: Iterable[Run]) -> dict[_Key, _Request]:
+    found: dict[_Key, _Request] = {}
     for run in runs:
         for event, superstep in zip(run.events, supersteps_of(run.events), strict=True):
-            # A request that a restore brings up again was asked before.
+            # A restore emits a pending request again.
             if event.type == "request_info" and (run.run_id, event.request_id) not in found:
-                found[run.run_id, event.request_id] = _Asked(event, run.run_id, superstep, event.time_ns)
+                found[run.run_id, event.request_id] = _Request(event, run.run_id, superstep, event.time_ns)
     return found
 
 
-def _asked_in_checkpoints(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, _Asked]:
-    found: dict[_Key, _Asked] = {}
+def _requests_in_checkpoints(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, _Request]:
+    found: dict[_Key, _Request] = {}
     for checkpoint in checkpoints:
         run_id = checkpoint.metadata.get(RUN_ID)
         for request_id, request in checkpoint.pending_request_info_events.items():
             if (run_id, request_id) not in found:
                 at = time_ns(checkpoint.timestamp)
-                found[run_id, request_id] = _Asked(request, run_id, checkpoint.iteration_count, at)
+                found[run_id, request_id] = _Request(request, run_id, checkpoint.iteration_count, at)
     return found
 
 
@@ -234,7 +235,7 @@ def _answers(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, Answer]:
 
 
 def _answers_of_heirs(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[_Key, Answer]:
-    """The answers that were given after a resume, by the run in whose checkpoints the request waited."""
+    """The answers that came after a resume, by the run in whose checkpoints the request waited."""
     by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
     found: dict[_Key, Answer] = {}
     for checkpoint in checkpoints:
@@ -304,7 +305,7 @@ def _row(
     events = () if run is None else run.events
     times = [event.time_ns for event in events if event.time_ns is not None] or [time_ns(i.timestamp) for i in own]
     started, ended = (times[0], times[-1]) if times else (None, None)
-    used = added(call.used for call in calls_of(events, prices))
+    used = sum_usages(call.used for call in calls_of(events, prices))
     steps = [info.iteration for info in own] + supersteps_of(events)
     return {
         "run_id": run_id,
@@ -323,7 +324,7 @@ def _row(
 
 
 def _status_of(last: CheckpointInfo) -> str | None:
-    """What state a run is in, as far as its last checkpoint tells; `None` where it left work to do."""
+    """Return the state of a run, read from its last checkpoint; `None` where messages wait in it."""
     if last.source == "error":
         return "FAILED"
     if last.source == "stop":

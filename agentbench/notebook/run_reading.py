@@ -7,7 +7,7 @@ from typing import Any
 
 from agentbench.notebook import settings
 from agentbench.notebook.redaction import line_preview
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.notebook.timeline_model import supersteps_of
 
 __all__ = ["SuperstepRow", "failure_rows", "output_rows", "request_rows", "superstep_rows", "warning_rows"]
@@ -36,7 +36,7 @@ class SuperstepRow:
             for name, count in self.calls.items()
         )
         counts = ((self.n_outputs, "output"), (self.n_requests, "request"), (self.n_warnings, "warning"))
-        happened = ", ".join(counted(n, noun) for n, noun in counts if n)
+        happened = ", ".join(count_text(n, noun) for n, noun in counts if n)
         timed = self.duration_s is not None and not settings.current().deterministic
         return (
             "" if self.number is None else str(self.number),

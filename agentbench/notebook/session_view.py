@@ -10,7 +10,7 @@ from agentbench.messages.message import Message
 from agentbench.notebook.escaping import MASK
 from agentbench.notebook.markup import Page, Table
 from agentbench.notebook.redaction import line_preview
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 
 __all__ = ["session"]
 
@@ -23,7 +23,7 @@ def session(shown: Any) -> dict[str, Any]:
     facts = [shown.session_id]
     if shown.service_session_id is not None:
         facts.append(f"kept by the service as {shown.service_session_id}")
-    facts.append(counted(sum(len(_messages_in(value)) for value in state.values()), "message"))
+    facts.append(count_text(sum(len(_messages_in(value)) for value in state.values()), "message"))
     rows = [(line_preview(str(key)), _size_of(value), _preview_of(key, value)) for key, value in state.items()]
     table = Table("State", ("key", "holds", "content"), rows, limit=_PREVIEW_LIMIT)
     return Page(type(shown).__name__, facts=facts, tables=[table]).bundle()
@@ -37,11 +37,11 @@ def _messages_in(value: Any) -> list[Message]:
 
 def _size_of(value: Any) -> str:
     if messages := _messages_in(value):
-        return counted(len(messages), "message")
+        return count_text(len(messages), "message")
     if isinstance(value, Mapping):
-        return counted(len(value), "key")
+        return count_text(len(value), "key")
     if isinstance(value, (list, tuple, set, frozenset)):
-        return counted(len(value), "item")
+        return count_text(len(value), "item")
     return type(value).__name__
 
 

@@ -17,7 +17,7 @@ from agentbench.workflows.executors.state import ABSENT
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Change", "Moment", "flattened", "moments_of", "state_frame"]
+__all__ = ["Change", "StateAfter", "flatten_state", "state_frame", "states_of"]
 
 _NOTHING: Any = object()
 
@@ -31,7 +31,7 @@ class Change:
         value: After; `None` when it was deleted.
         old: Before; `None` when it is new.
         op: `set` or `del`.
-        executor: Who wrote it; `None` where several executors ran and nothing tells which one it was.
+        executor: Its writer; `None` where several executors ran and no event names the one.
     """
 
     key: str
@@ -42,7 +42,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Moment:
+class StateAfter:
     """State after a superstep, and what changed in it; `checkpoint_id` is `None` where none was saved."""
 
     superstep: int
@@ -65,8 +65,8 @@ def state_frame(
 ) -> "pd.DataFrame":
     """Tabulate shared state: what changed, or with `wide` the whole of it after each superstep.
 
-    With `limit`, only as many checkpoints are opened as that takes. One that cannot be read is left out, with one
-    warning; what changed in it shows at the next one that can, without an executor.
+    With `limit`, only as many checkpoints are opened as that takes. Checkpoints that cannot be read are left out, with
+    one warning; their changes appear at the next one that can be read, without an executor.
 
     Args:
         source: A storage, a run, an observed result, or a list of those.
@@ -74,13 +74,13 @@ def state_frame(
         internal: Take in the keys that begin with `_`: the engine's own, and what executors saved of themselves.
         workflow_name: Only this chain.
         run_id: Only what this run wrote.
-        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
 
     Shapes:
         Keys are dotted where mappings lie in mappings. Secrets are masked.
         Changes: index (`superstep` int64, `key` string); columns `value`, `old` object, `op` category (`set`, `del`),
-        `executor` category, NA where several ran and nothing tells who it was, `checkpoint_id` string, NA where none
+        `executor` category, NA where several ran and no event names the one, `checkpoint_id` string, NA where none
         was saved, `run_id` category.
         Wide: index `superstep` int64; `run_id` category, NA where no run wrote the checkpoint, as with a fork; a column
         per key with the dtype that pandas finds best. A key that is called `run_id` is the column `state.run_id`.
@@ -88,16 +88,16 @@ def state_frame(
     chosen = Chosen(workflow_name, run_id, since, limit)
     history = _History(source, chosen, internal=internal)
     if wide:
-        moments = chosen.gather(history.newest_first(), lambda moment: [moment])
+        entries = chosen.gather(history.newest_first(), lambda entry: [entry])
         history.warn_about_problems()
-        return _wide(moments, chosen)
-    rows = chosen.gather(history.newest_first(), lambda moment: [(moment, change) for change in moment.changes])
+        return _wide(entries, chosen)
+    rows = chosen.gather(history.newest_first(), lambda entry: [(entry, change) for change in entry.changes])
     history.warn_about_problems()
     return _narrow(rows, chosen)
 
 
-def flattened(state: Mapping[str, Any], *, internal: bool = False) -> dict[str, object]:
-    """State as one level of dotted keys; empty mappings and mappings with other keys than text stay values."""
+def flatten_state(state: Mapping[str, Any], *, internal: bool = False) -> dict[str, object]:
+    """Return state as one level of dotted keys; empty mappings and mappings with keys other than text stay values."""
     flat: dict[str, object] = {}
     for key, value in state.items():
         if internal or not key.startswith("_"):
@@ -113,15 +113,15 @@ def _flatten(key: str, value: Any, flat: dict[str, object]) -> None:
         flat[key] = value
 
 
-# ---- moments ----------------------------------------------------------------------------------------------------
+# ---- states -----------------------------------------------------------------------------------------------------
 
 
 class _History:
-    """What the sources tell of the state, moment by moment.
+    """The state after each superstep, read from the sources.
 
     Args:
         source: As for `state_frame`.
-        chosen: Which moments are wanted; of the others nothing is read but what changes are compared with.
+        chosen: Which supersteps are wanted; of the others, only the state before a wanted one is read.
         internal: As for `state_frame`.
     """
 
@@ -130,30 +130,30 @@ class _History:
         self._internal = internal
         self._runs = read_runs(source, chosen)
         self._writers = {run.run_id: _writers(run) for run in self._runs}
-        told = any(known for known in self._writers.values())
-        self._read = read_checkpoints(source, chosen, content_wanted=not told)
+        observed = any(known for known in self._writers.values())
+        self._read = read_checkpoints(source, chosen, content_wanted=not observed)
         self._flat: dict[str, dict[str, object]] = {}
         self.warn_about_problems = self._read.warn_about_problems
 
-    def newest_first(self) -> Iterator[Moment]:
-        """The wanted moments, the last one first."""
+    def newest_first(self) -> Iterator[StateAfter]:
+        """The wanted states, the last one first."""
         for run in reversed(self._runs):
             if run.storage is None:
-                moments = moments_of(run, internal=self._internal)
-                yield from (m for m in reversed(moments) if self._chosen.includes(m.superstep, m.at))
+                entries = states_of(run, internal=self._internal)
+                yield from (m for m in reversed(entries) if self._chosen.includes(m.superstep, m.at))
         for checkpoint in self._read.newest_first():
             if self._chosen.includes(checkpoint.iteration_count, checkpoint.timestamp):
                 after = self._state(checkpoint)
                 if after is not None:
-                    yield self._moment(checkpoint, after)
+                    yield self._entry(checkpoint, after)
 
-    def _moment(self, checkpoint: WorkflowCheckpoint, after: Mapping[str, object]) -> Moment:
+    def _entry(self, checkpoint: WorkflowCheckpoint, after: Mapping[str, object]) -> StateAfter:
         before, is_next = self._before(checkpoint)
         run_id, ran = checkpoint.metadata.get(RUN_ID), list(checkpoint.metadata.get(WRITERS) or [])
         only = ran[0] if len(ran) == 1 and is_next else None
         superstep = checkpoint.iteration_count
         changes = _changes(before, after, partial(_writer, self._writers.get(run_id, {}), superstep, only=only))
-        return Moment(superstep, checkpoint.timestamp, run_id, after, changes, checkpoint.checkpoint_id)
+        return StateAfter(superstep, checkpoint.timestamp, run_id, after, changes, checkpoint.checkpoint_id)
 
     def _before(self, checkpoint: WorkflowCheckpoint) -> tuple[Mapping[str, object], bool]:
         """The state that a checkpoint went on from, as far as it can be read; and whether that was just before."""
@@ -173,34 +173,34 @@ class _History:
         if checkpoint.checkpoint_id not in self._flat:
             if not self._read.can_read(checkpoint):
                 return None
-            self._flat[checkpoint.checkpoint_id] = flattened(checkpoint.state, internal=self._internal)
+            self._flat[checkpoint.checkpoint_id] = flatten_state(checkpoint.state, internal=self._internal)
         return self._flat[checkpoint.checkpoint_id]
 
 
-def moments_of(run: Run, *, internal: bool) -> list[Moment]:
-    """What the `state_updated` events of an observed run tell."""
-    moments = []
+def states_of(run: Run, *, internal: bool) -> list[StateAfter]:
+    """Return the states of an observed run, from its `state_updated` events."""
+    entries = []
     state: dict[str, Any] = {}
     known = _writers(run)
     for event in run.events:
         if event.type != "state_updated" or not isinstance(event.data, Mapping):
             continue
         superstep = event.superstep or 0
-        before = flattened(state, internal=internal)
+        before = flatten_state(state, internal=internal)
         for key, change in event.data.items():
             new = change.get("new")
             if new is ABSENT:
                 state.pop(key, None)
             else:
                 state[key] = new
-        after = flattened(state, internal=internal)
+        after = flatten_state(state, internal=internal)
         changes = _changes(before, after, partial(_writer, known, superstep))
-        moments.append(Moment(superstep, event.time_ns, run.run_id, after, changes))
-    return moments
+        entries.append(StateAfter(superstep, event.time_ns, run.run_id, after, changes))
+    return entries
 
 
 def _writers(run: Run) -> dict[tuple[int, str], str]:
-    """Who wrote a key in a superstep, where events tell."""
+    """The writers by superstep and key, from `state_updated` events."""
     known: dict[tuple[int, str], str] = {}
     for event in run.events:
         if event.type == "state_updated" and isinstance(event.data, Mapping):
@@ -240,36 +240,34 @@ def _same(old: object, new: object) -> bool:
 # ---- frames -----------------------------------------------------------------------------------------------------
 
 
-def _narrow(rows: Sequence[tuple[Moment, Change]], chosen: Chosen) -> "pd.DataFrame":
+def _narrow(rows: Sequence[tuple[StateAfter, Change]], chosen: Chosen) -> "pd.DataFrame":
     return build_frame(
         "state",
         {
-            "superstep": ("int64", [moment.superstep for moment, _ in rows]),
+            "superstep": ("int64", [entry.superstep for entry, _ in rows]),
             "key": ("string", [change.key for _, change in rows]),
-            "value": ("object", [_shown(change.key, change.value) for _, change in rows]),
-            "old": ("object", [_shown(change.key, change.old) for _, change in rows]),
+            "value": ("object", [_masked_value(change.key, change.value) for _, change in rows]),
+            "old": ("object", [_masked_value(change.key, change.old) for _, change in rows]),
             "op": ("category", [change.op for _, change in rows]),
             "executor": ("category", [change.executor for _, change in rows]),
-            "checkpoint_id": ("string", [moment.checkpoint_id for moment, _ in rows]),
-            "run_id": ("category", [moment.run_id for moment, _ in rows]),
+            "checkpoint_id": ("string", [entry.checkpoint_id for entry, _ in rows]),
+            "run_id": ("category", [entry.run_id for entry, _ in rows]),
         },
         index=["superstep", "key"],
         chosen=chosen,
-        run_ids=(moment.run_id for moment, _ in rows),
+        run_ids=(entry.run_id for entry, _ in rows),
     )
 
 
-def _wide(rows: Sequence[Moment], chosen: Chosen) -> "pd.DataFrame":
-    keys = dict.fromkeys(key for moment in rows for key in moment.state)
+def _wide(rows: Sequence[StateAfter], chosen: Chosen) -> "pd.DataFrame":
+    keys = dict.fromkeys(key for entry in rows for key in entry.state)
     columns: dict[str, Column] = {
-        "superstep": ("int64", [moment.superstep for moment in rows]),
-        _RUN: ("category", [moment.run_id for moment in rows]),
+        "superstep": ("int64", [entry.superstep for entry in rows]),
+        _RUN: ("category", [entry.run_id for entry in rows]),
     }
     for key in keys:
-        columns[f"{_KEY}{key}"] = ("object", [_shown(key, moment.state.get(key)) for moment in rows])
-    frame = build_frame(
-        "state", columns, index=["superstep"], chosen=chosen, run_ids=(moment.run_id for moment in rows)
-    )
+        columns[f"{_KEY}{key}"] = ("object", [_masked_value(key, entry.state.get(key)) for entry in rows])
+    frame = build_frame("state", columns, index=["superstep"], chosen=chosen, run_ids=(entry.run_id for entry in rows))
     attrs, run_ids = frame.attrs, frame.pop(_RUN)
     frame = frame.rename(columns=_column_of).convert_dtypes()
     frame.insert(0, "run_id", run_ids)
@@ -287,7 +285,7 @@ def _column_of(name: str) -> str:
     return f"state.{key}" if key == _RUN else key
 
 
-def _shown(key: str, value: object) -> object:
+def _masked_value(key: str, value: object) -> object:
     return MASK if value is not None and _names_secret(key) else mask_secrets(value)
 
 

@@ -15,7 +15,7 @@ from agentbench.workflows.run.report import StepReport
 
 __all__ = [
     "LogLine",
-    "counted",
+    "count_text",
     "deliveries_text",
     "failures_of",
     "lines_of_event",
@@ -40,7 +40,7 @@ class LogLine:
     """One line of the log.
 
     Attributes:
-        kind: What sort of line it is; shown as a word where it matters, never by colour alone.
+        kind: What sort of line it is; displayed as a word where it matters, never by colour alone.
         text: The line, without markup and of bounded length.
     """
 
@@ -50,7 +50,7 @@ class LogLine:
     @classmethod
     def of_fork(cls, old_run: str, superstep: int | None, new_run: str) -> LogLine:
         """A new run went on from a checkpoint of an old one."""
-        text = f"{run_name(new_run)} goes on from superstep {superstep} of {run_name(old_run)}, which is kept as it is"
+        text = f"{run_name(new_run)} goes on from superstep {superstep} of {run_name(old_run)}, which stays as it is"
         return cls("fork", text)
 
     @classmethod
@@ -71,20 +71,20 @@ def run_names(run_ids: Sequence[str], most: int = 3) -> str:
 
 
 def workflow_name(workflow: object) -> str:
-    """The name that somebody gave a workflow, as it is; one that was made up for it tells nothing."""
+    """The name of a workflow; `workflow` for one whose name the builder made up."""
     name = str(getattr(workflow, "name", None) or "workflow")
     return "workflow" if _MADE_UP.match(name) else name
 
 
-def counted(count: int, noun: str) -> str:
+def count_text(count: int, noun: str) -> str:
     """`1 message`, `2 messages`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def deliveries_text(executors: Iterable[str]) -> str:
-    """Who gets how many messages, given one name per delivery; empty for none."""
+    """Who gets how many messages; `executors` has one name per delivery. Empty for none."""
     got = Counter(executors)
-    named = [f"{_name(executor)} gets {counted(n, 'message')}" for executor, n in list(got.items())[:_NAMED]]
+    named = [f"{_name(executor)} gets {count_text(n, 'message')}" for executor, n in list(got.items())[:_NAMED]]
     if len(got) > _NAMED:
         named.append(f"{len(got) - _NAMED:,} more")
     return ", ".join(named)
@@ -106,10 +106,10 @@ def _of(report: StepReport, kind: str) -> list[WorkflowEvent[Any]]:
 
 def lines_of_report(report: StepReport) -> list[LogLine]:
     """The lines of a superstep that is over: who got what, and what came of it."""
-    said = [deliveries_text(report.invoked).replace(" gets ", " got ") or "nothing was delivered"]
+    parts = [deliveries_text(report.invoked).replace(" gets ", " got ") or "nothing was delivered"]
     if report.requests:
-        said.append(f"{counted(len(report.requests), 'request')} opened")
-    lines = [LogLine("step", f"superstep {report.superstep}: {'; '.join(said)}")]
+        parts.append(f"{count_text(len(report.requests), 'request')} opened")
+    lines = [LogLine("step", f"superstep {report.superstep}: {'; '.join(parts)}")]
     for event in failures_of(report):
         what = event.details or WorkflowErrorDetails("error", "")
         lines.append(LogLine("error", f"{_name(event.source_id)} failed: {what.error_type}: {_short(what.message)}"))
@@ -121,7 +121,7 @@ def lines_of_report(report: StepReport) -> list[LogLine]:
 
 
 def lines_of_event(event: WorkflowEvent[Any]) -> list[LogLine]:
-    """The lines of an event while its superstep is in flight; none for what the superstep's own lines will tell."""
+    """The lines of an event while its superstep is in flight; none for one that the superstep's own lines cover."""
     kind, who = event.type, _name(event.source_id)
     if kind == "log":
         return [LogLine("text", f"{who}: {_short(line)}") for line in str(event.data).splitlines() if line.strip()]
@@ -130,11 +130,11 @@ def lines_of_event(event: WorkflowEvent[Any]) -> list[LogLine]:
     if kind == "error":
         return [LogLine("error", f"{type(event.data).__name__}: {_short(event.data)}")]
     if kind == "message_dropped":
-        return [LogLine("warning", f"message dropped: {_dropped(event.data)}")]
+        return [LogLine("warning", f"message dropped: {_fields_text(event.data)}")]
     return []
 
 
-def _dropped(data: Any) -> str:
+def _fields_text(data: Any) -> str:
     if not isinstance(data, Mapping):
         return line_preview(data)
     return ", ".join(f"{key} {line_preview(value)}" for key, value in data.items())

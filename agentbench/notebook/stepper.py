@@ -251,14 +251,15 @@ class Stepper(StepperTravel):
             NestedLoopError: On the engine thread; use `await stepper.arun()`.
         """
         self._wait_for(self._run_request(until, speed), "stepper.arun")
-        if self.status is StepperStatus.WAITING and self._how.shows_itself and not self._screen.shown and in_kernel():
+        hidden = self._how.shows_itself and not self._screen.displayed
+        if self.status is StepperStatus.WAITING and hidden and in_kernel():
             self.show()
         return self.status
 
     async def arun(self, *, until: Until | None = None, speed: float | None = None) -> StepperStatus:
         """As `run`, but wait for the answer to each request and go on. The stop button ends it."""
         await self._await(self._run_request(until, speed, through=True), through=True)
-        if self._how.autosave and self._screen.shown and in_kernel():
+        if self._how.autosave and self._screen.displayed and in_kernel():
             self.snapshot()
         return self.status
 

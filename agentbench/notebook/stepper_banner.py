@@ -7,7 +7,7 @@ from typing import Literal
 
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.redaction import line_preview
-from agentbench.notebook.step_log import counted, deliveries_text, failures_of, outputs_of, run_name
+from agentbench.notebook.step_log import count_text, deliveries_text, failures_of, outputs_of, run_name
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
@@ -43,7 +43,7 @@ class Banner:
 
 
 def banner_of(model: StepperModel) -> Banner:
-    """The most urgent news: what is being decided, then where one is, then how the run stands."""
+    """Return the most urgent news: a decision to take, then the checkpoint being viewed, then the status of the run."""
     if model.status is _S.CLOSED:
         return Banner("note", "This stepper is closed. Run its cell again to build a new one.")
     if model.confirming is not None:
@@ -56,12 +56,12 @@ def banner_of(model: StepperModel) -> Banner:
 
 
 def place_words(model: StepperModel) -> str:
-    """Which checkpoint is shown, such as `3 of 7`."""
+    """The position of the displayed checkpoint, such as `3 of 7`."""
     return f"{(model.displayed or 0) + 1} of {len(model.past)}"
 
 
 def _edits_words(model: StepperModel) -> str:
-    return f"{counted(len(model.edits), 'edit')} staged: Step, Run or Fork applies {_them(model)} in a new run."
+    return f"{count_text(len(model.edits), 'edit')} staged: Step, Run or Fork applies {_them(model)} in a new run."
 
 
 def _edit_actions(model: StepperModel) -> Actions:
@@ -74,8 +74,8 @@ def _them(model: StepperModel) -> str:
 
 def _asking(model: StepperModel) -> Banner:
     place = f"from checkpoint {place_words(model)}" if model.viewing is not None else "from here"
-    changed = f" with {counted(len(model.edits), 'edit')}" if model.edits else ""
-    text = f"Going on {place}{changed} starts a new run; {run_name(model.facts.run_id)} is kept as it is."
+    changed = f" with {count_text(len(model.edits), 'edit')}" if model.edits else ""
+    text = f"Going on {place}{changed} starts a new run; {run_name(model.facts.run_id)} stays as it is."
     cancel = "Keep looking" if model.viewing is not None else "Not yet"
     return Banner("ask", text, actions=(("confirm", "Start a new run here"), ("cancel", cancel)))
 
@@ -141,7 +141,7 @@ def _deliveries(targets: list[str]) -> str:
     if len(names) <= _NAMED:
         return deliveries_text(targets)
     named = ", ".join(esc(name, into="line", limit=_NAME_LIMIT) for name in names[:_NAMED])
-    return f"{named} and {len(names) - _NAMED:,} more get {counted(len(targets), 'message')}"
+    return f"{named} and {len(names) - _NAMED:,} more get {count_text(len(targets), 'message')}"
 
 
 def _failure(model: StepperModel) -> Banner:
@@ -151,8 +151,8 @@ def _failure(model: StepperModel) -> Banner:
     what = "the run failed" if error is None else f"{type(error).__name__}: {error}"
     text = f"{esc(where, into='line', limit=80)} failed: {what}" if where else what
     then = "Retry step takes the superstep again." if "step" in model.allowed else "No checkpoint was saved before it."
-    told = [event.details.traceback for event in failures if event.details is not None]
-    details = next((text for text in told if text), "")
+    tracebacks = [event.details.traceback for event in failures if event.details is not None]
+    details = next((text for text in tracebacks if text), "")
     return Banner(
         "error",
         f"{esc(text.rstrip('.'), into='line', limit=_NOTE_LIMIT)}. {then}",

@@ -12,7 +12,7 @@ from agentbench.notebook.diff_content import MAX_CHANGES, ChangeRow, change_row,
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.node_content import Fact, node_entries, node_facts
 from agentbench.notebook.shape import GraphShape
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.notebook.stepper_messages import StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.value_tree import Entry, ValueTree
@@ -24,7 +24,7 @@ __all__ = ["TABS", "Breaks", "Content", "Sources", "content_of"]
 #: Name and label of each tab.
 TABS = (("node", "Node"), ("state", "State"), ("messages", "Messages"), ("events", "Events"), ("diff", "Diff"))
 
-EVENTS_SHOWN = 200
+MAX_EVENTS = 200
 _NAME_LIMIT = 120
 _UNSAID = ("iteration_count",)  # the title says it
 _EXECUTOR_STATE = "_executor_state"
@@ -48,9 +48,9 @@ class Content:
         title: The line above all.
         tree: Values.
         facts: Short lines of label and text.
-        breaks: The breakpoints of the node that is shown.
+        breaks: The breakpoints of the displayed node.
         changes: Groups of changes, each with a title.
-        checkpoint_id: The checkpoint that is shown: what is edited here is edited there. `None` before the first.
+        checkpoint_id: The displayed checkpoint, to which edits apply. `None` before the first.
     """
 
     title: str
@@ -67,12 +67,12 @@ class Sources:
 
     Attributes:
         shape: The graph.
-        live_state: Shared state of the run as it stands.
-        checkpoint: What the checkpoint being viewed holds, `None` in the present.
+        live_state: Current shared state of the run.
+        checkpoint: The checkpoint being viewed, `None` in the present.
         events: All events of the run.
         selected: The selected executor.
-        difference: What the checkpoint shown has changed, `None` while that is not known.
-        times: Whether durations are shown.
+        difference: How the displayed checkpoint differs from the one before, `None` while that is not known.
+        times: Whether durations are displayed.
     """
 
     shape: GraphShape
@@ -85,7 +85,7 @@ class Sources:
 
 
 def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
-    """What a tab shows now.
+    """Return the content of a tab.
 
     Args:
         tab: Its name.
@@ -124,16 +124,16 @@ def _state(model: StepperModel, live: Mapping[str, Any], checkpoint: WorkflowChe
         entries.append(Entry("executors", own, "their own"))
     where = _where(model)
     title = f"Shared state {where}" if entries else f"No shared state {where}"
-    return Content(title, ValueTree(entries, staged=_staged(model)))
+    return Content(title, ValueTree(entries, staged=_staged_values(model)))
 
 
-def _staged(model: StepperModel) -> dict[str, Any]:
+def _staged_values(model: StepperModel) -> dict[str, Any]:
     return {edit.path: edit.after for edit in model.edits}
 
 
 def _changed_keys(model: StepperModel) -> set[str]:
-    """Keys that the superstep shown has written."""
-    report = _shown_report(model)
+    """Keys that the displayed superstep has written."""
+    report = _displayed_report(model)
     found: set[str] = set()
     for event in report.events if report is not None else ():
         if event.type == "state_updated" and isinstance(event.data, Mapping):
@@ -141,7 +141,7 @@ def _changed_keys(model: StepperModel) -> set[str]:
     return found
 
 
-def _shown_report(model: StepperModel) -> StepReport | None:
+def _displayed_report(model: StepperModel) -> StepReport | None:
     if model.viewing is None:
         return model.reports[-1] if model.reports else None
     wanted = model.past[model.viewing].info
@@ -169,8 +169,8 @@ def _messages(model: StepperModel, checkpoint: WorkflowCheckpoint | None) -> Con
         ]
     else:
         entries = [Entry(f"{planned.source} → {planned.target}", planned.message) for planned in model.facts.planned]
-    waiting = f"{counted(len(entries), 'message')} for the next superstep" if entries else "No message waits"
-    return Content(f"{waiting}, {_where(model)}", ValueTree(entries, staged=_staged(model)))
+    waiting = f"{count_text(len(entries), 'message')} for the next superstep" if entries else "No message waits"
+    return Content(f"{waiting}, {_where(model)}", ValueTree(entries, staged=_staged_values(model)))
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -178,15 +178,15 @@ def _messages(model: StepperModel, checkpoint: WorkflowCheckpoint | None) -> Con
 
 def _events(model: StepperModel, events: Sequence[WorkflowEvent[Any]]) -> Content:
     if model.viewing is not None:
-        report = _shown_report(model)
-        shown: Sequence[WorkflowEvent[Any]] = report.events if report is not None else ()
-        title = f"{counted(len(shown), 'event')} of superstep {model.past[model.viewing].info.iteration}"
-        return Content(title, ValueTree(_event_entries(shown)))
-    shown = events[-EVENTS_SHOWN:]
-    title = counted(len(events), "event")
-    if len(shown) < len(events):
-        title = f"the last {len(shown):,} of {title}"
-    return Content(f"{title}, newest first", ValueTree(_event_entries(reversed(shown))))
+        report = _displayed_report(model)
+        listed: Sequence[WorkflowEvent[Any]] = report.events if report is not None else ()
+        title = f"{count_text(len(listed), 'event')} of superstep {model.past[model.viewing].info.iteration}"
+        return Content(title, ValueTree(_event_entries(listed)))
+    listed = events[-MAX_EVENTS:]
+    title = count_text(len(events), "event")
+    if len(listed) < len(events):
+        title = f"the last {len(listed):,} of {title}"
+    return Content(f"{title}, newest first", ValueTree(_event_entries(reversed(listed))))
 
 
 def _event_entries(events: Iterable[WorkflowEvent[Any]]) -> list[Entry]:
@@ -235,12 +235,12 @@ def _diff(model: StepperModel, difference: CheckpointDiff | None) -> Content:
     title, rows = _difference(model, difference)
     if not model.edits:
         return Content(title, ValueTree(), changes=(("", rows),) if rows else ())
-    staged = f"{counted(len(model.edits), 'edit')} staged, not applied yet"
+    staged = f"{count_text(len(model.edits), 'edit')} staged, not applied yet"
     return Content(staged, ValueTree(), changes=(("", edit_rows(model.edits)), (title, rows)))
 
 
 def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple[str, tuple[ChangeRow, ...]]:
-    """What the checkpoint shown has changed: in words, and row by row."""
+    """How the displayed checkpoint differs from the one before: in words, and row by row."""
     if model.displayed is None:
         return "No checkpoint yet, so nothing to compare", ()
     if model.displayed == 0:
@@ -250,7 +250,7 @@ def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple
         return f"{title}: comparing …", ()
     changes = [change for change in difference if change.path not in _UNSAID]
     rows = tuple(change_row(change) for change in changes[:MAX_CHANGES])
-    words = counted(len(changes), "change") if changes else "no difference"
+    words = count_text(len(changes), "change") if changes else "no difference"
     return f"{title}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}", rows
 
 

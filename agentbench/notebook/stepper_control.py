@@ -18,7 +18,7 @@ class StepperControl(Protocol):
 
     @property
     def view(self) -> StepperView:
-        """What is to be shown now."""
+        """The current view."""
 
     @property
     def content(self) -> Content:
@@ -55,7 +55,7 @@ class StepperControl(Protocol):
         """Set or remove a breakpoint before or after an executor; `None` for the opposite of what is."""
 
     def stage(self, path: str, value: Any, checkpoint_id: str | None) -> Future[Any]:
-        """Check and stage an edit of a checkpoint; the future tells what came of it."""
+        """Check and stage an edit of a checkpoint; the future ends with the edit or its error."""
 
     def discard(self, path: str, checkpoint_id: str | None) -> None:
         """Drop the staged edit of a path of a checkpoint."""
@@ -64,4 +64,4 @@ class StepperControl(Protocol):
         """Send an answer; what it returns can be awaited."""
 
     def soon(self, call: Callable[[], None]) -> None:
-        """Call a function on the loop of the runs, where reading a run disturbs nobody."""
+        """Call a function on the loop of the runs, where reading a run races with nothing."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
 
 __all__ = ["SLOW_SPEED", "Button", "MenuItem", "buttons_of", "more_menu_of", "run_menu_of"]
 
 SLOW_SPEED = 1.0
-"""Supersteps a second of a slow run, and checkpoints a second of what is shown again."""
+"""Supersteps a second of a slow run, and checkpoints a second of a replay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class MenuItem:
 
     Attributes:
         command: What it does; empty for a line between others.
-        label: What stands there.
-        hint: What a person is told of it.
+        label: Its text.
+        hint: Its tooltip.
         enabled: Whether it can be used now.
         key: The key that does the same.
     """
@@ -43,7 +43,7 @@ class MenuItem:
     key: str = ""
 
 
-#: In the order of the screen: name, label, what a person is told of it.
+#: In the order of the screen: name, label, tooltip.
 _BUTTONS = (
     ("step", "Step", "Take one superstep (s)"),
     ("run", "Run", "Take supersteps to the end or the next question (r)"),
@@ -51,13 +51,13 @@ _BUTTONS = (
     ("stop", "Stop", "End the run (.)"),
     ("back", "Back", "Show the checkpoint before; nothing is executed"),
     ("forward", "Forward", "Show the checkpoint after; nothing is executed"),
-    ("fork", "Fork", "Go on here as a new run; nothing is executed yet, the old run is kept (f)"),
+    ("fork", "Fork", "Go on here as a new run; nothing is executed yet, the old run stays (f)"),
     ("edit", "Edit", "Change values of the state; Step, Run or Fork applies them in a new run"),
 )
 
 _FROM_HERE = {
-    "step": ("Step from here", "Take one superstep from the checkpoint shown, as a new run (s)"),
-    "run": ("Run", "Run again from the checkpoint shown, as a new run (r)"),
+    "step": ("Step from here", "Take one superstep from this checkpoint, as a new run (s)"),
+    "run": ("Run", "Run again from this checkpoint, as a new run (r)"),
 }
 _RETRY = ("Retry step", "Take the failed superstep again, from the last checkpoint (s)")
 
@@ -84,7 +84,7 @@ def run_menu_of(model: StepperModel) -> tuple[MenuItem, ...]:
     speed = f"{SLOW_SPEED:g} superstep{'' if SLOW_SPEED == 1 else 's'} a second"
     return (
         MenuItem("run", f"{again} to the end", "Through all questions, waiting for their answers", can_run, "r"),
-        MenuItem("run_request", f"{again} to the next request", "Until a person is asked", can_run),
+        MenuItem("run_request", f"{again} to the next request", "Until a person has to answer", can_run),
         MenuItem("run_breakpoint", f"{again} to the next breakpoint", "Until a breakpoint is reached", breaks),
         MenuItem("ask_steps", f"{again} for n supersteps …", "So many supersteps, or fewer if the run ends", can_run),
         MenuItem("run_slow", f"{again} slowly", f"At {speed}, to watch it", can_run),
@@ -92,16 +92,16 @@ def run_menu_of(model: StepperModel) -> tuple[MenuItem, ...]:
 
 
 def more_menu_of(model: StepperModel) -> tuple[MenuItem, ...]:
-    """What else can be asked."""
+    """The further commands; each is off while it is not allowed."""
     is_open = model.status is not StepperStatus.CLOSED
     from_here = "from here" if model.viewing is not None else "from the start"
     points = f"Breakpoints ({len(model.breakpoints)}) …" if model.breakpoints else "Breakpoints …"
-    edits = counted(len(model.edits), "staged edit")
+    edits = count_text(len(model.edits), "staged edit")
     return (
         MenuItem(
             "show_again",
             f"Show again {from_here}",
-            "Play what is stored, one checkpoint after the other; nothing is executed",
+            "Play the stored checkpoints, one after the other; nothing is executed",
             "show_again" in model.allowed,
         ),
         MenuItem(

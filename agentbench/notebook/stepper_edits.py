@@ -88,7 +88,7 @@ class EditDesk:
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """What a fork is given: whole values of the shared state, and the whole queue of messages where one was edited."""
+    """The changes of a fork: whole values of the shared state, and the whole queue of messages where one was edited."""
 
     state: dict[str, Any]
     messages: dict[str, list[WorkflowMessage]] | None
@@ -148,9 +148,9 @@ def _after(checkpoint: WorkflowCheckpoint, edits: Iterable[Edit]) -> dict[str, A
 
 
 def _find(root: Mapping[str, Any], path: str) -> Place:
-    given: object = path
-    if not isinstance(given, str):
-        msg = f"a path is text, such as 'draft.title', not a {type(given).__name__}"
+    value: object = path
+    if not isinstance(value, str):
+        msg = f"a path is text, such as 'draft.title', not a {type(value).__name__}"
         raise LookupError(msg)
     of_message = _MESSAGE.fullmatch(path)
     if of_message is None:
@@ -187,11 +187,11 @@ def _fitting(path: str, value: Any, place: Place) -> Any:
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        problems = "; ".join(_told(each) for each in error.errors(include_url=False, include_context=False))
+        problems = "; ".join(_problem_text(each) for each in error.errors(include_url=False, include_context=False))
         raise InvalidEdit(path, problems) from None  # pydantic's text would repeat the value, which may be a secret
 
 
-def _told(problem: Any) -> str:
+def _problem_text(problem: Any) -> str:
     where = ".".join(map(str, problem["loc"]))
     return f"{where}: {problem['msg']}" if where else str(problem["msg"])
 
@@ -208,7 +208,7 @@ def _require_storable(path: str, value: Any, before: Any) -> None:
 
 
 def _is_storable_as_it_is(value: Any, before: Any) -> bool:
-    """A storage that kept such a value before keeps this one too."""
+    """Whether the previous value was not serializable either, yet a storage held it: then it can hold this one too."""
     from agentbench.serialization.json_text import to_json
 
     if type(value) is not type(before) or not _can_be_copied(value):

@@ -1,12 +1,12 @@
 """A stepper on a page: anywidgets that hold no content, and the talk with them.
 
-What is shown travels as messages, never as traits: whoever saves the state of all widgets (nbconvert does) saves script
+Content travels as messages, never as traits: a tool that saves the state of all widgets (nbconvert does) saves script
 and style, and nothing of a run.
 
 From the page: `ready`, `press` (name, value), `goto` (id), `tab` (name), `level` (stamp, path, start), `full` (stamp,
 path), `draft` (stamp, path), `typed` (stamp, path, text), `edit` (stamp, path, text, key), `discard` (stamp, path),
 `offers`, `break` (sort, choice, value, once), `breakNode` (stamp, when, on), `unbreak` (id); each with `view`, the id
-of the view that speaks. `stamp` is that of the `side` which the person had before them.
+of the view that sends it. `stamp` is that of the `side` on the person's screen.
 
 To the page: `view`, `side`, `level`, `full`, `draft`, `edited`, `offers`, `problem`, `log`, `focusRequest`.
 """
@@ -28,7 +28,7 @@ from agentbench.notebook.edit_text import LONGEST, text_of, value_of
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.pacing import TRAIT_LOCK
 from agentbench.notebook.request_forms import RequestForms
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.notebook.stepper_content import TABS, Content
 from agentbench.notebook.stepper_control import StepperControl
 from agentbench.notebook.stepper_controls import MenuItem
@@ -45,30 +45,30 @@ _SCRIPTS = ("stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log
 Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 Message = dict[str, Any]
 _Where = tuple[str | None, str]  # checkpoint id and edit path
-_SIDES_KEPT = 4  # what a page says may cross with what is sent to it
+_MOST_SIDES = 4  # a page's message may cross with the next side sent to it
 _AROUND_PICTURE = 18  # pixels on both sides together
 _CHANGE = ("sign", "words", "path", "before", "after", "discards")
 
 
 class StepperPart(anywidget.AnyWidget):
-    """One part of the panel: it carries messages both ways and keeps none."""
+    """One part of the panel: it carries messages both ways and stores none."""
 
     # One module, as a page without a bundler wants it; in several files, as a reader does.
     _esm = "\n".join(map(read_script, _SCRIPTS))
     _css = read_script("stepper.css")
     part = traitlets.Unicode("top").tag(sync=True)
-    # What a page without a kernel can say.
+    # The text of a page without a kernel.
     name = traitlets.Unicode("Stepper").tag(sync=True)
     height = traitlets.Int(420).tag(sync=True)
 
     def __init__(self, part: str, name: str, height: int, on_message: Callable[[Message], object]) -> None:
         super().__init__(part=part, name=name, height=height)
-        self._told = on_message
-        self.on_msg(self._heard)
+        self._on_message = on_message
+        self.on_msg(self._receive)
 
-    def _heard(self, _widget: object, content: object, _buffers: object) -> None:
+    def _receive(self, _widget: object, content: object, _buffers: object) -> None:
         if isinstance(content, dict) and isinstance(content.get("kind"), str):
-            self._told(content)
+            self._on_message(content)
 
     def __repr__(self) -> str:
         return f"StepperPart({self.part!r})"
@@ -76,7 +76,7 @@ class StepperPart(anywidget.AnyWidget):
 
 @dataclass
 class _Sent:
-    """What the pages know already."""
+    """What was sent to the pages already."""
 
     stops: tuple[tuple[str, str], ...] = ()
     log_total: int = 0
@@ -84,7 +84,7 @@ class _Sent:
 
 @dataclass(frozen=True)
 class _Side:
-    """What a page had before it when it spoke: read once, while the loop of the runs may already send the next."""
+    """The content on a page when it sent a message: read once, while the loop of the runs may already send the next."""
 
     stamp: int
     content: Content
@@ -94,11 +94,11 @@ _NOTHING_SENT = _Side(0, Content("", ValueTree()))
 
 
 class StepperPage:
-    """Translates between a stepper and the parts of its panel. The page is believed nothing.
+    """Translates between a stepper and the parts of its panel. Every message of a page is checked.
 
     Args:
-        stepper: What is shown and driven.
-        name: What a page without a kernel says.
+        stepper: The stepper being displayed and driven.
+        name: The text of a page without a kernel.
         panel: The graph, or `None` to leave it out.
         layout: `auto`, `wide`, `stacked`, `graph` (no tabs) or `minimal` (header and controls only).
         height: Of graph and tabs, in pixels.
@@ -112,14 +112,14 @@ class StepperPage:
         self._panel = panel
         self._sides: tuple[_Side, ...] = (_NOTHING_SENT,)  # the newest last
         self._sent = _Sent()
-        self._drafts: dict[_Where, str] = {}  # what is typed and not yet staged
+        self._drafts: dict[_Where, str] = {}  # typed and not yet staged
         self._focus_view: str | None = None
         self._steps = 0
         self._parts = {part: StepperPart(part, name, height, self._hear) for part in _parts_of(layout)}
         self._requests = RequestForms(stepper.answer)
-        self.widget = self._laid_out(layout)
+        self.widget = self._lay_out(layout)
 
-    def _laid_out(self, layout: Layout) -> Any:
+    def _lay_out(self, layout: Layout) -> Any:
         rows: list[Any] = [self._parts["top"]]
         if self._panel is not None and layout != "minimal":
             self._panel.add_class("abs-graph")
@@ -138,23 +138,23 @@ class StepperPage:
     # ---- to the page -------------------------------------------------------------------------------------------------
 
     def draw(self, steps: int) -> None:
-        """Show how things are. Called on the loop of the runs.
+        """Send the current view to the page. Called on the loop of the runs.
 
         Args:
             steps: How many supersteps were taken.
         """
         view = self._stepper.view
         with TRAIT_LOCK:
-            self._say("top", self._view_message(view, whole=False))
+            self._send("top", self._view_message(view, whole=False))
             self._send_log(view, None)
             self._send_side(None)
             if self._panel is not None:
                 self._panel.update(view.states, view.badges)
             if self._requests.show(view, steps) and self._focus_view is not None:
-                self._say("top", {"kind": "focusRequest", "view": self._focus_view})
+                self._send("top", {"kind": "focusRequest", "view": self._focus_view})
             self._steps = steps
 
-    def _say(self, part: str, message: Message) -> None:
+    def _send(self, part: str, message: Message) -> None:
         if part in self._parts:
             self._parts[part].send(message)
 
@@ -175,7 +175,7 @@ class StepperPage:
             "buttons": [(each.name, each.label, each.hint, each.enabled) for each in view.buttons],
             "banner": {
                 "tone": banner.tone,
-                "text": banner.text + self._unstaged(),
+                "text": banner.text + self._unstaged_words(),
                 "details": banner.details,
                 "actions": banner.actions,
             },
@@ -206,7 +206,7 @@ class StepperPage:
             self._sent.log_total = total
         else:
             message["view"] = to
-        self._say("log", message)
+        self._send("log", message)
 
     def _send_side(self, to: str | None) -> None:
         if "side" not in self._parts:
@@ -214,7 +214,7 @@ class StepperPage:
         content, side = self._stepper.content, self._sides[-1]
         if content is not side.content:
             side = _Side(side.stamp + 1, content)
-            self._sides = (*self._sides, side)[-_SIDES_KEPT:]
+            self._sides = (*self._sides, side)[-_MOST_SIDES:]
         elif to is None:
             return
         message = {
@@ -232,37 +232,37 @@ class StepperPage:
             "checkpoint": content.checkpoint_id,
             "level": self._plain(side, content.tree.level()),
         }
-        self._say("side", message if to is None else {**message, "view": to})
+        self._send("side", message if to is None else {**message, "view": to})
 
     # ---- from the page -----------------------------------------------------------------------------------------------
 
     def _hear(self, message: Message) -> None:
         handle = {
             "ready": self._ready,
-            "press": self._pressed,
-            "goto": self._went,
-            "tab": self._tabbed,
-            "level": self._asked_for_level,
-            "full": self._asked_for_all,
-            "draft": self._began_edit,
-            "typed": self._typed,
-            "edit": self._edited,
-            "discard": self._discarded,
-            "offers": self._asked_for_offers,
-            "break": self._broke,
-            "breakNode": self._broke_node,
-            "unbreak": self._unbroke,
+            "press": self._press,
+            "goto": self._go_to,
+            "tab": self._open_tab,
+            "level": self._send_level,
+            "full": self._send_full_text,
+            "draft": self._begin_edit,
+            "typed": self._store_draft,
+            "edit": self._edit,
+            "discard": self._discard,
+            "offers": self._send_offers,
+            "break": self._set_breakpoint,
+            "breakNode": self._break_node,
+            "unbreak": self._unbreak,
         }.get(message["kind"])
         if handle is None:
             return
         try:
             handle(message)
         except (NotebookError, LookupError, ValueError):
-            # Not possible now, or sent by no page of ours: the page is told how things are.
+            # Not possible now, or sent by no page of ours: the page gets the current view.
             self._stepper.soon(self._remind)
 
     def _remind(self) -> None:
-        self._say("top", self._view_message(self._stepper.view, whole=False))
+        self._send("top", self._view_message(self._stepper.view, whole=False))
 
     def _ready(self, message: Message) -> None:
         self._stepper.soon(lambda: self._greet(_view_of(message)))
@@ -270,22 +270,22 @@ class StepperPage:
     def _greet(self, to: str | None) -> None:
         view = self._stepper.view
         with TRAIT_LOCK:
-            self._say("top", {**self._view_message(view, whole=True), "view": to})
+            self._send("top", {**self._view_message(view, whole=True), "view": to})
             self._send_log(view, to or "")
             self._send_side(to or "")
 
-    def _pressed(self, message: Message) -> None:
+    def _press(self, message: Message) -> None:
         name = message.get("name")
         if isinstance(name, str):
             self._focus_view = _view_of(message) if name == "confirm" or name.startswith(("step", "run")) else None
             self._stepper.press(name, message.get("value"))
 
-    def _went(self, message: Message) -> None:
+    def _go_to(self, message: Message) -> None:
         checkpoint_id = message.get("id")
         if isinstance(checkpoint_id, str):
             self._stepper.show_checkpoint(checkpoint_id)
 
-    def _tabbed(self, message: Message) -> None:
+    def _open_tab(self, message: Message) -> None:
         name = message.get("name")
         if any(name == known for known, _ in TABS):
             self._stepper.open_tab(str(name))
@@ -293,25 +293,25 @@ class StepperPage:
     # ---- values: levels, whole texts, edits --------------------------------------------------------------------------
 
     def _side_of(self, message: Message) -> _Side | None:
-        """What the page that speaks had before it; `None` if that is long gone."""
+        """The side on the page when it sent a message; `None` if that is no longer stored."""
         stamp = message.get("stamp")
         return next((side for side in self._sides if side.stamp == stamp), None)
 
     def _place(self, message: Message) -> tuple[_Side, list[int]] | None:
-        """The place that a page speaks of, and what it had before it."""
+        """The side and the path that a message of a page names; `None` if they do not exist."""
         side, path = self._side_of(message), message.get("path")
         if side is not None and isinstance(path, list) and all(type(each) is int for each in path):
             return side, path
         return None
 
-    def _asked_for_level(self, message: Message) -> None:
+    def _send_level(self, message: Message) -> None:
         place, start = self._place(message), message.get("start")
         if place is not None and isinstance(start, int) and start >= 0:
             side, path = place
             level = self._plain(side, side.content.tree.level(path, start))
             self._answer(message, {"kind": "level", "path": path, "level": level})
 
-    def _asked_for_all(self, message: Message) -> None:
+    def _send_full_text(self, message: Message) -> None:
         place = self._place(message)
         if place is not None and place[1]:
             side, path = place
@@ -327,7 +327,7 @@ class StepperPage:
         found = side.content.tree.at(path)
         return None if where is None else (path, found, (side.content.checkpoint_id, where))
 
-    def _began_edit(self, message: Message) -> None:
+    def _begin_edit(self, message: Message) -> None:
         found = self._editable(message)
         if found is None:
             return
@@ -340,8 +340,8 @@ class StepperPage:
             answer["problem"] = str(error)
         self._answer(message, answer)
 
-    def _typed(self, message: Message) -> None:
-        """Keep what is being typed, so that a page that is lost loses none of it."""
+    def _store_draft(self, message: Message) -> None:
+        """Store the text being typed, so that it survives a page that is closed or reloaded."""
         found, text = self._editable(message), message.get("text")
         if found is None:
             return
@@ -353,13 +353,13 @@ class StepperPage:
         if len(self._drafts) != before:
             self._stepper.soon(self._remind)
 
-    def _unstaged(self) -> str:
-        """What a person should know before they go on: what is typed and not staged is not used."""
-        shown = self._sides[-1].content.checkpoint_id
-        count = sum(checkpoint_id == shown for checkpoint_id, _ in list(self._drafts))
-        return f" {counted(count, 'typed value')} not staged yet, so not used." if count else ""
+    def _unstaged_words(self) -> str:
+        """A hint that typed values are not used until they are staged; empty if there are none."""
+        displayed = self._sides[-1].content.checkpoint_id
+        count = sum(checkpoint_id == displayed for checkpoint_id, _ in list(self._drafts))
+        return f" {count_text(count, 'typed value')} not staged yet, so not used." if count else ""
 
-    def _edited(self, message: Message) -> None:
+    def _edit(self, message: Message) -> None:
         found, text = self._editable(message), message.get("text")
         if found is None or not isinstance(text, str):
             return
@@ -367,26 +367,25 @@ class StepperPage:
         try:
             value = value_of(text, entry.value)
         except ValueError as error:
-            self._tell_edited(message, str(error))
+            self._send_edit_result(message, str(error))
             return
         self._drafts.pop(where, None)
         checkpoint_id, path = where
         staging = self._stepper.stage(path, value, checkpoint_id)
-        staging.add_done_callback(lambda done: self._staged(message, where, text, done))
+        staging.add_done_callback(lambda done: self._finish_edit(message, where, text, done))
 
-    def _staged(self, message: Message, where: _Where, text: str, done: Future[Any]) -> None:
+    def _finish_edit(self, message: Message, where: _Where, text: str, done: Future[Any]) -> None:
         error = done.exception() if not done.cancelled() else None
         if error is not None:
             self._drafts[where] = text
         problem = "" if error is None else error.problem if isinstance(error, InvalidEdit) else str(error)
-        self._tell_edited(message, esc(problem, into="line", limit=400))
+        self._send_edit_result(message, esc(problem, into="line", limit=400))
 
-    def _tell_edited(self, message: Message, problem: str) -> None:
+    def _send_edit_result(self, message: Message, problem: str) -> None:
         key = message.get("key")
-        said = {"kind": "edited", "key": key if isinstance(key, str) else "", "problem": problem}
-        self._answer(message, said)
+        self._answer(message, {"kind": "edited", "key": key if isinstance(key, str) else "", "problem": problem})
 
-    def _discarded(self, message: Message) -> None:
+    def _discard(self, message: Message) -> None:
         side, path = self._side_of(message), message.get("path")
         if side is not None and isinstance(path, str):
             self._stepper.discard(path, side.content.checkpoint_id)
@@ -399,24 +398,24 @@ class StepperPage:
         return {"rows": rows, "start": level.start, "more": level.more}
 
     def _edit_sign(self, side: _Side, row: Row) -> int:
-        """0 for what cannot be edited, 1 for what can, 2 where somebody has begun to."""
+        """0 for a value that cannot be edited, 1 for one that can, 2 for one with a draft."""
         if row.path is None:
             return 0
         return 2 if (side.content.checkpoint_id, row.path) in self._drafts else 1
 
-    def _answer(self, asked: Message, said: Message) -> None:
-        self._say("side", {**said, "stamp": asked.get("stamp"), "view": _view_of(asked)})
+    def _answer(self, request: Message, answer: Message) -> None:
+        self._send("side", {**answer, "stamp": request.get("stamp"), "view": _view_of(request)})
 
     # ---- breakpoints -------------------------------------------------------------------------------------------------
 
-    def _asked_for_offers(self, message: Message) -> None:
-        def tell() -> None:
+    def _send_offers(self, message: Message) -> None:
+        def send() -> None:
             offers = [(each.sort, each.label, each.options, each.asks) for each in self._stepper.offers]
-            self._say("top", {"kind": "offers", "offers": offers, "view": _view_of(message)})
+            self._send("top", {"kind": "offers", "offers": offers, "view": _view_of(message)})
 
-        self._stepper.soon(tell)
+        self._stepper.soon(send)
 
-    def _broke(self, message: Message) -> None:
+    def _set_breakpoint(self, message: Message) -> None:
         sort, choice = message.get("sort"), message.get("choice")
         if not isinstance(sort, str) or type(choice) is not int:
             return
@@ -426,23 +425,23 @@ class StepperPage:
                 self._stepper.break_at(sort, choice, message.get("value"), once=message.get("once") is True)
             except (NotebookError, LookupError, ValueError) as error:
                 problem = esc(error.args[0] if error.args else error, into="line", limit=400)
-                self._say("top", {"kind": "problem", "text": problem, "view": _view_of(message)})
+                self._send("top", {"kind": "problem", "text": problem, "view": _view_of(message)})
 
         self._stepper.soon(set_it)
 
-    def _broke_node(self, message: Message) -> None:
+    def _break_node(self, message: Message) -> None:
         when, on, side = message.get("when"), message.get("on"), self._side_of(message)
         breaks = None if side is None else side.content.breaks
         if when in ("before", "after") and isinstance(on, bool) and breaks is not None:
             self._stepper.break_node(breaks.executor, str(when), on=on)
 
-    def _unbroke(self, message: Message) -> None:
+    def _unbreak(self, message: Message) -> None:
         breakpoint_id = message.get("id")
         if isinstance(breakpoint_id, str):
             self._stepper.unbreak(breakpoint_id)
 
     def close(self) -> None:
-        """Take everything off the page, and forget what was sent and typed. May be called twice."""
+        """Take everything off the page, and drop what was sent and typed. May be called twice."""
         self._drafts.clear()
         self._sides, self._sent = (_NOTHING_SENT,), _Sent()
         self._requests.close()
@@ -482,6 +481,6 @@ def _box(children: Sequence[Any], *names: str) -> Any:
 
 
 def _picture_width(panel: Any) -> int:
-    """How wide the picture of a live panel is, in pixels; 0 for a panel that tells none."""
+    """Width of the picture of a live panel, in pixels; 0 for a panel without a picture."""
     found = re.match(r'<svg[^>]* width="(\d+)', getattr(panel, "svg", ""))
     return int(found.group(1)) if found else 0

@@ -13,7 +13,7 @@ import ipywidgets
 from agentbench.exceptions import NotebookError, WidgetsUnavailable
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.pacing import TRAIT_LOCK
-from agentbench.notebook.plain_tools import BreakpointTool, EditTool, MenuTool, boxed, plain_button
+from agentbench.notebook.plain_tools import BreakpointTool, EditTool, MenuTool, plain_button, row_box
 from agentbench.notebook.request_forms import RequestForms
 from agentbench.notebook.stepper_content import TABS, Content
 from agentbench.notebook.stepper_control import StepperControl
@@ -31,7 +31,7 @@ class PlainPage:
     """The parts of a stepper as ipywidgets.
 
     Args:
-        stepper: What is shown and driven.
+        stepper: The stepper being displayed and driven.
         panel: The graph, or `None` to leave it out.
         layout: As of `StepperPage`; here `wide`, `auto` and `stacked` are the same.
         height: Of graph and texts, in pixels.
@@ -48,7 +48,7 @@ class PlainPage:
         self._buttons = {
             button.name: plain_button("", partial(self._press, button.name)) for button in stepper.view.buttons
         }
-        self._actions = boxed([])
+        self._actions = row_box([])
         self._scrubber = ipywidgets.SelectionSlider(
             options=[("no checkpoint yet", "")],
             description="Checkpoint",
@@ -56,27 +56,27 @@ class PlainPage:
             disabled=True,
             layout=ipywidgets.Layout(width="min(100%, 44em)"),
         )
-        self._scrubber.observe(self._scrubbed, "value")
+        self._scrubber.observe(self._on_scrub, "value")
         self._tabs = ipywidgets.ToggleButtons(
             options=[(label, name) for name, label in TABS], value=stepper.tab, style={"button_width": "auto"}
         )
-        self._tabs.observe(self._tabbed, "value")
+        self._tabs.observe(self._on_tab, "value")
         self._menu = MenuTool(self._press)
         self._breaks = BreakpointTool(stepper)
         self._edits = EditTool(stepper)
         self._requests = _forms_or_none(stepper)
         self._offered: tuple[tuple[str, str], ...] = ()
-        self.widget = self._laid_out(layout, height)
+        self.widget = self._lay_out(layout, height)
 
-    def _laid_out(self, layout: str, height: int) -> Any:
-        rows = [self._header, boxed([*self._buttons.values(), *self._menu.row]), self._scrubber]
+    def _lay_out(self, layout: str, height: int) -> Any:
+        rows = [self._header, row_box([*self._buttons.values(), *self._menu.row]), self._scrubber]
         rows += [self._banner, self._actions]
         main = [] if self._panel is None else [self._panel]
         if layout not in ("graph", "minimal"):
             scroll = ipywidgets.Layout(height=f"{height}px", overflow="auto", flex="2 1 300px")
             main.append(ipywidgets.VBox([self._tabs, self._side], layout=scroll))
         if main:
-            rows.append(boxed(main, align="flex-start"))
+            rows.append(row_box(main, align="flex-start"))
         rows += [] if self._requests is None else [self._requests.box]
         if layout != "minimal":
             folds = ipywidgets.Accordion([self._breaks.box, self._edits.box], titles=("Breakpoints", "Edit a value"))
@@ -86,7 +86,7 @@ class PlainPage:
     # ---- to the page -------------------------------------------------------------------------------------------------
 
     def draw(self, steps: int) -> None:
-        """Show how things are. Called on the loop of the runs.
+        """Bring the widgets up to date. Called on the loop of the runs.
 
         Args:
             steps: How many supersteps were taken.
@@ -118,19 +118,19 @@ class PlainPage:
             )
         scrubber = view.scrubber
         options = [(f"{place}. {label}", each) for place, (label, each) in enumerate(scrubber.stops, 1)]
-        self._scrubber.unobserve(self._scrubbed, "value")  # it is moved by us here, not by a person
+        self._scrubber.unobserve(self._on_scrub, "value")  # it is moved by us here, not by a person
         if options and tuple(options) != tuple(self._scrubber.options):
             self._scrubber.options = options
         if scrubber.index is not None:
             self._scrubber.index = scrubber.index
-        self._scrubber.observe(self._scrubbed, "value")
+        self._scrubber.observe(self._on_scrub, "value")
         self._scrubber.disabled = not scrubber.enabled
 
     def _draw_tab(self) -> None:
         """Another page, or a selected node, may have opened another tab."""
-        self._tabs.unobserve(self._tabbed, "value")
+        self._tabs.unobserve(self._on_tab, "value")
         self._tabs.value = self._stepper.tab
-        self._tabs.observe(self._tabbed, "value")
+        self._tabs.observe(self._on_tab, "value")
 
     # ---- from the page -----------------------------------------------------------------------------------------------
 
@@ -140,12 +140,12 @@ class PlainPage:
         except (NotebookError, ValueError):
             self._stepper.soon(partial(self._draw_controls, self._stepper.view))
 
-    def _tabbed(self, change: dict[str, Any]) -> None:
+    def _on_tab(self, change: dict[str, Any]) -> None:
         self._stepper.open_tab(change["new"])
 
-    def _scrubbed(self, change: dict[str, Any]) -> None:
-        shown = self._stepper.view.scrubber
-        if shown.index is not None and change["new"] != shown.stops[shown.index][1]:
+    def _on_scrub(self, change: dict[str, Any]) -> None:
+        scrubber = self._stepper.view.scrubber
+        if scrubber.index is not None and change["new"] != scrubber.stops[scrubber.index][1]:
             try:
                 self._stepper.show_checkpoint(change["new"])
             except (NotebookError, LookupError):
@@ -178,8 +178,8 @@ def _banner_html(view: StepperView) -> str:
 
 
 def _lines_html(lines: list[str], title: str) -> str:
-    shown = "".join(f"<div>{esc(line)}</div>" for line in lines)
-    return f'<div style="{_LINE};max-height:160px;overflow:auto"><b>{title}</b>{shown}</div>'
+    listed = "".join(f"<div>{esc(line)}</div>" for line in lines)
+    return f'<div style="{_LINE};max-height:160px;overflow:auto"><b>{title}</b>{listed}</div>'
 
 
 def _content_html(content: Content) -> str:
@@ -187,8 +187,8 @@ def _content_html(content: Content) -> str:
     values = [(row.name, row.note, row.text) for row in content.tree.level().rows]
     parts = [esc(content.title), _table([*facts, *values])]
     for title, changes in content.changes:
-        shown = [(f"{row.sign} {row.path}", row.words, _change_text(row.before, row.after)) for row in changes]
-        parts += [esc(title), _table(shown)]
+        listed = [(f"{row.sign} {row.path}", row.words, _change_text(row.before, row.after)) for row in changes]
+        parts += [esc(title), _table(listed)]
     return f'<div style="{_LINE}">{"".join(parts)}</div>'
 
 

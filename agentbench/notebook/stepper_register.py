@@ -27,7 +27,7 @@ _by_workflow: weakref.WeakValueDictionary[int, _Open] = weakref.WeakValueDiction
 
 
 def register(stepper: _Open, name: str | None) -> None:
-    """Remember a stepper for as long as somebody holds it."""
+    """Remember a stepper for as long as it is referenced elsewhere."""
     if name is not None:
         _by_name[name] = stepper
     _by_workflow[id(stepper.workflow)] = stepper

@@ -1,4 +1,4 @@
-"""What a stepper has on the page: made when it is first shown, drawn when something has changed."""
+"""The page of a stepper: made when it is first displayed, drawn again when something has changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agentbench.notebook.pacing import Pacer
 from agentbench.notebook.redaction import line_preview
 from agentbench.notebook.shape import read_shape
 from agentbench.notebook.shape_text import shape_text
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.notebook.stepper_commands import TAB_COMMANDS, stimulus_of
 from agentbench.notebook.stepper_content import Content
 from agentbench.notebook.stepper_edits import Edit
@@ -39,14 +39,14 @@ __all__ = ["Layout", "StepperScreen"]
 Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 
 _LISTED = 20  # requests in the text
-_SHORT_STEP_S = 0.03  # a superstep that is over by then is shown only as over: nothing flickers
+_SHORT_STEP_S = 0.03  # a superstep that ends within this time is only drawn as finished: nothing flickers
 
 
 class StepperScreen:
     """Between a session and its pages: reads the one, draws the others, and takes what people press.
 
     Args:
-        session: What is shown and driven.
+        session: The session being displayed and driven.
         workflow: The graph.
         layout: Which parts there are, and how they lie.
         height: Of graph and tabs, in pixels.
@@ -68,11 +68,11 @@ class StepperScreen:
         self._soon_lock, self._touching_later = threading.Lock(), False
         self._pacer = Pacer(partial(self.soon, self._draw), later=self._call_later)
 
-    # ---- what is shown -----------------------------------------------------------------------------------------------
+    # ---- the view ----------------------------------------------------------------------------------------------------
 
     @property
     def view(self) -> StepperView:
-        """What is to be shown now."""
+        """The current view of the model."""
         with self._session.reading() as model:
             return view_of(model, times=not settings.current().deterministic, older=older_code(self._workflow))
 
@@ -86,7 +86,7 @@ class StepperScreen:
             lines.append(view.banner.text)
         lines += map(_request_line, view.requests[:_LISTED])
         if len(view.requests) > _LISTED:
-            lines.append(f"⏸ and {counted(len(view.requests) - _LISTED, 'more request')}")
+            lines.append(f"⏸ and {count_text(len(view.requests) - _LISTED, 'more request')}")
         lines += [f"● breakpoint {each.text}{' (reached)' if each.reached else ''}" for each in view.breakpoints]
         with self._session.reading() as model:
             lines += [f"edit staged: {edit}" for edit in model.edits]
@@ -121,7 +121,7 @@ class StepperScreen:
 
         Args:
             name: Of the command.
-            value: What was typed with it.
+            value: The input typed with it.
 
         Raises:
             StepperStateError: It can do nothing now.
@@ -179,7 +179,7 @@ class StepperScreen:
             self._session.clear(each)
 
     def stage(self, path: str, value: Any, checkpoint_id: str | None) -> EngineFuture[Edit]:
-        """Check and stage an edit of the checkpoint that a person looked at; the future tells what came of it."""
+        """Check and stage an edit of the checkpoint on the page; the future ends with the edit or its error."""
         return self._session.start(self._session.stage(path, value, checkpoint_id))
 
     def discard(self, path: str, checkpoint_id: str | None) -> None:
@@ -229,7 +229,7 @@ class StepperScreen:
             return False
 
     def soon(self, call: Callable[[], None]) -> None:
-        """Call a function on the loop of the runs, where reading a run disturbs nobody."""
+        """Call a function on the loop of the runs, where reading a run races with nothing."""
         with contextlib.suppress(RuntimeError):  # the loop was closed: the process ends
             self._loop.call_soon_threadsafe(call)
 
@@ -266,8 +266,8 @@ class StepperScreen:
         page.draw(len(self._session.model.reports))
 
     @property
-    def shown(self) -> bool:
-        """Whether there is a panel."""
+    def displayed(self) -> bool:
+        """Whether a panel was made."""
         return self._page is not None
 
     @property
@@ -303,7 +303,7 @@ class StepperScreen:
         return StepperPage(self, name, panel, layout=self._layout, height=self._height)
 
     def snapshot(self) -> GraphView:
-        """A static picture of the run up to now; in a notebook it is shown, in place of the one before."""
+        """Return a static picture of the run as displayed; a notebook shows it in place of the one before."""
         from agentbench.notebook.graph_view import draw
 
         with self._session.reading() as model:

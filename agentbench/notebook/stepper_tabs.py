@@ -19,7 +19,7 @@ from agentbench.notebook.value_tree import ValueTree
 
 __all__ = ["StepperTabs"]
 
-_KEPT = 4  # loaded checkpoints
+_MOST_LOADED = 4  # loaded checkpoints
 _LOADING = Content("Loading the checkpoint …", ValueTree())
 
 
@@ -27,7 +27,7 @@ class StepperTabs:
     """The tabs beside the graph.
 
     Args:
-        session: What is shown.
+        session: The session of the displayed run.
         shape: Its graph.
         on_loaded: Called when a checkpoint was loaded, from any thread.
 
@@ -57,7 +57,7 @@ class StepperTabs:
             lost = self._lost.get(viewed or "")
             if viewed is not None and viewed not in self._loaded:
                 self._load(viewed)
-                return _LOADING if lost is None else self._told(lost)
+                return _LOADING if lost is None else self._failed_load(lost)
             difference = self._difference(model) if self.open == "diff" else None
             handle = self._session.handle
             events = handle.events if handle is not None and self.open == "events" else []
@@ -82,7 +82,7 @@ class StepperTabs:
             return self._made[1]
 
     def _difference(self, model: StepperModel) -> CheckpointDiff | None:
-        """What the checkpoint shown has changed; `None` while one of the two is still to be loaded."""
+        """How the displayed checkpoint differs from the one before; `None` while one of the two is being loaded."""
         if not model.displayed:
             return None
         pair = tuple(past.info.checkpoint_id for past in model.past[model.displayed - 1 : model.displayed + 1])
@@ -95,7 +95,7 @@ class StepperTabs:
             self._compared = (pair, diff_checkpoints(*(self._loaded[each] for each in pair)))
         return self._compared[1]
 
-    def _told(self, lost: str) -> Content:
+    def _failed_load(self, lost: str) -> Content:
         if self._made[0] != lost:
             self._made = (lost, Content(lost, ValueTree()))
         return self._made[1]
@@ -113,11 +113,11 @@ class StepperTabs:
             return
         error = done.exception()
         if error is not None:
-            lost = f"{checkpoint_id} cannot be shown: {type(error).__name__}: {error}"
+            lost = f"{checkpoint_id} cannot be loaded: {type(error).__name__}: {error}"
             self._lost[checkpoint_id] = esc(lost, into="line", limit=400)
             self._session.note_down(lost)
             return
         self._loaded[checkpoint_id] = done.result()
-        while len(self._loaded) > _KEPT:
+        while len(self._loaded) > _MOST_LOADED:
             self._loaded.pop(next(iter(self._loaded)))
         self._on_loaded()

@@ -1,4 +1,4 @@
-"""Pure: what a stepper shows, as texts and flags. Reads the model, knows no widget."""
+"""Pure: the view of a stepper, as texts and flags. Reads the model, knows no widget."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from agentbench.notebook.activity import Element
 from agentbench.notebook.breakpoints import Breakpoint
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.node_content import duration_words
-from agentbench.notebook.step_log import LogLine, counted, run_name
+from agentbench.notebook.step_log import LogLine, count_text, run_name
 from agentbench.notebook.stepper_banner import Banner, banner_of, place_words
 from agentbench.notebook.stepper_controls import Button, MenuItem, buttons_of, more_menu_of, run_menu_of
 from agentbench.notebook.stepper_messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.workflows.events.events import WorkflowEvent
 
-__all__ = ["SIGNS", "Header", "Scrubber", "ShownBreakpoint", "StepperView", "view_of"]
+__all__ = ["SIGNS", "BreakpointRow", "Header", "Scrubber", "StepperView", "view_of"]
 
 _S = StepperStatus
 
@@ -47,7 +47,7 @@ class Header:
         superstep: The last finished one, in words.
         sign: Second sign of the status.
         status: The status in words, with what is at work or why it rests.
-        figures: Which code is older, elapsed time and tokens, where known and shown.
+        figures: Which code is older, elapsed time and tokens, where known.
     """
 
     name: str
@@ -70,9 +70,9 @@ class Scrubber:
 
     Attributes:
         stops: (label, checkpoint id), oldest first.
-        index: The one shown, `None` when there are none.
+        index: The displayed one, `None` when there are none.
         position: `4/7`, or `0/0`.
-        enabled: Whether another one may be shown now.
+        enabled: Whether another one may be displayed now.
     """
 
     stops: tuple[tuple[str, str], ...]
@@ -82,7 +82,7 @@ class Scrubber:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownBreakpoint:
+class BreakpointRow:
     """A breakpoint as it is listed.
 
     Attributes:
@@ -98,7 +98,7 @@ class ShownBreakpoint:
 
 @dataclass(frozen=True, slots=True)
 class StepperView:
-    """Everything that a stepper shows at one moment.
+    """Everything that a page displays of a stepper, at one time.
 
     Attributes:
         status: What it is doing.
@@ -106,7 +106,7 @@ class StepperView:
         announcement: What a screen reader hears of the change.
         buttons: The controls.
         run_menu: Ways to run.
-        more_menu: What else can be asked.
+        more_menu: The further commands.
         banner: The news.
         scrubber: The line of checkpoints.
         breakpoints: Where the run is to pause.
@@ -125,7 +125,7 @@ class StepperView:
     more_menu: tuple[MenuItem, ...]
     banner: Banner
     scrubber: Scrubber
-    breakpoints: tuple[ShownBreakpoint, ...]
+    breakpoints: tuple[BreakpointRow, ...]
     states: dict[Element, str]
     badges: dict[str, str]
     requests: tuple[WorkflowEvent[Any], ...]
@@ -138,7 +138,7 @@ def view_of(model: StepperModel, *, times: bool = True, older: Sequence[str] = (
 
     Args:
         model: The stepper's model.
-        times: Whether durations are shown; not in notebooks whose outputs are compared.
+        times: Whether durations are included; not in notebooks whose outputs are compared.
         older: Ids of the executors whose code was changed since the workflow was built.
     """
     facts = model.facts
@@ -157,7 +157,7 @@ def view_of(model: StepperModel, *, times: bool = True, older: Sequence[str] = (
         states=model.activity.whole(model.states),
         badges=model.activity.badges(),
         requests=tuple(waiting),
-        requests_title=counted(len(waiting), "request") if waiting else "",
+        requests_title=count_text(len(waiting), "request") if waiting else "",
         log=tuple(model.log),
     )
 
@@ -167,7 +167,7 @@ def view_of(model: StepperModel, *, times: bool = True, older: Sequence[str] = (
 
 def _header(model: StepperModel, *, times: bool, older: Sequence[str]) -> Header:
     facts = model.facts
-    figures = [f"older code: {_named(older)}"] if older else []
+    figures = [f"older code: {_names(older)}"] if older else []
     if times and model.elapsed_s:
         figures.append(duration_words(model.elapsed_s))
     if model.tokens:
@@ -188,7 +188,7 @@ def _status_words(model: StepperModel) -> str:
     if status in IN_FLIGHT:
         running = model.activity.running
         if running:
-            words += f": {_named(running)}"
+            words += f": {_names(running)}"
         if model.pausing:
             words += ", pausing after this superstep"
         if model.stop_wanted:
@@ -200,7 +200,7 @@ def _status_words(model: StepperModel) -> str:
     return words if model.viewing is None else f"{words}, viewing {place_words(model)}"
 
 
-def _named(executors: Sequence[str]) -> str:
+def _names(executors: Sequence[str]) -> str:
     """Some executors, however many, in a line."""
     names = ", ".join(esc(name, into="line", limit=32) for name in executors[:_NAMED])
     return names + (f" and {len(executors) - _NAMED} more" if len(executors) > _NAMED else "")
@@ -210,11 +210,11 @@ def _announcement(model: StepperModel, header: Header) -> str:
     """What a screen reader hears: the change, not the whole screen."""
     if model.viewing is not None:
         return f"viewing {model.viewing + 1} of {len(model.past)}"
-    said = f"{header.superstep}, {header.status}"
+    words = f"{header.superstep}, {header.status}"
     requests = model.facts.requests
     if model.status is _S.WAITING and requests:
-        said += f", {counted(len(requests), 'request')}"
-    return said
+        words += f", {count_text(len(requests), 'request')}"
+    return words
 
 
 # --- controls ---------------------------------------------------------------------------------------------------------
@@ -227,10 +227,10 @@ def _scrubber(model: StepperModel) -> Scrubber:
     return Scrubber(stops, model.displayed, position, enabled)
 
 
-def _breakpoint(model: StepperModel, each: Breakpoint) -> ShownBreakpoint:
+def _breakpoint(model: StepperModel, each: Breakpoint) -> BreakpointRow:
     text = _KIND_WORDS.get(each.kind, "{}").format(each.text) + (", once" if each.once else "")
     reached = model.hit is not None and model.hit.id == each.id
-    return ShownBreakpoint(each.id, esc(text, into="line", limit=120), reached)
+    return BreakpointRow(each.id, esc(text, into="line", limit=120), reached)
 
 
 _KIND_WORDS = {

@@ -12,7 +12,7 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
 from agentbench.checkpoints.storage import head_of, list_workflow_names
 from agentbench.notebook.markup import Page, Table
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 
 __all__ = ["storage_bundle"]
 
@@ -37,7 +37,7 @@ def storage_bundle(storage: Any) -> dict[str, Any]:
         names, rows = run_sync(_chains(storage), timeout=_PATIENCE_S)
     except Exception:  # noqa: BLE001 - a picture of a storage is no place to learn that it is locked or damaged
         return Page(address).bundle()
-    facts = [counted(len(names), "chain")]
+    facts = [count_text(len(names), "chain")]
     if len(names) > len(rows):
         facts.append(f"the first {len(rows)}")
     return Page(address, facts=facts, tables=[Table("Chains", ("chain", "checkpoints", "last saved"), rows)]).bundle()

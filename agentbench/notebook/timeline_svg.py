@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.rendering.builtin import text_width
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, pause_sign, picture, round_up, text
 from agentbench.notebook.timeline_layout import Band, By, Layout, Mark, lay_out
 from agentbench.notebook.timeline_model import Bar
@@ -240,7 +240,7 @@ def _told(mark: Mark, *, times: bool) -> str:
         facts += _durations(mark.bars)
     facts.append(f"{sum(b.messages_in for b in mark.bars)} in, {sum(b.messages_out for b in mark.bars)} out")
     asked = sum(len(bar.requests) for bar in mark.bars)
-    facts += [counted(asked, "request")] if asked else []
+    facts += [count_text(asked, "request")] if asked else []
     facts += [bar.error for bar in mark.bars if bar.error][:1]
     return "; ".join(facts)
 

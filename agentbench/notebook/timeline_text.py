@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.step_log import counted, run_names
+from agentbench.notebook.step_log import count_text, run_names
 from agentbench.notebook.timeline_model import Bar
 from agentbench.notebook.timeline_svg import duration_text
 
@@ -16,7 +16,7 @@ _NAMED = 12
 def timeline_title(bars: Sequence[Bar], run_ids: Sequence[str], *, times: bool) -> str:
     """One line about all bars."""
     executors, steps = len({bar.executor for bar in bars}), len({bar.superstep for bar in bars})
-    parts = [counted(steps, "superstep"), counted(executors, "executor")]
+    parts = [count_text(steps, "superstep"), count_text(executors, "executor")]
     known = [t for bar in bars for t in (bar.start_ns, bar.end_ns) if t is not None]
     if times and known:
         parts.append(duration_text(max(known) - min(known)))

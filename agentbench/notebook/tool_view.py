@@ -9,7 +9,7 @@ from typing import Any
 from agentbench._secrets import is_secret_name
 from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.markup import Page, Table, element
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 
 __all__ = ["tool"]
 
@@ -66,7 +66,7 @@ def _badge(tool: Any) -> tuple[str, str]:
 
 def _facts(tool: Any) -> list[str]:
     facts = [] if tool.kind is None else [tool.kind]
-    calls = counted(tool.invocation_count, "call") if tool.invocation_count else "not called yet"
+    calls = count_text(tool.invocation_count, "call") if tool.invocation_count else "not called yet"
     if tool.max_invocations is not None:
         calls += f", at most {tool.max_invocations:,}"
     failures = f"{tool.invocation_exception_count:,} failed"
@@ -76,7 +76,7 @@ def _facts(tool: Any) -> list[str]:
     if tool.invocation_exception_count or tool.max_invocation_exceptions is not None:
         facts.append(failures)
     if tool.max_invocations_per_run is not None:
-        facts.append(f"at most {counted(tool.max_invocations_per_run, 'call')} per run")
+        facts.append(f"at most {count_text(tool.max_invocations_per_run, 'call')} per run")
     return facts
 
 

@@ -9,7 +9,7 @@ from agentbench.notebook.timeline_model import supersteps_of
 from agentbench.notebook.usage_prices import Price, cost_of
 from agentbench.workflows.events.events import WorkflowEvent
 
-__all__ = ["ModelCall", "Usage", "added", "calls_of", "grouped", "tokens_of"]
+__all__ = ["ModelCall", "Usage", "calls_of", "group_usages", "sum_usages", "tokens_of"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -97,7 +97,7 @@ def tokens_of(event: WorkflowEvent[Any]) -> int:
     return _count(usage, _ALL) or (_count(usage, _IN) or 0) + (_count(usage, _OUT) or 0)
 
 
-def added(usages: Iterable[Usage]) -> Usage:
+def sum_usages(usages: Iterable[Usage]) -> Usage:
     """Add up what was used."""
     used = list(usages)
     return Usage(
@@ -109,7 +109,7 @@ def added(usages: Iterable[Usage]) -> Usage:
     )
 
 
-def grouped(calls: Iterable[ModelCall], keys: Iterable[K]) -> dict[K, Usage]:
+def group_usages(calls: Iterable[ModelCall], keys: Iterable[K]) -> dict[K, Usage]:
     """Add up calls by key, in the order in which keys are met.
 
     Args:
@@ -119,7 +119,7 @@ def grouped(calls: Iterable[ModelCall], keys: Iterable[K]) -> dict[K, Usage]:
     groups: dict[K, list[ModelCall]] = {}
     for call, key in zip(calls, keys, strict=True):
         groups.setdefault(key, []).append(call)
-    return {key: added(call.used for call in each) for key, each in groups.items()}
+    return {key: sum_usages(call.used for call in each) for key, each in groups.items()}
 
 
 def _used(data: Any, model: str | None, prices: Mapping[str, Price]) -> Usage:

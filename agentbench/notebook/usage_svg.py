@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from agentbench.notebook.escaping import esc
 from agentbench.notebook.rendering.builtin import text_width
-from agentbench.notebook.step_log import counted
+from agentbench.notebook.step_log import count_text
 from agentbench.notebook.svg_parts import FONT_SIZE, SMALL, cut_to_width, number, picture, round_up, text
-from agentbench.notebook.usage_model import Usage, added
+from agentbench.notebook.usage_model import Usage, sum_usages
 from agentbench.notebook.usage_text import cost_digits, cost_text, short_count, token_text
 
 __all__ = ["Facts", "columns_svg", "rows_svg"]
@@ -95,7 +95,7 @@ class _Columns:
         self._columns: list[tuple[int, int, Usage]] = []
         for start in range(first - first % self._per, last + 1, self._per):
             end = min(start + self._per - 1, last)
-            self._columns.append((start, end, added(groups[n] for n in range(start, end + 1) if n in groups)))
+            self._columns.append((start, end, sum_usages(groups[n] for n in range(start, end + 1) if n in groups)))
         self._room = room / len(self._columns)
         most = max((used.tokens_in or 0) + (used.tokens_out or 0) for _, _, used in self._columns)
         self._tick = round_up(max(most, 1) / 4)
@@ -256,7 +256,7 @@ def _legend(facts: Facts, y: float, *, cached: bool, line: bool, note: str = "")
 
 
 def _hover(name: str, used: Usage, digits: int) -> str:
-    told = [counted(used.calls, "call")]
+    told = [count_text(used.calls, "call")]
     told.append(f"{token_text(used.tokens_in)} tokens in, {token_text(used.tokens_out)} out")
     told += [f"{used.tokens_cached:,} cached"] if used.tokens_cached else []
     told += [f"cost {cost_text(used.cost, digits)}"] if used.cost is not None else []

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from agentbench.notebook.escaping import esc
-from agentbench.notebook.step_log import counted, run_names
+from agentbench.notebook.step_log import count_text, run_names
 from agentbench.notebook.usage_model import Usage
 
 __all__ = ["cost_digits", "cost_text", "short_count", "token_text", "usage_text", "usage_title"]
@@ -14,7 +14,7 @@ _UNKNOWN = "\N{EN DASH}"
 
 def usage_title(total: Usage, run_ids: Sequence[str]) -> str:
     """One line about all calls."""
-    parts = [counted(total.calls, "model call")]
+    parts = [count_text(total.calls, "model call")]
     if total.tokens_in is not None or total.tokens_out is not None:
         parts.append(f"{token_text(total.tokens_in)} tokens in, {token_text(total.tokens_out)} out")
     if total.cost is not None:

@@ -9,7 +9,7 @@ import pytest
 
 from agentbench.notebook.step_log import (
     LogLine,
-    counted,
+    count_text,
     lines_of_event,
     lines_of_report,
     run_names,
@@ -95,7 +95,7 @@ def test_other_events_count_no_tokens() -> None:
 
 
 def test_words_follow_their_number() -> None:
-    assert [counted(n, "request") for n in (0, 1, 1200)] == ["0 requests", "1 request", "1,200 requests"]
+    assert [count_text(n, "request") for n in (0, 1, 1200)] == ["0 requests", "1 request", "1,200 requests"]
 
 
 def test_runs_in_a_line_are_short_and_few() -> None:

@@ -459,7 +459,7 @@ def test_a_step_from_the_past_asks_once_and_then_forks(model: StepperModel) -> N
     assert model.handle(StepRequested()) is None
     banner = view_of(model).banner
     assert banner.text.startswith("Going on from checkpoint 2 of 4 starts a new run")
-    assert "run-1 is kept" in banner.text
+    assert "run-1 stays" in banner.text
     assert [command for command, _ in banner.actions] == ["confirm", "cancel"]
     assert model.handle(StepRequested(confirmed=True)) == Fork(engine.facts.checkpoints[1])
 

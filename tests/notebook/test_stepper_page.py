@@ -193,7 +193,7 @@ def test_what_is_no_message_at_all_is_passed_over(panel: Stepper) -> None:
     part: StepperPart = panel._screen._page._parts["top"]
     nothings: list[object] = [None, "step", {"kind": 3}, []]
     for content in nothings:
-        part._heard(part, content, [])
+        part._receive(part, content, [])
     assert panel.status == "ready"
 
 
@@ -700,17 +700,17 @@ def test_plain_widgets_stage_edits_and_keep_what_is_refused(plain: Stepper, wire
     plain.step()
     tool = drawn(plain)._edits
     tool._path.value, tool._text.value = "topic.words.0", '"a"'
-    tool._typed()
+    tool._stage_text()
     waited(lambda: bool(tool._problem.value))
     assert "integer" in tool._problem.value
     assert tool._text.value == '"a"'
     tool._text.value = "7"
-    tool._typed()
+    tool._stage_text()
     waited(lambda: bool(plain._session.model.edits))
     assert [edit.after for edit in plain._session.model.edits] == [7]
     waited(lambda: tool._text.value == "")
     tool._path.value = "nowhere"
-    tool._typed()
+    tool._stage_text()
     assert "nowhere" in tool._problem.value
 
 
@@ -721,7 +721,7 @@ def test_plain_widgets_run_in_all_the_ways(plain: Stepper) -> None:
     menu._count.value = "1"
     done = threading.Event()
     plain.on("step", lambda report: done.set())
-    menu._chosen()
+    menu._run_chosen()
     assert done.wait(WAIT_S)
     assert plain.superstep == 0
 

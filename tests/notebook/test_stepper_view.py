@@ -149,12 +149,12 @@ def test_a_new_run_is_asked_for_in_one_line() -> None:
     made.handle(BackRequested())
     made.handle(StepRequested())
     banner = view_of(made).banner
-    assert banner.text == "Going on from checkpoint 2 of 3 starts a new run; run-1 is kept as it is."
+    assert banner.text == "Going on from checkpoint 2 of 3 starts a new run; run-1 stays as it is."
     assert banner.actions == (("confirm", "Start a new run here"), ("cancel", "Keep looking"))
     at_now = edited(model())
     at_now.handle(StepRequested())
     banner = view_of(at_now).banner
-    assert banner.text == "Going on from here with 1 edit starts a new run; run-1 is kept as it is."
+    assert banner.text == "Going on from here with 1 edit starts a new run; run-1 stays as it is."
 
 
 def test_while_it_shows_again_nothing_else_is_said() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from agentbench import WorkflowEvent
 from agentbench.notebook.settings import configure, current
-from agentbench.notebook.usage_model import Usage, added, calls_of, grouped
+from agentbench.notebook.usage_model import Usage, calls_of, group_usages, sum_usages
 from agentbench.notebook.usage_prices import Price, cost_of, read_prices
 from agentbench.workflows.events.events import EventStamps
 
@@ -134,12 +134,12 @@ def test_prices_are_a_setting_and_none_are_built_in():
 
 def test_a_sum_knows_its_cost_only_if_every_part_does():
     known, unknown = Usage(1, 5, 2, None, 0.5), Usage(1, 7, None, 3, None)
-    assert added([known, known]) == Usage(2, 10, 4, None, 1.0)
-    assert added([known, unknown]) == Usage(2, 12, 2, 3, None)
-    assert added([]) == Usage()
+    assert sum_usages([known, known]) == Usage(2, 10, 4, None, 1.0)
+    assert sum_usages([known, unknown]) == Usage(2, 12, 2, 3, None)
+    assert sum_usages([]) == Usage()
 
 
 def test_groups_stand_in_the_order_in_which_they_are_met():
     calls = calls_of([used(COUNTS, executor="b"), used(COUNTS), used(COUNTS, executor="b")], {})
-    groups = grouped(calls, (call.executor for call in calls))
+    groups = group_usages(calls, (call.executor for call in calls))
     assert [(name, each.calls, each.tokens_in) for name, each in groups.items()] == [("b", 2, 200), ("a", 1, 100)]

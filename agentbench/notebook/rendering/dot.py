@@ -27,8 +27,8 @@ _MEASURED_FONT = "Helvetica"
 
 SHORT_LIMIT = 18
 PAUSE_SIGN = "⏸"
-# In this order before the name: the first is drawn as a shape, see `dress_svg`.
-_SHOWN_MARKS = {"hitl": PAUSE_SIGN, "start": "▷", "subworkflow": "▣"}
+# In this order before the name: the first is drawn as a shape, see `decorate_svg`.
+_DRAWN_MARKS = {"hitl": PAUSE_SIGN, "start": "▷", "subworkflow": "▣"}
 
 # Fixed colours for viewers that read no style sheet; the SVG's own style and the page's override them.
 _PAPER: dict[Scheme, dict[str, str]] = {
@@ -130,7 +130,7 @@ class _NodeWriter:
     def _label(self, node: ShapeNode) -> str:
         """Name and kind. Fonts of pictures made of pixels lack the signs: there a second line has kind or state."""
         if self.states is None:
-            marks = "".join(mark for kind, mark in _SHOWN_MARKS.items() if kind in node.kinds)
+            marks = "".join(mark for kind, mark in _DRAWN_MARKS.items() if kind in node.kinds)
             return esc(f"{marks} {node.name}".lstrip(), into="dot", limit=self.limit)
         label = esc(node.name, into="dot", limit=self.limit)
         state = self.states.get(node.id, "idle")

@@ -1,6 +1,6 @@
 """Places and sizes of the built-in layout.
 
-Ranks grow along x while a graph is laid out; `turned` brings its points into the wanted direction.
+Ranks grow along x while a graph is laid out; `turn` brings its points into the wanted direction.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from agentbench.notebook.rendering.dot_reader import DotGraph
 
-__all__ = ["TITLE_HEIGHT", "UPRIGHT", "Box", "Frame", "Pair", "Point", "Spot", "border", "frames_around", "turned"]
+__all__ = ["TITLE_HEIGHT", "UPRIGHT", "Box", "Frame", "Pair", "Point", "Spot", "border", "frames_around", "turn"]
 
 Point = tuple[float, float]
 Pair = tuple[str, str]
@@ -39,7 +39,7 @@ class Spot(NamedTuple):
     across: float
 
 
-def turned(point: Point, direction: str) -> Point:
+def turn(point: Point, direction: str) -> Point:
     """Turn a place from left-to-right into the wanted direction."""
     along, across = (-point[0] if direction in ("RL", "BT") else point[0]), point[1]
     return (across, along) if direction in UPRIGHT else (along, across)

@@ -18,7 +18,7 @@ from agentbench.notebook.rendering.geometry import (
     Pair,
     Spot,
     frames_around,
-    turned,
+    turn,
 )
 from agentbench.notebook.rendering.wires import Wire, route
 from agentbench.notebook.shape import back_edges, path_lengths
@@ -78,10 +78,10 @@ def place(
     if upright:
         texts = {pair: (high, wide) for pair, (wide, high) in texts.items()}
     pairs = [(edge.source, edge.target) for edge in graph.edges]
-    told = {pair for pair, edge in zip(pairs, graph.edges, strict=True) if edge.back}
-    onward = [pair for pair in pairs if pair[0] != pair[1] and pair not in told]
+    marked = {pair for pair, edge in zip(pairs, graph.edges, strict=True) if edge.back}
+    onward = [pair for pair in pairs if pair[0] != pair[1] and pair not in marked]
     entered = {target for _, target in onward}
-    back = told | back_edges(graph.nodes, onward, first=[name for name in graph.nodes if name not in entered])
+    back = marked | back_edges(graph.nodes, onward, first=[name for name in graph.nodes if name not in entered])
     forward = dict.fromkeys(pair for pair in onward if pair not in back)
     ranks = path_lengths(graph.nodes, list(forward))
     cells = {
@@ -89,8 +89,8 @@ def place(
         for name, size in sizes.items()
     }
     _make_room(cells, pairs, forward, texts)
-    vias = _linked(cells, forward)
-    rows = _ordered(cells)
+    vias = _link(cells, forward)
+    rows = _order_rows(cells)
     _settle(cells, rows)
     along = {pair: size[0] for pair, size in texts.items() if pair in forward or _near(pair, ranks)}
     columns = _columns(cells, rows, along, _RANK_GAP + (TITLE_HEIGHT if upright and graph.clusters else 0.0))
@@ -99,11 +99,11 @@ def place(
     }
     passed = {pair: (columns[cells[via].rank], cells[via].y) for pair, via in vias.items()}
     steps = {pair: size[1] + 14.0 for pair, size in texts.items()}
-    boxes = {name: Box(*turned((spots[name].x, spots[name].y), direction), *sizes[name]) for name in sizes}
+    boxes = {name: Box(*turn((spots[name].x, spots[name].y), direction), *sizes[name]) for name in sizes}
     frames = frames_around(graph, boxes)
     frame_of = dict(zip((cluster.name for cluster in graph.clusters), frames, strict=True))
     wires = [
-        wire.turned(direction).clipped(frame_of.get(edge.tail), frame_of.get(edge.head))
+        wire.turn(direction).clip(frame_of.get(edge.tail), frame_of.get(edge.head))
         for edge, wire in zip(graph.edges, route(pairs, back, spots, passed, inset, steps), strict=True)
     ]
     return Layout(boxes, wires, frames)
@@ -129,7 +129,7 @@ def _near(pair: Pair, ranks: Mapping[str, int]) -> bool:
     return abs(ranks[pair[0]] - ranks[pair[1]]) == 1
 
 
-def _linked(cells: dict[str, _Cell], edges: Iterable[Pair]) -> dict[Pair, str]:
+def _link(cells: dict[str, _Cell], edges: Iterable[Pair]) -> dict[Pair, str]:
     """Link cells rank by rank. Returns the middle one of the places that a long edge passes."""
     vias: dict[Pair, str] = {}
     for source, target in edges:
@@ -148,7 +148,7 @@ def _linked(cells: dict[str, _Cell], edges: Iterable[Pair]) -> dict[Pair, str]:
     return vias
 
 
-def _ordered(cells: Mapping[str, _Cell]) -> list[list[str]]:
+def _order_rows(cells: Mapping[str, _Cell]) -> list[list[str]]:
     rows: list[list[str]] = [[] for _ in range(1 + max((cell.rank for cell in cells.values()), default=-1))]
     for name, cell in cells.items():
         rows[cell.rank].append(name)
@@ -176,7 +176,7 @@ def _sort_row(row: list[str], cells: Mapping[str, _Cell], place_of: dict[str, in
 
 
 def _cluster(name: str, cells: Mapping[str, _Cell]) -> object:
-    """What a cell is kept beside: its cluster, or itself where it lies in none."""
+    """The group that a cell stays in: its cluster, or itself where it lies in none."""
     return name if cells[name].cluster < 0 else cells[name].cluster
 
 

@@ -1,7 +1,7 @@
-"""What renderers write, made safe and ready: cleaned on arrival, then dressed with titles, classes, states and a style.
+"""The SVG of renderers, made safe and ready: cleaned on arrival, then decorated with titles, classes, states and style.
 
-Cleaning keeps a list of harmless elements and attributes and drops everything else: scripts, links, comments with
-versions in them, `style` attributes. It is applied to every SVG, whoever made it.
+Cleaning leaves a list of harmless elements and attributes and drops everything else: scripts, links, comments with
+versions in them, `style` attributes. It is applied to every SVG, of every renderer.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from agentbench.notebook.shape import GraphShape, ShapeNode, running_order
 from agentbench.notebook.states import INK, PAUSE, STATES
 from agentbench.notebook.style import static_style
 
-__all__ = ["Dress", "clean_svg", "dress_svg"]
+__all__ = ["Decoration", "clean_svg", "decorate_svg"]
 
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
@@ -56,12 +56,12 @@ Bounds = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dress:
-    """How a picture is dressed.
+class Decoration:
+    """What is added to a picture: states, marks, a theme and a description.
 
     Attributes:
         states: States by element id.
-        badges: Short texts by element id, shown below the nodes.
+        badges: Short texts by element id, drawn below the nodes.
         breakpoints: Element ids with a breakpoint.
         selected: Element id of the selected node, or empty.
         theme: `auto`, `light` or `dark`.
@@ -100,13 +100,13 @@ def clean_svg(data: bytes, renderer: str) -> bytes:
     return ElementTree.tostring(root, encoding="unicode").encode()
 
 
-def dress_svg(svg: bytes, shape: GraphShape, dress: Dress) -> str:
+def decorate_svg(svg: bytes, shape: GraphShape, decoration: Decoration) -> str:
     """Return the picture of a shape with names, states and its own style, as text.
 
     Args:
         svg: The cleaned output of a renderer for this shape.
-        shape: What was drawn.
-        dress: How it is to look.
+        shape: The graph of the picture.
+        decoration: What to add.
     """
     root = ElementTree.fromstring(svg)
     _strip_namespace(root)
@@ -116,13 +116,13 @@ def dress_svg(svg: bytes, shape: GraphShape, dress: Dress) -> str:
     if body is None:
         return ElementTree.tostring(root, encoding="unicode")
     for group in list(body):
-        _dress_group(group, shape, dress)
+        _decorate_group(group, shape, decoration)
     _sort(body, shape)
     _say_once(body)
-    if dress.live:
+    if decoration.live:
         root.set("class", "ab_svg")
     else:
-        _add_frame(root, shape, dress)
+        _add_frame(root, shape, decoration)
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -132,30 +132,30 @@ def _local(tag: object) -> str:
 
 def _scrub(element: Element) -> None:
     _strip_tag(element)
-    kept: list[Element] = []
+    allowed: list[Element] = []
     tip = ""
-    for child in _unwrapped(element):
+    for child in _unwrap(element):
         if isinstance(child, str):
             tip = child
             continue
         _scrub(child)
-        kept.append(child)
-    if tip and kept and kept[0].tag == "title":
-        kept[0].text = tip
-    element[:] = kept
+        allowed.append(child)
+    if tip and allowed and allowed[0].tag == "title":
+        allowed[0].text = tip
+    element[:] = allowed
 
 
-def _unwrapped(element: Element) -> Iterator[Element | str]:
-    """Children that may stay; links are replaced by what is in them, their tooltip comes as text."""
+def _unwrap(element: Element) -> Iterator[Element | str]:
+    """The allowed children; links are replaced by their content, their tooltip comes as text."""
     for child in element:
         tag = _local(child.tag)
         if tag == "a":
             for name, value in child.items():
                 if _local(name) == "title":
                     yield value
-            yield from _unwrapped(child)
+            yield from _unwrap(child)
         elif tag == "g" and len(child) == 1 and _local(child[0].tag) == "a":
-            yield from _unwrapped(child)
+            yield from _unwrap(child)
         elif tag in _ELEMENTS:
             yield child
 
@@ -168,13 +168,13 @@ def _strip_tag(element: Element) -> None:
             del element.attrib[name]
         elif name in _PLACES:
             # Saved notebooks hold every digit; a tenth of a pixel is enough.
-            element.set(name, _FRACTION.sub(_shortened, value))
+            element.set(name, _FRACTION.sub(_round_match, value))
     if element.tag not in ("text", "tspan", "title", "desc"):
         element.text = None
     element.tail = None
 
 
-def _shortened(match: "re.Match[str]") -> str:
+def _round_match(match: "re.Match[str]") -> str:
     return f"{float(match.group()):.1f}".removesuffix(".0")
 
 
@@ -183,7 +183,7 @@ def _strip_namespace(root: Element) -> None:
         element.tag = _local(element.tag)
 
 
-def _dress_group(group: Element, shape: GraphShape, dress: Dress) -> None:
+def _decorate_group(group: Element, shape: GraphShape, decoration: Decoration) -> None:
     element_id = group.get("id", "")
     kind = group.get("class", "").partition(" ")[0]
     group.set("class", group.get("class", "").partition(" ")[2] or kind)
@@ -191,21 +191,21 @@ def _dress_group(group: Element, shape: GraphShape, dress: Dress) -> None:
         text.attrib.pop("font-family", None)
     node = shape.node_of.get(element_id)
     if node is not None:
-        _dress_node(group, node, dress)
+        _decorate_node(group, node, decoration)
     elif kind == "edge":
-        _dress_edge(group, shape, dress)
-    state = dress.states.get(element_id, "idle")
+        _decorate_edge(group, shape, decoration)
+    state = decoration.states.get(element_id, "idle")
     if state != "idle":
         group.set("class", f"{group.get('class')} ab_s_{state}")
 
 
-def _dress_node(group: Element, node: ShapeNode, dress: Dress) -> None:
+def _decorate_node(group: Element, node: ShapeNode, decoration: Decoration) -> None:
     _set_title(group, node_title(node))
     element_id = group.get("id", "")
     shapes = [child for child in group if child.tag in _SHAPES]
     for index, drawn in enumerate(shapes):
         drawn.set("class", "ab_shape" if index == 0 else "ab_line")
-    if dress.live:
+    if decoration.live:
         group.set("data-name", esc(node.name, into="line"))
         group.set("data-what", node.words)
     bounds = _bounds(shapes)
@@ -215,10 +215,10 @@ def _dress_node(group: Element, node: ShapeNode, dress: Dress) -> None:
         for drawn in shapes:
             _as_rect(drawn)
     outline = next((drawn for drawn in shapes if _reaches(drawn, bounds)), shapes[0])
-    if dress.live:
+    if decoration.live:
         group.set("data-box", " ".join(f"{value:g}" for value in bounds))
         outline.set("class", f"{outline.get('class')} ab_outer")
-    state = dress.states.get(element_id, "idle")
+    state = decoration.states.get(element_id, "idle")
     _draw_pause(group)
     if STATES[state].icon:
         _add_mark(group, shapes[0], bounds, state)
@@ -226,16 +226,16 @@ def _dress_node(group: Element, node: ShapeNode, dress: Dress) -> None:
         group,
         outline,
         ab_halo=state == "waiting",
-        ab_ring=element_id in dress.breakpoints,
-        ab_pick=element_id == dress.selected,
+        ab_ring=element_id in decoration.breakpoints,
+        ab_pick=element_id == decoration.selected,
     )
-    if element_id in dress.breakpoints:
+    if element_id in decoration.breakpoints:
         _add_stop(group, shapes[0], bounds)
-    if element_id in dress.badges:
-        _add_badge(group, bounds, dress.badges[element_id], reach)
+    if element_id in decoration.badges:
+        _add_badge(group, bounds, decoration.badges[element_id], reach)
 
 
-def _dress_edge(group: Element, shape: GraphShape, dress: Dress) -> None:
+def _decorate_edge(group: Element, shape: GraphShape, decoration: Decoration) -> None:
     element_id = group.get("id", "")
     for child in group:
         if child.tag in _EDGE_CLASS:
@@ -250,13 +250,13 @@ def _dress_edge(group: Element, shape: GraphShape, dress: Dress) -> None:
     names = shape.name_of
     label = f" [{edge.label}]" if edge.label else ""
     _set_title(group, f"{names.get(edge.source, edge.source)} -> {names.get(edge.target, edge.target)}{label}")
-    if dress.live:
+    if decoration.live:
         group.set("data-from", shape.element_of[edge.source])
         group.set("data-to", shape.element_of[edge.target])
 
 
 def _say_once(body: Element) -> None:
-    """Move what all texts have in common to where they inherit it from."""
+    """Move the attributes that all texts share to the element that they inherit from."""
     texts = list(body.iter("text"))
     for name in ("text-anchor", "font-size", "fill"):
         counts = Counter(text.get(name) for text in texts)
@@ -298,7 +298,7 @@ def _bounds(shapes: list[Element]) -> Bounds | None:
 
 
 def _as_rect(shape: Element) -> None:
-    """Say a rounded box as what it is: Graphviz writes it as eight curves."""
+    """Turn a rounded box into a `rect`: Graphviz writes it as eight curves."""
     bounds = _bounds([shape])
     if shape.tag != "path" or bounds is None:
         return
@@ -406,18 +406,18 @@ def _note_lines(note: str, width: float) -> list[str]:
     return lines
 
 
-def _add_frame(root: Element, shape: GraphShape, dress: Dress) -> None:
-    """The parts of a picture that stands alone: name and description, style, and a ground that reads on any page."""
-    digest = hashlib.sha256(f"{shape.name}\0{dress.text}".encode("utf-8", "replace")).hexdigest()[:8]
+def _add_frame(root: Element, shape: GraphShape, decoration: Decoration) -> None:
+    """Add the parts of a standalone picture: name and description, style, and a ground that reads on any page."""
+    digest = hashlib.sha256(f"{shape.name}\0{decoration.text}".encode("utf-8", "replace")).hexdigest()[:8]
     root.set("role", "img")
     root.set("aria-labelledby", f"ab_{digest}_t ab_{digest}_d")
-    root.set("class", f"ab_svg ab_{dress.theme}")
+    root.set("class", f"ab_svg ab_{decoration.theme}")
     title = Element("title", {"id": f"ab_{digest}_t"})
     title.text = f"Graph of {esc(shape.name, into='line', limit=200)}"
     description = Element("desc", {"id": f"ab_{digest}_d"})
-    description.text = dress.text
+    description.text = decoration.text
     style = Element("style")
-    style.text = static_style(dress.theme, states=bool(dress.states))
+    style.text = static_style(decoration.theme, states=bool(decoration.states))
     left, top, width, height = (float(each) for each in root.get("viewBox", "0 0 100 100").split())
     note = _note_lines(shape.note, width - 2 * _NOTE_MARGIN)
     for index, line in enumerate(note):

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from agentbench.notebook.rendering.geometry import Frame, Pair, Point, Spot, border, turned
+from agentbench.notebook.rendering.geometry import Frame, Pair, Point, Spot, border, turn
 
 __all__ = ["Wire", "route"]
 
@@ -41,13 +41,13 @@ class Wire(NamedTuple):
         first, second, third = (1 - share) ** 2, 2 * share * (1 - share), share**2
         return first * x1 + second * x3 + third * x2, first * y1 + second * y3 + third * y2
 
-    def turned(self, direction: str) -> "Wire":
-        """The same in another direction."""
-        bend = turned(self.bend, direction) if self.bend else None
-        return Wire(turned(self.start, direction), turned(self.end, direction), bend, self.beside)
+    def turn(self, direction: str) -> "Wire":
+        """Return the wire in another direction."""
+        bend = turn(self.bend, direction) if self.bend else None
+        return Wire(turn(self.start, direction), turn(self.end, direction), bend, self.beside)
 
-    def clipped(self, tail: Frame | None, head: Frame | None) -> "Wire":
-        """The same, beginning or ending at the border of a frame around its end."""
+    def clip(self, tail: Frame | None, head: Frame | None) -> "Wire":
+        """Return the wire, beginning or ending at the border of a frame around its end."""
         start, end, bend, beside = self
         if tail is not None:
             start = border(bend or end, start, tail)
@@ -75,11 +75,11 @@ def route(
         steps: How far below a loop the next one must stay, for its text.
     """
     ahead = [i for i, pair in enumerate(edges) if pair[0] != pair[1] and pair not in back]
-    leaving = _ports([(edges[i][0], _seen(edges[i], 1, spots, vias), i) for i in ahead], spots, sideways=True)
-    entering = _ports([(edges[i][1], _seen(edges[i], 0, spots, vias), i) for i in ahead], spots, sideways=True)
+    leaving = _ports([(edges[i][0], _order_across(edges[i], 1, spots, vias), i) for i in ahead], spots, sideways=True)
+    entering = _ports([(edges[i][1], _order_across(edges[i], 0, spots, vias), i) for i in ahead], spots, sideways=True)
     loops = [i for i, pair in enumerate(edges) if pair[0] != pair[1] and pair in back]
     below = _ports(
-        [(edges[i][end], _nested(edges[i], end, spots), i if end else ~i) for i in loops for end in (0, 1)],
+        [(edges[i][end], _loop_order(edges[i], end, spots), i if end else ~i) for i in loops for end in (0, 1)],
         spots,
         sideways=False,
     )
@@ -103,14 +103,14 @@ def route(
     return wires
 
 
-def _seen(pair: Pair, end: int, spots: Mapping[str, Spot], vias: Mapping[Pair, Point]) -> tuple[float, float]:
-    """By what the wires at one side of a node are sorted: where they come from or go to."""
+def _order_across(pair: Pair, end: int, spots: Mapping[str, Spot], vias: Mapping[Pair, Point]) -> tuple[float, float]:
+    """Sort key of the wires at one side of a node: where they come from or go to."""
     via = vias.get(pair)
     return (via[1] if via else spots[pair[end]].y), spots[pair[end]].y
 
 
-def _nested(pair: Pair, end: int, spots: Mapping[str, Spot]) -> tuple[float, float]:
-    """By what loops at the lower side of a node are sorted, so that short ones lie inside long ones."""
+def _loop_order(pair: Pair, end: int, spots: Mapping[str, Spot]) -> tuple[float, float]:
+    """Sort key of the loops at the lower side of a node: short ones lie inside long ones."""
     own, other = spots[pair[end]].x, spots[pair[1 - end]].x
     return float(other > own), -other
 

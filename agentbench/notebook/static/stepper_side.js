@@ -43,7 +43,7 @@ function makeEditor(name, told, { draft, type, stage, drop }) {
 }
 
 function makeTabs(say) {
-  const el = node("div", { class: "abs-tabs", role: "tablist", "aria-label": "What is shown" });
+  const el = node("div", { class: "abs-tabs", role: "tablist", "aria-label": "Details" });
   const made = new Map();
   let current = null;
   const choose = (name) => say({ kind: "tab", name });

@@ -126,7 +126,7 @@ def test_a_clipped_line_ends_at_the_border_or_was_inside(ends):
     x1, y1, x2, y2 = ends
     frame = (-10.0, -10.0, 10.0, 10.0)
     inside = (x2 / 10.1, y2 / 10.1)
-    _, (x, y), _, _ = Wire((x1, y1), inside, None).clipped(None, frame)
+    _, (x, y), _, _ = Wire((x1, y1), inside, None).clip(None, frame)
     if abs(x1) < 10 and abs(y1) < 10:
         assert (x, y) == inside
     else:

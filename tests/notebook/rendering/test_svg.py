@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 import pytest
 
 from agentbench.exceptions import RenderFailed
-from agentbench.notebook.rendering.svg import Dress, clean_svg, dress_svg
+from agentbench.notebook.rendering.svg import Decoration, clean_svg, decorate_svg
 from agentbench.notebook.shape import GraphShape, ShapeEdge, ShapeNode
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -24,8 +24,8 @@ RAW = b"""<?xml version="1.0"?><!DOCTYPE svg><!-- made by 1.2.3 -->
 <polygon points="60,20 55,18 55,22"/><text x="45" y="18">if x</text></g></g></svg>"""
 
 
-def dressed(**dress) -> ElementTree.Element:
-    return ElementTree.fromstring(dress_svg(clean_svg(RAW, "test"), SHAPE, Dress(**dress)))
+def decorated(**decoration) -> ElementTree.Element:
+    return ElementTree.fromstring(decorate_svg(clean_svg(RAW, "test"), SHAPE, Decoration(**decoration)))
 
 
 def group(root: ElementTree.Element, element: str) -> ElementTree.Element:
@@ -80,7 +80,7 @@ def test_entities_are_refused():
 
 
 def test_a_picture_that_stands_alone_has_a_name_a_text_a_style_and_a_ground():
-    root = dressed(text="a -> b")
+    root = decorated(text="a -> b")
     assert root.get("role") == "img"
     title, description, style, ground = root[:4]
     assert root.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
@@ -91,18 +91,18 @@ def test_a_picture_that_stands_alone_has_a_name_a_text_a_style_and_a_ground():
 
 
 def test_nodes_are_read_in_running_order_above_edges():
-    body = next(each for each in dressed() if each.get("id") == "graph0")
+    body = next(each for each in decorated() if each.get("id") == "graph0")
     assert [each.get("id") for each in body] == ["e0", "n0", "n1"]
 
 
 def test_titles_tell_names_and_not_positions():
-    root = dressed()
+    root = decorated()
     assert group(root, "n0")[0].text == "a (start, Step)"
     assert group(root, "e0")[0].text == "a -> b [if x]"
 
 
 def test_a_state_is_a_class_a_sign_and_a_colour_for_viewers_without_style():
-    node = group(dressed(states={"n1": "failed", "e0": "done"}), "n1")
+    node = group(decorated(states={"n1": "failed", "e0": "done"}), "n1")
     assert node.get("class") == "ab_node ab_s_failed"
     mark = node.find(f"{SVG}g")
     assert mark is not None
@@ -111,17 +111,19 @@ def test_a_state_is_a_class_a_sign_and_a_colour_for_viewers_without_style():
     shape = node.find(f"{SVG}rect")
     assert shape is not None
     assert shape.get("fill") == "#D55E00"
-    assert group(dressed(states={"e0": "done"}), "e0").get("class") == "ab_edge ab_s_done"
+    assert group(decorated(states={"e0": "done"}), "e0").get("class") == "ab_edge ab_s_done"
 
 
 def test_pictures_are_short_so_that_notebooks_are():
     raw = RAW.replace(b"M60,10C60,10 90,10 90,30", b"M60.123,10.05C60.04,10.05 90.26,10.05 90.26,30")
-    root = ElementTree.fromstring(dress_svg(clean_svg(raw, "test"), SHAPE, Dress()))
+    root = ElementTree.fromstring(decorate_svg(clean_svg(raw, "test"), SHAPE, Decoration()))
     box = group(root, "n1").find(f"{SVG}rect")
     assert box is not None
     assert [box.get(name) for name in ("x", "y", "width", "height")] == ["60", "10.1", "30.3", "19.9"]
     double = raw.replace(b'<text x="75" y="20"', b'<text x="75" y="20" fill="#111111"')
-    texts = list(ElementTree.fromstring(dress_svg(clean_svg(double, "test"), SHAPE, Dress())).iter(f"{SVG}text"))
+    texts = list(
+        ElementTree.fromstring(decorate_svg(clean_svg(double, "test"), SHAPE, Decoration())).iter(f"{SVG}text")
+    )
     assert [text.get("fill") for text in texts].count("#111111") == 1
 
 
@@ -129,7 +131,7 @@ def test_what_all_texts_share_is_said_once():
     raw = RAW.replace(b"<text ", b'<text font-size="13.00" text-anchor="middle" ').replace(
         b'<text font-size="13.00" text-anchor="middle" x="45"', b'<text font-size="12" text-anchor="middle" x="45"'
     )
-    root = ElementTree.fromstring(dress_svg(clean_svg(raw, "test"), SHAPE, Dress()))
+    root = ElementTree.fromstring(decorate_svg(clean_svg(raw, "test"), SHAPE, Decoration()))
     body = group(root, "graph0")
     assert (body.get("font-size"), body.get("text-anchor")) == ("13", "middle")
     assert [text.get("font-size") for text in body.iter(f"{SVG}text")] == ["12", None, None]
@@ -137,7 +139,7 @@ def test_what_all_texts_share_is_said_once():
 
 
 def test_waiting_has_a_double_border():
-    node = group(dressed(states={"n0": "waiting"}), "n0")
+    node = group(decorated(states={"n0": "waiting"}), "n0")
     assert [each.get("class") for each in node.findall(f"{SVG}ellipse")] == ["ab_halo", "ab_gap", "ab_shape"]
 
 
@@ -151,23 +153,25 @@ def test_rings_go_around_the_outermost_outline():
         b'<ellipse fill="white" cx="20" cy="20" rx="11" ry="6"/><ellipse cx="20" cy="20" rx="15" ry="10"/>',
     )
     for raw, expected in ((lid, ["ab_shape ab_outer", "ab_line"]), (double, ["ab_shape", "ab_line ab_outer"])):
-        root = ElementTree.fromstring(dress_svg(clean_svg(raw, "test"), SHAPE, Dress(live=True)))
+        root = ElementTree.fromstring(decorate_svg(clean_svg(raw, "test"), SHAPE, Decoration(live=True)))
         outlines = [each for each in group(root, "n0") if each.tag in (f"{SVG}path", f"{SVG}ellipse")]
         assert [each.get("class") for each in outlines] == expected
-        waiting = ElementTree.fromstring(dress_svg(clean_svg(raw, "test"), SHAPE, Dress(states={"n0": "waiting"})))
+        waiting = ElementTree.fromstring(
+            decorate_svg(clean_svg(raw, "test"), SHAPE, Decoration(states={"n0": "waiting"}))
+        )
         halo = next(each for each in group(waiting, "n0") if each.get("class") == "ab_halo")
         outer = outlines[expected.index(next(each for each in expected if "outer" in each))]
         assert (halo.get("d"), halo.get("rx")) == (outer.get("d"), outer.get("rx"))
 
 
 def test_badges_stand_below_their_node_and_are_escaped():
-    texts = [each.text for each in group(dressed(badges={"n1": "2 visits\u202e"}), "n1").iter(f"{SVG}text")]
+    texts = [each.text for each in group(decorated(badges={"n1": "2 visits\u202e"}), "n1").iter(f"{SVG}text")]
     assert texts == ["b", "2 visits\\u202e"]
 
 
 def test_breakpoints_and_the_selection_are_rings_around_each_other():
     looks = {"states": {"n0": "waiting"}, "breakpoints": ["n0"], "selected": "n0", "badges": {"n0": "9 ms"}}
-    node = group(dressed(live=True, **looks), "n0")
+    node = group(decorated(live=True, **looks), "n0")
     rings = [each for each in node.findall(f"{SVG}ellipse") if "shape" not in each.get("class", "")]
     assert [each.get("class") for each in rings] == ["ab_pick", "ab_gap", "ab_ring", "ab_gap", "ab_halo", "ab_gap"]
     widths = [float(each.get("stroke-width", "0")) for each in rings]
@@ -175,12 +179,12 @@ def test_breakpoints_and_the_selection_are_rings_around_each_other():
     assert len([each for each in node if each.get("class") == "ab_stop"]) == 1
     badge = next(each for each in node if each.get("class") == "ab_badge")
     assert float(badge.get("y", "0")) - 12 > 30 + widths[0] / 2 - 6
-    plain = group(dressed(live=True), "n0")
+    plain = group(decorated(live=True), "n0")
     assert not [each for each in plain.iter() if each.get("class") in ("ab_stop", "ab_gap")]
 
 
 def test_a_live_picture_carries_names_and_connections_and_no_style():
-    root = dressed(live=True)
+    root = decorated(live=True)
     node, edge = group(root, "n0"), group(root, "e0")
     assert (node.get("data-name"), node.get("data-what"), node.get("data-box")) == ("a", "start", "5 10 35 30")
     assert (edge.get("data-from"), edge.get("data-to")) == ("n0", "n1")
@@ -190,13 +194,13 @@ def test_a_live_picture_carries_names_and_connections_and_no_style():
 
 @pytest.mark.parametrize("theme", ["auto", "light", "dark"])
 def test_the_theme_is_a_class(theme: str):
-    assert dressed(theme=theme).get("class") == f"ab_svg ab_{theme}"
+    assert decorated(theme=theme).get("class") == f"ab_svg ab_{theme}"
 
 
 def test_what_is_left_out_stands_below_the_picture():
     note = "1,195 executors are hidden: only what is within 2 edges of step_0500 is drawn."
     shape = GraphShape(name="two", nodes=SHAPE.nodes, edges=SHAPE.edges, note=note)
-    root = ElementTree.fromstring(dress_svg(clean_svg(RAW, "test"), shape, Dress()))
+    root = ElementTree.fromstring(decorate_svg(clean_svg(RAW, "test"), shape, Decoration()))
     lines = [text for text in root.iter(f"{SVG}text") if text.get("class") == "ab_note"]
     assert " ".join(str(line.text) for line in lines) == note
     assert float(root.get("height", "0")) > max(float(line.get("y", "0")) for line in lines)
