@@ -107,6 +107,13 @@ _NAMES_OF = {
     "agentbench.agents.tools.decorator": ("tool",),
     "agentbench.agents.tools.function_tool": ("FunctionTool",),
     "agentbench.agents.tools.results": ("SKIP_PARSING",),
+    "agentbench.checkpoints.access": (
+        "delete_chain",
+        "lineage",
+        "list_infos",
+        "list_workflow_names",
+        "prune_chain",
+    ),
     "agentbench.checkpoints.checkpoint": ("CheckpointID", "WorkflowCheckpoint"),
     "agentbench.checkpoints.difference.changes": ("CheckpointChange",),
     "agentbench.checkpoints.diff": ("CheckpointDiff", "diff_checkpoints"),

@@ -99,6 +99,11 @@ from agentbench.agents.tools.collection import validate_tools as validate_tools
 from agentbench.agents.tools.decorator import tool as tool
 from agentbench.agents.tools.function_tool import FunctionTool as FunctionTool
 from agentbench.agents.tools.results import SKIP_PARSING as SKIP_PARSING
+from agentbench.checkpoints.access import delete_chain as delete_chain
+from agentbench.checkpoints.access import lineage as lineage
+from agentbench.checkpoints.access import list_infos as list_infos
+from agentbench.checkpoints.access import list_workflow_names as list_workflow_names
+from agentbench.checkpoints.access import prune_chain as prune_chain
 from agentbench.checkpoints.checkpoint import CheckpointID as CheckpointID
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint as WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff as CheckpointDiff

@@ -8,11 +8,19 @@ from typing import Any
 
 from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
+from agentbench.checkpoints.access import (
+    checkpoint_error,
+    head_of,
+    id_of,
+    lineage,
+    load_checkpoint,
+    next_seq,
+    save_checkpoint,
+)
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.guarded import awaitable, checkpoint_error, id_of, lent, load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
-from agentbench.checkpoints.storage import CheckpointStorage, head_of, lineage, next_seq
+from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import WorkflowCheckpointException
 
 _OF_ONE_SUPERSTEP = {keys.RUN_ID, keys.WRITERS, keys.DURATION_S}
@@ -144,7 +152,7 @@ async def _save_all(storage: CheckpointStorage, checkpoints: Sequence[WorkflowCh
     try:
         for checkpoint in checkpoints:
             saved.append(checkpoint.checkpoint_id)  # before: it may have arrived although the save fails
-            await awaitable(storage.save(lent(storage, checkpoint)), storage, "save")
+            await save_checkpoint(storage, checkpoint)
     except BaseException as error:
         for checkpoint_id in saved:
             with contextlib.suppress(Exception):  # what made the save fail is what matters

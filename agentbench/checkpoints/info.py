@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import Any
 
 from agentbench._copying import isolate_or_same, register_frozen
 from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.exceptions import CheckpointNotFoundError
 
 
 @drawn_by("agentbench.notebook.views:checkpoint_info_bundle")
@@ -89,3 +91,77 @@ class CheckpointInfo(Displayable):
 
 
 register_frozen(CheckpointInfo)
+
+
+def checkpoint_order(item: WorkflowCheckpoint | CheckpointInfo) -> tuple[int, str]:
+    """Return the sort key that puts the checkpoints of a chain into their order, oldest first.
+
+    By sequence number, those without one first, then by time; a stable sort leaves what is still equal in the order in
+    which it was saved. The number goes first because clocks may go back.
+
+    Args:
+        item: A checkpoint or its info.
+    """
+    seq = item.seq if isinstance(item, CheckpointInfo) else keys.seq_of(item.metadata)
+    return seq, _comparable_time(item.timestamp)
+
+
+def next_seq(head: CheckpointInfo | None) -> int:
+    """Return the sequence number that continues a chain.
+
+    Args:
+        head: The newest checkpoint of the chain; `None` for an empty one.
+    """
+    return 1 if head is None else head.seq + 1
+
+
+def _comparable_time(timestamp: str) -> str:
+    if len(timestamp) == 32 and timestamp.endswith("+00:00"):
+        return timestamp
+    try:  # written by another program; Python 3.10 does not read the letter Z
+        moment = datetime.fromisoformat(f"{timestamp[:-1]}+00:00" if timestamp.endswith("Z") else timestamp)
+    except ValueError:
+        return timestamp
+    moment = moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
+    return moment.isoformat(timespec="microseconds")
+
+
+def select_infos(
+    infos: Sequence[CheckpointInfo],
+    *,
+    run_id: str | None = None,
+    before: CheckpointID | None = None,
+    limit: int | None = None,
+) -> list[CheckpointInfo]:
+    """Choose from ordered infos what `list_infos` returns; for storages that have all of them at hand.
+
+    Args:
+        infos: Oldest first.
+        run_id: As in `list_infos`.
+        before: As in `list_infos`.
+        limit: As in `list_infos`.
+
+    Raises:
+        CheckpointNotFoundError: There is no checkpoint `before` among them.
+        ValueError: `limit` is negative.
+    """
+    require_limit(limit)
+    if before is not None:
+        ids = [info.checkpoint_id for info in infos]
+        if before not in ids:
+            raise CheckpointNotFoundError(before)
+        infos = infos[: ids.index(before)]
+    if run_id is not None:
+        infos = [info for info in infos if info.run_id == run_id]
+    return list(infos if limit is None else infos[max(0, len(infos) - limit) :])
+
+
+def require_limit(limit: int | None) -> None:
+    """Refuse to list fewer than no checkpoints.
+
+    Raises:
+        ValueError: `limit` is negative.
+    """
+    if limit is not None and limit < 0:
+        message = f"limit is {limit}; expected 0 or more, or None for all."
+        raise ValueError(message)

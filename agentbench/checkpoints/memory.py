@@ -10,12 +10,12 @@ from typing import Any
 
 from agentbench._copying import is_atomic, isolate, isolate_but
 from agentbench._display import Displayable, drawn_by
+from agentbench.checkpoints.access import id_of
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.guarded import id_of
-from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
 from agentbench.checkpoints.parts.grown_list import GrownList, GrowthLogs
-from agentbench.checkpoints.storage import checkpoint_order, require_head, require_keep, select_infos
+from agentbench.checkpoints.storage import require_head, require_keep
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 
 _DEEPEST_PATH = 20

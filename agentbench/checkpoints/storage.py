@@ -1,38 +1,62 @@
-"""Where checkpoints are kept: the protocol, its optional capabilities, and functions that do without them.
+"""What a checkpoint storage is: the protocol, its optional capabilities, and the rules that all storages share.
 
-Six methods make a storage; no base class is needed. What a storage can do beyond them it tells by the methods of a
-capability. Callers use the functions of this module, which take the capability where it is there and make do with the
-six methods where it is not.
+Six methods make a storage; no base class is needed. More methods make a capability, which is found by `isinstance`. The
+functions of `agentbench.checkpoints.access` use a capability where there is one, else the six methods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timezone
 from typing import Literal, Protocol, runtime_checkable
 
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.guarded import awaitable, checkpoint_error, load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.metadata import seq_of
-from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
-
-# ------------------------------------------------------------------------------------------------------------ protocols
+from agentbench.exceptions import WorkflowBusyError
 
 
 @runtime_checkable
 class CheckpointStorage(Protocol):
-    """What every storage does. A class with these six methods is one; `agentbench.testing.storage_suite` checks it.
+    """Where checkpoints are stored: any class with these six methods.
 
-    What is saved and what is loaded must be copies: a run changes its state while it goes on. A class that sees to it
-    says so by `keeps_copies = True`; of others the engine copies what it gives and gets.
+    A storage saves and loads copies, because a run goes on changing its state after a save. A class that copies says so
+    by `keeps_copies = True`; for every other class the engine makes the copies. `agentbench.testing.storage_suite`
+    checks a storage of your own.
+
+    Example:
+        ```python
+        class TextStorage:
+            def __init__(self):
+                self.texts = {}
+
+            async def save(self, checkpoint):
+                self.texts[checkpoint.checkpoint_id] = checkpoint.to_json()
+                return checkpoint.checkpoint_id
+
+            async def load(self, checkpoint_id):
+                if checkpoint_id not in self.texts:
+                    raise CheckpointNotFoundError(checkpoint_id)
+                return WorkflowCheckpoint.from_json(self.texts[checkpoint_id])
+
+            async def list_checkpoints(self, *, workflow_name):
+                every = map(WorkflowCheckpoint.from_json, self.texts.values())
+                return [each for each in every if each.workflow_name == workflow_name]
+
+            async def list_checkpoint_ids(self, *, workflow_name):
+                return [each.checkpoint_id for each in await self.list_checkpoints(workflow_name=workflow_name)]
+
+            async def delete(self, checkpoint_id):
+                return self.texts.pop(checkpoint_id, None) is not None
+
+            async def get_latest(self, *, workflow_name):
+                checkpoints = await self.list_checkpoints(workflow_name=workflow_name)
+                return checkpoints[-1] if checkpoints else None
+        ```
     """
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
-        """Keep a checkpoint and return its id; one of the same id is replaced.
+        """Store a checkpoint and return its id; a stored one of the same id is replaced.
 
         Raises:
-            WorkflowCheckpointException: It cannot be kept; nothing was changed.
+            WorkflowCheckpointException: It cannot be stored; nothing was changed.
         """
         ...
 
@@ -40,7 +64,7 @@ class CheckpointStorage(Protocol):
         """Return a checkpoint.
 
         Raises:
-            WorkflowCheckpointException: The id is unknown, or what was kept cannot be read.
+            WorkflowCheckpointException: The id is unknown, or the stored checkpoint cannot be read.
         """
         ...
 
@@ -53,7 +77,7 @@ class CheckpointStorage(Protocol):
         ...
 
     async def delete(self, checkpoint_id: CheckpointID) -> bool:
-        """Forget a checkpoint, and tell whether there was one."""
+        """Remove a checkpoint, and return whether there was one."""
         ...
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
@@ -63,7 +87,15 @@ class CheckpointStorage(Protocol):
 
 @runtime_checkable
 class SupportsCheckpointInfos(Protocol):
-    """A storage that lists checkpoints without reading what they hold."""
+    """A storage that lists checkpoints without reading their content; all storages of the library do.
+
+    Example:
+        ```python
+        if isinstance(storage, SupportsCheckpointInfos):
+            newest = await storage.list_infos(workflow_name="report", limit=10)
+        newest = await list_infos(storage, workflow_name="report", limit=10)  # with any storage
+        ```
+    """
 
     async def list_infos(
         self,
@@ -73,253 +105,64 @@ class SupportsCheckpointInfos(Protocol):
         before: CheckpointID | None = None,
         limit: int | None = None,
     ) -> list[CheckpointInfo]:
-        """Like the function `list_infos` of this module."""
+        """Do what the function `agentbench.list_infos` says."""
         ...
 
 
 @runtime_checkable
 class SupportsChainNames(Protocol):
-    """A storage that knows which chains it holds."""
+    """A storage that knows the names of its chains; all storages of the library do.
+
+    Example:
+        ```python
+        threads = await storage.list_workflow_names("support/")  # ["support/1", "support/2"]
+        ```
+    """
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
-        """Like the function `list_workflow_names` of this module."""
+        """Do what the function `agentbench.list_workflow_names` says."""
         ...
 
 
 @runtime_checkable
 class SupportsHeadCheck(Protocol):
-    """A storage that saves only if nobody else has moved the chain on, in one step."""
+    """A storage that checks the end of a chain and saves to it in one step; all storages of the library do.
+
+    Example:
+        ```python
+        head = (await storage.list_infos(workflow_name="report", limit=1))[-1]
+        checkpoint.metadata["seq"] = head.seq + 1
+        await storage.save_if_head(checkpoint, expected_seq=head.seq)  # WorkflowBusyError if another writer was faster
+        ```
+    """
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
-        """Like the function `save_if_head` of this module."""
+        """Save a checkpoint only if the newest one of its chain has the expected sequence number (0: an empty chain).
+
+        Raises:
+            WorkflowBusyError: It has another one; nothing was saved.
+        """
         ...
 
 
 @runtime_checkable
 class SupportsPrune(Protocol):
-    """A storage that removes many checkpoints at once, together with whatever only they refer to."""
+    """A storage that removes many checkpoints at once, with all that only they need; all storages of the library do.
+
+    Example:
+        ```python
+        await storage.prune(workflow_name="report", keep=10)
+        await prune_chain(storage, workflow_name="report", keep=10)  # with any storage
+        ```
+    """
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:
-        """Like the function `prune` of this module."""
+        """Do what the function `agentbench.prune_chain` says."""
         ...
 
     async def delete_chain(self, workflow_name: str) -> int:
-        """Like the function `delete_chain` of this module."""
+        """Do what the function `agentbench.delete_chain` says."""
         ...
-
-
-# ---------------------------------------------------------------------------------------------------------------- order
-
-
-def checkpoint_order(item: WorkflowCheckpoint | CheckpointInfo) -> tuple[int, str]:
-    """Return the sort key that puts the checkpoints of a chain into their order, oldest first.
-
-    By sequence number, those without one first, then by time; a stable sort leaves what is still equal in the order in
-    which it was saved. The number goes first because clocks may go back.
-
-    Args:
-        item: A checkpoint or its info.
-    """
-    seq = item.seq if isinstance(item, CheckpointInfo) else seq_of(item.metadata)
-    return seq, _comparable_time(item.timestamp)
-
-
-def next_seq(head: CheckpointInfo | None) -> int:
-    """Return the sequence number that continues a chain.
-
-    Args:
-        head: The newest checkpoint of the chain; `None` for an empty one.
-    """
-    return 1 if head is None else head.seq + 1
-
-
-def _comparable_time(timestamp: str) -> str:
-    if len(timestamp) == 32 and timestamp.endswith("+00:00"):
-        return timestamp
-    try:  # written by another program; Python 3.10 does not read the letter Z
-        moment = datetime.fromisoformat(f"{timestamp[:-1]}+00:00" if timestamp.endswith("Z") else timestamp)
-    except ValueError:
-        return timestamp
-    moment = moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
-    return moment.isoformat(timespec="microseconds")
-
-
-# ------------------------------------------------------------------------------------------------- with any storage
-
-
-async def list_infos(
-    storage: CheckpointStorage,
-    *,
-    workflow_name: str | None = None,
-    run_id: str | None = None,
-    before: CheckpointID | None = None,
-    limit: int | None = None,
-) -> list[CheckpointInfo]:
-    """List checkpoints without their content.
-
-    Args:
-        storage: Any.
-        workflow_name: The chain; `None` for all chains.
-        run_id: Only what this run wrote.
-        before: Only what comes before the checkpoint with this id; with `limit`, pages through a chain backwards.
-        limit: At most so many, the newest ones.
-
-    Returns:
-        Oldest first; of several chains one after another, sorted by name.
-
-    Raises:
-        CheckpointNotFoundError: There is no checkpoint `before` among them.
-        WorkflowCheckpointException: All chains were asked for, but the storage does not know which ones it holds.
-        ValueError: `limit` is negative.
-    """
-    if isinstance(storage, SupportsCheckpointInfos):
-        return await storage.list_infos(workflow_name=workflow_name, run_id=run_id, before=before, limit=limit)
-    names = await list_workflow_names(storage) if workflow_name is None else [workflow_name]
-    infos: list[CheckpointInfo] = []
-    for name in names:
-        checkpoints = await storage.list_checkpoints(workflow_name=name)
-        infos.extend(map(CheckpointInfo.of, sorted(checkpoints, key=checkpoint_order)))
-    return select_infos(infos, run_id=run_id, before=before, limit=limit)
-
-
-def select_infos(
-    infos: Sequence[CheckpointInfo],
-    *,
-    run_id: str | None = None,
-    before: CheckpointID | None = None,
-    limit: int | None = None,
-) -> list[CheckpointInfo]:
-    """Choose from ordered infos what `list_infos` returns; for storages that have all of them at hand.
-
-    Args:
-        infos: Oldest first.
-        run_id: As in `list_infos`.
-        before: As in `list_infos`.
-        limit: As in `list_infos`.
-
-    Raises:
-        CheckpointNotFoundError: There is no checkpoint `before` among them.
-        ValueError: `limit` is negative.
-    """
-    require_limit(limit)
-    if before is not None:
-        ids = [info.checkpoint_id for info in infos]
-        if before not in ids:
-            raise CheckpointNotFoundError(before)
-        infos = infos[: ids.index(before)]
-    if run_id is not None:
-        infos = [info for info in infos if info.run_id == run_id]
-    return list(infos if limit is None else infos[max(0, len(infos) - limit) :])
-
-
-def require_limit(limit: int | None) -> None:
-    """Refuse to list fewer than no checkpoints.
-
-    Raises:
-        ValueError: `limit` is negative.
-    """
-    if limit is not None and limit < 0:
-        message = f"limit is {limit}; expected 0 or more, or None for all."
-        raise ValueError(message)
-
-
-async def head_of(storage: CheckpointStorage, workflow_name: str) -> CheckpointInfo | None:
-    """Return the newest checkpoint of a chain without its content, or `None` for an empty chain.
-
-    Args:
-        storage: Any.
-        workflow_name: The chain.
-
-    Raises:
-        WorkflowCheckpointException: It cannot be read.
-    """
-    if isinstance(storage, SupportsCheckpointInfos):
-        newest = await storage.list_infos(workflow_name=workflow_name, limit=1)
-        return newest[-1] if newest else None
-    try:
-        latest = await awaitable(storage.get_latest(workflow_name=workflow_name), storage, "get_latest")
-    except WorkflowCheckpointException:
-        raise
-    except Exception as error:
-        raise checkpoint_error(error, f"The latest checkpoint of chain {workflow_name!r} cannot be read") from error
-    return None if latest is None else CheckpointInfo.of(latest)
-
-
-async def lineage(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> list[CheckpointInfo]:
-    """Follow the links from a checkpoint back to where it all began, across runs and forks.
-
-    Args:
-        storage: Any.
-        checkpoint_id: Where to start.
-
-    Returns:
-        Oldest first, the checkpoint itself last. It begins later where older ones were deleted.
-
-    Raises:
-        WorkflowCheckpointException: The id is unknown.
-    """
-    path = [CheckpointInfo.of(await load_checkpoint(storage, checkpoint_id))]
-    known: dict[CheckpointID, CheckpointInfo] = {}
-    listed: set[str] = set()
-    passed = {checkpoint_id}
-    while (wanted := path[-1].previous_checkpoint_id) is not None and wanted not in passed:
-        chain = path[-1].workflow_name
-        if chain not in listed:
-            known.update({info.checkpoint_id: info for info in await list_infos(storage, workflow_name=chain)})
-            listed.add(chain)
-        parent = known.get(wanted) or await _find_info(storage, wanted)
-        if parent is None:
-            break
-        passed.add(wanted)
-        path.append(parent)
-    return path[::-1]
-
-
-async def _find_info(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> CheckpointInfo | None:
-    try:
-        return CheckpointInfo.of(await load_checkpoint(storage, checkpoint_id))
-    except WorkflowCheckpointException:
-        return None
-
-
-async def list_workflow_names(storage: CheckpointStorage, prefix: str = "") -> list[str]:
-    """List the chains that a storage holds, sorted.
-
-    Args:
-        storage: One with `SupportsChainNames`.
-        prefix: Only names that begin so.
-
-    Raises:
-        WorkflowCheckpointException: The storage does not know which chains it holds.
-    """
-    if isinstance(storage, SupportsChainNames):
-        return await storage.list_workflow_names(prefix)
-    message = (
-        f"{type(storage).__name__} cannot tell which chains it holds: it has no list_workflow_names(prefix). Name the "
-        "chain (workflow_name=...), or give the storage that method."
-    )
-    raise WorkflowCheckpointException(message)
-
-
-async def save_if_head(storage: CheckpointStorage, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
-    """Save a checkpoint only if the chain still ends where the caller believes that it does.
-
-    With a storage that lacks `SupportsHeadCheck` somebody else may still save between the check and the saving.
-
-    Args:
-        storage: Any.
-        checkpoint: What to save; its `workflow_name` is the chain.
-        expected_seq: Sequence number of the newest checkpoint of the chain; 0 for an empty chain.
-
-    Raises:
-        WorkflowBusyError: The chain ends elsewhere; nothing was saved.
-        WorkflowCheckpointException: It cannot be saved.
-    """
-    if isinstance(storage, SupportsHeadCheck):
-        return await storage.save_if_head(checkpoint, expected_seq)
-    head = await head_of(storage, checkpoint.workflow_name)
-    require_head(checkpoint.workflow_name, 0 if head is None else head.seq, expected_seq)
-    return await storage.save(checkpoint)
 
 
 def require_head(workflow_name: str, head_seq: int, expected_seq: int) -> None:
@@ -341,27 +184,6 @@ def require_head(workflow_name: str, head_seq: int, expected_seq: int) -> None:
         raise WorkflowBusyError(message)
 
 
-async def prune(storage: CheckpointStorage, *, workflow_name: str, keep: int) -> int:
-    """Remove all but the newest checkpoints of a chain.
-
-    Args:
-        storage: Any.
-        workflow_name: The chain.
-        keep: How many to keep, at least 1.
-
-    Returns:
-        How many were removed.
-
-    Raises:
-        ValueError: `keep` is less than 1; `delete_chain` removes all.
-    """
-    if isinstance(storage, SupportsPrune):
-        return await storage.prune(workflow_name=workflow_name, keep=keep)
-    require_keep(keep)
-    infos = await list_infos(storage, workflow_name=workflow_name)
-    return await _delete_all(storage, [info.checkpoint_id for info in infos[:-keep]])
-
-
 def require_keep(keep: int, name: Literal["keep", "keep_last"] = "keep") -> None:
     """Refuse to prune a chain down to nothing.
 
@@ -381,22 +203,3 @@ def require_keep(keep: int, name: Literal["keep", "keep_last"] = "keep") -> None
         instead = {"keep": "To remove the whole chain use delete_chain(workflow_name)", "keep_last": "None keeps all"}
         message = f"{name} is {keep}; expected 1 or more. {instead[name]}."
         raise ValueError(message)
-
-
-async def delete_chain(storage: CheckpointStorage, workflow_name: str) -> int:
-    """Remove all checkpoints of a chain.
-
-    Args:
-        storage: Any.
-        workflow_name: The chain.
-
-    Returns:
-        How many were removed.
-    """
-    if isinstance(storage, SupportsPrune):
-        return await storage.delete_chain(workflow_name)
-    return await _delete_all(storage, await storage.list_checkpoint_ids(workflow_name=workflow_name))
-
-
-async def _delete_all(storage: CheckpointStorage, ids: Sequence[CheckpointID]) -> int:
-    return sum([await storage.delete(checkpoint_id) for checkpoint_id in ids])

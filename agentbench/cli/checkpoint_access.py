@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from types import ModuleType
 from typing import TypeAlias
 
+from agentbench.checkpoints.access import list_infos, list_workflow_names
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.file_storage.manifest import UnreadableManifestError
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.opening import open_storage, shown_address
-from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names
+from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import (
     AgentFrameworkException,
     CheckpointNotFoundError,

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from agentbench.checkpoints.access import list_infos, list_workflow_names, prune_chain
 from agentbench.checkpoints.diff import diff_checkpoints
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.opening import shown_address
-from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names, prune
+from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_name
 from agentbench.cli.checkpoint_gaps import find_unreadable, tell_unreadable
 from agentbench.cli.checkpoint_kept import load_kept
@@ -101,7 +102,7 @@ async def fork(given: argparse.Namespace) -> int:
     return 0
 
 
-async def prune_chain(given: argparse.Namespace) -> int:
+async def prune_checkpoints(given: argparse.Namespace) -> int:
     """Remove all but the newest checkpoints of a chain."""
     with opened(given.target) as storage:
         await require_name(storage, given.workflow, target=given.target)
@@ -120,7 +121,7 @@ async def prune_chain(given: argparse.Namespace) -> int:
         if not given.yes and not _agrees(f"Remove {what}, for good?"):
             print("Nothing was removed.")
             return 0
-        removed = await prune(storage, workflow_name=given.workflow, keep=given.keep)
+        removed = await prune_chain(storage, workflow_name=given.workflow, keep=given.keep)
     print(f"Removed {_count(removed, 'checkpoint')}.")
     return 0
 

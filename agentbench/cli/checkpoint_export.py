@@ -8,9 +8,10 @@ import sys
 from collections.abc import AsyncIterator
 from functools import partial
 
+from agentbench.checkpoints.access import list_infos, list_workflow_names
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.opening import shown_address
-from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names
+from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_chain
 from agentbench.cli.checkpoint_gaps import find_unreadable, tell_unreadable
 from agentbench.cli.checkpoint_kept import load_kept

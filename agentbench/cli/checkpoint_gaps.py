@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 
+from agentbench.checkpoints.access import list_infos, list_workflow_names
 from agentbench.checkpoints.file_storage.names import SUFFIX
 from agentbench.checkpoints.opening import local_path
-from agentbench.checkpoints.storage import CheckpointStorage, list_infos, list_workflow_names
+from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.cli.checkpoint_text import line
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 

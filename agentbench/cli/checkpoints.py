@@ -91,7 +91,7 @@ def _add_prune(actions: Commands) -> None:
         "Removes all but the newest checkpoints of a chain, for good, and whatever only they need. Asks at a terminal; "
         "where input is none, it is not asked."
     )
-    parser = _action(actions, "prune_chain", "prune", "remove the older checkpoints of a chain", about)
+    parser = _action(actions, "prune_checkpoints", "prune", "remove the older checkpoints of a chain", about)
     parser.add_argument("--workflow", required=True, metavar="CHAIN", help="the chain")
     parser.add_argument("--keep", required=True, type=_count, metavar="N", help="how many to keep")
     parser.add_argument("--yes", action="store_true", help="do not ask")

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
-from agentbench.checkpoints.guarded import load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.notebook.diff_view import hides, masked_path

@@ -5,11 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agentbench.checkpoints.access import list_infos, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.guarded import load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
-from agentbench.checkpoints.storage import CheckpointStorage, list_infos
+from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 from agentbench.notebook.loop_bound import run_on_engine
 

@@ -9,15 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Generic, TypeVar
 
+from agentbench.checkpoints.access import list_infos, list_workflow_names
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
-from agentbench.checkpoints.storage import (
-    CheckpointStorage,
-    SupportsCheckpointInfos,
-    list_infos,
-    list_workflow_names,
-)
+from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpointInfos
 from agentbench.notebook.frame_contents import Contents, Everything, Pages
 from agentbench.notebook.loop_bound import run_on_engine
 from agentbench.workflows.events.events import WorkflowEvent

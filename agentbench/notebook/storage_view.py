@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from agentbench._bridge import run_sync
+from agentbench.checkpoints.access import head_of, list_workflow_names
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
-from agentbench.checkpoints.storage import head_of, list_workflow_names
 from agentbench.notebook.markup import Page, Table
 from agentbench.notebook.step_log import count_text
 

@@ -10,17 +10,17 @@ import dataclasses
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.storage import (
-    CheckpointStorage,
+from agentbench.checkpoints.access import (
     delete_chain,
     head_of,
     list_infos,
     list_workflow_names,
-    prune,
-    save_if_head,
+    prune_chain,
+    save_checkpoint,
 )
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
 from agentbench.testing.expectations import (
     FLOW,
@@ -154,22 +154,22 @@ async def the_names_of_chains_are_listed(storage: CheckpointStorage) -> None:
 async def a_chain_goes_on_only_from_its_head(storage: CheckpointStorage) -> None:
     """0 stands for a chain that has no checkpoints yet; what is refused leaves no trace."""
     first, second, rival = make_checkpoint(1), make_checkpoint(2), make_checkpoint(2)
-    await expect_error(WorkflowBusyError, save_if_head(storage, second, 1), "going on from a head that is not there")
-    expect_equal(await save_if_head(storage, first, 0), first.checkpoint_id, "what save_if_head() returned")
-    await expect_error(WorkflowBusyError, save_if_head(storage, rival, 0), "beginning a chain that has begun")
-    await save_if_head(storage, second, 1)
-    await expect_error(WorkflowBusyError, save_if_head(storage, rival, 1), "going on from a former head")
+    await expect_error(WorkflowBusyError, save_checkpoint(storage, second, 1), "going on from a head that is not there")
+    expect_equal(await save_checkpoint(storage, first, 0), first.checkpoint_id, "what save_if_head() returned")
+    await expect_error(WorkflowBusyError, save_checkpoint(storage, rival, 0), "beginning a chain that has begun")
+    await save_checkpoint(storage, second, 1)
+    await expect_error(WorkflowBusyError, save_checkpoint(storage, rival, 1), "going on from a former head")
     expect_equal(
         await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first, second]), "the ids after refused saves"
     )
     expect_same(await storage.load(second.checkpoint_id), second, "a checkpoint that was saved as the head")
-    await save_if_head(storage, make_checkpoint(1, workflow_name="other"), 0)
+    await save_checkpoint(storage, make_checkpoint(1, workflow_name="other"), 0)
 
 
 async def of_several_rivals_one_moves_the_chain_on(storage: CheckpointStorage) -> None:
     """Check and save are one step."""
     rivals = [make_checkpoint(1) for _ in range(8)]
-    results = await asyncio.gather(*(save_if_head(storage, rival, 0) for rival in rivals), return_exceptions=True)
+    results = await asyncio.gather(*(save_checkpoint(storage, rival, 0) for rival in rivals), return_exceptions=True)
     saved = [result for result in results if isinstance(result, str)]
     busy = [result for result in results if isinstance(result, WorkflowBusyError)]
     expect_equal((len(saved), len(busy)), (1, 7), f"how many of 8 rivals were saved and refused (in {results!r})")
@@ -182,8 +182,10 @@ async def the_head_is_the_highest_sequence_number(storage: CheckpointStorage) ->
     second = make_checkpoint(2, timestamp="2024-01-01T00:00:01.000000+00:00")
     for checkpoint in (second, first):
         await storage.save(checkpoint)
-    await expect_error(WorkflowBusyError, save_if_head(storage, make_checkpoint(2), 1), "going on from the newest time")
-    await save_if_head(storage, make_checkpoint(3), 2)
+    await expect_error(
+        WorkflowBusyError, save_checkpoint(storage, make_checkpoint(2), 1), "going on from the newest time"
+    )
+    await save_checkpoint(storage, make_checkpoint(3), 2)
 
 
 # --------------------------------------------------------------------------------------------------------------- prune
@@ -194,22 +196,24 @@ async def pruning_keeps_the_newest_checkpoints_of_one_chain(storage: CheckpointS
     conversation = ["a long text " * 20, "another one " * 20]
     saved = await save_chain(storage, 6, state={"conversation": conversation})
     other = await save_chain(storage, 3, workflow_name="other", state={"conversation": conversation})
-    expect_equal(await prune(storage, workflow_name=FLOW, keep=2), 4, "how many were removed")
+    expect_equal(await prune_chain(storage, workflow_name=FLOW, keep=2), 4, "how many were removed")
     expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(saved[4:]), "the ids that were kept")
     expect_equal(await storage.list_checkpoint_ids(workflow_name="other"), ids_of(other), "the ids of another chain")
     for left in [*saved[4:], *other]:
         expect_same(await storage.load(left.checkpoint_id), left, "a checkpoint that was kept")
     for gone in saved[:4]:
         await expect_error(WorkflowCheckpointException, storage.load(gone.checkpoint_id), "load() of a pruned one")
-    expect_equal(await prune(storage, workflow_name=FLOW, keep=9), 0, "how many of two were removed to keep nine")
-    expect_equal(await prune(storage, workflow_name="nobody", keep=1), 0, "how many of an unknown chain were removed")
+    expect_equal(await prune_chain(storage, workflow_name=FLOW, keep=9), 0, "how many of two were removed to keep nine")
+    expect_equal(
+        await prune_chain(storage, workflow_name="nobody", keep=1), 0, "how many of an unknown chain were removed"
+    )
 
 
 async def a_chain_cannot_be_pruned_to_nothing(storage: CheckpointStorage) -> None:
     """Its head is what a run would go on from."""
     saved = await save_chain(storage, 2)
     for keep in (0, -1):
-        await expect_error(ValueError, prune(storage, workflow_name=FLOW, keep=keep), f"prune(keep={keep})")
+        await expect_error(ValueError, prune_chain(storage, workflow_name=FLOW, keep=keep), f"prune(keep={keep})")
     expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(saved), "the ids after a refused prune")
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from agentbench._clock import CountingIds, TickingClock
+from agentbench.checkpoints.access import lineage
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.fork import fork_checkpoint
@@ -23,7 +24,6 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.parts.parted import PartedStorage
 from agentbench.checkpoints.redis import RedisCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
-from agentbench.checkpoints.storage import lineage
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError
 from tests.checkpoints.plain_backend import PlainBackend, PlainStorage
 from tests.servers.postgres import PostgresServer

@@ -3,11 +3,11 @@ from typing import Any
 import pytest
 
 from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
+from agentbench.checkpoints.access import head_of, lineage, list_infos
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.checkpoints.storage import head_of, lineage, list_infos
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 from agentbench.testing.expectations import ids_of, make_checkpoint, save_chain
 
@@ -62,7 +62,7 @@ async def test_a_fork_may_be_asked_for_by_an_info(storage):
     assert (await storage.load(info.checkpoint_id)).metadata["forked_from"] == saved[0].checkpoint_id
     wrongs: tuple[Any, ...] = (5, None, ["cp"])
     for wrong in wrongs:
-        with pytest.raises(TypeError, match=f"given as a {type(wrong).__name__}; expected its id, or a CheckpointInfo"):
+        with pytest.raises(TypeError, match=f"is a {type(wrong).__name__}; expected its id, or a CheckpointInfo"):
             await fork_checkpoint(storage, wrong)
 
 

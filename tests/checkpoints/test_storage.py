@@ -2,8 +2,9 @@ import copy
 
 import pytest
 
+from agentbench.checkpoints.access import head_of, lineage, list_infos, list_workflow_names, next_seq, save_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import (
     CheckpointStorage,
@@ -11,13 +12,6 @@ from agentbench.checkpoints.storage import (
     SupportsCheckpointInfos,
     SupportsHeadCheck,
     SupportsPrune,
-    checkpoint_order,
-    head_of,
-    lineage,
-    list_infos,
-    list_workflow_names,
-    next_seq,
-    save_if_head,
 )
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 from agentbench.testing import storage_capabilities, storage_suite
@@ -223,7 +217,7 @@ async def test_the_lineage_of_an_unknown_checkpoint_is_an_error():
 @pytest.mark.parametrize("ask", [list_infos, list_workflow_names])
 async def test_a_storage_that_does_not_know_its_chains_says_so(ask):
     with pytest.raises(
-        WorkflowCheckpointException, match=r"DictStorage cannot tell which chains it holds.*workflow_name="
+        WorkflowCheckpointException, match=r"DictStorage does not know which chains it holds.*workflow_name="
     ):
         await ask(DictStorage())
 
@@ -232,4 +226,4 @@ async def test_a_moved_head_is_told_with_both_numbers():
     storage = InMemoryCheckpointStorage()
     await save_chain(storage, 2)
     with pytest.raises(WorkflowBusyError, match="'flow' is at sequence number 2, expected 1"):
-        await save_if_head(storage, make_checkpoint(2), 1)
+        await save_checkpoint(storage, make_checkpoint(2), 1)

@@ -18,7 +18,7 @@ from agentbench import (
     WorkflowCheckpointException,
     WorkflowRunState,
 )
-from agentbench.checkpoints.storage import lineage, list_infos
+from agentbench.checkpoints.access import lineage, list_infos
 from tests.workflows.parts import Pass, Show, brief, chain, collect
 from tests.workflows.storages import FailingStorage, OwnStorage
 from tests.workflows.test_resume import Ask, Broken

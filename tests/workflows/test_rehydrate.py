@@ -24,7 +24,7 @@ from agentbench import (
     WorkflowRunState,
     handler,
 )
-from agentbench.checkpoints.storage import lineage, list_infos
+from agentbench.checkpoints.access import lineage, list_infos
 from tests.workflows.lasting_flow import ANSWERS, OUTPUTS, Draft, Verdict, lasting_flow, open_place
 from tests.workflows.parts import Pass, Show, chain
 from tests.workflows.test_resume import Ask

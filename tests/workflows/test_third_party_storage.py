@@ -23,8 +23,7 @@ from agentbench import (
     fork_checkpoint,
     handler,
 )
-from agentbench.checkpoints.guarded import keeps_copies
-from agentbench.checkpoints.storage import lineage, list_infos
+from agentbench.checkpoints.access import lineage, list_infos, makes_copies
 from tests.workflows.parts import Pass, Show, chain
 from tests.workflows.storages import BackwardsStorage, BareStorage, FailingStorage, OwnStorage
 
@@ -127,7 +126,7 @@ def test_a_subclass_that_saves_in_its_own_way_does_not_inherit_the_promise_to_co
         keeps_copies = True
 
     storages = (Named(), Aliasing(), Careful(), OwnStorage(), object())
-    assert [keeps_copies(storage) for storage in storages] == [True, False, True, False, False]
+    assert [makes_copies(storage) for storage in storages] == [True, False, True, False, False]
 
 
 async def test_state_that_cannot_be_copied_goes_to_a_storage_that_may_know_what_to_do_with_it():

@@ -26,7 +26,7 @@ from agentbench import (
     fork_checkpoint,
     set_runtime_defaults,
 )
-from agentbench.checkpoints.storage import head_of, lineage, list_infos
+from agentbench.checkpoints.access import head_of, lineage, list_infos
 from tests.workflows.lasting_flow import ANSWERS, OUTPUTS, lasting_flow, open_place
 from tests.workflows.parts import Pass, Show, Wait, chain
 from tests.workflows.storages import BackwardsStorage, OwnStorage

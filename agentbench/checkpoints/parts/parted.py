@@ -19,15 +19,15 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from agentbench._display import Displayable, drawn_by
+from agentbench.checkpoints.access import id_of
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.guarded import id_of
-from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.info import CheckpointInfo, require_limit, select_infos
 from agentbench.checkpoints.listing import Listing, readable
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError, StorageBackend
 from agentbench.checkpoints.parts.parts import ChainMemory, PartTexts
 from agentbench.checkpoints.parts.records import looks_whole, to_checkpoint, to_info, to_record
 from agentbench.checkpoints.parts.worker import Worker
-from agentbench.checkpoints.storage import require_keep, require_limit, select_infos
+from agentbench.checkpoints.storage import require_keep
 from agentbench.exceptions import (
     AgentFrameworkException,
     CheckpointNotFoundError,

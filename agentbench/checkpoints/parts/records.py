@@ -8,10 +8,9 @@ from typing import Any, Final, TypeAlias
 
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order
 from agentbench.checkpoints.parts.backend import CheckpointRecord
 from agentbench.checkpoints.parts.parts import ChainMemory, Fetch, PartTexts, join_part, join_parts
-from agentbench.checkpoints.storage import checkpoint_order
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.reader import JsonReader
 from agentbench.serialization.writer import TAG, JsonWriter, quote_ascii

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
+from agentbench.checkpoints.access import head_of, id_of, load_checkpoint, next_seq, save_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.guarded import awaitable, id_of, lent, load_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
-from agentbench.checkpoints.storage import CheckpointStorage, head_of, next_seq
+from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, internal_source
 from agentbench.workflows.graph.edges import FanInEdgeGroup
 from agentbench.workflows.graph.routing import buffer_key
@@ -83,7 +83,7 @@ async def adopt_checkpoint(
             "requests": len(copy.pending_request_info_events),
         },
     }
-    await awaitable(storage.save(lent(storage, copy)), storage, "save")
+    await save_checkpoint(storage, copy)
     return CheckpointInfo.of(copy), told
 
 

@@ -336,7 +336,7 @@ class InProcRunnerContext:
 
     async def load_checkpoint(self, checkpoint_id: str) -> WorkflowCheckpoint:
         """Load a checkpoint. WorkflowCheckpointException without a storage or for an unknown id."""
-        from agentbench.checkpoints.guarded import load_checkpoint  # noqa: PLC0415 - as above
+        from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - as above
 
         return await load_checkpoint(self._need_storage(), checkpoint_id)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agentbench.checkpoints.access import checkpoint_error
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.guarded import checkpoint_error
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WorkflowMessage

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from agentbench._clock import Clock, IdSource, iso_utc
 from agentbench._copying import isolate_or_same
 from agentbench.checkpoints import metadata as keys
+from agentbench.checkpoints.access import checkpoint_error, head_of, save_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.guarded import awaitable, checkpoint_error, lent
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.storage import SupportsCheckpointInfos, head_of, save_if_head
+from agentbench.checkpoints.storage import SupportsCheckpointInfos
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.run_kwargs import RUN_KWARGS
@@ -172,11 +172,8 @@ class CheckpointWriter:
         return state
 
     async def _put(self, checkpoint: WorkflowCheckpoint) -> None:
-        given = lent(self._storage, checkpoint)
-        if self._check_head:
-            await save_if_head(self._storage, given, checkpoint.metadata[keys.SEQ] - 1)
-        else:
-            await awaitable(self._storage.save(given), self._storage, "save")
+        expected_seq = checkpoint.metadata[keys.SEQ] - 1 if self._check_head else None
+        await save_checkpoint(self._storage, checkpoint, expected_seq)
 
     async def _find_head(self) -> int:
         """Sequence number of the chain's newest checkpoint; 0 for an empty chain."""

@@ -262,7 +262,7 @@ class Execution:
         checkpoint_id = self._given.checkpoint_id
         if checkpoint_id is None or self._restored:
             return
-        from agentbench.checkpoints.guarded import load_checkpoint  # noqa: PLC0415 - as in _open()
+        from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - as in _open()
         from agentbench.workflows.persist.restore import restore  # noqa: PLC0415 - as in _open()
 
         workflow = self.workflow

@@ -482,7 +482,7 @@ class Workflow(Displayable):
 def _id_of(checkpoint: CheckpointInfo | str | None) -> str | None:
     if checkpoint is None or isinstance(checkpoint, str):
         return checkpoint
-    from agentbench.checkpoints.guarded import id_of  # noqa: PLC0415 - most runs start from no checkpoint
+    from agentbench.checkpoints.access import id_of  # noqa: PLC0415 - most runs start from no checkpoint
 
     return id_of(checkpoint)
 

@@ -1,0 +1,324 @@
+"""Calls of any storage, also of one that a user wrote: functions that use its capabilities or do without them.
+
+What such a storage does wrong becomes an error that says so. A storage that does not promise to copy gets copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import TypeVar
+
+from agentbench._copying import isolate_or_same
+from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
+from agentbench.checkpoints.manager import CheckpointManager, require_storage
+from agentbench.checkpoints.storage import (
+    CheckpointStorage,
+    SupportsChainNames,
+    SupportsCheckpointInfos,
+    SupportsHeadCheck,
+    SupportsPrune,
+    require_head,
+    require_keep,
+)
+from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
+
+ResultT = TypeVar("ResultT")
+
+
+# --------------------------------------------------------------------------------------------------- one checkpoint
+
+
+def id_of(checkpoint: object) -> CheckpointID:
+    """Return the id of a checkpoint, from the id itself, an info or a checkpoint.
+
+    Raises:
+        TypeError: It is neither an id nor something that has one.
+    """
+    found = getattr(checkpoint, "checkpoint_id", checkpoint)
+    if not isinstance(found, str):
+        msg = f"The checkpoint is a {type(checkpoint).__name__}; expected its id, or a CheckpointInfo."
+        raise TypeError(msg)
+    return found
+
+
+def makes_copies(storage: object) -> bool:
+    """Return whether a storage promises, by `keeps_copies = True` in its class, to copy what it saves and loads.
+
+    A subclass that saves or loads in its own way does not inherit the promise; it may repeat it.
+    """
+    for cls in type(storage).__mro__:
+        own = vars(cls)
+        if "keeps_copies" in own:
+            return own["keeps_copies"] is True
+        if "save" in own or "load" in own:
+            return False
+    return False
+
+
+async def load_checkpoint(
+    storage: CheckpointStorage, checkpoint_id: CheckpointID | CheckpointInfo
+) -> WorkflowCheckpoint:
+    """Load a checkpoint as the caller's own.
+
+    Args:
+        storage: Any; one that returns `None` for an unknown id is understood.
+        checkpoint_id: The id, or the info.
+
+    Raises:
+        CheckpointNotFoundError: The id is unknown.
+        WorkflowCheckpointException: It cannot be loaded.
+        TypeError: It is no id.
+    """
+    checkpoint_id = id_of(checkpoint_id)
+    try:
+        found: object = await _awaitable(storage.load(checkpoint_id), storage, "load")
+    except WorkflowCheckpointException:
+        raise
+    except Exception as error:
+        raise checkpoint_error(error, f"Checkpoint {checkpoint_id!r} cannot be loaded") from error
+    if found is None:
+        raise CheckpointNotFoundError(checkpoint_id)
+    if not isinstance(found, WorkflowCheckpoint):
+        msg = (
+            f"{type(storage).__name__}.load({checkpoint_id!r}) returned a {type(found).__name__}; expected a "
+            "WorkflowCheckpoint, as WorkflowCheckpoint.from_json() or from_dict() makes it."
+        )
+        raise WorkflowCheckpointException(msg)
+    return found if makes_copies(storage) else isolate_or_same(found)
+
+
+async def save_checkpoint(
+    storage: CheckpointStorage, checkpoint: WorkflowCheckpoint, expected_seq: int | None = None
+) -> CheckpointID:
+    """Save a checkpoint that the caller may change afterwards, and return its id.
+
+    With a storage that lacks `SupportsHeadCheck` another writer may save between the check and the save.
+
+    Args:
+        storage: Any.
+        checkpoint: What to save; its `workflow_name` is the chain.
+        expected_seq: Save only if the newest checkpoint of the chain has this sequence number; 0 for an empty chain.
+
+    Raises:
+        WorkflowBusyError: The chain ends elsewhere; nothing was saved.
+        Exception: What the storage raises.
+    """
+    own = checkpoint if makes_copies(storage) else isolate_or_same(checkpoint)
+    if expected_seq is not None:
+        if isinstance(storage, SupportsHeadCheck):
+            return await storage.save_if_head(own, expected_seq)
+        head = await head_of(storage, checkpoint.workflow_name)
+        require_head(checkpoint.workflow_name, 0 if head is None else head.seq, expected_seq)
+    return await _awaitable(storage.save(own), storage, "save")
+
+
+def _awaitable(result: Awaitable[ResultT], storage: object, method: str) -> Awaitable[ResultT]:
+    """Return what a method of a storage returned, or say that the method is not async."""
+    found: object = result
+    if isinstance(found, Awaitable):
+        return result
+    msg = (
+        f"{type(storage).__name__}.{method}() is no coroutine: it returned a {type(found).__name__}, which cannot be "
+        f"awaited. Write `async def {method}`; all six methods of a CheckpointStorage are async."
+    )
+    raise WorkflowCheckpointException(msg)
+
+
+def checkpoint_error(error: Exception, what: str) -> WorkflowCheckpointException:
+    """Return an error as a `WorkflowCheckpointException`; one that is such an error already is returned as it is.
+
+    Args:
+        error: What was raised.
+        what: What could not be done, as a sentence without its full stop.
+    """
+    if isinstance(error, WorkflowCheckpointException):
+        return error
+    reason = f"{type(error).__name__}: {error}".removesuffix(": ").removesuffix(".")
+    return WorkflowCheckpointException(f"{what}: {reason}.", error)
+
+
+# ----------------------------------------------------------------------------------------------------------- chains
+
+
+async def list_infos(
+    storage: CheckpointStorage | CheckpointManager,
+    *,
+    workflow_name: str | None = None,
+    run_id: str | None = None,
+    before: CheckpointID | None = None,
+    limit: int | None = None,
+) -> list[CheckpointInfo]:
+    """Return what the checkpoints of a storage are, without what they hold.
+
+    Args:
+        storage: Any. One without `SupportsCheckpointInfos` loads whole chains for this.
+        workflow_name: The chain; `None` for all chains.
+        run_id: Only checkpoints that this run wrote.
+        before: Only those that come before the checkpoint with this id; with `limit`, pages backwards through a chain.
+        limit: At most so many, the newest ones.
+
+    Returns:
+        Oldest first; of several chains one after another, sorted by name.
+
+    Raises:
+        CheckpointNotFoundError: There is no checkpoint `before` among them.
+        WorkflowCheckpointException: All chains are requested, and the storage does not know their names.
+        ValueError: `limit` is negative.
+
+    Example:
+        ```python
+        for info in await list_infos(storage, workflow_name="report", limit=10):
+            print(info.seq, info.source, info.checkpoint_id)
+        ```
+    """
+    storage = require_storage(storage)
+    if isinstance(storage, SupportsCheckpointInfos):
+        return await storage.list_infos(workflow_name=workflow_name, run_id=run_id, before=before, limit=limit)
+    names = await list_workflow_names(storage) if workflow_name is None else [workflow_name]
+    infos: list[CheckpointInfo] = []
+    for name in names:
+        checkpoints = await storage.list_checkpoints(workflow_name=name)
+        infos.extend(map(CheckpointInfo.of, sorted(checkpoints, key=checkpoint_order)))
+    return select_infos(infos, run_id=run_id, before=before, limit=limit)
+
+
+async def list_workflow_names(storage: CheckpointStorage | CheckpointManager, prefix: str = "") -> list[str]:
+    """Return the names of the chains that a storage holds, sorted.
+
+    Args:
+        storage: One with `SupportsChainNames`.
+        prefix: Only names that begin with it.
+
+    Raises:
+        WorkflowCheckpointException: The storage does not know the names of its chains.
+
+    Example:
+        ```python
+        for name in await list_workflow_names(storage, "support/"):
+            print(name, len(await storage.list_checkpoint_ids(workflow_name=name)))
+        ```
+    """
+    storage = require_storage(storage)
+    if isinstance(storage, SupportsChainNames):
+        return await storage.list_workflow_names(prefix)
+    message = (
+        f"{type(storage).__name__} does not know which chains it holds: it has no list_workflow_names(prefix). Name "
+        "the chain (workflow_name=...), or add that method to the storage."
+    )
+    raise WorkflowCheckpointException(message)
+
+
+async def head_of(storage: CheckpointStorage, workflow_name: str) -> CheckpointInfo | None:
+    """Return the info of the newest checkpoint of a chain, or `None` for an empty chain.
+
+    Raises:
+        WorkflowCheckpointException: It cannot be read.
+    """
+    if isinstance(storage, SupportsCheckpointInfos):
+        newest = await storage.list_infos(workflow_name=workflow_name, limit=1)
+        return newest[-1] if newest else None
+    try:
+        latest = await _awaitable(storage.get_latest(workflow_name=workflow_name), storage, "get_latest")
+    except WorkflowCheckpointException:
+        raise
+    except Exception as error:
+        raise checkpoint_error(error, f"The latest checkpoint of chain {workflow_name!r} cannot be read") from error
+    return None if latest is None else CheckpointInfo.of(latest)
+
+
+def next_seq(head: CheckpointInfo | None) -> int:
+    """Return the sequence number that continues a chain after its newest checkpoint; `None` for an empty chain."""
+    return 1 if head is None else head.seq + 1
+
+
+async def lineage(
+    storage: CheckpointStorage | CheckpointManager, checkpoint_id: CheckpointID | CheckpointInfo
+) -> list[CheckpointInfo]:
+    """Return the checkpoints that led to one, across runs, forks and chains.
+
+    Args:
+        storage: Any.
+        checkpoint_id: Where to start: the id, or the info.
+
+    Returns:
+        Oldest first, the checkpoint itself last. The list begins later where older checkpoints were removed.
+
+    Raises:
+        WorkflowCheckpointException: The id is unknown.
+
+    Example:
+        ```python
+        path = await lineage(storage, fork.checkpoint_id)
+        print(" -> ".join(f"{info.workflow_name} {info.seq}" for info in path))
+        ```
+    """
+    storage = require_storage(storage)
+    path = [CheckpointInfo.of(await load_checkpoint(storage, checkpoint_id))]
+    known: dict[CheckpointID, CheckpointInfo] = {}
+    listed: set[str] = set()
+    visited = {path[0].checkpoint_id}
+    while (wanted := path[-1].previous_checkpoint_id) is not None and wanted not in visited:
+        chain = path[-1].workflow_name
+        if chain not in listed:
+            known.update({info.checkpoint_id: info for info in await list_infos(storage, workflow_name=chain)})
+            listed.add(chain)
+        if wanted not in known:
+            try:
+                known[wanted] = CheckpointInfo.of(await load_checkpoint(storage, wanted))
+            except WorkflowCheckpointException:
+                break
+        visited.add(wanted)
+        path.append(known[wanted])
+    return path[::-1]
+
+
+async def prune_chain(storage: CheckpointStorage | CheckpointManager, *, workflow_name: str, keep: int) -> int:
+    """Remove all but the newest checkpoints of a chain.
+
+    Args:
+        storage: Any. One without `SupportsPrune` deletes them one by one.
+        workflow_name: The chain.
+        keep: How many checkpoints stay, at least 1.
+
+    Returns:
+        How many were removed.
+
+    Raises:
+        ValueError: `keep` is less than 1; `delete_chain` removes all.
+        TypeError: `keep` is no whole number.
+
+    Example:
+        ```python
+        removed = await prune_chain(storage, workflow_name="report", keep=20)
+        ```
+    """
+    storage = require_storage(storage)
+    if isinstance(storage, SupportsPrune):
+        return await storage.prune(workflow_name=workflow_name, keep=keep)
+    require_keep(keep)
+    infos = await list_infos(storage, workflow_name=workflow_name)
+    return await _delete_all(storage, [info.checkpoint_id for info in infos[:-keep]])
+
+
+async def delete_chain(storage: CheckpointStorage | CheckpointManager, workflow_name: str) -> int:
+    """Remove all checkpoints of a chain, and return how many there were.
+
+    Args:
+        storage: Any. One without `SupportsPrune` deletes them one by one.
+        workflow_name: The chain.
+
+    Example:
+        ```python
+        for name in await list_workflow_names(storage, "support/42"):
+            await delete_chain(storage, name)
+        ```
+    """
+    storage = require_storage(storage)
+    if isinstance(storage, SupportsPrune):
+        return await storage.delete_chain(workflow_name)
+    return await _delete_all(storage, await storage.list_checkpoint_ids(workflow_name=workflow_name))
+
+
+async def _delete_all(storage: CheckpointStorage, ids: Sequence[CheckpointID]) -> int:
+    return sum([await storage.delete(checkpoint_id) for checkpoint_id in ids])
