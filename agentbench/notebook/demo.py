@@ -16,7 +16,7 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.graph.cases import Case, Default
+from agentbench.workflows.graph.edges import Case, Default
 from agentbench.workflows.run.workflow import Workflow
 
 __all__ = ["Cars", "Measure", "Publish", "Question", "Report", "Trend", "Years", "build_workflow"]

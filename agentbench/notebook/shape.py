@@ -10,14 +10,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 from agentbench.notebook.condition_text import lambda_text
-from agentbench.workflows.graph.edges import (
-    EdgeGroup,
-    FanInEdgeGroup,
-    FanOutEdgeGroup,
-    InternalEdgeGroup,
-    SwitchCaseEdgeGroup,
-    SwitchCaseEdgeGroupCase,
-)
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
+from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase
+from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.signature import find_sub_workflow
 
 __all__ = [

@@ -22,7 +22,7 @@ from agentbench.notebook.workflow_text import (
 )
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.graph.cases import Case, Default
+from agentbench.workflows.graph.edges import Case, Default
 from agentbench.workflows.run.workflow import Workflow
 
 __all__ = ["define_workflow"]

@@ -12,16 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench.exceptions import GraphConnectivityError
 from agentbench.workflows.executors.options import WorkflowSettings
-from agentbench.workflows.graph.edge import callable_name
-from agentbench.workflows.graph.edges import (
-    EdgeGroup,
-    FanInEdgeGroup,
-    FanOutEdgeGroup,
-    InternalEdgeGroup,
-    SingleEdgeGroup,
-    SwitchCaseEdgeGroup,
-    SwitchCaseEdgeGroupDefault,
-)
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupDefault, callable_name
+from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.validation import infer_starts
 
 if TYPE_CHECKING:

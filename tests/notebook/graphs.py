@@ -11,7 +11,7 @@ from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.graph.cases import Case, Default
+from agentbench.workflows.graph.edges import Case, Default
 from agentbench.workflows.run.workflow import Workflow
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agentbench.notebook.shape import GraphShape, back_edges, path_lengths, read_shape, running_order
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.graph.cases import Case, Default
+from agentbench.workflows.graph.edges import Case, Default
 from tests.notebook import graphs
 
 NODES = [str(index) for index in range(7)]

@@ -19,7 +19,8 @@ from agentbench.notebook.workflow_cells import define_workflow
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import executor
-from agentbench.workflows.graph.edges import FanInEdgeGroup, FanOutEdgeGroup, SwitchCaseEdgeGroup
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
+from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.run.workflow import Workflow
 from tests.notebook.graphs import Gather, Step, Yield, is_spam, needs_review
 

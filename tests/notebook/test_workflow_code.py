@@ -13,8 +13,8 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.notebook.workflow_cells import define_workflow
 from agentbench.notebook.workflow_code import names_in_code, to_python
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.graph.cases import Case, Default
-from agentbench.workflows.graph.edges import SingleEdgeGroup
+from agentbench.workflows.graph.edge_groups import SingleEdgeGroup
+from agentbench.workflows.graph.edges import Case, Default
 from agentbench.workflows.run.workflow import Workflow
 from tests.notebook.graphs import Gather, Step, Yield, desk, farm, is_spam, layers, needs_review, pick, research
 

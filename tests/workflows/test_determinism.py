@@ -16,7 +16,7 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.graph.cases import Case, Default
+from agentbench.workflows.graph.edges import Case, Default
 
 # ---- random graphs as data -------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, internal_source
-from agentbench.workflows.graph.edges import FanInEdgeGroup
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
 from agentbench.workflows.graph.routing import buffer_key
 from agentbench.workflows.persist.writer import EXECUTOR_STATE, FAN_IN_BUFFERS
 

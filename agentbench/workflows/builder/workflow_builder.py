@@ -1,4 +1,4 @@
-"""`WorkflowBuilder`: says which executors there are and how they are connected, and makes a workflow of it.
+"""`WorkflowBuilder`: collects executors and their connections, and makes a workflow of them.
 
 Two dialects, one class: `add_edge`, `add_fan_out_edges`, ... with keywords at construction, or `connect`, `fan_out`,
 ... with everything as a method. They may be mixed.
@@ -15,24 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
 from agentbench.observability import OBSERVABILITY_SETTINGS, is_tracing
-from agentbench.workflows.builder.designation import OMITTED, Designation, resolve_designation
+from agentbench.workflows.builder.designation import Designation, resolve_designation
 from agentbench.workflows.builder.nodes import AgentMode, Nodes
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.options import TypeCheckMode, WorkflowSettings
-from agentbench.workflows.graph.cases import branch_with_id
+from agentbench.workflows.executors.options import TypeCheckMode, WorkflowSettings, require_limit
+from agentbench.workflows.graph.edge_groups import (
+    EdgeGroup,
+    FanInEdgeGroup,
+    FanInMode,
+    InternalEdgeGroup,
+    SingleEdgeGroup,
+)
 from agentbench.workflows.graph.edges import (
     Case,
     Default,
     EdgeCondition,
-    EdgeGroup,
-    FanInEdgeGroup,
-    FanInMode,
-    FanOutEdgeGroup,
-    InternalEdgeGroup,
-    SelectionFunction,
-    SingleEdgeGroup,
-    SwitchCaseEdgeGroup,
+    SwitchCaseEdgeGroupCase,
+    SwitchCaseEdgeGroupDefault,
 )
+from agentbench.workflows.graph.selection import FanOutEdgeGroup, SelectionFunction, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.type_fit import resolve_fan_in_mode
 from agentbench.workflows.graph.validation import check_graph, infer_starts, raise_first
 from agentbench.workflows.run.workflow import Workflow
@@ -52,34 +53,46 @@ logger = logging.getLogger(__name__)
 class WorkflowBuilder:
     """Collects executors and edges and builds a `Workflow`.
 
-    Wherever a node is expected, an `Executor` is taken, or whatever the layers above have an adapter for (agents,
-    workflows). One object is one node, however often it is named.
+    Two dialects, which may be mixed: `add_edge`, `add_fan_out_edges`, ... with settings as keywords, or `connect`,
+    `fan_out`, ... with everything as a method; the latter also take the id of an added executor in place of a node. All
+    methods but `build` return the builder. One object is one node, however often it is named.
 
     Args:
         max_iterations: Limit of supersteps per input. In this first place a node is taken as the start, too, and a
             text as the name.
         name: Of the workflow; groups its checkpoints. By default `"WorkflowBuilder-<unique id>"`.
-        description: Of the workflow.
-        start_executor: The entry node. By default the node that nothing leads to.
-        checkpoint_storage: Where runs save their checkpoints unless they are told otherwise.
+        description: Of the workflow, for people.
+        start_executor: The entry node. By default the node that no edge leads to.
+        checkpoint_storage: Where runs save their checkpoints by default.
         output_from: `"all"`, or nodes whose yields are outputs. By default every yield is.
         intermediate_output_from: `"all_other"`, `"all"`, or nodes whose yields are intermediate outputs.
         output_executors: Deprecated name of `output_from`.
         strict_context: `False` gives every handler `send_message` and `yield_output`, declared or not.
         check_types: What to do with a value that the declared types do not admit: `"off"`, `"warn"`, `"error"`.
         report_drops: Emit `message_dropped` events in plain runs, too.
-        copy_messages: Give each target of a message its own copy.
+        copy_messages: Pass each target of a message its own copy.
         strict_checkpoints: A checkpoint that cannot be saved fails the run.
         checkpoint_run_kwargs: Write keyword arguments of runs, which may hold secrets, into checkpoints.
         agent_mode: How agents work as nodes: `"respond"` to each message, or in `"turns"`.
 
     Raises:
-        TypeError: A start, a name or a limit was given twice, or something has the wrong type.
+        TypeError: Two starts or two names, something that is no node, or a value of the wrong type.
         ValueError: A negative limit, or an unknown word.
 
     Example:
         ```python
+        @executor
+        async def upper(text: str, ctx: WorkflowContext[str]) -> None:
+            await ctx.send_message(text.upper())
+
+
+        @executor
+        async def show(text: str, ctx: WorkflowContext[Never, str]) -> None:
+            await ctx.yield_output(text)
+
+
         workflow = WorkflowBuilder(name="two_steps").connect(upper, show).output_from(show).build()
+        same_graph = WorkflowBuilder(start_executor=upper, output_from=[show]).add_edge(upper, show).build()
         ```
     """
 
@@ -91,9 +104,9 @@ class WorkflowBuilder:
         *,
         start_executor: Any = None,
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
-        output_from: Any = OMITTED,
-        intermediate_output_from: Any = OMITTED,
-        output_executors: Any = OMITTED,
+        output_from: Any = None,
+        intermediate_output_from: Any = None,
+        output_executors: Any = None,
         strict_context: bool = True,
         check_types: TypeCheckMode = "off",
         report_drops: bool = False,
@@ -104,6 +117,12 @@ class WorkflowBuilder:
     ) -> None:
         _require_word("check_types", check_types, ("off", "warn", "error"))
         _require_word("agent_mode", agent_mode, ("respond", "turns"))
+        if output_executors is not None:
+            if output_from is not None:
+                msg = "output_from and output_executors are two names of one keyword. Pass output_from only."
+                raise TypeError(msg)
+            warnings.warn("output_executors is now called output_from.", DeprecationWarning, stacklevel=2)
+            output_from = output_executors
         self._nodes = Nodes(agent_mode)
         self._groups: list[EdgeGroup] = []
         self._start: Executor | None = None
@@ -113,7 +132,7 @@ class WorkflowBuilder:
         self._storage = checkpoint_storage
         self._hook: BoundaryHook | None = None
         self._has_shared_executors = False
-        self._outputs = Designation("output_from", ("all",), _either(output_from, output_executors))
+        self._outputs = Designation("output_from", ("all",), output_from)
         self._intermediate = Designation("intermediate_output_from", ("all_other", "all"), intermediate_output_from)
         self._settings = WorkflowSettings(
             strict_context=strict_context,
@@ -126,16 +145,16 @@ class WorkflowBuilder:
         self._take_first(max_iterations, start_executor)
 
     def _take_first(self, first: Any, start_executor: Any) -> None:
-        """Take the first positional argument for what its type says: a limit, a name or a start."""
+        """Take the first positional argument as what its type stands for: a limit, a name or a start."""
         if isinstance(first, int):
             self.max_iterations(first)
         elif isinstance(first, str):
             if self._name is not None:
-                msg = f"Two names were given: {first!r} and name={self._name!r}. Keep one of them."
+                msg = f"Two names: {first!r} and name={self._name!r}. Pass one of them."
                 raise TypeError(msg)
             self._name = first
         elif start_executor is not None:
-            msg = f"Two starts were given: {first!r} and start_executor={start_executor!r}. Keep one of them."
+            msg = f"Two starts: {first!r} and start_executor={start_executor!r}. Pass one of them."
             raise TypeError(msg)
         else:
             start_executor = first
@@ -149,13 +168,24 @@ class WorkflowBuilder:
 
         Raises:
             ValueError: Another node has its id.
-            TypeError: It is no executor, and there is no adapter for it.
+            TypeError: It is no executor, and its class has no adapter.
+
+        Example:
+            ```python
+            builder.add_executor(upper).add_executor(show).connect("upper", "show")
+            ```
         """
         self._nodes.add(executor)
         return self
 
     def set_start(self, executor: Any) -> Self:
-        """Name the entry node: a node, or the id of an added one."""
+        """Set the entry node: a node, or the id of an added one.
+
+        Example:
+            ```python
+            builder.set_start(upper)
+            ```
+        """
         self._start = self._nodes.find(executor)
         return self
 
@@ -168,12 +198,23 @@ class WorkflowBuilder:
             source: Sends.
             target: Receives.
             condition: Called with the message data, may be async; a falsy result drops the message.
+
+        Example:
+            ```python
+            builder.add_edge(reader, archive, lambda mail: mail.is_spam)
+            ```
         """
         self._groups.append(SingleEdgeGroup(self._nodes.add(source).id, self._nodes.add(target).id, condition))
         return self
 
     def connect(self, source: Any, target: Any, condition: EdgeCondition | None = None) -> Self:
-        """Connect two nodes, like `add_edge`; ids of added executors are taken, too."""
+        """Connect two nodes, like `add_edge`; ids of added executors are taken, too.
+
+        Example:
+            ```python
+            builder.connect(reader, archive, lambda mail: mail.is_spam)
+            ```
+        """
         return self.add_edge(self._nodes.find(source), self._nodes.find(target), condition)
 
     def add_chain(self, executors: Sequence[Any]) -> Self:
@@ -181,6 +222,11 @@ class WorkflowBuilder:
 
         Raises:
             ValueError: Fewer than two nodes.
+
+        Example:
+            ```python
+            builder.add_chain([read, summarise, publish])
+            ```
         """
         if len(executors) < 2:
             msg = f"A chain needs at least two executors; got {list(executors)!r}. Use add_executor() for one."
@@ -190,14 +236,26 @@ class WorkflowBuilder:
         return self
 
     def add_fan_out_edges(self, source: Any, targets: Sequence[Any]) -> Self:
-        """Send each message of a node to several others at once."""
-        return self._fan_out(source, targets, None, None, self._nodes.add)
+        """Send each message of a node to several others at once.
+
+        Example:
+            ```python
+            builder.add_fan_out_edges(question, [search, database])
+            ```
+        """
+        return self.fan_out(self._nodes.add(source), [self._nodes.add(target) for target in targets])
 
     def add_multi_selection_edge_group(
         self, source: Any, targets: Sequence[Any], selection_func: SelectionFunction
     ) -> Self:
-        """Send each message of a node to those of several others that a function picks."""
-        return self._fan_out(source, targets, selection_func, None, self._nodes.add)
+        """Send each message of a node to those of several others that a function picks.
+
+        Example:
+            ```python
+            builder.add_multi_selection_edge_group(question, [search, database], lambda text, ids: ids[:1])
+            ```
+        """
+        return self.fan_out(self._nodes.add(source), [self._nodes.add(target) for target in targets], selection_func)
 
     def fan_out(
         self,
@@ -209,22 +267,21 @@ class WorkflowBuilder:
         """Send each message of a node to several others at once, or to those that a function picks.
 
         Args:
-            source: Sends. A node, or the id of an added one; likewise the targets.
-            targets: Two or more.
-            selection_func: Called with the message data and the ids of the targets; returns the ids to use.
+            source: Sends. A node, or the id of an added one.
+            targets: Two or more nodes or ids.
+            selection_func: Called with the message data and the ids of the targets, may be async; returns the ids that
+                get the message.
             selection_func_name: Recorded name of the function; by default its own.
-        """
-        return self._fan_out(source, targets, selection_func, selection_func_name, self._nodes.find)
 
-    def _fan_out(
-        self,
-        source: Any,
-        targets: Sequence[Any],
-        selection_func: SelectionFunction | None,
-        selection_func_name: str | None,
-        node: Callable[[Any], Executor],
-    ) -> Self:
-        source_id, target_ids = node(source).id, [node(target).id for target in targets]
+        Raises:
+            ValueError: Fewer than two targets, or one of them twice.
+
+        Example:
+            ```python
+            builder.fan_out(question, [search, database], lambda text, ids: ids if len(text) > 20 else ids[:1])
+            ```
+        """
+        source_id, target_ids = self._nodes.find(source).id, [self._nodes.find(target).id for target in targets]
         self._groups.append(
             FanOutEdgeGroup(source_id, target_ids, selection_func, selection_func_name=selection_func_name)
         )
@@ -234,6 +291,11 @@ class WorkflowBuilder:
         """Join several nodes in one, which gets a list with the messages of all of them.
 
         A target that takes only single messages gets each by itself.
+
+        Example:
+            ```python
+            builder.add_fan_in_edges([search, database], report)  # report takes a list
+            ```
         """
         group = FanInEdgeGroup([self._nodes.add(source).id for source in sources], self._nodes.add(target).id)
         group.prefers_barrier = True
@@ -247,13 +309,27 @@ class WorkflowBuilder:
             sources: Two or more nodes, or ids of added ones.
             target: Receives. If it takes only lists, it gets one list when all sources have sent.
             mode: `"independent"` or `"barrier"` forces one of the two.
+
+        Raises:
+            ValueError: Fewer than two sources, one of them twice, or an unknown mode.
+
+        Example:
+            ```python
+            builder.fan_in([search, database], report, mode="barrier")
+            ```
         """
         source_ids = [self._nodes.find(source).id for source in sources]
         self._groups.append(FanInEdgeGroup(source_ids, self._nodes.find(target).id, mode=mode))
         return self
 
     def add_switch_case_edge_group(self, source: Any, cases: Sequence[Case | Default]) -> Self:
-        """Send each message of a node to the first of several others whose condition holds, or to the default."""
+        """Send each message of a node to the first of several others whose condition holds, or to the default.
+
+        Example:
+            ```python
+            builder.add_switch_case_edge_group(reader, [Case(lambda mail: mail.is_spam, archive), Default(inbox)])
+            ```
+        """
         return self._switch(source, cases, self._nodes.add)
 
     def switch(self, source: Any, cases: Sequence[Any]) -> Self:
@@ -262,16 +338,51 @@ class WorkflowBuilder:
         Args:
             source: Sends. A node, or the id of an added one.
             cases: `Case` and `Default`, `(condition, target)` pairs, or descriptors with ids; exactly one default.
+
+        Raises:
+            TypeError: An entry of `cases` is none of these.
+            ValueError: Fewer than two cases, no default, or several.
+
+        Example:
+            ```python
+            builder.switch(reader, [(lambda mail: mail.is_spam, archive), Default(inbox)])
+            ```
         """
         return self._switch(source, cases, self._nodes.find)
 
     def _switch(self, source: Any, cases: Sequence[Any], node: Callable[[Any], Executor]) -> Self:
         source_id = node(source).id
-        self._groups.append(SwitchCaseEdgeGroup(source_id, [branch_with_id(case, node) for case in cases]))
+        branches: list[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault] = []
+        for case in cases:
+            if isinstance(case, (SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault)):
+                branches.append(case)
+            elif isinstance(case, Default):
+                branches.append(SwitchCaseEdgeGroupDefault(node(case.target).id))
+            elif isinstance(case, Case):
+                name = case.condition_name
+                branches.append(SwitchCaseEdgeGroupCase(case.condition, node(case.target).id, condition_name=name))
+            elif isinstance(case, tuple) and len(case) == 2:
+                branches.append(SwitchCaseEdgeGroupCase(case[0], node(case[1]).id))
+            else:
+                msg = (
+                    f"{case!r} is no case of a switch. Expected Case(condition, target), Default(target) or "
+                    "(condition, target)."
+                )
+                raise TypeError(msg)
+        self._groups.append(SwitchCaseEdgeGroup(source_id, branches))
         return self
 
     def add_edge_group(self, group: EdgeGroup) -> Self:
-        """Add a group that was made by hand. Its ids must belong to nodes when the workflow is built."""
+        """Add a group that was made by hand. Its ids must belong to nodes when the workflow is built.
+
+        Raises:
+            ValueError: It is an internal group, which every executor has already.
+
+        Example:
+            ```python
+            builder.add_edge_group(SingleEdgeGroup("upper", "show"))
+            ```
+        """
         if isinstance(group, InternalEdgeGroup):
             msg = f"Every executor has its internal edge already; {group!r} cannot be added."
             raise ValueError(msg)
@@ -281,37 +392,60 @@ class WorkflowBuilder:
     # ---- settings --------------------------------------------------------------------------------
 
     def max_iterations(self, limit: int) -> Self:
-        """Set how many supersteps one input may take; 0 runs the start executor only."""
-        if limit < 0:
-            msg = f"max_iterations is {limit}; expected 0 or more supersteps."
-            raise ValueError(msg)
+        """Set how many supersteps one input may take; 0 runs the start executor only.
+
+        Raises:
+            ValueError: The limit is negative.
+
+        Example:
+            ```python
+            builder.max_iterations(20)
+            ```
+        """
+        require_limit("max_iterations", limit)
         self._limit = limit
         return self
 
     def checkpoint_storage(self, storage: CheckpointStorage | CheckpointManager) -> Self:
-        """Set where runs save their checkpoints unless they are told otherwise."""
+        """Set where runs save their checkpoints by default.
+
+        Example:
+            ```python
+            builder.checkpoint_storage(FileCheckpointStorage("checkpoints"))
+            ```
+        """
         self._storage = storage
         return self
 
     def boundary_hook(self, hook: BoundaryHook) -> Self:
-        """Let a hook decide at each superstep boundary what happens next."""
+        """Set the hook that decides at each superstep boundary what happens next."""
         self._hook = hook
         return self
 
     def output_from(self, *executors: Any) -> Self:
-        """Add nodes (or ids of added ones) whose yields are outputs; `"all"` names all that can yield."""
-        self._outputs.add([self._listed(executor, self._outputs) for executor in executors])
-        return self
+        """Add nodes (or ids of added ones) whose yields are outputs; `"all"` names all that can yield.
+
+        Example:
+            ```python
+            builder.output_from(report, "summary")
+            ```
+        """
+        return self._designate(self._outputs, executors)
 
     def intermediate_output_from(self, *executors: Any) -> Self:
-        """Add nodes (or ids of added ones) whose yields are intermediate; `"all_other"` names all that are left."""
-        self._intermediate.add([self._listed(executor, self._intermediate) for executor in executors])
-        return self
+        """Add nodes (or ids of added ones) whose yields are intermediate; `"all_other"` names all that are left.
 
-    def _listed(self, entry: Any, designation: Designation) -> Any:
-        if isinstance(entry, str) and entry not in designation.words:
-            return self._nodes.find(entry)
-        return entry
+        Example:
+            ```python
+            builder.output_from(report).intermediate_output_from("all_other")
+            ```
+        """
+        return self._designate(self._intermediate, executors)
+
+    def _designate(self, designation: Designation, entries: Sequence[Any]) -> Self:
+        is_id = [isinstance(entry, str) and entry not in designation.words for entry in entries]
+        designation.add([self._nodes.find(e) if found else e for e, found in zip(entries, is_id, strict=True)])
+        return self
 
     # ---- building --------------------------------------------------------------------------------
 
@@ -319,38 +453,55 @@ class WorkflowBuilder:
         """Check the graph and make a workflow of it.
 
         A second workflow of the same builder has the same executor objects, and thus shares their fields with the
-        first; a warning says so.
+        first; a logged warning says so.
 
         Args:
-            copy_executors: Give this workflow deep copies of the executors.
+            copy_executors: Make deep copies of the executors for this workflow.
 
         Raises:
             ValueError: There is no executor.
             TypeError: Something that is no node is designated for outputs.
             WorkflowValidationError: The graph breaks a rule, see `agentbench.workflows.graph.validation`. One of its
                 subclasses for the first breach; all of them in its `all_errors`.
+
+        Example:
+            ```python
+            workflow = builder.build()
+            result = await workflow.run("hello")
+            ```
         """
         if not is_tracing():
-            return self._build(validated=_nothing, copy_executors=copy_executors)
+            return self._build(copy_executors=copy_executors)
         from agentbench.workflows.engine.tracing import build_span  # noqa: PLC0415 - imports OpenTelemetry
 
         with build_span(
             self._name, self._description, definition=OBSERVABILITY_SETTINGS.WORKFLOW_DEFINITION_ENABLED
         ) as span:
-            workflow = self._build(validated=span.validated, copy_executors=copy_executors)
+            workflow = self._build(span.validated, copy_executors=copy_executors)
             span.completed(workflow)
             return workflow
 
-    def _build(self, *, validated: Callable[[], None], copy_executors: bool) -> Workflow:
+    def _build(self, on_validated: Callable[[], None] | None = None, *, copy_executors: bool) -> Workflow:
         executors = copy.deepcopy(self._nodes.executors) if copy_executors else dict(self._nodes.executors)
         checks_reachability = self._hook is None or self._hook.reachability
-        starts = self._starts(executors, check_roots=checks_reachability)
-        groups = [_settled(group, executors) for group in self._groups]
+        if self._start is not None:
+            starts: tuple[str, ...] = (self._start.id,)
+        else:
+            starts = infer_starts(executors, self._groups, check_roots=checks_reachability)
+        groups = [_with_mode(group, executors) for group in self._groups]
         designation = resolve_designation(self._outputs, self._intermediate, executors, self._nodes.id_of)
         raise_first(check_graph(groups, executors, starts, designation, check_reachability=checks_reachability))
-        validated()
+        if on_validated is not None:
+            on_validated()
         if not copy_executors:
-            self._warn_if_shared()
+            if self._has_shared_executors:
+                logger.warning(
+                    "WorkflowBuilder %r was built before; both workflows share %d executor objects and the data in "
+                    "their fields. Use build(copy_executors=True) to make copies for this workflow.",
+                    self._name,
+                    len(executors),
+                )
+            self._has_shared_executors = True
         groups.extend([InternalEdgeGroup(executor_id) for executor_id in executors])
         if self._name is None:
             self._name = f"WorkflowBuilder-{runtime_defaults().ids.new_id('workflow')}"
@@ -369,51 +520,21 @@ class WorkflowBuilder:
             checkpoint_storage=self._storage,
         )
 
-    def _starts(self, executors: dict[str, Executor], *, check_roots: bool) -> tuple[str, ...]:
-        if self._start is not None:
-            return (self._start.id,)
-        return infer_starts(executors, self._groups, check_roots=check_roots)
-
-    def _warn_if_shared(self) -> None:
-        if self._has_shared_executors:
-            logger.warning(
-                "WorkflowBuilder %r was built before; both workflows share %d executor objects and what those keep in "
-                "their fields. Use build(copy_executors=True) to give this workflow its own.",
-                self._name,
-                len(self._nodes.executors),
-            )
-        self._has_shared_executors = True
-
     def __repr__(self) -> str:
         name = "" if self._name is None else f"name={self._name!r}, "
         return f"WorkflowBuilder({name}executors={len(self._nodes.executors)}, edge_groups={len(self._groups)})"
 
 
-def _nothing() -> None:
-    """Nobody watches this build."""
-
-
-def _settled(group: EdgeGroup, executors: dict[str, Executor]) -> EdgeGroup:
-    """Return a group that knows its fan-in mode, if that can be known. The given one is left as it is."""
+def _with_mode(group: EdgeGroup, executors: dict[str, Executor]) -> EdgeGroup:
+    """Return the group with its fan-in mode, where the declared types decide it; the argument is not changed."""
     if not isinstance(group, FanInEdgeGroup) or group.resolved_mode is not None:
         return group
     mode = resolve_fan_in_mode(group, executors)
     if mode is None:
         return group
-    settled = group.clone(deep=False)
-    settled.resolved_mode = mode
-    return settled
-
-
-def _either(output_from: Any, output_executors: Any) -> Any:
-    """Return the designation that was given, under its name or under the old one."""
-    if output_executors is OMITTED:
-        return output_from
-    if output_from is not OMITTED:
-        msg = "output_from and output_executors are two names for one thing. Give output_from only."
-        raise TypeError(msg)
-    warnings.warn("output_executors is now called output_from.", DeprecationWarning, stacklevel=3)
-    return output_executors
+    decided = group.clone(deep=False)
+    decided.resolved_mode = mode
+    return decided
 
 
 def _require_word(keyword: str, word: str, words: tuple[str, ...]) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agentbench.workflows.engine.boundary import BoundaryHook, BoundaryOutcome, PauseReason, SuperstepView
     from agentbench.workflows.executors.executor import Executor
     from agentbench.workflows.executors.state import State
-    from agentbench.workflows.graph.edges import EdgeGroup
+    from agentbench.workflows.graph.edge_groups import EdgeGroup
     from agentbench.workflows.pages.runner_context import InProcRunnerContext
     from agentbench.workflows.persist.writer import CheckpointWriter
 

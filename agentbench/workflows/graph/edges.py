@@ -1,55 +1,170 @@
-"""The edge vocabulary: the groups that take every message, and all the names of the neighbouring edge modules.
+"""Edges and the branches of a switch: what groups are made of, and the forms that all of them can be written to.
 
-Groups are plain data and cheap to make: ids are generated when somebody reads them, and nothing is checked here that
-needs the executors (see `agentbench.workflows.graph.validation`).
+Callables are written by name only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+import copy
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from agentbench.workflows.executors.message import internal_source
-from agentbench.workflows.graph.cases import Case, Default, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
-from agentbench.workflows.graph.edge import Edge, EdgeCondition
-from agentbench.workflows.graph.edge_group import EdgeGroup, require_several
-from agentbench.workflows.graph.selection import (
-    FanOutEdgeGroup,
-    SelectionFunction,
-    SwitchCaseEdgeGroup,
-    SwitchSelection,
-)
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "Case",
     "Default",
     "Edge",
     "EdgeCondition",
-    "EdgeGroup",
-    "FanInEdgeGroup",
-    "FanInMode",
-    "FanOutEdgeGroup",
-    "InternalEdgeGroup",
-    "ResolvedFanInMode",
-    "SelectionFunction",
-    "SingleEdgeGroup",
-    "SwitchCaseEdgeGroup",
+    "JsonForm",
+    "MissingCallable",
     "SwitchCaseEdgeGroupCase",
     "SwitchCaseEdgeGroupDefault",
-    "SwitchSelection",
+    "callable_name",
+    "require_callable",
+    "settle",
 ]
 
-FanInMode = Literal["auto", "independent", "barrier"]
-ResolvedFanInMode = Literal["independent", "barrier"]
+EdgeCondition = Callable[[Any], bool | Awaitable[bool]]
+"""Decides on the bare message data whether an edge carries it; may be async."""
 
-_FAN_IN_MODES = ("auto", "independent", "barrier")
+# ----------------------------------------------------------------------------------------------------------- callables
 
 
-@EdgeGroup.register
-class SingleEdgeGroup(EdgeGroup):
-    """One edge, with or without a condition."""
+def callable_name(function: Callable[..., Any]) -> str:
+    """Return the name under which a callable is recorded: its `__name__`, or `"<callable>"` if it has none."""
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else "<callable>"
+
+
+def require_callable(function: object, what: str, expected: str) -> None:
+    """Raise if an object cannot be called.
+
+    Args:
+        function: The object.
+        what: Its role, as the start of a sentence.
+        expected: What the function takes and returns.
+
+    Raises:
+        TypeError: It is not callable.
+    """
+    if not callable(function):
+        msg = f"{what} is {function!r}, which cannot be called. Pass a function that {expected}."
+        raise TypeError(msg)
+
+
+async def settle(result: Any) -> Any:
+    """Return the result of a sync or async user function: awaited if it is awaitable, else as it is."""
+    return await result if isawaitable(result) else result
+
+
+class MissingCallable:
+    """Takes the place of a callable whose owner was read from JSON; calling it raises `RuntimeError`.
+
+    Args:
+        what: The missing part as the start of a sentence, such as `"The condition 'is_spam' of edge a->b"`.
+    """
+
+    __slots__ = ("what",)
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __call__(self, *_args: object, **_kwargs: object) -> NoReturn:
+        """Raise `RuntimeError`."""
+        msg = (
+            f"{self.what} has no callable. A graph that was read back from data knows callables by name only, and "
+            "None is no condition. Build the graph from code, with the callable, before you run it."
+        )
+        raise RuntimeError(msg)
+
+    def __repr__(self) -> str:
+        return f"MissingCallable({self.what!r})"
+
+
+# --------------------------------------------------------------------------------------------------------------- edges
+
+
+class JsonForm:
+    """What edges, cases and groups share: a dict form, a JSON form and copies. Callables are written by name only."""
 
     __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able dict."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild an object from what `to_dict` returned."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """Return `to_dict()` as JSON text."""
+        import json  # noqa: PLC0415 - a run needs no JSON
+
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Rebuild an object from what `to_json` returned.
+
+        Raises:
+            ValueError: The text is not JSON, or not a JSON object.
+        """
+        import json  # noqa: PLC0415 - as above
+
+        data = json.loads(text)
+        if not isinstance(data, dict):
+            msg = (
+                f"{cls.__name__}.from_json() got JSON of a {type(data).__name__}; "
+                "it expects an object, as to_json() writes it."
+            )
+            raise ValueError(msg)
+        return cls.from_dict(data)
+
+    def clone(self, deep: bool = True) -> Self:
+        """Return a copy with the same callables.
+
+        Args:
+            deep: Copy the contained edges and cases too, instead of sharing them. Callables are shared either way.
+        """
+        del deep  # flat parts have nothing inside; groups override this
+        return copy.copy(self)
+
+
+class Edge(JsonForm):
+    """A directed connection of two executors; a condition, if any, decides per message.
+
+    Two edges are equal if their ids and the name of their condition are: callables cannot be compared.
+
+    Args:
+        source_id: Executor that sends.
+        target_id: Executor that receives.
+        condition: Called with the message data; a falsy result (awaited if need be) drops the message.
+        condition_name: Recorded name of the condition; by default the callable's own.
+
+    Raises:
+        ValueError: An id is empty.
+        TypeError: The condition is not callable.
+
+    Example:
+        ```python
+        edge = Edge("reader", "archive", lambda mail: mail.is_spam, condition_name="is_spam")
+        edge.id  # "reader->archive"
+        ```
+    """
+
+    __slots__ = ("_condition", "condition_name", "source_id", "target_id")
+
+    ID_SEPARATOR: ClassVar[str] = "->"
+
+    source_id: str
+    target_id: str
+    condition_name: str | None
+    _condition: EdgeCondition | None
 
     def __init__(
         self,
@@ -58,116 +173,240 @@ class SingleEdgeGroup(EdgeGroup):
         condition: EdgeCondition | None = None,
         *,
         condition_name: str | None = None,
-        id: str | None = None,  # noqa: A002 - published name
     ) -> None:
-        self._edges = [Edge(source_id, target_id, condition, condition_name=condition_name)]
-        self._id = id
-        self.type = self.__class__.__name__
+        if not source_id or not target_id:
+            msg = (
+                f"An edge needs two executor ids that are not empty; got source {source_id!r} and target {target_id!r}."
+            )
+            raise ValueError(msg)
+        self.source_id = source_id
+        self.target_id = target_id
+        if condition is not None:
+            require_callable(condition, f"The condition of edge {self.id}", "takes the message data and returns a bool")
+            if condition_name is None:
+                condition_name = callable_name(condition)
+        elif condition_name is not None:
+            condition = MissingCallable(f"The condition {condition_name!r} of edge {self.id}")
+        self._condition = condition
+        self.condition_name = condition_name
+
+    @property
+    def id(self) -> str:
+        """`"<source>-><target>"`."""
+        return f"{self.source_id}{self.ID_SEPARATOR}{self.target_id}"
+
+    @property
+    def condition(self) -> EdgeCondition | None:
+        """The callable; a placeholder that raises `RuntimeError` if only its name is known; else `None`."""
+        return self._condition
+
+    @property
+    def has_condition(self) -> bool:
+        """Whether a live callable is attached."""
+        return self._condition is not None and type(self._condition) is not MissingCallable
+
+    async def should_route(self, data: Any) -> bool:
+        """Return whether the edge carries this message data.
+
+        Raises:
+            RuntimeError: A condition is recorded by name, but no callable is attached.
+            Exception: What the condition raised.
+        """
+        if self._condition is None:
+            return True
+        return bool(await settle(self._condition(data)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return `source_id`, `target_id` and, if there is a condition, `condition_name`."""
+        data = {"source_id": self.source_id, "target_id": self.target_id}
+        if self.condition_name is not None:
+            data["condition_name"] = self.condition_name
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild an edge; a recorded condition is known by name only and cannot be called."""
+        return cls(data.get("source_id", ""), data.get("target_id", ""), condition_name=data.get("condition_name"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Edge):
+            return NotImplemented
+        return (self.source_id, self.target_id, self.condition_name) == (
+            other.source_id,
+            other.target_id,
+            other.condition_name,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.source_id, self.target_id, self.condition_name))
+
+    def __repr__(self) -> str:
+        condition = "" if self.condition_name is None else f", condition_name={self.condition_name!r}"
+        return f"Edge({self.source_id!r}, {self.target_id!r}{condition})"
 
 
-@EdgeGroup.register
-class FanInEdgeGroup(EdgeGroup):
-    """Several sources, one target: each message by itself, or all together once every source has sent.
+# ------------------------------------------------------------------------------------------------- branches of a switch
+
+
+def _require_target(kind: str, target_id: str) -> str:
+    if not target_id:
+        msg = f"{kind} needs the id of its target executor; got {target_id!r}."
+        raise ValueError(msg)
+    return target_id
+
+
+class SwitchCaseEdgeGroupCase(JsonForm):
+    """A branch that is taken when its condition holds; the form of a `Case` with ids, inside a switch.
 
     Args:
-        source_ids: Two or more executors, each named once.
-        target_id: Executor that receives.
-        id: Name of the group.
-        mode: `"independent"` hands on each message at once; `"barrier"` waits for all sources and delivers one list;
-            `"auto"` takes the one that fits the declared types of the target.
-
-    Attributes:
-        mode: As given.
-        prefers_barrier: What `"auto"` means when the target accepts both forms.
-        resolved_mode: What applies: the forced mode, or the builder's decision for `"auto"`. `None` means that the
-            declared types do not tell, so that the first message decides.
+        condition: Called with the message data, may be async. `None` installs a placeholder that raises
+            `RuntimeError` when it is called.
+        target_id: Executor that gets the message.
+        condition_name: Recorded name of the condition; by default the callable's own.
 
     Raises:
-        ValueError: Fewer than two sources, one of them twice, or an unknown mode.
+        ValueError: The target is empty.
+        TypeError: The condition is neither callable nor `None`.
+
+    Example:
+        ```python
+        SwitchCaseEdgeGroupCase(lambda mail: mail.is_spam, "archive", condition_name="is_spam")
+        ```
     """
 
-    __slots__ = ("mode", "prefers_barrier", "resolved_mode")
+    __slots__ = ("condition", "condition_name", "target_id")
 
-    mode: FanInMode
-    prefers_barrier: bool
-    resolved_mode: ResolvedFanInMode | None
+    condition: EdgeCondition
+    condition_name: str | None
+    target_id: str
+
+    def __init__(self, condition: EdgeCondition | None, target_id: str, *, condition_name: str | None = None) -> None:
+        self.target_id = _require_target("SwitchCaseEdgeGroupCase", target_id)
+        if condition is None:
+            named = "" if condition_name is None else f" {condition_name!r}"
+            condition = MissingCallable(f"The condition{named} of the switch case to {target_id!r}")
+        else:
+            what = f"The condition of the switch case to {target_id!r}"
+            require_callable(condition, what, "takes the message data and returns a bool")
+            if condition_name is None:
+                condition_name = callable_name(condition)
+        self.condition = condition
+        self.condition_name = condition_name
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return `target_id`, `type` (`"Case"`) and, if known, `condition_name`."""
+        data = {"target_id": self.target_id, "type": "Case"}
+        if self.condition_name is not None:
+            data["condition_name"] = self.condition_name
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild a case; its condition is known by name only and raises `RuntimeError` when called."""
+        return cls(None, data.get("target_id", ""), condition_name=data.get("condition_name"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SwitchCaseEdgeGroupCase):
+            return NotImplemented
+        return (self.target_id, self.condition_name) == (other.target_id, other.condition_name)
+
+    def __hash__(self) -> int:
+        return hash((self.target_id, self.condition_name))
+
+    def __repr__(self) -> str:
+        return f"SwitchCaseEdgeGroupCase({self.condition_name or '<missing>'} -> {self.target_id!r})"
+
+
+class SwitchCaseEdgeGroupDefault(JsonForm):
+    """The branch that is taken when no condition holds; the form of a `Default` with an id, inside a switch.
+
+    Args:
+        target_id: Executor that gets the message.
+
+    Raises:
+        ValueError: The target is empty.
+
+    Example:
+        ```python
+        SwitchCaseEdgeGroupDefault("inbox")
+        ```
+    """
+
+    __slots__ = ("target_id",)
+
+    target_id: str
+
+    def __init__(self, target_id: str) -> None:
+        self.target_id = _require_target("SwitchCaseEdgeGroupDefault", target_id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return `target_id` and `type` (`"Default"`)."""
+        return {"target_id": self.target_id, "type": "Default"}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild a default branch."""
+        return cls(data.get("target_id", ""))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SwitchCaseEdgeGroupDefault):
+            return NotImplemented
+        return self.target_id == other.target_id
+
+    def __hash__(self) -> int:
+        return hash(("default", self.target_id))
+
+    def __repr__(self) -> str:
+        return f"SwitchCaseEdgeGroupDefault({self.target_id!r})"
+
+
+class Case:
+    """A branch of a switch for `WorkflowBuilder`, taken when its condition is the first that holds.
+
+    Args:
+        condition: Called with the message data, may be async.
+        target: Executor that gets the message, or what the builder accepts as one. The builder does not change it.
+        condition_name: Recorded name of the condition; by default the callable's own.
+
+    Example:
+        ```python
+        builder.switch(classify, [Case(lambda mail: mail.is_spam, archive), Default(inbox)])
+        ```
+    """
+
+    __slots__ = ("condition", "condition_name", "target")
 
     def __init__(
         self,
-        source_ids: Sequence[str],
-        target_id: str,
+        condition: Callable[[Any], Any],
+        target: Any,
         *,
-        id: str | None = None,  # noqa: A002 - published name
-        mode: FanInMode = "auto",
+        condition_name: str | None = None,
     ) -> None:
-        require_several("FanInEdgeGroup", "source", source_ids, instead="SingleEdgeGroup(source_id, target_id)")
-        self._edges = [Edge(source_id, target_id) for source_id in source_ids]
-        self._id = id
-        self.type = self.__class__.__name__
-        self.prefers_barrier = False
-        self._set_mode(mode)
+        self.condition = condition
+        self.target = target
+        self.condition_name = condition_name
 
-    def _set_mode(self, mode: FanInMode) -> None:
-        if mode not in _FAN_IN_MODES:
-            msg = f"The fan-in mode {mode!r} does not exist. Use one of {', '.join(map(repr, _FAN_IN_MODES))}."
-            raise ValueError(msg)
-        self.mode = mode
-        self.resolved_mode = None if mode == "auto" else mode
-
-    @property
-    def target_id(self) -> str:
-        """The one executor that receives."""
-        return self._edges[0].target_id
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the common keys, and `mode` unless it is `"auto"`."""
-        data = EdgeGroup.to_dict(self)
-        if self.mode != "auto":
-            data["mode"] = self.mode
-        return data
-
-    def restore_fields(self, data: Mapping[str, Any]) -> None:
-        """Fill the fields, undecided if the mode is `"auto"`."""
-        EdgeGroup.restore_fields(self, data)
-        self.prefers_barrier = False
-        self._set_mode(data.get("mode", "auto"))
+    def __repr__(self) -> str:
+        return f"Case({self.condition_name or callable_name(self.condition)}, {self.target!r})"
 
 
-@EdgeGroup.register
-class InternalEdgeGroup(EdgeGroup):
-    """The edge `"internal:<id>" -> "<id>"` that every executor has; it brings answers and targeted messages."""
+class Default:
+    """The branch of a switch for `WorkflowBuilder` that is taken when no `Case` holds.
 
-    __slots__ = ("executor_id",)
+    Args:
+        target: Executor that gets the message, or what the builder accepts as one.
 
-    executor_id: str
+    Example:
+        ```python
+        builder.switch(classify, [Case(lambda mail: mail.is_spam, archive), Default(inbox)])
+        ```
+    """
 
-    def __init__(self, executor_id: str, *, id: str | None = None) -> None:  # noqa: A002 - published name
-        if not executor_id:
-            msg = f"InternalEdgeGroup needs the id of its executor; got {executor_id!r}."
-            raise ValueError(msg)
-        self.executor_id = executor_id
-        self._edges = []
-        self._id = id
-        self.type = "InternalEdgeGroup"
+    __slots__ = ("target",)
 
-    @property
-    def edges(self) -> list[Edge]:
-        """The one edge, made when first read: a build makes one group per executor, and few are looked at."""
-        if not self._edges:
-            self._edges = [Edge(internal_source(self.executor_id), self.executor_id)]
-        return self._edges
+    def __init__(self, target: Any) -> None:
+        self.target = target
 
-    @property
-    def source_executor_ids(self) -> list[str]:
-        """`["internal:<id>"]`."""
-        return [internal_source(self.executor_id)]
-
-    @property
-    def target_executor_ids(self) -> list[str]:
-        """`["<id>"]`."""
-        return [self.executor_id]
-
-    def restore_fields(self, data: Mapping[str, Any]) -> None:
-        """Fill the fields; the executor is the target of the one edge."""
-        EdgeGroup.restore_fields(self, data)
-        self.executor_id = self._edges[0].target_id
+    def __repr__(self) -> str:
+        return f"Default({self.target!r})"

@@ -15,14 +15,8 @@ from agentbench._copying import isolate_or_same
 from agentbench._signatures import decided_by_class
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
-from agentbench.workflows.graph.edges import (
-    EdgeGroup,
-    FanInEdgeGroup,
-    FanOutEdgeGroup,
-    InternalEdgeGroup,
-    ResolvedFanInMode,
-    SwitchCaseEdgeGroup,
-)
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, ResolvedFanInMode
+from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 
 if TYPE_CHECKING:
     from agentbench.workflows.executors.executor import Executor

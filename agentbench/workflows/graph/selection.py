@@ -7,9 +7,16 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentbench.workflows.graph.cases import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
-from agentbench.workflows.graph.edge import Edge, MissingCallable, callable_name, require_callable, settle
-from agentbench.workflows.graph.edge_group import EdgeGroup, require_several
+from agentbench.workflows.graph.edge_groups import EdgeGroup, require_several
+from agentbench.workflows.graph.edges import (
+    Edge,
+    MissingCallable,
+    SwitchCaseEdgeGroupCase,
+    SwitchCaseEdgeGroupDefault,
+    callable_name,
+    require_callable,
+    settle,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,6 +44,15 @@ class FanOutEdgeGroup(EdgeGroup):
     Raises:
         ValueError: Fewer than two targets, or one of them twice.
         TypeError: The selection function is not callable.
+
+    Example:
+        ```python
+        def by_length(text: str, ids: list[str]) -> list[str]:
+            return ids if len(text) > 100 else ids[:1]
+
+
+        builder.add_edge_group(FanOutEdgeGroup("intake", ["summary", "full_text"], by_length))
+        ```
     """
 
     __slots__ = ("_selection_func", "_target_ids", "selection_func_name")
@@ -68,7 +84,7 @@ class FanOutEdgeGroup(EdgeGroup):
 
     @property
     def target_ids(self) -> list[str]:
-        """The targets in the given order, as a list of your own."""
+        """The targets in the order of the argument, as a list of your own."""
         return list(self._target_ids)
 
     @property
@@ -82,7 +98,7 @@ class FanOutEdgeGroup(EdgeGroup):
         Raises:
             RuntimeError: The selection function named an id outside the group, returned no list of ids, or is known
                 by name only.
-            Exception: Whatever the selection function raised.
+            Exception: What the selection function raised.
         """
         if self._selection_func is None:
             return list(self._target_ids)
@@ -139,12 +155,21 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
 
     Args:
         source_id: Executor that sends.
-        cases: Two or more branches, exactly one of them the default. The default is asked last wherever it stands.
+        cases: Two or more branches, exactly one of them the default, which counts last at any place.
         id: Name of the group.
 
     Raises:
         ValueError: Fewer than two cases, no default, or several defaults.
-        TypeError: Something else than a case or a default is among the cases.
+        TypeError: An entry of `cases` is neither a case nor a default.
+
+    Example:
+        ```python
+        cases = [
+            SwitchCaseEdgeGroupCase(lambda mail: mail.is_spam, "archive"),
+            SwitchCaseEdgeGroupDefault("inbox"),
+        ]
+        builder.add_edge_group(SwitchCaseEdgeGroup("reader", cases))
+        ```
     """
 
     __slots__ = ("_cases", "_default")
@@ -159,15 +184,14 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
         *,
         id: str | None = None,  # noqa: A002 - published name
     ) -> None:
-        self._default = _the_default(source_id, cases)
+        self._set_cases(source_id, cases)
         if cases[-1] is not self._default:
             logger.warning(
-                "The default of the switch after %r, to %r, is not its last case. It is asked last all the same; "
-                "put it last to say so.",
+                "The default of the switch after %r, to %r, is not its last case. It counts last all the same; put it "
+                "last in the list.",
                 source_id,
                 self._default.target_id,
             )
-        self._cases = tuple(cases)
         self._target_ids = tuple(dict.fromkeys([case.target_id for case in cases]))
         self._edges = [Edge(source_id, target_id) for target_id in self._target_ids]
         self._id = id
@@ -175,9 +199,32 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
         self._selection_func = None
         self.selection_func_name = None
 
+    def _set_cases(self, source_id: str, cases: Sequence[Any]) -> None:
+        if len(cases) < 2:
+            msg = f"The switch after {source_id!r} has {len(cases)} case(s). It needs at least one case and a default."
+            raise ValueError(msg)
+        defaults: list[SwitchCaseEdgeGroupDefault] = []
+        for case in cases:
+            if isinstance(case, SwitchCaseEdgeGroupDefault):
+                defaults.append(case)
+            elif not isinstance(case, SwitchCaseEdgeGroupCase):
+                msg = (
+                    f"The switch after {source_id!r} got {case!r} as a case. Pass SwitchCaseEdgeGroupCase and "
+                    "SwitchCaseEdgeGroupDefault objects; Case and Default are for WorkflowBuilder."
+                )
+                raise TypeError(msg)
+        if len(defaults) != 1:
+            msg = (
+                f"The switch after {source_id!r} has {len(defaults)} defaults. It needs exactly one "
+                "SwitchCaseEdgeGroupDefault, which takes what no case takes."
+            )
+            raise ValueError(msg)
+        self._cases = tuple(cases)
+        self._default = defaults[0]
+
     @property
     def cases(self) -> list[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault]:
-        """All branches as given, the default among them."""
+        """All branches in the order of the argument, the default among them."""
         return list(self._cases)
 
     @property
@@ -194,7 +241,7 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
         return [(await self.select(data)).target_id]
 
     async def select(self, data: Any) -> SwitchSelection:  # type: ignore[override]
-        """Ask the conditions in order and return the branch of the first that holds, or the default.
+        """Call the conditions in order and return the branch of the first that holds, or the default.
 
         A condition that raises counts as false and leaves a warning.
 
@@ -210,65 +257,33 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
             try:
                 holds = bool(await settle(case.condition(data)))
             except Exception as error:  # noqa: BLE001 - a failing condition is a false one, and is reported
-                warnings.append(self._warn(case, error))
+                text = (
+                    f"The condition {case.condition_name!r} of the switch after {self._edges[0].source_id!r}, to "
+                    f"{case.target_id!r}, raised {type(error).__name__}: {error}. It counts as false."
+                )
+                logger.warning(text)
+                warnings.append(text)
                 continue
             if holds:
                 return SwitchSelection(case.target_id, case.condition_name or "<callable>", tuple(warnings))
         return SwitchSelection(self._default.target_id, "default", tuple(warnings))
-
-    def _warn(self, case: SwitchCaseEdgeGroupCase, error: Exception) -> str:
-        text = (
-            f"The condition {case.condition_name!r} of the switch after {self._edges[0].source_id!r}, to "
-            f"{case.target_id!r}, raised {type(error).__name__}: {error}. It counts as false."
-        )
-        logger.warning(text)
-        return text
 
     def to_dict(self) -> dict[str, Any]:
         """Return the common keys, `selection_func_name` (`None`) and `cases`."""
         return {**FanOutEdgeGroup.to_dict(self), "cases": [case.to_dict() for case in self._cases]}
 
     def restore_fields(self, data: Mapping[str, Any]) -> None:
-        """Fill the fields; conditions are known by name only and raise `RuntimeError` when asked."""
+        """Fill the fields; conditions are known by name only and raise `RuntimeError` when called."""
         FanOutEdgeGroup.restore_fields(self, data)
-        self._cases = tuple(_case_from_dict(case) for case in data.get("cases", ()))
-        self._default = _the_default(self._edges[0].source_id if self._edges else "?", self._cases)
+        branches = [
+            (SwitchCaseEdgeGroupDefault if case.get("type") == "Default" else SwitchCaseEdgeGroupCase).from_dict(case)
+            for case in data.get("cases", ())
+        ]
+        self._set_cases(self._edges[0].source_id if self._edges else "?", branches)
 
     def clone(self, deep: bool = True) -> Self:
         """Return a copy with the same id and the same callables; `deep` copies edges and cases too."""
         fresh = EdgeGroup.clone(self, deep)
         if deep:
-            cases = tuple(copy.copy(case) for case in self._cases)
-            fresh._cases = cases  # noqa: SLF001 - an instance of this class
-            fresh._default = cases[self._cases.index(self._default)]  # type: ignore[assignment]  # noqa: SLF001 - likewise
+            fresh._set_cases(self._edges[0].source_id, [copy.copy(case) for case in self._cases])  # noqa: SLF001 - its own class
         return fresh
-
-
-def _the_default(source_id: str, cases: Sequence[object]) -> SwitchCaseEdgeGroupDefault:
-    """Return the one default of a switch, or say what is wrong with its cases."""
-    if len(cases) < 2:
-        msg = f"The switch after {source_id!r} has {len(cases)} case(s). It needs at least one case and a default."
-        raise ValueError(msg)
-    defaults: list[SwitchCaseEdgeGroupDefault] = []
-    for case in cases:
-        if isinstance(case, SwitchCaseEdgeGroupDefault):
-            defaults.append(case)
-        elif not isinstance(case, SwitchCaseEdgeGroupCase):
-            msg = (
-                f"The switch after {source_id!r} got {case!r} as a case. Pass SwitchCaseEdgeGroupCase and "
-                "SwitchCaseEdgeGroupDefault objects; Case and Default are for WorkflowBuilder."
-            )
-            raise TypeError(msg)
-    if len(defaults) != 1:
-        msg = (
-            f"The switch after {source_id!r} has {len(defaults)} defaults. Give it exactly one "
-            "SwitchCaseEdgeGroupDefault, which takes what no case takes."
-        )
-        raise ValueError(msg)
-    return defaults[0]
-
-
-def _case_from_dict(data: Mapping[str, Any]) -> SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault:
-    if data.get("type") == "Default":
-        return SwitchCaseEdgeGroupDefault.from_dict(data)
-    return SwitchCaseEdgeGroupCase.from_dict(data)

@@ -9,14 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.graph.cases import SwitchCaseEdgeGroupCase
-from agentbench.workflows.graph.edges import (
-    EdgeGroup,
-    FanInEdgeGroup,
-    FanOutEdgeGroup,
-    InternalEdgeGroup,
-    SwitchCaseEdgeGroup,
-)
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
+from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase
+from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.type_fit import resolve_fan_in_mode
 
 if TYPE_CHECKING:

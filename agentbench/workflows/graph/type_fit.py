@@ -12,7 +12,7 @@ from typing import Any
 
 from agentbench._signatures import is_type_compatible
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.graph.edges import FanInEdgeGroup, ResolvedFanInMode
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, ResolvedFanInMode
 
 __all__ = ["as_list_types", "list_types_fit", "resolve_fan_in_mode", "types_fit"]
 

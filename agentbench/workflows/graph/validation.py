@@ -26,7 +26,8 @@ from agentbench.exceptions import (
     WorkflowValidationError,
 )
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.graph.edges import Edge, EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
+from agentbench.workflows.graph.edges import Edge
 from agentbench.workflows.graph.type_fit import as_list_types, resolve_fan_in_mode, types_fit
 
 __all__ = [

@@ -10,7 +10,7 @@ from agentbench._signatures import type_name
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
-from agentbench.workflows.graph.edges import FanInEdgeGroup
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint

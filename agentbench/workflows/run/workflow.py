@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.engine.boundary import BoundaryHook
     from agentbench.workflows.executors.executor import Executor
-    from agentbench.workflows.graph.edges import EdgeGroup
+    from agentbench.workflows.graph.edge_groups import EdgeGroup
     from agentbench.workflows.run.run import WorkflowRun
 
 _PLAIN = WorkflowSettings()

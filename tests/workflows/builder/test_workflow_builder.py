@@ -20,18 +20,9 @@ from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
 from agentbench.workflows.executors.handlers import handler
 from agentbench.workflows.executors.options import WorkflowSettings
-from agentbench.workflows.graph.edges import (
-    Case,
-    Default,
-    EdgeGroup,
-    FanInEdgeGroup,
-    FanOutEdgeGroup,
-    InternalEdgeGroup,
-    SingleEdgeGroup,
-    SwitchCaseEdgeGroup,
-    SwitchCaseEdgeGroupCase,
-    SwitchCaseEdgeGroupDefault,
-)
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.edges import Case, Default, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
+from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 
 
 def node(key, takes=str, sends=str, yields=None):
@@ -142,7 +133,7 @@ def test_the_old_name_of_output_from_works_with_a_warning():
     with pytest.warns(DeprecationWarning, match="now called output_from"):
         builder = WorkflowBuilder(start_executor=A, output_executors=[A])
     assert [e.id for e in builder.build().get_output_executors()] == ["a"]
-    with pytest.raises(TypeError, match="two names for one thing"):
+    with pytest.raises(TypeError, match="two names of one keyword"):
         WorkflowBuilder(start_executor=A, output_executors=[A], output_from=[A])
 
 

@@ -15,15 +15,9 @@ from agentbench.workflows.draw.drawing import RunOverlay, WorkflowViz
 from agentbench.workflows.draw.drawn_graph import spelled_out
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.function_executor import executor
-from agentbench.workflows.graph.edges import (
-    FanInEdgeGroup,
-    FanOutEdgeGroup,
-    InternalEdgeGroup,
-    SingleEdgeGroup,
-    SwitchCaseEdgeGroup,
-    SwitchCaseEdgeGroupCase,
-    SwitchCaseEdgeGroupDefault,
-)
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
+from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.run.workflow import Workflow
 
 Case, Default = SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault

@@ -1,6 +1,6 @@
 import pytest
 
-from agentbench.workflows.graph.cases import Case, Default, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
+from agentbench.workflows.graph.edges import Case, Default, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 
 
 def is_spam(data: str) -> bool:

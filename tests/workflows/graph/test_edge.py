@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.workflows.graph.edge import Edge, MissingCallable, callable_name
+from agentbench.workflows.graph.edges import Edge, MissingCallable, callable_name
 
 names = st.text(min_size=1, max_size=8)
 

@@ -6,17 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench._clock import CountingIds
-from agentbench.workflows.graph.edge_group import EdgeGroup
-from agentbench.workflows.graph.edges import (
-    Edge,
-    FanInEdgeGroup,
-    FanOutEdgeGroup,
-    InternalEdgeGroup,
-    SingleEdgeGroup,
-    SwitchCaseEdgeGroup,
-    SwitchCaseEdgeGroupCase,
-    SwitchCaseEdgeGroupDefault,
-)
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.edges import Edge, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
+from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 
 ids = st.text(min_size=1, max_size=6)
 several_ids = st.lists(ids, min_size=2, max_size=5, unique=True)
@@ -102,7 +94,7 @@ def test_a_plain_group_lists_each_end_once_in_order_of_appearance():
 def test_the_id_is_made_when_first_read_and_then_stays(monkeypatch):
     counting = CountingIds()
     monkeypatch.setattr(
-        "agentbench.workflows.graph.edge_group.runtime_defaults", lambda: type("Defaults", (), {"ids": counting})()
+        "agentbench.workflows.graph.edge_groups.runtime_defaults", lambda: type("Defaults", (), {"ids": counting})()
     )
     first, second = SingleEdgeGroup("a", "b"), FanInEdgeGroup(["a", "b"], "c")
     assert second.id == second.id == "FanInEdgeGroup/group-1"

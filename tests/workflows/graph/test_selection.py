@@ -3,8 +3,8 @@ import logging
 
 import pytest
 
-from agentbench.workflows.graph.cases import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
-from agentbench.workflows.graph.edge_group import EdgeGroup
+from agentbench.workflows.graph.edge_groups import EdgeGroup
+from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup, SwitchSelection
 
 Case, Default = SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault

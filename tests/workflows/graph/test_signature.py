@@ -8,16 +8,9 @@ from hypothesis import strategies as st
 
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
-from agentbench.workflows.graph.edges import (
-    EdgeGroup,
-    FanInEdgeGroup,
-    FanOutEdgeGroup,
-    InternalEdgeGroup,
-    SingleEdgeGroup,
-    SwitchCaseEdgeGroup,
-    SwitchCaseEdgeGroupCase,
-    SwitchCaseEdgeGroupDefault,
-)
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
+from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.signature import (
     find_sub_workflow,
     graph_signature,

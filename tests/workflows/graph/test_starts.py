@@ -2,7 +2,8 @@ import pytest
 
 from agentbench.exceptions import GraphConnectivityError, ValidationTypeEnum
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.graph.edges import FanInEdgeGroup, FanOutEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.selection import FanOutEdgeGroup
 from agentbench.workflows.graph.validation import infer_starts
 
 

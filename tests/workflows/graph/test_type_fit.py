@@ -3,7 +3,7 @@ from typing import Any, Literal
 import pytest
 
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.graph.edges import FanInEdgeGroup
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
 from agentbench.workflows.graph.type_fit import list_types_fit, resolve_fan_in_mode, types_fit
 
 

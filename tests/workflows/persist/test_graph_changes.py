@@ -7,12 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench import GraphMismatchError, InMemoryCheckpointStorage, Workflow, WorkflowBuilder
-from agentbench.workflows.graph.edges import (
-    FanInEdgeGroup,
-    FanOutEdgeGroup,
-    SingleEdgeGroup,
-    SwitchCaseEdgeGroup,
-)
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.signature import graph_signature
 from agentbench.workflows.persist.graph_changes import describe_changes, graph_mismatch
 from tests.workflows.graph.test_signature import (

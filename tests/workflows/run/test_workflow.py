@@ -23,7 +23,7 @@ from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.executors.handlers import handler
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.graph.edges import InternalEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.edge_groups import InternalEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import WorkflowStream
 from agentbench.workflows.run.workflow import Workflow

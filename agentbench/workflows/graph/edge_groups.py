@@ -1,0 +1,316 @@
+"""Groups of edges: what all kinds share, and the kinds that take every message.
+
+Groups are plain data and cheap to make: ids are generated when they are first read, and nothing is checked here that
+needs the executors (see `agentbench.workflows.graph.validation`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsIndex, TypeVar
+
+from agentbench._clock import runtime_defaults
+from agentbench.workflows.executors.message import internal_source
+from agentbench.workflows.graph.edges import Edge, EdgeCondition, JsonForm
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = [
+    "EdgeGroup",
+    "FanInEdgeGroup",
+    "FanInMode",
+    "InternalEdgeGroup",
+    "ResolvedFanInMode",
+    "SingleEdgeGroup",
+    "require_several",
+]
+
+FanInMode = Literal["auto", "independent", "barrier"]
+ResolvedFanInMode = Literal["independent", "barrier"]
+
+_GroupClass = TypeVar("_GroupClass", bound="type[EdgeGroup]")
+
+
+class EdgeGroup(JsonForm):
+    """Edges that are routed together, and the registry of the kinds of group.
+
+    A group of one's own derives from `SingleEdgeGroup`, `FanOutEdgeGroup`, `FanInEdgeGroup` or `SwitchCaseEdgeGroup`.
+
+    Args:
+        edges: The edges, in order.
+        id: Name of the group; by default `"<ClassName>/<unique id>"`, made when first read.
+        type: Recorded kind; by default the class name. `from_dict` looks the class up by it.
+
+    Example:
+        ```python
+        @EdgeGroup.register
+        class Urgent(SingleEdgeGroup):
+            pass
+
+
+        group = Urgent("intake", "clerk", lambda case: case.urgent)
+        type(EdgeGroup.from_dict(group.to_dict())) is Urgent
+        ```
+    """
+
+    __slots__ = ("_edges", "_id", "type")
+
+    _registry: ClassVar[dict[str, type[EdgeGroup]]] = {}
+
+    _edges: list[Edge]
+    _id: str | None
+    type: str
+
+    def __init__(
+        self,
+        edges: Iterable[Edge] | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - published name
+        type: str | None = None,  # noqa: A002 - published name
+    ) -> None:
+        self._edges = [] if edges is None else list(edges)
+        self._id = id
+        self.type = type or self.__class__.__name__
+
+    @staticmethod
+    def register(group_class: _GroupClass) -> _GroupClass:
+        """Enter a subclass in the registry, so that `from_dict` finds it by its class name. A class decorator."""
+        EdgeGroup._registry[group_class.__name__] = group_class
+        return group_class
+
+    @property
+    def id(self) -> str:
+        """Name of the group."""
+        if self._id is None:
+            self._id = f"{self.__class__.__name__}/{runtime_defaults().ids.new_id('group')}"
+        return self._id
+
+    @property
+    def edges(self) -> list[Edge]:
+        """The edges, in order. Read only: groups are shared between workflows."""
+        return self._edges
+
+    @property
+    def source_executor_ids(self) -> list[str]:
+        """Ids that messages come from, without repetition, in order of first appearance."""
+        return list(dict.fromkeys([edge.source_id for edge in self.edges]))
+
+    @property
+    def target_executor_ids(self) -> list[str]:
+        """Ids that messages go to, without repetition, in order of first appearance."""
+        return list(dict.fromkeys([edge.target_id for edge in self.edges]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return `id`, `type` and `edges`; subclasses add their own keys."""
+        return {"id": self.id, "type": self.type, "edges": [edge.to_dict() for edge in self.edges]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild a group of the class that `data["type"]` names; an unknown type gives a plain `EdgeGroup`.
+
+        The constructor of the subclass is not called: it would need callables that were never written.
+        """
+        group_class = EdgeGroup._registry.get(data.get("type", cls.__name__), EdgeGroup)
+        group: Any = object.__new__(group_class)
+        group.restore_fields(data)
+        return group  # type: ignore[no-any-return]  # the class is chosen by the data
+
+    def restore_fields(self, data: Mapping[str, Any]) -> None:
+        """Fill a bare instance from its dict form. Subclasses with fields of their own extend this."""
+        self._edges = [Edge.from_dict(edge) for edge in data.get("edges", ())]
+        self._id = data.get("id")
+        self.type = data.get("type") or self.__class__.__name__
+
+    def clone(self, deep: bool = True) -> Self:
+        """Return a copy with the same id and the same callables; `deep` copies the edges too."""
+        fresh = copy.copy(self)
+        fresh._edges = [copy.copy(edge) for edge in self.edges] if deep else list(self.edges)  # noqa: SLF001 - its own class
+        return fresh
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Settle the id first, so that copies and pickles have the same one."""
+        self._id = self.id
+        return super().__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({self.source_executor_ids} -> {self.target_executor_ids})"
+
+
+def require_several(group: str, role: str, ids: Sequence[str], *, instead: str) -> None:
+    """Raise on fewer than two ids, a repeated one, and a text in place of a list."""
+    if isinstance(ids, str):
+        msg = f"{group} needs a list of {role} ids; got the text {ids!r}. Write [{ids!r}, ...]."
+        raise TypeError(msg)
+    if len(ids) < 2:
+        msg = f"{group} needs at least two {role} ids; got {list(ids)}. Use {instead} for one."
+        raise ValueError(msg)
+    if len(set(ids)) != len(ids):
+        twice = list(dict.fromkeys([one for one in ids if list(ids).count(one) > 1]))
+        msg = f"{group} got the {role} ids {twice} more than once. Name each {role} once."
+        raise ValueError(msg)
+
+
+@EdgeGroup.register
+class SingleEdgeGroup(EdgeGroup):
+    """One edge, with or without a condition.
+
+    Args:
+        source_id: Executor that sends.
+        target_id: Executor that receives.
+        condition: Called with the message data, may be async; a falsy result drops the message.
+        condition_name: Recorded name of the condition; by default the callable's own.
+        id: Name of the group.
+
+    Raises:
+        ValueError: An id of an executor is empty.
+        TypeError: The condition is not callable.
+
+    Example:
+        ```python
+        builder.add_edge_group(SingleEdgeGroup("reader", "archive", lambda mail: mail.is_spam))
+        ```
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        source_id: str,
+        target_id: str,
+        condition: EdgeCondition | None = None,
+        *,
+        condition_name: str | None = None,
+        id: str | None = None,  # noqa: A002 - published name
+    ) -> None:
+        self._edges = [Edge(source_id, target_id, condition, condition_name=condition_name)]
+        self._id = id
+        self.type = self.__class__.__name__
+
+
+@EdgeGroup.register
+class FanInEdgeGroup(EdgeGroup):
+    """Several sources, one target: each message by itself, or all together once every source has sent.
+
+    Args:
+        source_ids: Two or more executors, each named once.
+        target_id: Executor that receives.
+        id: Name of the group.
+        mode: `"independent"` hands on each message at once; `"barrier"` waits for all sources and delivers one list;
+            `"auto"` takes the one that fits the declared types of the target.
+
+    Attributes:
+        mode: The argument.
+        prefers_barrier: What `"auto"` means when the target accepts both forms.
+        resolved_mode: What applies: the forced mode, or the builder's decision for `"auto"`. `None` means that the
+            declared types leave it open, so that the first message decides.
+
+    Raises:
+        ValueError: Fewer than two sources, one of them twice, or an unknown mode.
+
+    Example:
+        ```python
+        builder.add_edge_group(FanInEdgeGroup(["search", "database"], "report", mode="barrier"))
+        ```
+    """
+
+    __slots__ = ("mode", "prefers_barrier", "resolved_mode")
+
+    mode: FanInMode
+    prefers_barrier: bool
+    resolved_mode: ResolvedFanInMode | None
+
+    def __init__(
+        self,
+        source_ids: Sequence[str],
+        target_id: str,
+        *,
+        id: str | None = None,  # noqa: A002 - published name
+        mode: FanInMode = "auto",
+    ) -> None:
+        require_several("FanInEdgeGroup", "source", source_ids, instead="SingleEdgeGroup(source_id, target_id)")
+        self._edges = [Edge(source_id, target_id) for source_id in source_ids]
+        self._id = id
+        self.type = self.__class__.__name__
+        self._set_mode(mode)
+
+    def _set_mode(self, mode: FanInMode) -> None:
+        if mode not in ("auto", "independent", "barrier"):
+            msg = f"The fan-in mode {mode!r} does not exist. Use one of 'auto', 'independent', 'barrier'."
+            raise ValueError(msg)
+        self.mode = mode
+        self.prefers_barrier = False
+        self.resolved_mode = None if mode == "auto" else mode
+
+    @property
+    def target_id(self) -> str:
+        """The one executor that receives."""
+        return self._edges[0].target_id
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the common keys, and `mode` unless it is `"auto"`."""
+        data = EdgeGroup.to_dict(self)
+        if self.mode != "auto":
+            data["mode"] = self.mode
+        return data
+
+    def restore_fields(self, data: Mapping[str, Any]) -> None:
+        """Fill the fields, undecided if the mode is `"auto"`."""
+        EdgeGroup.restore_fields(self, data)
+        self._set_mode(data.get("mode", "auto"))
+
+
+@EdgeGroup.register
+class InternalEdgeGroup(EdgeGroup):
+    """The edge `"internal:<id>" -> "<id>"` that every executor has; it brings answers and targeted messages.
+
+    Builders add it for each executor; only a workflow that is put together by hand needs to.
+
+    Args:
+        executor_id: The executor.
+        id: Name of the group.
+
+    Raises:
+        ValueError: The id of the executor is empty.
+
+    Example:
+        ```python
+        groups = [SingleEdgeGroup("a", "b"), InternalEdgeGroup("a"), InternalEdgeGroup("b")]
+        ```
+    """
+
+    __slots__ = ("executor_id",)
+
+    executor_id: str
+
+    def __init__(self, executor_id: str, *, id: str | None = None) -> None:  # noqa: A002 - published name
+        if not executor_id:
+            msg = f"InternalEdgeGroup needs the id of its executor; got {executor_id!r}."
+            raise ValueError(msg)
+        self.executor_id = executor_id
+        self._edges = []
+        self._id = id
+        self.type = "InternalEdgeGroup"
+
+    @property
+    def edges(self) -> list[Edge]:
+        """The one edge, made when first read: a build makes one group per executor, and most are never read."""
+        if not self._edges:
+            self._edges = [Edge(internal_source(self.executor_id), self.executor_id)]
+        return self._edges
+
+    @property
+    def source_executor_ids(self) -> list[str]:
+        """`["internal:<id>"]`."""
+        return [internal_source(self.executor_id)]
+
+    @property
+    def target_executor_ids(self) -> list[str]:
+        """`["<id>"]`."""
+        return [self.executor_id]
+
+    def restore_fields(self, data: Mapping[str, Any]) -> None:
+        """Fill the fields; the executor is the target of the one edge."""
+        EdgeGroup.restore_fields(self, data)
+        self.executor_id = self._edges[0].target_id
