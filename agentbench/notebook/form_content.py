@@ -17,7 +17,7 @@ from agentbench.notebook.form_nodes import BUTTONS, Nodes
 from agentbench.notebook.form_schema import shape_of_schema
 from agentbench.notebook.form_shapes import Group, Leaf, Part, Shape
 from agentbench.notebook.form_types import shape_of_field, shape_of_type, type_name
-from agentbench.notebook.request_reading import Option, Question, default_prompt, unwrapped
+from agentbench.notebook.request_reading import Option, Question, default_prompt, unwrap_optional
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["FormContent", "content_for_request", "content_for_type"]
@@ -172,7 +172,7 @@ _Parts = tuple[tuple[Action, ...], frozenset[str], FormModel]
 
 def _approval(question: Question) -> _Parts:
     decision = field_for(bool, path=_APPROVED, label="Decision", options=(_APPROVE, _REJECT))
-    if unwrapped(question.response_type)[0] is bool:
+    if unwrap_optional(question.response_type)[0] is bool:
         return _decisions({}), frozenset({_APPROVED}), FormModel([decision], _only)
     must = question.reason_required
     reason = replace(

@@ -16,7 +16,7 @@ from agentbench.exceptions import NotebookError
 from agentbench.notebook.form_help import example_text, help_text
 from agentbench.notebook.form_special_text import bytes_of_text, text_of_bytes, time_text_of
 from agentbench.notebook.json_reading import JsonError, read_json
-from agentbench.notebook.request_reading import Option, options_of_type, unwrapped
+from agentbench.notebook.request_reading import Option, options_of_type, unwrap_optional
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -165,7 +165,7 @@ def field_for(
         NotebookError: If pydantic knows no way to check a value of this type.
     """
     adapter = adapter_of(annotation)
-    base, nullable = unwrapped(annotation)
+    base, nullable = unwrap_optional(annotation)
     schema = schema_of(annotation, adapter)
     common: dict[str, Any] = {
         "path": path,
@@ -234,7 +234,7 @@ def _special_field(adapter: "TypeAdapter[Any]", base: Any, schema: dict[str, Any
 def json_field(annotation: Any, *, path: str = ROOT, label: str = "Answer") -> FormField:
     """The field in which a value of any type is typed as JSON."""
     adapter = adapter_of(annotation)
-    nullable = unwrapped(annotation)[1]
+    nullable = unwrap_optional(annotation)[1]
     common = {"path": path, "label": label, "nullable": nullable, "accepts": lambda value: _is_valid(adapter, value)}
     return _json_field(adapter, schema_of(annotation, adapter), common)
 

@@ -1,4 +1,4 @@
-"""`draw`: a graph as a picture that stands alone, with its text, DOT and Mermaid forms."""
+"""`draw`: a graph as a standalone picture, with its text, DOT and Mermaid forms."""
 
 import functools
 from collections.abc import Collection, Mapping
@@ -36,7 +36,10 @@ _SUFFIXES = {".svg", ".png", ".pdf", ".dot", ".gv", ".txt", ".mmd", ".mermaid"}
 
 @dataclass(frozen=True, kw_only=True)
 class GraphView:
-    """A picture of a graph. Made by `draw`; nothing is rendered before it is asked for.
+    """A picture of a graph, made by `draw`, which documents the arguments. A cell displays it.
+
+    Everything is rendered at its first use and then cached. `svg`, `live_svg`, `png` and `save` raise
+    `RendererUnavailable` or `RenderFailed`; displaying never raises, it shows the text form and the problem instead.
 
     Attributes:
         shape: What is drawn, after folding.
@@ -45,7 +48,14 @@ class GraphView:
         direction: Where the edges lead.
         detail: `full` or `short`.
         theme: `auto`, `light` or `dark`.
-        renderer: Name of the renderer, `None` for the configured or automatic one.
+            renderer: Name of the renderer, `None` for the configured or automatic one.
+
+    Example:
+            ```python
+            view = draw(workflow, direction="TB")
+            print(view.text)
+            view.save("graph.svg")
+            ```
     """
 
     shape: GraphShape
@@ -111,7 +121,7 @@ class GraphView:
         """The picture for a panel: with names and connections in it, without a style of its own.
 
         Args:
-            looks: What else `Decoration` takes; a panel that paints by itself needs none.
+            looks: Further fields of `Decoration`; a panel that paints by itself needs none.
 
         Raises:
             RendererUnavailable: The chosen renderer is not installed.
@@ -169,13 +179,13 @@ class GraphView:
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """SVG and text; a PNG too if configured. A failure is told in the text and never raised here."""
+        """SVG and text; a PNG too if configured. A failure becomes a line of the text and is never raised here."""
         bundle: dict[str, Any] = {}
         remark = ""
         try:
-            if _wanted("image/svg+xml", include, exclude):
+            if _includes("image/svg+xml", include, exclude):
                 bundle["image/svg+xml"] = self.svg
-            if settings.current().static_png and _wanted("image/png", include, exclude):
+            if settings.current().static_png and _includes("image/png", include, exclude):
                 png = self._small_png()
                 if png is not None:
                     bundle["image/png"] = png
@@ -185,7 +195,7 @@ class GraphView:
             remark = f"No picture: {error}"
         except Exception as error:  # noqa: BLE001 - a cell must show the text, whatever is wrong with the picture
             remark = f"No picture: {type(error).__name__}: {error}"
-        if _wanted("text/plain", include, exclude):
+        if _includes("text/plain", include, exclude):
             bundle["text/plain"] = f"{self.text}\n{esc(remark, into='line')}" if remark else self.text
         return bundle
 
@@ -204,7 +214,7 @@ class GraphView:
         return None
 
 
-# The same graph is shown again and again, in cell after cell: shapes are values, so what follows from them is kept.
+# The same graph is drawn again in many cells: shapes are values, so results are cached by them.
 
 
 @functools.lru_cache(maxsize=16)
@@ -223,7 +233,7 @@ def _text(shape: GraphShape, node_states: _Items) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def _fitted(whole: GraphShape, max_nodes: int, expand: tuple[str, ...], focus: tuple[str, ...]) -> GraphShape:
+def _fit(whole: GraphShape, max_nodes: int, expand: tuple[str, ...], focus: tuple[str, ...]) -> GraphShape:
     return fit(whole, max_nodes=max_nodes, expand=expand, focus=focus)
 
 
@@ -246,10 +256,10 @@ def draw(  # noqa: PLR0913 - published signature
 
     Args:
         source: A workflow, a run of one, or a `GraphShape`.
-        run: A run, a result, a list of events, or states by executor id: what it did is marked in the picture. By
+        run: A run, a result, a list of events, or states by executor id: the states are marked in the picture. By
             default that of `source`, if it is a run.
         direction: Where the edges lead: `LR`, `RL`, `TB` (or `TD`), `BT`; `auto` is `LR`, or `TB` for long
-            chains, which would be shrunk until nobody can read them.
+            chains, which would be too small to read.
         detail: `full`, `short` (names cut, no edge labels), or `auto`: `full` up to 100 nodes.
         expand: Sub-workflows and folded groups to open, by id; `True` opens all sub-workflows.
         max_nodes: Above this number, nodes with equal neighbours are folded into one.
@@ -257,8 +267,14 @@ def draw(  # noqa: PLR0913 - published signature
         renderer: `pure`, `dot`, `builtin` or `wasm`; by default the configured one or the first that is there.
 
     Raises:
-        TypeError: `source` holds no graph, or `run` tells nothing about executors.
-        ValueError: For an unknown direction, detail or theme.
+            TypeError: `source` holds no graph, or `run` holds no states of executors.
+            ValueError: For an unknown direction, detail or theme.
+
+    Example:
+            ```python
+            draw(workflow)
+            draw(workflow, run=run, direction="TB").save("run.png")
+            ```
     """
     _require("detail", detail, ("auto", *get_args(Detail)))
     _require("theme", theme, get_args(settings.Theme))
@@ -266,7 +282,7 @@ def draw(  # noqa: PLR0913 - published signature
     states = read_states(run if run is not None else source)
     opened = () if isinstance(expand, bool) else expand
     busy = [key for key, state in states.items() if state in ("running", "waiting", "failed") and isinstance(key, str)]
-    shape = _fitted(whole, max_nodes, tuple(opened), tuple(busy))
+    shape = _fit(whole, max_nodes, tuple(opened), tuple(busy))
     return GraphView(
         shape=shape,
         whole=whole,
@@ -278,9 +294,9 @@ def draw(  # noqa: PLR0913 - published signature
     )
 
 
-def _require(what: str, given: str, known: Collection[str]) -> None:
-    if given not in known:
-        msg = f"{what}={given!r} is not possible. Expected one of {', '.join(map(repr, known))}."
+def _require(what: str, value: str, known: Collection[str]) -> None:
+    if value not in known:
+        msg = f"{what}={value!r} is not possible. Expected one of {', '.join(map(repr, known))}."
         raise ValueError(msg)
 
 
@@ -290,11 +306,11 @@ def checked_direction(direction: str, shape: GraphShape) -> Direction:
     Raises:
         ValueError: For an unknown one.
     """
-    given = direction.upper()
-    _require("direction", given, ("AUTO", *DIRECTIONS, "TD"))
-    if given == "AUTO":
+    name = direction.upper()
+    _require("direction", name, ("AUTO", *DIRECTIONS, "TD"))
+    if name == "AUTO":
         return "TB" if _is_long(shape) else "LR"
-    return next((known for known in DIRECTIONS if known == given), "TB")
+    return next((known for known in DIRECTIONS if known == name), "TB")
 
 
 @functools.lru_cache(maxsize=16)
@@ -320,5 +336,5 @@ def detail_for(shape: GraphShape, wanted: str = "auto") -> Detail:
     return "short" if wanted == "short" else "full"
 
 
-def _wanted(mime: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
+def _includes(mime: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
     return (not include or mime in include) and mime not in (exclude or ())

@@ -45,9 +45,9 @@ class InboxEntry:
 
     Attributes:
         request: The `request_info` event.
-        source: What asks.
+        source: The run or stepper that asks.
         run: Its name: the workflow's and the run's id.
-        question: The request as it is shown.
+        question: The request in the form in which it is displayed.
         form: The form that answers it.
     """
 
@@ -62,7 +62,7 @@ class InboxEntry:
         self.form: Form = request_form(request, respond=source.send, origin=origin, asked_ns=self.asked_ns)
 
     def goes_on_as(self, request: Request) -> bool:
-        """Whether this is the entry of a request, also where a restored run tells the same open request anew."""
+        """Whether this is the entry of a request, also where a restored run emits the same open request again."""
         if not self.form.asks(request):
             return False
         self.request = request
@@ -90,9 +90,18 @@ class InboxEntry:
 
 
 class Inbox:
-    """The open requests of some runs. Displaying it shows their forms; `text` says the same in words.
+    """The open requests of several runs, made by `inbox`. A cell displays their forms; `text` is the same in words.
 
-    An answered form stays until the next request comes. What was typed into the others stays in any case.
+    An answered form stays until the next request comes. Input typed into the others stays in any case. Runs and
+    steppers are passed to `inbox` or `add`, which raises `TypeError` for anything else.
+
+    Example:
+        ```python
+        box = inbox(first, second)
+        for entry in box:
+            print(entry.run, entry.question.prompt)
+        box.answer(box.requests[0].request_id, True)
+        ```
     """
 
     def __init__(self) -> None:
@@ -103,7 +112,7 @@ class Inbox:
         self._page: InboxPage | None = None
         self._closed = False
 
-    # ---- what it holds ----------------------------------------------------------------------------------------------
+    # ---- requests ---------------------------------------------------------------------------------------------------
 
     def add(self, run: Any) -> None:
         """Follow one more run or stepper.
@@ -165,7 +174,7 @@ class Inbox:
             run: Name of its run, needed where two runs have a request of that id.
 
         Returns:
-            Whether it was taken; if not, its run takes longer than ten seconds.
+            Whether the run took it within ten seconds.
 
         Raises:
             KeyError: If there is no such request.
@@ -180,11 +189,11 @@ class Inbox:
         return taken
 
     def refresh(self) -> None:
-        """Look again at what is open. Happens by itself when a run tells of something, and on each reading."""
+        """Read the open requests again. Happens by itself at each change of a run, and on each reading."""
         with self._lock:
             if self._closed:
                 return
-            kept: list[InboxEntry] = []
+            known_entries: list[InboxEntry] = []
             new: list[InboxEntry] = []
             for source in self._sources:
                 for request in source.pending():
@@ -192,19 +201,19 @@ class Inbox:
                     if known is None:
                         new.append(InboxEntry(request, source))
                     else:
-                        kept.append(known)
+                        known_entries.append(known)
             for entry in self._entries:
-                if entry not in kept:
+                if entry not in known_entries:
                     entry.form.end_elsewhere(entry.source.answers.get(entry.request_id))
             if not new:
                 return
-            # Those without a time came first to nobody's knowledge: they stay where they were met.
-            self._entries = sorted([*kept, *new], key=lambda entry: entry.asked_ns or 0)
+            # Requests without a time stay in the order in which they were found.
+            self._entries = sorted([*known_entries, *new], key=lambda entry: entry.asked_ns or 0)
             page = self._page
         if page is not None:
             page.show([entry.form for entry in self._entries])
 
-    # ---- how it is shown --------------------------------------------------------------------------------------------
+    # ---- display ----------------------------------------------------------------------------------------------------
 
     @property
     def widget(self) -> Any:
@@ -226,7 +235,7 @@ class Inbox:
 
     @property
     def text(self) -> str:
-        """The inbox in words, with the code that answers. Shows nothing that was typed."""
+        """The inbox in words, with the code that answers. Typed input is not in it."""
         entries = self.requests
         lines = [count_text(len(entries), "open request")]
         for entry in entries:
@@ -240,7 +249,7 @@ class Inbox:
         return "\n".join(lines)
 
     def close(self) -> None:
-        """Take the forms off the page and follow nothing more. What was typed is kept. May be called twice."""
+        """Take the forms off the page and follow nothing more. Typed input stays stored. May be called twice."""
         with self._lock:
             self._closed = True
             for stop in self._unwatch:
@@ -254,10 +263,10 @@ class Inbox:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:
-            shown = self.widget._repr_mimebundle_() or {}
+            bundle = self.widget._repr_mimebundle_() or {}
         except WidgetsUnavailable:
             return {"text/plain": self.text}
-        return {**shown, "text/plain": repr(self)}
+        return {**bundle, "text/plain": repr(self)}
 
     def __repr__(self) -> str:
         return f"Inbox({count_text(len(self._sources), 'run')}, {len(self.requests):,} open)"

@@ -23,13 +23,13 @@ class Row:
 
     Attributes:
         info: The checkpoint; of a stretch the last one.
-        column: Branch that it stands in, 0 at the left.
+        column: Its branch, 0 at the left.
         parent: Row that it goes on from, `None` where nothing is known above it.
         is_fork: Whether it branches off.
         is_end: Whether nothing goes on from it.
         is_current: Whether it is ringed.
-        folded: How many checkpoints it stands for.
-        asking: In how many of these a person is asked.
+        folded: How many checkpoints it folds.
+        asking: In how many of these a request waits.
         since: Superstep of the first of them.
     """
 
@@ -51,14 +51,14 @@ def with_origins(infos: Sequence[CheckpointInfo], known: Mapping[str, Checkpoint
         infos: In their order.
         known: Those and others of their chains by id, in their order.
     """
-    shown = {info.checkpoint_id: info for info in infos}
+    found = {info.checkpoint_id: info for info in infos}
     for info in infos:
         before = known.get(info.previous_checkpoint_id or "")
-        # No run wrote a fork: it stands between the run and the point that was left.
-        while before is not None and before.checkpoint_id not in shown:
-            shown[before.checkpoint_id] = before
+        # No run wrote a fork: it lies between the run and the checkpoint that was forked.
+        while before is not None and before.checkpoint_id not in found:
+            found[before.checkpoint_id] = before
             before = known.get(before.previous_checkpoint_id or "") if before.forked_from is not None else None
-    return [shown.pop(each) for each in known if each in shown] + list(shown.values())
+    return [found.pop(each) for each in known if each in found] + list(found.values())
 
 
 def lineage_rows(
@@ -74,19 +74,19 @@ def lineage_rows(
         infos: In the order in which they were saved.
         current: Id of the one to ring.
         max_rows: Beyond so many, stretches without a branch are folded; if need be, with the questions in them.
-        branching: Ids of those that branch off, where there are more checkpoints than these; else they tell it.
+        branching: Ids of those that branch off, where there are more checkpoints than these; by default read from them.
     """
     branching = forks(infos) if branching is None else branching
     children: dict[str, list[str]] = {}
     for info in infos:
         if info.previous_checkpoint_id is not None:
             children.setdefault(info.previous_checkpoint_id, []).append(info.checkpoint_id)
-    kept = [[info] for info in infos]
+    stretches = [[info] for info in infos]
     for questions_too in (False, True):
-        if len(kept) > max_rows:
-            kept = _stretches(infos, children, branching, current, questions_too=questions_too)
-    place = {info.checkpoint_id: row for row, stretch in enumerate(kept) for info in stretch}
-    parents = [place.get(stretch[0].previous_checkpoint_id or "") for stretch in kept]
+        if len(stretches) > max_rows:
+            stretches = _stretches(infos, children, branching, current, questions_too=questions_too)
+    place = {info.checkpoint_id: row for row, stretch in enumerate(stretches) for info in stretch}
+    parents = [place.get(stretch[0].previous_checkpoint_id or "") for stretch in stretches]
     columns = _columns(parents)
     return [
         Row(
@@ -100,7 +100,7 @@ def lineage_rows(
             asking=sum(info.n_requests > 0 for info in stretch),
             since=stretch[0].iteration,
         )
-        for row, stretch in enumerate(kept)
+        for row, stretch in enumerate(stretches)
     ]
 
 
@@ -213,8 +213,8 @@ def short_id(checkpoint_id: str) -> str:
 def _facts(row: Row) -> str:
     info = row.info
     if row.folded > 1:
-        asked = f", {row.asking} of them ask a person" if row.asking else ""
-        return f"up to superstep {info.iteration}{asked}"
+        asking = f", {row.asking} of them ask a person" if row.asking else ""
+        return f"up to superstep {info.iteration}{asking}"
     facts = [f"superstep {info.iteration}"]
     if info.source != "step":
         facts.append(esc(info.source, into="line", limit=20))
@@ -225,7 +225,7 @@ def _facts(row: Row) -> str:
 
 
 def _origin(rows: Sequence[Row], at: int) -> str:
-    """What a row goes on from, if it branches off or something else stands above it."""
+    """The origin of a row, if it branches off or is not the row above it."""
     row = rows[at]
     if row.is_fork and row.folded == 1:
         before = row.info.previous_checkpoint_id

@@ -1,4 +1,4 @@
-"""The tree of checkpoints as SVG: time flows down, forks are branches, and what is known of each stands in columns."""
+"""The tree of checkpoints as SVG: time flows down, forks are branches, and facts about each are in columns."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ _RULES = (
 
 @dataclass(frozen=True)
 class _Cells:
-    """What stands beside the tree in one row."""
+    """The texts beside the tree in one row."""
 
     name: str
     step: str
@@ -53,25 +53,25 @@ def lineage_svg(rows: Sequence[Row], *, title: str, width: float | None = None) 
 
     Args:
         rows: From the oldest checkpoint to the newest.
-        title: What stands above them.
+        title: The line above them.
         width: Of the whole picture, in points; by default as wide as its words.
     """
-    shown = _newest(rows)
-    if not shown:
+    drawn = _newest(rows)
+    if not drawn:
         parts = [_title(title, 300), text(_EDGE, 48, "No checkpoint has been saved yet.", classes="ab_soft")]
         return picture(parts, width=width or 300, height=70, title=title, description=title, rules=_RULES)
-    cells = _cells(shown)
-    columns = max(row.column for row in shown) + 1
+    cells = _cells(drawn)
+    columns = max(row.column for row in drawn) + 1
     tree = min(columns * _COLUMN, _WIDEST_TREE * (width or _WIDE))
     at = _places(cells, _EDGE + tree + 8, text_width(title, FONT_SIZE) * 1.1, width)
     column = tree / columns
     parts = [_title(title, at.end - _EDGE), *_heads(at, cells)]
     parts += [
-        _link(shown, place, column) for place, row in enumerate(shown) if row.parent is not None and row.parent < place
+        _link(drawn, place, column) for place, row in enumerate(drawn) if row.parent is not None and row.parent < place
     ]
-    hidden = len(rows) - len(shown)
+    hidden = len(rows) - len(drawn)
     parts += [
-        _line(row, cells[place], (_x(row, column), _y(place)), at, hidden + place) for place, row in enumerate(shown)
+        _line(row, cells[place], (_x(row, column), _y(place)), at, hidden + place) for place, row in enumerate(drawn)
     ]
     if hidden:
         words = f"{hidden:,} older lines are not drawn; the frame has all"
@@ -79,7 +79,7 @@ def lineage_svg(rows: Sequence[Row], *, title: str, width: float | None = None) 
     return picture(
         parts,
         width=width or at.end + _EDGE,
-        height=_HEAD + len(shown) * _ROW + 10,
+        height=_HEAD + len(drawn) * _ROW + 10,
         title=title,
         description=lineage_text(rows, title=title),
         rules=_RULES,
@@ -125,9 +125,9 @@ def _places(cells: Sequence[_Cells], left: float, title: float, width: float | N
     """Columns as wide as their words; one without words takes no room."""
 
     def room(name: str, widest: float = 400.0) -> float:
-        told = [text_width(getattr(each, name), FONT_SIZE) * 1.06 for each in cells if getattr(each, name)]
+        widths = [text_width(getattr(each, name), FONT_SIZE) * 1.06 for each in cells if getattr(each, name)]
         head = text_width(getattr(_HEADS, name), SMALL)
-        return min(widest, max([*told, head])) + _GAP if told else 0.0
+        return min(widest, max([*widths, head])) + _GAP if widths else 0.0
 
     step = left + room("name") + room("step") - _GAP
     news = step + _GAP
@@ -219,10 +219,10 @@ def _link(rows: Sequence[Row], at: int, column: float) -> str:
 
 def _line(row: Row, cells: _Cells, place: tuple[float, float], at: _Places, item: int) -> str:
     (x, y), info = place, row.info
-    writers = ", ".join(info.writers) or "nobody"
+    writers = ", ".join(info.writers) or "no executor"
     hover = f"{info.checkpoint_id}; {info.timestamp}; run {info.run_id or 'none'}; {writers} ran"
     parts = [f"<title>{esc(hover, into='svg', limit=400)}</title>"]
-    # Also where nothing is to be seen: the whole row tells its title, and can be chosen where rows are.
+    # A transparent rectangle: the whole row has the tooltip, and can be chosen where rows can be.
     size = f'x="{number(_EDGE - 6)}" width="{number(at.end - _EDGE + 12)}" height="{number(_ROW)}"'
     look = "ab_row ab_here" if row.is_current else "ab_row"
     parts.append(f'<rect class="{look}" {size} y="{number(y - _ROW / 2)}" rx="4"/>')

@@ -77,7 +77,7 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
         return super()._repr_mimebundle_(**kwargs)
 
     def _send_changes(self) -> None:
-        patch, badges = self.model.take_patch(), self.model.shown_badges()
+        patch, badges = self.model.take_patch(), self.model.drawn_badges()
         if patch or badges != self.badges:
             with self.hold_sync():
                 self.patch = patch
@@ -88,8 +88,8 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
         with self.hold_sync():
             self.svg = self.model.view.live_svg()
             self.note = self.model.note
-            self.patch = self.model.shown_states()
-            self.badges = self.model.shown_badges()
+            self.patch = self.model.drawn_states()
+            self.badges = self.model.drawn_badges()
             self.stamp += 1
 
     def _from_page(self, _widget: object, content: object, _buffers: object) -> None:
@@ -99,7 +99,7 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
         kind = content.get("kind")
         if kind == "ready":
             self._watch.arrived()
-            self.send({"kind": "full", "states": self.model.shown_states()})
+            self.send({"kind": "full", "states": self.model.drawn_states()})
             if self.view:
                 self.send({"kind": "view", "view": self.view})
         elif kind == "open":

@@ -1,4 +1,4 @@
-"""What both graph panels do the same way: commands and listeners around the model, sent at a bounded rate."""
+"""The common part of both graph panels: commands and listeners around the model, sent at a bounded rate."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -17,8 +17,8 @@ Unsubscribe = Callable[[], None]
 class PanelCommands:
     """Mixed into a widget that has the traits `selected` and `breakpoints` and the methods named below.
 
-    The widget gives `_send_changes()`, which shows what `model.take_patch()` returns, and `_send_layout()`, which shows
-    another picture.
+    The widget implements `_send_changes()`, which displays the result of `model.take_patch()`, and `_send_layout()`,
+    which displays another picture.
     """
 
     model: PanelModel
@@ -49,7 +49,7 @@ class PanelCommands:
 
     @property
     def states(self) -> dict[Any, str]:
-        """States by executor id and by (source id, target id), as last asked for; a copy."""
+        """States by executor id and by (source id, target id), as last set; a copy."""
         return dict(self.model.states)
 
     @property
@@ -95,22 +95,22 @@ class PanelCommands:
         self._pacer.flush()
 
     def select(self, executor_id: str | None) -> None:
-        """Select a node, or nothing; functions given to `on_select` are told.
+        """Select a node, or nothing; listeners of `on_select` are called.
 
         Raises:
             ValueError: For an id that the workflow does not have.
         """
         if executor_id is not None:
-            self.model.ordered([executor_id])
+            self.model.drawable([executor_id])
         self._selected_is(executor_id)
 
     def set_breakpoints(self, executor_ids: Iterable[str]) -> None:
-        """Replace the breakpoints that are shown; functions given to `on_breakpoints` are not told.
+        """Replace the displayed breakpoints; listeners of `on_breakpoints` are not called.
 
         Raises:
             ValueError: For an id that the workflow does not have.
         """
-        self.model.breakpoints = self.model.ordered(executor_ids)
+        self.model.breakpoints = self.model.drawable(executor_ids)
         self._show_breakpoints()
 
     def on_select(self, fn: Callable[[str | None], object]) -> Unsubscribe:
@@ -145,7 +145,7 @@ class PanelCommands:
 
         return stop
 
-    def _tell(self, kind: str, value: object) -> None:
+    def _notify(self, kind: str, value: object) -> None:
         for fn in list(self._listeners[kind]):
             fn(value)
 
@@ -156,26 +156,26 @@ class PanelCommands:
             self._show_breakpoints()
 
     def _selected_is(self, executor_id: str | None) -> None:
-        """Take over a selection, from Python or from the page, and tell those who listen."""
+        """Take over a selection, from Python or from the page, and call the listeners."""
         changed = executor_id != self.model.selected
         self.model.selected = executor_id
         if executor_id is not None and self.model.follow():
             self._redraw()
         self._show_selected()
         if changed:
-            self._tell("select", executor_id)
+            self._notify("select", executor_id)
 
     def _breakpoints_are(self, elements: Iterable[object]) -> None:
         """Take over breakpoints that the person set; those inside folded groups stay."""
-        shown = {element: self.model.executor_of(element) for element in map(str, elements)}
+        on_page = {element: self.model.executor_of(element) for element in map(str, elements)}
         drawn = {node.id for node in self.shape.node_of.values()}
-        kept = [each for each in self.model.breakpoints if each not in drawn]
+        hidden = [each for each in self.model.breakpoints if each not in drawn]
         before = self.model.breakpoints
-        known = [each for each in shown.values() if each is not None and self._can_break(each)]
-        self.model.breakpoints = self.model.ordered([*kept, *known])
+        known = [each for each in on_page.values() if each is not None and self._can_break(each)]
+        self.model.breakpoints = self.model.drawable([*hidden, *known])
         self._show_breakpoints()
         if self.model.breakpoints != before:
-            self._tell("breakpoints", self.model.breakpoints)
+            self._notify("breakpoints", self.model.breakpoints)
 
     def _can_break(self, node_id: str) -> bool:
         return not any("group" in node.kinds for node in self.shape.nodes if node.id == node_id)

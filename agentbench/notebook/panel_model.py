@@ -1,4 +1,4 @@
-"""What a graph panel shows, without any widget: states, badges, selection, breakpoints, by executor and by element."""
+"""The model of a graph panel, without any widget: states, badges, selection, breakpoints, by executor and element."""
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
@@ -60,7 +60,7 @@ class PanelModel:
         self._patch: dict[str, str] = {}
         for key in self.states:
             self._note(key)
-        self._shown: dict[str, str] = self.shown_states()
+        self._sent: dict[str, str] = self.drawn_states()
 
     def _focus(self) -> list[str]:
         """What a part of a very large graph is drawn around: the selection, else where something happens."""
@@ -69,7 +69,7 @@ class PanelModel:
         return [key for key, state in self.states.items() if state in _BUSY and isinstance(key, str)]
 
     def follow(self) -> bool:
-        """Draw another part of a very large graph, if all that happens is outside the one shown. True if it did."""
+        """Draw another part of a very large graph, if all activity is outside the drawn one. True if it did."""
         with self._lock:
             focus = self._focus()
             if not self.shape.hidden or not focus or any(each in self.shape.element_of for each in focus):
@@ -99,7 +99,7 @@ class PanelModel:
         self.set_expanded([each for each in opened if each != group_id] if group_id in opened else [*opened, group_id])
 
     def update(self, states: Mapping[Any, str], badges: Mapping[str, object] | None = None) -> None:
-        """Take in states and badges. Ids that are not drawn are kept for the day their group is opened.
+        """Take in states and badges. Those of ids that are not drawn are stored until their group is opened.
 
         Raises:
             ValueError: For a state that does not exist; nothing is changed then.
@@ -130,29 +130,29 @@ class PanelModel:
             self._keys_of.clear()
 
     def take_patch(self) -> dict[str, str]:
-        """Return what has changed since the last call, by element, and forget it."""
+        """Return the states that have changed since the last call, by element."""
         with self._lock:
             patch = {
-                element: state for element, state in self._patch.items() if self._shown.get(element, "idle") != state
+                element: state for element, state in self._patch.items() if self._sent.get(element, "idle") != state
             }
-            self._shown.update(patch)
+            self._sent.update(patch)
             self._patch = {}
             return patch
 
-    def shown_states(self) -> dict[str, str]:
+    def drawn_states(self) -> dict[str, str]:
         """States of all elements that are not idle, gathered changes included."""
         with self._lock:
             found = {element: self._state_of(element) for element in self._keys_of}
         return {element: state for element, state in found.items() if state != "idle"}
 
-    def shown_badges(self) -> dict[str, str]:
-        """Badges by element; those of members of a folded group are not shown."""
+    def drawn_badges(self) -> dict[str, str]:
+        """Badges by element; those of members of a folded group are left out."""
         with self._lock:
             drawn = {node.id: element for element, node in self.shape.node_of.items()}
             return {drawn[executor_id]: text for executor_id, text in self.badges.items() if executor_id in drawn}
 
     def element(self, executor_id: str | None) -> str:
-        """Return the element that stands for an executor, `""` for none."""
+        """Return the element of an executor, `""` for none."""
         return self.shape.element_of.get(executor_id, "") if executor_id is not None else ""
 
     def executor_of(self, element: str) -> str | None:
@@ -160,7 +160,7 @@ class PanelModel:
         node = self.shape.node_of.get(element)
         return None if node is None else node.id
 
-    def ordered(self, executor_ids: Iterable[str]) -> tuple[str, ...]:
+    def drawable(self, executor_ids: Iterable[str]) -> tuple[str, ...]:
         """Return those ids that can be drawn, each once, in builder order.
 
         Raises:
@@ -178,8 +178,8 @@ class PanelModel:
         """The picture with all there is to see, for a panel that cannot paint by itself."""
         with self._lock:
             return self.view.live_svg(
-                states=self.shown_states(),
-                badges=self.shown_badges(),
+                states=self.drawn_states(),
+                badges=self.drawn_badges(),
                 breakpoints={self.element(each) for each in self.breakpoints},
                 selected=self.element(self.selected),
             )
@@ -196,16 +196,16 @@ class PanelModel:
             )
 
     def names(self) -> list[tuple[str, str]]:
-        """Names with all that is known, and elements, of all nodes and frames, for a list to choose from."""
-        states, badges = self.shown_states(), self.shown_badges()
+        """Names with their facts, and elements, of all nodes and frames, for a list to choose from."""
+        states, badges = self.drawn_states(), self.drawn_badges()
         rows = []
         for element, node in self.shape.node_of.items():
             state = states.get(element, "idle")
-            said = [node.words, STATES[state].words if state != "idle" else "", badges.get(element, "")]
-            said.append("breakpoint" if node.id in self.breakpoints else "")
-            facts = ", ".join(filter(None, said))
+            facts = [node.words, STATES[state].words if state != "idle" else "", badges.get(element, "")]
+            facts.append("breakpoint" if node.id in self.breakpoints else "")
+            words = ", ".join(filter(None, facts))
             name = esc(node.id, into="line", limit=80)
-            rows.append((f"{name} ({facts})" if facts else name, element))
+            rows.append((f"{name} ({words})" if words else name, element))
         return rows
 
     def _note(self, key: Any) -> str | None:

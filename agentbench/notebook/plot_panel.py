@@ -1,4 +1,4 @@
-"""A plot in a cell that one can work with: a switch between its forms, rows to choose by mouse or keyboard."""
+"""An interactive plot in a cell: a switch between its forms, rows to choose by mouse or keyboard."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,9 +16,9 @@ class PlotPanel(anywidget.AnyWidget):
     """A plot to work with. Made by `Plot.panel`.
 
     Attributes:
-        svg: The form that is shown.
+        svg: The displayed form.
         choices: Names of the forms, if there are several.
-        choice: Place of the shown one; set by both sides.
+        choice: Index of the displayed one; set by both sides.
         selected: Place of the chosen row, -1 for none; set by both sides.
         label: What a screen reader calls it.
     """
@@ -36,17 +36,17 @@ class PlotPanel(anywidget.AnyWidget):
 
         Args:
             title: What it is called.
-            forms: How to draw each of its forms, by name; the first one is shown.
+            forms: How to draw each of its forms, by name; the first one is displayed.
             keys: What is chosen with each of its rows.
         """
         self._title = esc(title, into="line", limit=200)
         self._draw = list(forms.values())
         self._keys = list(keys)
-        self._told: list[Callable[[str], object]] = []
+        self._listeners: list[Callable[[str], object]] = []
         names = list(forms) if len(forms) > 1 else []
         super().__init__(svg=self._draw[0](), choices=names, label=self._title)
         self.observe(self._show_choice, "choice")
-        self.observe(self._tell_chosen, "selected")
+        self.observe(self._notify, "selected")
 
     @property
     def chosen(self) -> str | None:
@@ -54,37 +54,37 @@ class PlotPanel(anywidget.AnyWidget):
         return self._keys[self.selected] if 0 <= self.selected < len(self._keys) else None
 
     def on_select(self, fn: Callable[[str], object]) -> Callable[[], None]:
-        """Call a function with what is chosen, each time; returns how to end that."""
-        self._told.append(fn)
+        """Call a function with the key of each chosen row; returns a function that ends that."""
+        self._listeners.append(fn)
 
-        def forget() -> None:
-            if fn in self._told:
-                self._told.remove(fn)
+        def stop() -> None:
+            if fn in self._listeners:
+                self._listeners.remove(fn)
 
-        return forget
+        return stop
 
     def close(self) -> None:
-        """Take it off the page and forget what it held; may be called twice."""
+        """Take it off the page and drop its content; may be called twice."""
         if self.comm is not None:
             with self.hold_sync():
                 self.svg, self.label, self.choices = "", "", []
-        self._told.clear()
+        self._listeners.clear()
         super().close()
 
     def __repr__(self) -> str:
         return f"PlotPanel({self._title!r})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        shown = super()._repr_mimebundle_(**kwargs)
+        bundle = super()._repr_mimebundle_(**kwargs)
         # anywidget adds metadata (a pair) where the front end needs some.
-        data, metadata = shown if isinstance(shown, tuple) else (shown, {})
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         return {**(data or {}), "text/plain": repr(self)}, metadata
 
     def _show_choice(self, change: Any) -> None:
         if 0 <= change["new"] < len(self._draw):  # a page may say anything
             self.svg = self._draw[change["new"]]()
 
-    def _tell_chosen(self, _change: Any) -> None:
+    def _notify(self, _change: Any) -> None:
         if self.chosen is not None:
-            for fn in list(self._told):
+            for fn in list(self._listeners):
                 fn(self.chosen)

@@ -27,7 +27,7 @@ class Display(Protocol):
         """Show how far it is."""
 
     def close(self, last_words: str) -> bool:
-        """Take it away; `True` if the last words stand in its place."""
+        """Take it away; `True` if the last words took its place."""
 
 
 def progress_html(state: ProgressState, name: str) -> Markup:
@@ -92,20 +92,20 @@ class Widget:
         self._name = name
         self._bars = ipywidgets.HTML()
         self._bars.add_class("abp-main")
-        # Screen readers are told now and then, not ten times a second.
-        self._told = ipywidgets.HTML()
-        self._next_told = 0.0
+        # Screen readers read this every five seconds, not ten times a second.
+        self._status = ipywidgets.HTML()
+        self._next_status_s = 0.0
         self._button = ipywidgets.Button(description="Stop", tooltip=f"Stop {name}; its last checkpoint continues it")
         self._button.add_class("abp-stop")
-        self._button.on_click(lambda _: self._pressed(stop))
+        self._button.on_click(lambda _: self._press(stop))
         self._style = ipywidgets.HTML(f"<style>{read_static('progress.css')}</style>")
-        for hidden in (self._told, self._style):
+        for hidden in (self._status, self._style):
             hidden.add_class("abp-side")
-        self._box = ipywidgets.HBox([self._bars, self._button, self._told, self._style])
+        self._box = ipywidgets.HBox([self._bars, self._button, self._status, self._style])
         self._box.add_class("abp-box")
-        self._shown: Any = show_in_cell(self._box, display_id=True)
+        self._display: Any = show_in_cell(self._box, display_id=True)
 
-    def _pressed(self, stop: Callable[[], object]) -> None:
+    def _press(self, stop: Callable[[], object]) -> None:
         with TRAIT_LOCK:
             self._button.disabled, self._button.description = True, "Stopping …"
         stop()
@@ -114,19 +114,19 @@ class Widget:
         """Show how far it is."""
         with TRAIT_LOCK:
             self._bars.value = progress_html(state, self._name)
-            if state.elapsed_s >= self._next_told:
-                self._next_told = state.elapsed_s + _LINE_EVERY_S
-                self._told.value = element("span", state.words(times=True), role="status", class_="abp-quiet")
+            if state.elapsed_s >= self._next_status_s:
+                self._next_status_s = state.elapsed_s + _LINE_EVERY_S
+                self._status.value = element("span", state.words(times=True), role="status", class_="abp-quiet")
 
     def close(self, last_words: str) -> bool:
         """Put one line of text in the place of the bars, so that nothing of them is stored."""
         with TRAIT_LOCK:
-            self._bars.value = self._told.value = ""
-            for each in (self._bars, self._button, self._told, self._style, self._box):
+            self._bars.value = self._status.value = ""
+            for each in (self._bars, self._button, self._status, self._style, self._box):
                 each.close()
-        if self._shown is None:
+        if self._display is None:
             return False
-        self._shown.update({"text/plain": last_words}, raw=True)
+        self._display.update({"text/plain": last_words}, raw=True)
         return True
 
 

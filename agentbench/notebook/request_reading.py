@@ -1,13 +1,13 @@
-"""Reads off a request what a person must be shown and asked: its kind, question, context, options and deadline.
+"""Reads from a request what its form displays: kind, question, context, options and deadline.
 
-The request's data is the user's own. What is looked for in it, as key or attribute:
+The request's data is the user's own. These keys or attributes of it are read:
 
 =====================================  =================================================================================
 `prompt`, `question`, `message`,       the question; a string as data is the question itself
 `title`
-`context`, `details`                   what stands below it; without one, all other fields
+`context`, `details`                   the text below it; without one, all other fields
 `options`, `choices`                   a list of values, of (label, value) pairs, or a mapping from labels to values
-`allow_other`                          true: another text may be given than an option
+`allow_other`                          true: another text than the options is possible
 `reason_required`                      true: a rejection needs a reason
 `arguments` with `editable` true       what "edit and approve" edits
 `deadline`, `expires_at`               a datetime or ISO 8601 text (without a zone: UTC)
@@ -33,7 +33,7 @@ __all__ = [
     "options_of_type",
     "read_request",
     "request_kind",
-    "unwrapped",
+    "unwrap_optional",
 ]
 
 RequestKind = Literal["approval", "choice", "text", "form"]
@@ -47,7 +47,7 @@ _MISSING: Any = object()
 
 
 class Request(Protocol):
-    """What is read of a `request_info` event."""
+    """The fields of a `request_info` event that are read."""
 
     data: Any
 
@@ -74,19 +74,19 @@ class Option:
 
 @dataclass(frozen=True)
 class Question:
-    """A request in the form in which it is shown.
+    """A request in the form in which it is displayed.
 
     Attributes:
         request_id: Id that the answer names.
         executor: Executor that asks.
         kind: Which form it gets.
         prompt: The question, as its author wrote it.
-        context: What else the data says, secrets masked; may be empty.
+        context: The other fields of the data as text, secrets masked; may be empty.
         options: What to choose from; empty unless `kind` is `choice`.
-        allow_other: Whether another text than the options may be given.
+        allow_other: Whether another text than the options is possible.
         reason_required: Whether a rejection needs a reason.
         arguments: What "edit and approve" edits, `None` if nothing may be edited.
-        deadline: Last moment for an answer, in UTC.
+        deadline: Latest time for an answer, in UTC.
         response_type: Type of the answer.
     """
 
@@ -111,7 +111,7 @@ def read_request(request: Request) -> Question:
         request_id=request.request_id,
         executor=request.source_executor_id,
         kind=kind,
-        prompt=_prompt(data, request.source_executor_id),
+        prompt=_prompt_of(data, request.source_executor_id),
         context=_context(data, kind),
         response_type=response_type,
         options=_options(data, response_type) if kind == "choice" else (),
@@ -125,8 +125,8 @@ def read_request(request: Request) -> Question:
 
 
 def request_kind(data: object, response_type: Any) -> RequestKind:
-    """Tell which of the four forms a request gets; `form` is the one made from the response type."""
-    base, _ = unwrapped(response_type)
+    """Return which of the four forms a request gets; `form` is the one made from the response type."""
+    base, _ = unwrap_optional(response_type)
     if base is bool or base is Approval:
         return "approval"
     if _options(data, response_type):
@@ -134,45 +134,45 @@ def request_kind(data: object, response_type: Any) -> RequestKind:
     return "text" if base is str else "form"
 
 
-def unwrapped(annotation: Any) -> tuple[Any, bool]:
+def unwrap_optional(annotation: Any) -> tuple[Any, bool]:
     """Strip `Annotated` and `None` off a type.
 
     Returns:
         The type within, and whether `None` was among its alternatives. Unions of several other types stay whole.
     """
     if hasattr(annotation, "__metadata__"):
-        return unwrapped(annotation.__origin__)
+        return unwrap_optional(annotation.__origin__)
     if get_origin(annotation) in (Union, types.UnionType):
         members = get_args(annotation)
         others = [member for member in members if member is not type(None)]
         if len(others) == 1 and len(members) == 2:
-            return unwrapped(others[0])[0], True
+            return unwrap_optional(others[0])[0], True
     return annotation, False
 
 
 def options_of_type(annotation: Any) -> tuple[Option, ...]:
     """List the options of a `Literal` or an `Enum`; none for other types."""
-    base, _ = unwrapped(annotation)
+    base, _ = unwrap_optional(annotation)
     if get_origin(base) is Literal:
-        return _labelled(get_args(base))
+        return _label_options(get_args(base))
     if isinstance(base, type) and issubclass(base, Enum):
         return tuple(Option(member.name, member) for member in base)
     return ()
 
 
 def _options(data: object, response_type: Any) -> tuple[Option, ...]:
-    given = _found(data, _OPTIONS, None)
-    if isinstance(given, Mapping):
-        return tuple(Option(str(label), value) for label, value in given.items())
-    if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
-        items = list(given)
+    found = _found(data, _OPTIONS, None)
+    if isinstance(found, Mapping):
+        return tuple(Option(str(label), value) for label, value in found.items())
+    if isinstance(found, Iterable) and not isinstance(found, (str, bytes)):
+        items = list(found)
         if items and all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in items):
             return tuple(Option(label, value) for label, value in items)
-        return _labelled(items)
+        return _label_options(items)
     return options_of_type(response_type)
 
 
-def _labelled(values: Iterable[object]) -> tuple[Option, ...]:
+def _label_options(values: Iterable[object]) -> tuple[Option, ...]:
     items = list(values)
     labels = [value.name if isinstance(value, Enum) else str(value) for value in items]
     if len(set(labels)) < len(labels):
@@ -195,7 +195,7 @@ def _attribute(data: object, name: str) -> Any:
     return _MISSING if callable(value) else value
 
 
-def _prompt(data: object, executor: str) -> str:
+def _prompt_of(data: object, executor: str) -> str:
     if isinstance(data, str):
         return data
     found = _found(data, _PROMPTS, None)
@@ -205,35 +205,35 @@ def _prompt(data: object, executor: str) -> str:
 
 
 def default_prompt(executor: str) -> str:
-    """What is said of a request that does not say what it asks."""
+    """The question of a request whose data has none."""
     return f"{executor} asks for an answer"
 
 
 def _context(data: object, kind: RequestKind) -> str:
     if data is None or isinstance(data, str):
         return ""
-    given = _found(data, _CONTEXTS, None)
-    if given is not None:
-        return _shown(mask_secrets(given))
-    asked = next((name for name in _PROMPTS if isinstance(_found(data, (name,), None), str)), None)
-    hidden = {asked, *_CONTEXTS, *_DEADLINES, *_SWITCHES} | (set(_OPTIONS) if kind == "choice" else set())
+    found = _found(data, _CONTEXTS, None)
+    if found is not None:
+        return _value_text(mask_secrets(found))
+    prompt = next((name for name in _PROMPTS if isinstance(_found(data, (name,), None), str)), None)
+    hidden = {prompt, *_CONTEXTS, *_DEADLINES, *_SWITCHES} | (set(_OPTIONS) if kind == "choice" else set())
     fields = {name: mask_secrets(value, key=name) for name, value in fields_of(data)}
     if fields:
         rest = {name: value for name, value in fields.items() if name not in hidden}
-        return _shown(rest) if rest else ""
-    return _shown(mask_secrets(data))
+        return _value_text(rest) if rest else ""
+    return _value_text(mask_secrets(data))
 
 
-def _shown(value: object, indent: str = "") -> str:
-    """A value as text of any length, since the whole of it can be asked for; inner mappings stand below their name."""
+def _value_text(value: object, indent: str = "") -> str:
+    """A value as text of any length, since the form can unfold all of it; inner mappings are below their name."""
     if not isinstance(value, Mapping) or not value:
         return value if isinstance(value, str) else preview(value, limit=100_000)
     lines = []
     for name, item in value.items():
         inner = isinstance(item, Mapping) and item
-        lines.append(f"{indent}{name}:" if inner else f"{indent}{name}: {_shown(item)}")
+        lines.append(f"{indent}{name}:" if inner else f"{indent}{name}: {_value_text(item)}")
         if inner:
-            lines.append(_shown(item, indent + "  "))
+            lines.append(_value_text(item, indent + "  "))
     return "\n".join(lines)
 
 

@@ -20,14 +20,14 @@ class Bar:
     Attributes:
         superstep: 0 for the start executors.
         executor: Its id.
-        order: Place of its first delivery in the plan, or of its first event where plans are not told.
+        order: Place of its first delivery in the plan, or of its first event where events have no plan order.
         start_ns: Time of the first call; `None` in runs that were not observed.
         end_ns: Time of the last end.
         status: `completed`, `failed`, `bypassed`, `running`, `cancelled`, or `waiting` for an answer.
         wait_ns: How long its questions waited for a person, `None` if none did or it is not over.
         messages_in: Calls of the executor, one per message or per list of a barrier.
-        messages_out: What it sent; a yield that the workflow keeps to itself counts as well.
-        requests: Ids of the questions that it asked.
+        messages_out: Messages that it sent; a yield that is no output of the workflow counts as well.
+        requests: Ids of its requests.
         error: What it raised.
     """
 
@@ -51,11 +51,11 @@ class Bar:
 
 
 def supersteps_of(events: Iterable[Event]) -> list[int]:
-    """The superstep of each event: its stamp, else what the order of the events tells."""
-    told = list(events)
-    current = _superstep_before(told)
+    """Return the superstep of each event: its stamp, else the one that follows from the order of the events."""
+    emitted = list(events)
+    current = _superstep_before(emitted)
     found: list[int] = []
-    for event in told:
+    for event in emitted:
         if event.type == "superstep_started" and event.iteration is not None:
             current = event.iteration
         found.append(current if event.superstep is None else event.superstep)
@@ -83,12 +83,12 @@ def bars_of(
 
     Args:
         events: In order of emission.
-        over: Whether the run has ended, so that what has no end was broken off.
+        over: Whether the run has ended, so that a call without an end was cancelled.
         answered_ns: When requests were answered, where that is known.
-        open_requests: Requests that still wait; `None` if that cannot be told.
+        open_requests: Requests that still wait; `None` if that is not known.
 
     Returns:
-        Bars by superstep, then by place in the plan; equal from run to run where plans are told.
+        Bars by superstep, then by place in the plan; equal from run to run where events have a plan order.
     """
     bars: dict[tuple[int, str], Bar] = {}
     for place, (event, superstep) in enumerate(zip(events, supersteps_of(events), strict=True)):
@@ -102,9 +102,9 @@ def bars_of(
         bar = bars.get((superstep, executor))
         if bar is not None:
             _take(bar, event)
-    asked = _asked(events)
+    asked_at = _request_times(events)
     for bar in bars.values():
-        _settle(bar, over, asked, answered_ns or {}, open_requests)
+        _settle(bar, over, asked_at, answered_ns or {}, open_requests)
     return sorted(bars.values(), key=lambda bar: (bar.superstep, bar.order, bar.executor))
 
 
@@ -133,7 +133,7 @@ def _take(bar: Bar, event: Event) -> None:
 def _settle(
     bar: Bar,
     over: bool,
-    asked: Mapping[str, int],
+    asked_at: Mapping[str, int],
     answered: Mapping[str, int],
     open_requests: frozenset[str] | None,
 ) -> None:
@@ -142,10 +142,10 @@ def _settle(
         bar.status = "cancelled" if over else "running"
     elif bar.status == "completed" and open_requests is not None and open_requests.intersection(bar.requests):
         bar.status = "waiting"
-    waits = [answered[each] - asked[each] for each in bar.requests if each in answered and each in asked]
+    waits = [answered[each] - asked_at[each] for each in bar.requests if each in answered and each in asked_at]
     bar.wait_ns = max(waits) if waits else None
 
 
-def _asked(events: Iterable[Event]) -> dict[str, int]:
+def _request_times(events: Iterable[Event]) -> dict[str, int]:
     times = {event.request_id: event.time_ns for event in events if event.type == "request_info"}
     return {request_id: at for request_id, at in times.items() if at is not None}

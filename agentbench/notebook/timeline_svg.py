@@ -19,7 +19,7 @@ _AXIS = 24.0
 _LEGEND = 26.0
 _EDGE = 14.0
 _WIDEST_LABEL = 150.0
-_CORNER = "superstep"  # stands above the names
+_CORNER = "superstep"  # above the names
 _MOST_LANES = 60
 _NARROWEST_BAND = 6.0
 _MOST_NUMBERED = 0.8
@@ -54,17 +54,17 @@ def timeline_svg(
 
     Args:
         bars: By superstep and plan order.
-        title: What stands above them.
+        title: The line above them.
         description: The same in words.
         by: `time` or `step`.
-        width: Of the whole picture, in points; text stays readable when a page shows it at 600 pixels.
+        width: Of the whole picture, in points; text stays readable on a page 600 pixels wide.
         times: Whether durations are written.
     """
     names = list(dict.fromkeys(bar.executor for bar in bars))
     hidden = len(names) - _MOST_LANES
     if hidden > 0:
-        shown = set(names[:_MOST_LANES])
-        bars = [bar for bar in bars if bar.executor in shown]
+        drawn = set(names[:_MOST_LANES])
+        bars = [bar for bar in bars if bar.executor in drawn]
     labels = min(_WIDEST_LABEL, max(text_width(name[:100], FONT_SIZE) for name in (_CORNER, *names)) + 4)
     left = _EDGE + labels + 10
     layout = lay_out(bars, width=width - left - _EDGE, by=by)
@@ -119,7 +119,7 @@ class _Drawing:
             if place % 2 == 0 and band.width >= _NARROWEST_BAND:
                 x = self._left + band.x
                 yield _rect(x, self._top - 4, band.width, self._bottom - self._top + 4, "ab_band")
-        for middle, name in _numbered(self._layout.bands):
+        for middle, name in _band_numbers(self._layout.bands):
             yield text(self._left + middle, _HEAD + 10, name, anchor="middle", classes="ab_soft ab_small")
 
     def _lanes(self) -> Iterator[str]:
@@ -139,7 +139,7 @@ class _Drawing:
 
     def _mark(self, mark: Mark) -> str:
         x, y = self._left + mark.x, self._top + mark.lane * _LANE + (_LANE - _BAR) / 2
-        told = esc(_told(mark, times=self._times), into="svg", limit=400)
+        hover = esc(_hover_text(mark, times=self._times), into="svg", limit=400)
         # Bars that follow each other without a gap stay two bars.
         width = mark.width - 1 if mark.width >= 6 else mark.width
         parts = []
@@ -147,7 +147,7 @@ class _Drawing:
             y_wait = y + _BAR / 2
             line = f"M{number(x + width)} {number(y_wait)}H{number(self._left + mark.answered)}m0 -5v10"
             parts.append(f'<path class="ab_await" d="{line}"/>')
-        parts.append(_rect(x, y, width, _BAR, f"{_CLASSES[mark.status]} ab_bar", title=told))
+        parts.append(_rect(x, y, width, _BAR, f"{_CLASSES[mark.status]} ab_bar", title=hover))
         if mark.status == "failed":
             parts.append(_hatch(x, y, width, _BAR))
         if any(bar.requests for bar in mark.bars):
@@ -162,16 +162,16 @@ class _Drawing:
         if not self._times:
             return
         taken: list[tuple[float, float]] = []
-        told: set[str] = set()
+        written: set[str] = set()
         for name, at, always in [*self._cut_names(), *self._tick_names()]:
-            if name in told:  # behind a long pause the difference does not show
+            if name in written:  # behind a long pause the difference does not show
                 continue
             half = text_width(name, SMALL) / 2 + 4
             middle = min(max(at, self._left), self._width - _EDGE - half)
             if not always and any(abs(middle - other) < half + its_half for other, its_half in taken):
                 continue
             taken.append((middle, half))
-            told.add(name)
+            written.add(name)
             yield f'<path class="ab_line" d="M{number(at)} {number(y)}v4"/>'
             yield text(middle, y + 12, name, anchor="middle", classes="ab_soft ab_small")
 
@@ -200,22 +200,22 @@ class _Drawing:
             yield text(x, y, f"{hidden} more executors are not drawn", classes="ab_soft ab_small")
 
 
-def _numbered(bands: Sequence[Band]) -> list[tuple[float, str]]:
+def _band_numbers(bands: Sequence[Band]) -> list[tuple[float, str]]:
     """Which bands are numbered, and where: all of them, or every second, fifth, tenth … so that most have room."""
     folded = any(band.first != band.last for band in bands)
     step = 1
     while True:
         numbered = [band for at, band in enumerate(bands) if (at if folded else band.first) % step == 0] or bands[:1]
         wanted = [(band.x + band.width / 2, str(band.first)) for band in numbered]
-        kept: list[tuple[float, str]] = []
+        fitting: list[tuple[float, str]] = []
         free = float("-inf")
         for x, name in wanted:
             half = text_width(name, SMALL) / 2 + 5
             if x - half >= free:
-                kept.append((x, name))
+                fitting.append((x, name))
                 free = x + half
-        if len(kept) >= _MOST_NUMBERED * len(wanted):
-            return kept
+        if len(fitting) >= _MOST_NUMBERED * len(wanted):
+            return fitting
         step = round_up(step + 1)
 
 
@@ -229,8 +229,8 @@ def _hatch(x: float, y: float, width: float, height: float) -> str:
     return f'<rect {size} fill="url(#ab_hatch)" pointer-events="none"/>'
 
 
-def _told(mark: Mark, *, times: bool) -> str:
-    """What hovering over a bar says."""
+def _hover_text(mark: Mark, *, times: bool) -> str:
+    """The tooltip of a bar."""
     first, last = mark.bars[0], mark.bars[-1]
     steps = f"superstep {first.superstep}"
     if last.superstep != first.superstep:
@@ -239,8 +239,8 @@ def _told(mark: Mark, *, times: bool) -> str:
     if times:
         facts += _durations(mark.bars)
     facts.append(f"{sum(b.messages_in for b in mark.bars)} in, {sum(b.messages_out for b in mark.bars)} out")
-    asked = sum(len(bar.requests) for bar in mark.bars)
-    facts += [count_text(asked, "request")] if asked else []
+    requests = sum(len(bar.requests) for bar in mark.bars)
+    facts += [count_text(requests, "request")] if requests else []
     facts += [bar.error for bar in mark.bars if bar.error][:1]
     return "; ".join(facts)
 
@@ -248,8 +248,8 @@ def _told(mark: Mark, *, times: bool) -> str:
 def _durations(bars: Iterable[Bar]) -> list[str]:
     took = [bar.duration_ns for bar in bars if bar.duration_ns is not None]
     waited = [bar.wait_ns for bar in bars if bar.wait_ns is not None]
-    told = [duration_text(sum(took))] if took else []
-    return told + ([f"waited {duration_text(max(waited))} for a person"] if waited else [])
+    facts = [duration_text(sum(took))] if took else []
+    return facts + ([f"waited {duration_text(max(waited))} for a person"] if waited else [])
 
 
 _UNITS = ((3_600_000_000_000, "h"), (60_000_000_000, "min"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))

@@ -29,7 +29,7 @@ class Usage:
         calls: How many calls.
         tokens_in: What models read, cached tokens included; `None` where no call counted it.
         tokens_out: What they wrote.
-        tokens_cached: The part of `tokens_in` that the provider had kept.
+        tokens_cached: The part of `tokens_in` that the provider served from its cache.
         cost: In the currency of the prices; `None` unless it is known of every call.
     """
 
@@ -46,11 +46,11 @@ class ModelCall:
 
     Attributes:
         superstep: In which it was made.
-        executor: Who made it; `?` where the event does not tell.
+        executor: The executor that made it; `?` where the event names none.
         call: Its number among those of the executor in the superstep, from 1.
-        model: Name of the model, if told.
+        model: Name of the model, if the event names it.
         used: What it used.
-        latency_ms: How long the model took, if told.
+        latency_ms: How long the model took, if the event has it.
         at_ns: When it was over; `None` in runs that were not observed.
     """
 
@@ -67,8 +67,7 @@ def calls_of(events: Sequence[WorkflowEvent[Any]], prices: Mapping[str, Price]) 
     """Read the calls of models, in the order in which they ended.
 
     The data of a `model_usage` event is a mapping or an object with `model`; the counts under `usage_details` or
-    `usage`, or beside it; and `latency_ms`, or `latency_s` or `latency` in seconds. A `cost` that it tells counts more
-    than a price.
+    `usage`, or beside it; and `latency_ms`, or `latency_s` or `latency` in seconds. A `cost` in it overrides a price.
 
     Args:
         events: Of a run, in order of emission.

@@ -1,4 +1,4 @@
-"""What models cost: prices that a user gives, never ones that are guessed."""
+"""What models cost: prices that a user passes, never ones that are guessed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,20 @@ _FORMS = "Price(input, output), or the numbers (input, output) or (input, output
 
 @dataclass(frozen=True)
 class Price:
-    """What a million tokens of a model cost, in any currency; costs come out in the same.
+    """The price of a million tokens of a model, in any currency; costs come out in the same.
 
     Attributes:
-        input: Of what the model reads.
-        output: Of what it writes.
-        cached: Of the part of the input that the provider had kept; `None`: the same as `input`.
+            input: Price of input tokens.
+            output: Price of output tokens.
+            cached: Price of input tokens that the provider served from its cache; `None`: the same as `input`.
+
+    Raises:
+            ValueError: A price is no number, negative or infinite.
+
+    Example:
+            ```python
+            usage_frame(run, prices={"gpt-4o": Price(2.5, 10, cached=1.25)})
+            ```
     """
 
     input: float
@@ -35,33 +43,33 @@ class Price:
                 raise ValueError(msg)
 
 
-def read_prices(given: Any) -> dict[str, Price]:
+def read_prices(prices: Any) -> dict[str, Price]:
     """Bring prices to one form.
 
     Args:
-        given: By model name as events tell it: `Price`, or two or three numbers for one. `None` for no prices.
+        prices: By model name as in the events: `Price`, or two or three numbers for one. `None` for no prices.
 
     Raises:
         ValueError: It is something else; the message names the model.
     """
-    if given is None:
+    if prices is None:
         return {}
-    if not isinstance(given, Mapping):
-        msg = f"prices is {given!r}; expected a mapping of model names to {_FORMS}."
+    if not isinstance(prices, Mapping):
+        msg = f"prices is {prices!r}; expected a mapping of model names to {_FORMS}."
         raise ValueError(msg)
-    return {str(model): _price(model, each) for model, each in given.items()}
+    return {str(model): _price(model, each) for model, each in prices.items()}
 
 
-def _price(model: object, given: Any) -> Price:
-    if isinstance(given, Price):
-        return given
-    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) not in (2, 3):
-        msg = f"The price of {model!r} is {given!r}; expected {_FORMS}."
+def _price(model: object, price: Any) -> Price:
+    if isinstance(price, Price):
+        return price
+    if not isinstance(price, Sequence) or isinstance(price, str) or len(price) not in (2, 3):
+        msg = f"The price of {model!r} is {price!r}; expected {_FORMS}."
         raise ValueError(msg)
     try:
-        return Price(*given)
+        return Price(*price)
     except ValueError as error:
-        msg = f"The price of {model!r} is {given!r}: {error}"
+        msg = f"The price of {model!r} is {price!r}: {error}"
         raise ValueError(msg) from error
 
 

@@ -39,10 +39,10 @@ _HATCH = (
 
 @dataclass(frozen=True)
 class Facts:
-    """What every form of the picture says.
+    """The texts and numbers of every form of the picture.
 
     Attributes:
-        title: What stands above it.
+        title: The line above the picture.
         description: The same in words.
         total: The sum of everything.
         width: Of the picture, in points.
@@ -108,8 +108,8 @@ class _Columns:
                 yield self._column(at, first, last, used)
         yield from self._axis()
         yield from self._cost()
-        told = [used.tokens_cached for _, _, used in self._columns if used.tokens_cached]
-        yield from _legend(self._facts, _HEAD + _TALL + _FOOT + 8, cached=bool(told), line=bool(self._facts.total.cost))
+        cached = any(used.tokens_cached for _, _, used in self._columns)
+        yield from _legend(self._facts, _HEAD + _TALL + _FOOT + 8, cached=cached, line=bool(self._facts.total.cost))
 
     def _y(self, tokens: float) -> float:
         return _HEAD + _TALL * (1 - tokens / self._most)
@@ -133,7 +133,7 @@ class _Columns:
         ]
         if used.tokens_cached and wide >= 5:
             top = self._y(min(used.tokens_cached, read))
-            parts.append(_hatched(x, top, wide, self._y(0) - top))
+            parts.append(_hatch(x, top, wide, self._y(0) - top))
         return f"<g>{''.join(parts)}</g>"
 
     def _axis(self) -> Iterator[str]:
@@ -182,37 +182,38 @@ def rows_svg(groups: Mapping[str, Usage], facts: Facts, head: str) -> str:
     """
     if not groups:
         return columns_svg({}, facts)
-    shown = list(groups.items())[:_MOST_ROWS]
-    digits = cost_digits(facts.total.cost or max(used.cost or 0.0 for _, used in shown))
-    numbers = [_numbers(used, digits) for _, used in shown]
+    rows = list(groups.items())[:_MOST_ROWS]
+    digits = cost_digits(facts.total.cost or max(used.cost or 0.0 for _, used in rows))
+    numbers = [_numbers(used, digits) for _, used in rows]
     heads = ("calls", "in", "out", "cost")
-    kept = [at for at in range(4) if at < 3 or any(row[3] != "\N{EN DASH}" for row in numbers)]
-    widths = {at: max(text_width(cell, SMALL) for cell in (heads[at], *(row[at] for row in numbers))) for at in kept}
+    columns = [at for at in range(4) if at < 3 or any(row[3] != "\N{EN DASH}" for row in numbers)]
+    widths = {at: max(text_width(cell, SMALL) for cell in (heads[at], *(row[at] for row in numbers))) for at in columns}
     ends: dict[int, float] = {}
     end = facts.width - _EDGE
-    for at in reversed(kept):
+    for at in reversed(columns):
         ends[at] = end
         end -= widths[at] + 16
     labels = min(_WIDEST_LABEL, max(text_width(name[:100], FONT_SIZE) for name in (head, *groups)) + 4)
     left = _EDGE + labels + 12
-    most = max(1, *((used.tokens_in or 0) + (used.tokens_out or 0) for _, used in shown))
+    most = max(1, *((used.tokens_in or 0) + (used.tokens_out or 0) for _, used in rows))
     per_token = (end - left) / most
     parts = [text(left - 12, _HEAD + 6, head, anchor="end", classes="ab_soft ab_small")]
-    parts += [text(ends[at], _HEAD + 6, heads[at], anchor="end", classes="ab_soft ab_small") for at in kept]
-    for at, (name, used) in enumerate(shown):
+    parts += [text(ends[at], _HEAD + 6, heads[at], anchor="end", classes="ab_soft ab_small") for at in columns]
+    for at, (name, used) in enumerate(rows):
         y = _HEAD + 18 + at * _ROW
         parts.append(f'<path class="ab_line" d="M{number(_EDGE)} {number(y)}H{number(facts.width - _EDGE)}"/>')
         whole = _hover(name, used, digits)
         label = text(left - 12, y + _ROW / 2, cut_to_width(esc(name, into="line", limit=200), labels), anchor="end")
         cells = "".join(
-            text(ends[column], y + _ROW / 2, numbers[at][column], anchor="end", classes="ab_small") for column in kept
+            text(ends[column], y + _ROW / 2, numbers[at][column], anchor="end", classes="ab_small")
+            for column in columns
         )
         bars = _row_bars(left, y + (_ROW - _BAR) / 2, used, per_token)
         parts.append(f"<g><title>{esc(whole, into='svg', limit=400)}</title>{label}{bars}{cells}</g>")
-    bottom = _HEAD + 18 + len(shown) * _ROW
+    bottom = _HEAD + 18 + len(rows) * _ROW
     parts.append(f'<path class="ab_line" d="M{number(_EDGE)} {number(bottom)}H{number(facts.width - _EDGE)}"/>')
-    note = f"{len(groups) - len(shown)} more are not drawn" if len(groups) > len(shown) else ""
-    cached = any(used.tokens_cached for _, used in shown)
+    note = f"{len(groups) - len(rows)} more are not drawn" if len(groups) > len(rows) else ""
+    cached = any(used.tokens_cached for _, used in rows)
     parts += _legend(facts, bottom + 18, cached=cached, line=False, note=note)
     return _picture(parts, facts, bottom + 34)
 
@@ -228,7 +229,7 @@ def _row_bars(x: float, y: float, used: Usage, per_token: float) -> str:
     gap = 1.0 if read and written > 2 else 0.0
     parts = [_rect("ab_in", x, y, read, _BAR), _rect("ab_out", x + read + gap, y, written - gap, _BAR)]
     if used.tokens_cached:
-        parts.append(_hatched(x, y, min(used.tokens_cached * per_token, read), _BAR))
+        parts.append(_hatch(x, y, min(used.tokens_cached * per_token, read), _BAR))
     return "".join(parts)
 
 
@@ -239,28 +240,28 @@ def _legend(facts: Facts, y: float, *, cached: bool, line: bool, note: str = "")
     x = _EDGE
     kinds = [("ab_in", "tokens in"), ("ab_out", "tokens out")]
     if cached:
-        kinds.insert(1, ("ab_in ab_kept", "of these cached"))
+        kinds.insert(1, ("ab_in ab_reused", "of these cached"))
     for classes, name in kinds:
         yield _rect(classes, x, y - 6, 16, 12)
-        if "ab_kept" in classes:
-            yield _hatched(x, y - 6, 16, 12)
+        if "ab_reused" in classes:
+            yield _hatch(x, y - 6, 16, 12)
         yield text(x + 22, y, name, classes="ab_soft ab_small")
         x += 22 + text_width(name, SMALL) + 18
     if line:
         yield f'<path class="ab_cost" d="M{number(x)} {number(y)}h16"/>'
         yield text(x + 22, y, "cost so far", classes="ab_soft ab_small")
         x += 22 + text_width("cost so far", SMALL) + 18
-    told = note or ("" if facts.total.cost is not None else "no cost: not every price is known")
-    if told:
-        yield text(facts.width - _EDGE, y, told, anchor="end", classes="ab_soft ab_small")
+    remark = note or ("" if facts.total.cost is not None else "no cost: not every price is known")
+    if remark:
+        yield text(facts.width - _EDGE, y, remark, anchor="end", classes="ab_soft ab_small")
 
 
 def _hover(name: str, used: Usage, digits: int) -> str:
-    told = [count_text(used.calls, "call")]
-    told.append(f"{token_text(used.tokens_in)} tokens in, {token_text(used.tokens_out)} out")
-    told += [f"{used.tokens_cached:,} cached"] if used.tokens_cached else []
-    told += [f"cost {cost_text(used.cost, digits)}"] if used.cost is not None else []
-    return f"{name}: {'; '.join(told)}"
+    facts = [count_text(used.calls, "call")]
+    facts.append(f"{token_text(used.tokens_in)} tokens in, {token_text(used.tokens_out)} out")
+    facts += [f"{used.tokens_cached:,} cached"] if used.tokens_cached else []
+    facts += [f"cost {cost_text(used.cost, digits)}"] if used.cost is not None else []
+    return f"{name}: {'; '.join(facts)}"
 
 
 def _rect(classes: str, x: float, y: float, wide: float, high: float) -> str:
@@ -270,6 +271,6 @@ def _rect(classes: str, x: float, y: float, wide: float, high: float) -> str:
     return f'<rect class="{classes}" {size} rx="1.5"/>'
 
 
-def _hatched(x: float, y: float, wide: float, high: float) -> str:
+def _hatch(x: float, y: float, wide: float, high: float) -> str:
     size = f'x="{number(x)}" y="{number(y)}" width="{number(wide)}" height="{number(high)}"'
     return f'<rect {size} fill="url(#ab_cached)" pointer-events="none"/>'

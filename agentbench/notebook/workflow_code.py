@@ -33,13 +33,14 @@ _remembered: weakref.WeakKeyDictionary[Workflow, Mapping[str, object]] = weakref
 
 
 def to_python(workflow: Workflow, names: Mapping[str, object] | None = None) -> str:
-    """Write the builder code that makes the same graph.
+    """Return the builder code that makes the same graph.
 
     Executors and functions are called by their variables; the first line says which ones the code needs.
 
     Args:
         workflow: Any workflow, built by code or by `%%workflow`.
-        names: Variables, such as `globals()`. What is not among them is called by its id, or by its own name.
+        names: Variables, such as `globals()`. Executors that are not among them are called by their id, functions by
+            their own name.
 
     Returns:
         Python code, which ends with the workflow in a variable of its name.
@@ -78,7 +79,7 @@ class _Code:
         self._imports = {"WorkflowBuilder"}
 
     def text(self) -> str:
-        """All of it."""
+        """Return all of the code."""
         edges = [line for group in self._groups for line in self._group(group)]
         nodes: list[str] = []
         if list(self._order) != list(self._workflow.executors):  # the builder adds nodes as edges name them
@@ -99,7 +100,7 @@ class _Code:
     # ---- names -------------------------------------------------------------------------------------------------------
 
     def _name(self, value: object, wish: str | None, kind: str) -> str:
-        """The variable of an object: the one that it has, or the one that is wished for, if that is free."""
+        """The variable of an object: the one that it has, or `wish`, if that is free."""
         wish = self._variables.get(id(value), wish)
         wanted = re.sub(r"\W+", "_", wish or "").strip("_")
         if not wanted.isidentifier():
@@ -126,20 +127,20 @@ class _Code:
 
     def _keywords(self) -> list[str]:
         workflow = self._workflow
-        given: dict[str, str] = {"name": _quoted(workflow.name)}
+        arguments: dict[str, str] = {"name": _quote(workflow.name)}
         if workflow.description:
-            given["description"] = _quoted(workflow.description)
+            arguments["description"] = _quote(workflow.description)
         if workflow.max_iterations != 100:
-            given["max_iterations"] = repr(workflow.max_iterations)
+            arguments["max_iterations"] = repr(workflow.max_iterations)
         storage = workflow.runner.context.default_storage
         if storage is not None:
-            given["checkpoint_storage"] = self._name(storage, "storage", "storage")
+            arguments["checkpoint_storage"] = self._name(storage, "storage", "storage")
         plain = WorkflowSettings()
         for field in fields(WorkflowSettings):
             value = getattr(workflow.settings, field.name)
             if value != getattr(plain, field.name):
-                given[field.name] = _quoted(value) if isinstance(value, str) else repr(value)
-        return [f"{key}={value}" for key, value in given.items()]
+                arguments[field.name] = _quote(value) if isinstance(value, str) else repr(value)
+        return [f"{key}={value}" for key, value in arguments.items()]
 
     def _start(self) -> list[str]:
         """The start, unless the builder finds it by itself."""
@@ -202,7 +203,7 @@ class _Code:
         if select is not None:
             arguments.append(self._function(select, "select"))
             if group.selection_func_name != callable_name(select):
-                arguments.append(f"selection_func_name={_quoted(group.selection_func_name)}")
+                arguments.append(f"selection_func_name={_quote(group.selection_func_name)}")
         return _call(".fan_out", arguments)
 
     def _fan_in(self, group: FanInEdgeGroup) -> str | None:
@@ -224,15 +225,15 @@ class _Code:
             self._imports.add("Case")
             arguments = [self._function(case.condition, "condition"), target]
             if callable_name(case.condition) != case.condition_name:
-                arguments.append(f"condition_name={_quoted(case.condition_name)}")
+                arguments.append(f"condition_name={_quote(case.condition_name)}")
             cases.append(f"Case({', '.join(arguments)})")
         return _call(".switch", [self._node[source], cases])
 
 
-def _quoted(text: object) -> str:
+def _quote(value: object) -> str:
     """A text as Python has it, in double quotes where that needs no escape."""
-    shown = repr(text)
-    return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in shown else shown
+    text = repr(value)
+    return f'"{text[1:-1]}"' if text[0] == "'" and '"' not in text else text
 
 
 def _call(function: str, arguments: Sequence[_Argument]) -> str:
@@ -242,9 +243,9 @@ def _call(function: str, arguments: Sequence[_Argument]) -> str:
     if len(line) <= _WIDTH or not arguments:
         return line
     lines = [f"{function}("]
-    for argument, shown in zip(arguments, short, strict=True):
-        if isinstance(argument, str) or len(shown) <= _WIDTH:
-            lines.append(f"{_INDENT}{shown},")
+    for argument, text in zip(arguments, short, strict=True):
+        if isinstance(argument, str) or len(text) <= _WIDTH:
+            lines.append(f"{_INDENT}{text},")
         else:
             lines += [f"{_INDENT}[", *(f"{_INDENT * 2}{item}," for item in argument), f"{_INDENT}],"]
     return "\n".join([*lines, ")"])

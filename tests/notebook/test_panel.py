@@ -140,7 +140,7 @@ def test_opening_a_group_keeps_states_selection_and_breakpoints(panel):
     assert [frame.id for frame in other.shape.frames] == ["middle"]
     assert other.selected == other.model.element("after") == "n4"
     assert other.breakpoints == ["n4"]
-    assert other.model.shown_states() == {"n4": "done"}
+    assert other.model.drawn_states() == {"n4": "done"}
     other.close()
 
 

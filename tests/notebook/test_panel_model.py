@@ -33,9 +33,9 @@ def test_ids_that_are_not_drawn_are_kept_until_their_group_is_opened():
     model.update({"middle/in": "done", "nobody": "done"})
     assert model.take_patch() == {}
     model.toggle_expanded("middle")
-    assert model.shown_states() == {model.element("middle/in"): "done"}
+    assert model.drawn_states() == {model.element("middle/in"): "done"}
     model.toggle_expanded("middle")
-    assert model.shown_states() == {}
+    assert model.drawn_states() == {}
 
 
 def test_a_group_shows_the_strongest_state_of_its_members():
@@ -60,16 +60,16 @@ def test_reset_makes_everything_idle_again():
 def test_badges_are_short_escaped_and_removable():
     model = PanelModel(graphs.research())
     model.update({}, {"plan": "x" * 100, "search": "a\u202eb", "draft": 3})
-    assert model.shown_badges() == {"n0": "x" * 23 + "…", "n1": "a\\u202eb", "n2": "3"}
+    assert model.drawn_badges() == {"n0": "x" * 23 + "…", "n1": "a\\u202eb", "n2": "3"}
     model.update({}, {"plan": None, "search": ""})
-    assert model.shown_badges() == {"n2": "3"}
+    assert model.drawn_badges() == {"n2": "3"}
 
 
 def test_ids_are_checked_and_put_in_builder_order():
     model = PanelModel(graphs.research())
-    assert model.ordered(["review", "plan", "review"]) == ("plan", "review")
+    assert model.drawable(["review", "plan", "review"]) == ("plan", "review")
     with pytest.raises(ValueError, match="no executor 'nobody' in 'research-flow'"):
-        model.ordered(["nobody"])
+        model.drawable(["nobody"])
 
 
 def test_a_very_large_graph_follows_what_happens():
@@ -77,7 +77,7 @@ def test_a_very_large_graph_follows_what_happens():
     assert model.element("step_0900") == ""
     model.update({"step_0900": "running"})
     assert model.follow()
-    assert model.shown_states() == {model.element("step_0900"): "running"}
+    assert model.drawn_states() == {model.element("step_0900"): "running"}
     assert not model.follow()
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from agentbench.notebook.request_reading import Option, options_of_type, read_request, request_kind, unwrapped
+from agentbench.notebook.request_reading import Option, options_of_type, read_request, request_kind, unwrap_optional
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.approval import Approval
 
@@ -116,5 +116,5 @@ def test_deadlines_are_read_as_utc():
 
 
 def test_annotations_and_none_are_stripped_but_unions_stay():
-    assert unwrapped(Annotated[int | None, "x"]) == (int, True)
-    assert unwrapped(int | str | None) == (int | str | None, False)
+    assert unwrap_optional(Annotated[int | None, "x"]) == (int, True)
+    assert unwrap_optional(int | str | None) == (int | str | None, False)
