@@ -1,16 +1,13 @@
 """Input and output types of a callable, and the rules for matching values with types."""
 
-from agentbench._signatures.coercion import coerce_answer
 from agentbench._signatures.compatibility import always_fits, is_type_compatible
-from agentbench._signatures.forms import flatten_union
+from agentbench._signatures.forms import flatten_union, qualified_name, type_name
 from agentbench._signatures.handlers import PendingSignature, read_function, read_handler, read_response_handler
-from agentbench._signatures.matching import check_for, decided_by_class, is_instance_of
-from agentbench._signatures.naming import qualified_name, type_name
-from agentbench._signatures.signature import NOT_GIVEN, ExplicitTypes, HandlerSignature
+from agentbench._signatures.matching import check_for, coerce_answer, decided_by_class, is_instance_of
+from agentbench._signatures.reading import ExplicitTypes, HandlerSignature
 from agentbench._signatures.type_codec import find_loaded_type, type_from_dict, type_to_dict
 
 __all__ = [
-    "NOT_GIVEN",
     "ExplicitTypes",
     "HandlerSignature",
     "PendingSignature",

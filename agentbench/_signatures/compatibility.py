@@ -1,4 +1,4 @@
-"""May values declared as one type be given to something declared as another? Asked while a graph is built."""
+"""Whether values declared as one type may be passed where another type is declared; used while a graph is built."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from agentbench._signatures.matching import is_instance_of
 
 
 def is_type_compatible(source: TypeLike, target: TypeLike) -> bool:
-    """Tell whether values declared as `source` may be given to something that takes `target`.
+    """Return whether values declared as `source` may be passed where `target` is declared.
 
     Every member of a source union must fit some member of a target union. Arguments are compared pairwise and
     covariantly; where only one side has arguments the other one is trusted, as is `Any` on either side: messages are
@@ -35,10 +35,10 @@ def is_type_compatible(source: TypeLike, target: TypeLike) -> bool:
 
 
 def always_fits(source: TypeLike, target: TypeLike) -> bool:
-    """Tell whether every value that matches `source` is certain to match `target`.
+    """Return whether every value that matches `source` is certain to match `target`.
 
-    Stricter than `is_type_compatible`, which gives types that say too little the benefit of the doubt: `Any` fits
-    `str` there, but not always.
+    Stricter than `is_type_compatible`, which trusts types that say too little: `Any` fits `str` there, but not
+    always.
     """
     return _judge(source, target, trusting=False)
 
@@ -58,7 +58,7 @@ _cached_verdict = lru_cache(maxsize=4096)(_verdict)
 
 
 class _Comparison:
-    """One question and the sub-questions it leads to.
+    """Compares two types, and the types within them.
 
     A `type` alias may refer to itself. A pair of types that comes up again while it is being compared is therefore
     taken to fit, as is usual for recursive types.
@@ -94,7 +94,7 @@ class _Comparison:
         if isinstance(source, TypeVar) or is_union(source):
             return all(self.fits(member, target) for member in _alternatives(source))
         if origin_of(source) is Literal:
-            # The values are known here and now, so the run-time question can be asked already.
+            # The values are known, so they can be checked as at run time.
             return all(is_instance_of(value, target) for value in get_args(source))
         if isinstance(target, TypeVar) or is_union(target):
             return any(self.fits(source, member) for member in _alternatives(target))
@@ -132,10 +132,10 @@ class _Comparison:
     def _fits_typed_dict(self, source: TypeLike, target: TypeLike) -> bool:
         fields = fields_of(target)
         if is_typed_dict(source):
-            given = fields_of(source)
+            present = fields_of(source)
             if not required_keys_of(target) <= required_keys_of(source):
                 return False
-            return all(self.fits(given[name], hint) for name, hint in fields.items() if name in given)
+            return all(self.fits(present[name], hint) for name, hint in fields.items() if name in present)
         args = type_arguments(source)
         if not self._trusting or not self._is_subclass(origin_of(source) or source, Mapping):
             return False
@@ -157,7 +157,7 @@ class _Comparison:
             return True
         try:
             return issubclass(source, target)
-        except TypeError:  # protocols with data members and other things that only values can be held against
+        except TypeError:  # protocols with data members and other things that only values can be compared with
             return self._trusting
 
 

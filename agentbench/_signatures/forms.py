@@ -1,4 +1,4 @@
-"""What kind of type expression an object is, whatever spelling or Python version it came from."""
+"""Type expressions: what kind one is, in any spelling and Python version, and its name as text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import functools
 import operator
 import types
 import typing
-from collections.abc import Iterator
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin
 
 TypeLike = Any
-"""Anything that may stand in an annotation: typing has no static name for that before Python 3.15."""
+"""Any object that an annotation may be: typing has no static name for that before Python 3.15."""
 
 NoneType = type(None)
 
@@ -55,7 +55,7 @@ def is_union(type_: TypeLike) -> bool:
 
 
 def is_alias(type_: TypeLike) -> bool:
-    """Whether this is a `type X = ...` alias, possibly given arguments. Only such an alias may refer to itself."""
+    """Whether this is a `type X = ...` alias, possibly with arguments. Only such an alias may refer to itself."""
     return type(_alias_of(type_)).__name__ == "TypeAliasType"
 
 
@@ -70,12 +70,12 @@ def is_protocol(type_: TypeLike) -> bool:
 
 
 def is_runtime_protocol(type_: TypeLike) -> bool:
-    """Whether this is a protocol that `isinstance` may be asked about."""
+    """Whether this is a protocol that `isinstance` accepts."""
     return is_protocol(type_) and bool(getattr(type_, "_is_runtime_protocol", False))
 
 
 def is_type_form(value: object) -> bool:
-    """Whether this object may stand where a type is expected (text and forward references may not)."""
+    """Whether an annotation may be this object without being text or a forward reference."""
     if value is None or isinstance(value, (type, TypeVar, typing.NewType)):
         return True
     return origin_of(value) is not None or is_alias(value) or special_name(value) in _TYPES_WITHOUT_ORIGIN
@@ -175,3 +175,66 @@ def union_of(members: tuple[TypeLike, ...]) -> TypeLike:
         return functools.reduce(operator.or_, members)
     except TypeError:  # such as forward references, which know no `|` on older Pythons
         return operator.getitem(Union, members)
+
+
+# ---------------------------------------------------------------------------------------------------------------- names
+
+
+def type_name(type_: TypeLike) -> str:
+    """Return a short readable name: `int`, `list[str]`, `int | None`, `Literal['a', 'b']`."""
+    return _render(type_, _short)
+
+
+def qualified_name(type_: TypeLike) -> str:
+    """Return `"module.qualname"`, also inside generics and unions: `builtins.list[builtins.str]`."""
+    return _render(type_, lambda leaf: ".".join(leaf_address(leaf)))
+
+
+def leaf_address(type_: TypeLike) -> tuple[str, str]:
+    """Return module and qualified name of a type without arguments.
+
+    Raises:
+        TypeError: The object has no name, so it is not a type.
+    """
+    name = getattr(type_, "__qualname__", None) or getattr(type_, "__name__", None) or getattr(type_, "_name", None)
+    if not isinstance(name, str):
+        message = f"{type_!r} has no name to write it by. Expected a class or another named type."
+        raise TypeError(message)
+    return type_.__module__, name
+
+
+def _render(type_: TypeLike, leaf: Callable[[TypeLike], str]) -> str:
+    if type_ is None or type_ is NoneType:
+        return leaf(NoneType)
+    if type_ is Ellipsis:
+        return "..."
+    if isinstance(type_, str):
+        return type_
+    if isinstance(type_, ForwardRef):
+        return type_.__forward_arg__
+    if isinstance(type_, list):
+        return f"[{', '.join(_render(item, leaf) for item in type_)}]"
+    return _render_generic(type_, leaf)
+
+
+def _render_generic(type_: TypeLike, leaf: Callable[[TypeLike], str]) -> str:
+    origin, args = origin_of(type_), type_arguments(type_)
+    if origin is None:
+        return leaf(type_)
+    if args is None:
+        return leaf(origin)
+    if origin is Annotated:
+        return _render(get_args(type_)[0], leaf)
+    if origin is Literal:
+        return f"Literal[{', '.join(map(repr, args))}]"
+    parts = [_render(arg, leaf) for arg in args]
+    return " | ".join(parts) if is_union(type_) else f"{leaf(origin)}[{', '.join(parts) or '()'}]"
+
+
+def _short(type_: TypeLike) -> str:
+    if type_ is NoneType:
+        return "None"
+    try:
+        return leaf_address(type_)[1].rpartition("<locals>.")[2]
+    except TypeError:
+        return repr(type_)

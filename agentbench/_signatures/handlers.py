@@ -1,6 +1,6 @@
 """What a handler takes, sends and yields, read from its annotations or from explicit types.
 
-A type may be named before it exists: postponed annotations, text, classes defined further down. Where a later look
+A type may be named before it exists: postponed annotations, text, classes defined further down. Where a later reading
 can still help, `read_handler` and `read_response_handler` return a `PendingSignature`. Both kinds of signature have
 `resolve(owner)`, to be called when the first executor of a class is constructed: by then every name is known, or the
 error is raised.
@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agentbench._signatures.callables import take_apart
+from agentbench._signatures.annotations import take_apart
 from agentbench._signatures.forms import TypeLike
-from agentbench._signatures.reading import ContextTypes, Reading
-from agentbench._signatures.signature import ExplicitTypes, HandlerSignature
+from agentbench._signatures.reading import ContextTypes, ExplicitTypes, HandlerSignature, Reading
 
 _Read = Callable[[Reading], HandlerSignature]
 
@@ -126,7 +125,7 @@ def _explicit_response_handler(reading: Reading) -> HandlerSignature:
 
 def _function(reading: Reading) -> HandlerSignature:
     explicit, takes_context = reading.explicit, len(reading.callee.parameters) == 2
-    message_type = reading.explicit_type("input") if explicit.has("input") else reading.message_type(0)
+    message_type = reading.explicit_type("input") if explicit.input is not None else reading.message_type(0)
     annotated = reading.context_types(1, required=not explicit.has_any()) if takes_context else ContextTypes()
     context = reading.explicit_context_types().or_else(annotated)
     return _signature(message_type, context, takes_context=takes_context)

@@ -1,8 +1,12 @@
-"""Does a value fit a type? Asked for every message, so each type is compiled once into a check."""
+"""Whether a value fits a type, and answers from outside converted to a type.
+
+Every message is checked, so each type is compiled once into a check.
+"""
 
 from __future__ import annotations
 
 import abc
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import UnionType
@@ -31,7 +35,7 @@ Check = Callable[[object], bool]
 
 
 def is_instance_of(value: object, type_: TypeLike) -> bool:
-    """Tell whether a value fits a type, contents of lists, sets, tuples and dicts included.
+    """Return whether a value fits a type, contents of lists, sets, tuples and dicts included.
 
     Empty containers fit every element type, `bool` fits `int`, `int` does not fit `float`. Generics other than
     `list`, `set`, `tuple` and `dict` are decided by their origin. What cannot be decided at run time (protocols
@@ -48,12 +52,12 @@ def check_for(type_: TypeLike) -> Check:
     """Return the compiled check of a type: `check_for(t)(v)` equals `is_instance_of(v, t)`."""
     try:
         return _cached_check(type_)
-    except TypeError:
+    except TypeError:  # unhashable, such as Literal[[1]]
         return _compile(type_)
 
 
 def decided_by_class(type_: TypeLike) -> bool:
-    """Tell whether `is_instance_of(value, type_)` depends on `type(value)` alone, so that a table may remember it.
+    """Return whether `is_instance_of(value, type_)` depends on `type(value)` alone, so that a table may remember it.
 
     True for classes, `Any`, and unions of those. False for generics, literals, typed dicts, protocols and classes
     whose metaclass has an `isinstance` rule of its own (pydantic's rule is known to look at the class only).
@@ -237,3 +241,42 @@ _BY_ORIGIN: dict[TypeLike, Callable[[TypeLike, tuple[TypeLike, ...]], Check]] = 
     tuple: _check_items,
     dict: _check_entries,
 }
+
+
+# ------------------------------------------------------------------------------------------------------------- answers
+
+
+def coerce_answer(value: object, type_: TypeLike) -> object:
+    """Convert an answer from outside to the requested type, where that is safe.
+
+    A fitting value stays as it is. `int` becomes `float`; a `dict` becomes a dataclass, its fields coerced alike, or
+    a model with `model_validate`. Of a union the first member that fits wins. If nothing works the value comes back
+    unchanged, for the caller to refuse.
+    """
+    if is_instance_of(value, type_):
+        return value
+    for member in flatten_union(type_):
+        converted = _convert(value, member)
+        if is_instance_of(converted, member):
+            return converted
+    return value
+
+
+def _convert(value: object, member: TypeLike) -> object:
+    form = unwrap(member)
+    target = origin_of(form) or form
+    if target is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, dict) or not isinstance(target, type):
+        return value
+    try:
+        if hasattr(target, "model_validate"):
+            return target.model_validate(value)
+        return target(**_coerced_fields(value, target)) if dataclasses.is_dataclass(target) else value
+    except Exception:  # noqa: BLE001  constructors and validators are user code; a refusal means "does not fit"
+        return value
+
+
+def _coerced_fields(value: Mapping[str, object], target: type) -> dict[str, object]:
+    hints = fields_of(target)
+    return {name: coerce_answer(item, hints.get(name, object)) for name, item in value.items()}

@@ -1,45 +1,95 @@
-"""One look at a callable's types, with every rule of the decorators that it may break."""
+"""The types of one callable, and every rule of the decorators that it may break."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, NoReturn, TypeVar, get_args
 
-from agentbench._signatures.annotations import Scope, UnknownNameError, holds_text, scope_of
-from agentbench._signatures.callables import Callee
-from agentbench._signatures.forms import NoneType, TypeLike, flatten_union, is_type_form, origin_of, unwrap
-from agentbench._signatures.signature import NOT_GIVEN, ExplicitTypes, is_given
+from agentbench._signatures.annotations import Callee, Scope, UnknownNameError, holds_text, scope_of
+from agentbench._signatures.forms import (
+    NoneType,
+    TypeLike,
+    flatten_union,
+    is_type_form,
+    origin_of,
+    type_name,
+    unwrap,
+)
 
-if TYPE_CHECKING:
-    from agentbench._signatures.wording import Complaint
+
+class ExplicitTypes(NamedTuple):
+    """Types passed to a decorator: each a type, a union or text that names one. `None` is none; write `type(None)`."""
+
+    input: TypeLike = None
+    output: TypeLike = None
+    workflow_output: TypeLike = None
+    request: TypeLike = None
+    response: TypeLike = None
+
+    def has_any(self) -> bool:
+        """Return whether any type was passed, which makes the mode explicit."""
+        return any(type_ is not None for type_ in self)
+
+
+class HandlerSignature(NamedTuple):
+    """What one handler takes, sends and yields.
+
+    Attributes:
+        message_type: Type of the message, a union as one type. For a response handler the type of the response.
+        send_types: Types for `send_message`, unions as their members; `Never` is none.
+        yield_types: Types for `yield_output`, in the same form.
+        can_send: Whether the context offers `send_message`.
+        can_yield: Whether the context offers `yield_output`.
+        takes_context: Whether there is a context parameter.
+        request_type: Response handlers only: type of the original request.
+        response_type: Response handlers only: type of the answer.
+    """
+
+    message_type: TypeLike
+    send_types: tuple[TypeLike, ...] = ()
+    yield_types: tuple[TypeLike, ...] = ()
+    can_send: bool = False
+    can_yield: bool = False
+    takes_context: bool = True
+    request_type: TypeLike = None
+    response_type: TypeLike = None
+
+    def resolve(self, owner: type) -> HandlerSignature:
+        """Return this signature: all its types are known."""
+        return self
 
 
 class ContextTypes(NamedTuple):
-    """The two type arguments of a context, as declared."""
+    """The two type arguments of a context; `None` where none was declared."""
 
-    send: TypeLike = NOT_GIVEN
-    yields: TypeLike = NOT_GIVEN
+    send: TypeLike = None
+    yields: TypeLike = None
 
     def or_else(self, other: ContextTypes) -> ContextTypes:
-        """Return these types, filled up with the other's where nothing was declared."""
-        return ContextTypes(*(mine if is_given(mine) else theirs for mine, theirs in zip(self, other, strict=True)))
+        """Return these types, with the other's where none was declared."""
+        return ContextTypes(*(theirs if mine is None else mine for mine, theirs in zip(self, other, strict=True)))
 
     def members(self) -> tuple[tuple[TypeLike, ...], tuple[TypeLike, ...]]:
         """Return the types to send and to yield, unions as their members."""
-        send, yields = (flatten_union(type_) if is_given(type_) else () for type_ in self)
+        send, yields = (() if type_ is None else flatten_union(type_) for type_ in self)
         return send, yields
 
 
 class Reading:
-    """One look at a callable.
+    """Reads the types of one callable.
 
-    A name that is not known yet does not end it: the type counts as `Any` and the error is kept in `unknown`, so
-    that mistakes which no later look can mend are reported at once.
+    An unknown name does not end the reading: its type counts as `Any` and the error is collected in `unknown`, so that
+    mistakes which no later reading can mend are reported at once.
+
+    Args:
+        decorator: Name of the decorator, with its `@`, for messages.
+        callee: The callable.
+        context_type: The class that annotates the context.
+        explicit: Types passed to the decorator.
+        known: Names that are known besides those around the definition.
 
     Attributes:
-        callee: The callable.
-        explicit: Types passed to the decorator.
         unknown: Errors about names that are not known (yet).
     """
 
@@ -60,12 +110,6 @@ class Reading:
         self._scope: Scope | None = None
 
     @property
-    def _complaint(self) -> Complaint:
-        from agentbench._signatures.wording import Complaint  # noqa: PLC0415 - only mistakes need words
-
-        return Complaint(self._decorator, self.callee.name, self._context_type.__name__)
-
-    @property
     def scope(self) -> Scope:
         """Where names are looked up; built on first use, for most signatures hold no text."""
         if self._scope is None:
@@ -74,50 +118,64 @@ class Reading:
         return self._scope
 
     def with_names(self, names: Mapping[str, object]) -> Reading:
-        """Return a later look, which also knows these names."""
+        """Return a later reading, which also knows these names."""
         return Reading(self._decorator, self.callee, self._context_type, self.explicit, {**self._known, **names})
 
     def types_in_scope(self) -> dict[str, object]:
-        """Return the local names that stand for types or modules; other values are not kept alive for a later look."""
+        """Return the local names of types and modules; a later reading does not keep other values alive."""
         names = self.scope.local_names.items()
         return {name: value for name, value in names if isinstance(value, ModuleType) or is_type_form(value)}
 
+    # ------------------------------------------------------------------------------------------------------------ rules
+
     def expect_parameters(self, *forms: str) -> None:
-        """Check the number of parameters against forms such as `(self, message, ctx)`."""
-        given, others = self.callee.parameters, self.callee.other_parameters
-        if others or len(given) not in [form.count(",") + 1 for form in forms]:
-            raise self._complaint.wrong_parameters((*given, *others), forms)
+        """Raise unless the number of parameters is that of one of the forms, such as `(self, message, ctx)`."""
+        names, others = self.callee.parameters, self.callee.other_parameters
+        if others or len(names) not in [form.count(",") + 1 for form in forms]:
+            found = f"has the parameters ({', '.join((*names, *others))})"
+            self._refuse(found, f"Expected exactly {' or '.join(forms)}.")
 
     def expect_explicit(self, *slots: str) -> None:
-        """Check that these types were passed."""
-        missing = [slot for slot in slots if not self.explicit.has(slot)]
+        """Raise unless these types were passed."""
+        missing = [slot for slot in slots if getattr(self.explicit, slot) is None]
         if missing:
-            raise self._complaint.missing_types(missing, slots)
+            hint = f"With explicit types all of them come from the decorator. Pass {_keywords(slots)}."
+            self._refuse(f"has explicit types without {_keywords(missing)}", hint)
 
     def expect_unannotated(self, position: int, slot: str) -> None:
-        """Check that a parameter whose type was passed has no annotation."""
+        """Raise if a parameter whose type was passed has an annotation."""
         name = self.callee.parameters[position]
         if name in self.callee.annotations:
-            raise self._complaint.types_given_twice(name, slot)
+            hint = f"Remove the annotation, or remove the types from {self._decorator}(...)."
+            self._refuse(f"annotates {name!r} although {slot}= was passed", hint)
 
     def expect_agreement(self, annotated: ContextTypes, passed: ContextTypes) -> None:
-        """Check that the context annotation names no type that was not passed."""
+        """Raise if the context annotation names a type that was not passed."""
         if self.unknown:
             return
         slots = ("output", "workflow_output")
         for slot, written, allowed in zip(slots, annotated.members(), passed.members(), strict=True):
             extra = [type_ for type_ in written if type_ not in allowed]
             if extra and Any not in allowed:
-                raise self._complaint.contradiction(slot, extra)
+                found = f"annotates its context with {' | '.join(map(type_name, extra))}, which {slot}= does not hold"
+                self._refuse(found, f"Add it to {slot}=, or write the context annotation without arguments.")
+
+    # ------------------------------------------------------------------------------------------------------------ types
 
     def explicit_type(self, slot: str) -> TypeLike:
-        """Return a type that was passed; `NOT_GIVEN` if it was not. Text that names nothing is a `NameError`."""
-        given = getattr(self.explicit, slot)
-        if not is_given(given):
-            return NOT_GIVEN
-        return self._resolve_message_type(
-            given, f"{slot}=", lambda error: self._complaint.unknown_explicit_name(slot, error.name, error.text)
-        )
+        """Return a type that was passed, `None` if it was not. Text that names nothing is a `NameError`."""
+        passed = getattr(self.explicit, slot)
+        if passed is None:
+            return None
+
+        def unknown(error: UnknownNameError) -> NameError:
+            return NameError(
+                f"{self._decorator} {self.callee.name!r} has {error.text!r} for {slot}=, where {error.name!r} is not "
+                f"defined. Expected the name of a type. Import or define {error.name!r}, or pass the type itself.",
+                name=error.name,
+            )
+
+        return self._message_type(passed, f"{slot}=", unknown)
 
     def explicit_context_types(self) -> ContextTypes:
         """Return `output` and `workflow_output` as passed."""
@@ -126,61 +184,61 @@ class Reading:
     def message_type(self, position: int) -> TypeLike:
         """Return the annotated type of a message parameter."""
         name = self.callee.parameters[position]
-        annotation = self.callee.annotations.get(name, NOT_GIVEN)
-        if annotation is NOT_GIVEN:
-            raise self._complaint.missing_annotation(name)
-        return self._resolve_message_type(
-            annotation, repr(name), lambda error: self._complaint.unknown_name(name, error.name, error.text)
+        if name not in self.callee.annotations:
+            self._refuse(f"has no annotation for {name!r}", f"Expected a type. {self._explicit_hint()}")
+        return self._message_type(
+            self.callee.annotations[name], repr(name), lambda error: self._unknown_name(name, error)
         )
 
     def context_types(self, position: int, *, required: bool) -> ContextTypes:
-        """Return the type arguments of the context annotation; a `required` one has to be there."""
+        """Return the type arguments of the context annotation, which is an error to omit if it is `required`."""
         name = self.callee.parameters[position]
-        written = self.callee.annotations.get(name, NOT_GIVEN)
-        if written is NOT_GIVEN:
+        if name not in self.callee.annotations:
             if required:
-                raise self._complaint.missing_context_annotation(name)
+                self._refuse(f"has no annotation for {name!r}", self._context_hint())
             return ContextTypes()
-        annotation = unwrap(self._resolve_context(name, written))
+        annotation = unwrap(self._context_annotation(name, self.callee.annotations[name]))
         if annotation is self._context_type:
             return ContextTypes()
         args = get_args(annotation)
         if origin_of(annotation) is not self._context_type or len(args) > 2 or not all(map(is_type_form, args)):
-            raise self._complaint.wrong_context(name, annotation)
+            self._refuse_context(name, annotation)
         return ContextTypes(*(NoneType if arg is None else arg for arg in args))
 
-    def _resolve_message_type(
-        self, written: TypeLike, place: str, complain: Callable[[UnknownNameError], Exception]
+    def _message_type(
+        self, written: TypeLike, place: str, unknown: Callable[[UnknownNameError], Exception]
     ) -> TypeLike:
         type_ = written
         if holds_text(written):
             try:
                 type_ = self.scope.resolve(written)
             except UnknownNameError as error:
-                self.unknown.append(complain(error))
+                self.unknown.append(unknown(error))
                 return Any
             except ValueError as error:
-                raise self._complaint.unreadable(place, error) from error
+                self._refuse(f"has an unreadable type for {place}", str(error), error)
         if isinstance(unwrap(type_), TypeVar):
-            raise self._complaint.type_variable(place, type_)
+            found = f"has the type variable {type_name(type_)} for {place}, which says nothing about a message"
+            self._refuse(found, f"Expected a concrete type. {self._explicit_hint()}")
         if not is_type_form(type_):
-            raise self._complaint.not_a_type(place, type_)
+            hint = "Expected a type, a union of types, or text that names one."
+            self._refuse(f"has {type_!r} for {place}, which is not a type", hint)
         return NoneType if type_ is None else type_
 
-    def _resolve_context(self, name: str, written: TypeLike) -> TypeLike:
+    def _context_annotation(self, name: str, written: TypeLike) -> TypeLike:
         if not holds_text(written):
             return written
         try:
             return self.scope.resolve(written)
         except UnknownNameError as error:
-            # Inside WorkflowContext[...] a later look may help; any other unknown name is no context.
-            complaint = self._complaint.unknown_name(name, error.name, error.text)
+            # Inside WorkflowContext[...] a later reading may help; any other unknown name is no context.
+            complaint = self._unknown_name(name, error)
             if not self._is_context_form(written):
                 raise complaint from error
             self.unknown.append(complaint)
             return self._context_type
         except ValueError as error:
-            raise self._complaint.wrong_context(name, written) from error
+            self._refuse_context(name, written, error)
 
     def _is_context_form(self, written: TypeLike) -> bool:
         if not isinstance(written, str):
@@ -189,3 +247,33 @@ class Reading:
             return self.scope.resolve(written.strip("'\" ").partition("[")[0]) is self._context_type
         except (UnknownNameError, ValueError):
             return False
+
+    # ----------------------------------------------------------------------------------------------------------- errors
+
+    def _refuse(self, found: str, hint: str, cause: Exception | None = None) -> NoReturn:
+        message = f"{self._decorator} {self.callee.name!r} {found}. {hint}"
+        raise ValueError(message) from cause
+
+    def _unknown_name(self, parameter: str, error: UnknownNameError) -> ValueError:
+        hint = f"Expected the name of a type. Import or define {error.name!r} where the annotation can see it."
+        return ValueError(
+            f"{self._decorator} {self.callee.name!r} annotates {parameter!r} with {error.text!r}, where {error.name!r} "
+            f"is not defined. {hint}"
+        )
+
+    def _refuse_context(self, parameter: str, annotation: TypeLike, cause: Exception | None = None) -> NoReturn:
+        is_named = is_type_form(annotation) and not isinstance(annotation, str)
+        found = type_name(annotation) if is_named else repr(annotation)
+        self._refuse(f"annotates {parameter!r} with {found}", self._context_hint(), cause)
+
+    def _context_hint(self) -> str:
+        name = self._context_type.__name__
+        return f"Expected {name}, {name}[Sends] or {name}[Sends, Yields], with types as arguments."
+
+    def _explicit_hint(self) -> str:
+        keywords = "request=..., response=..." if self._decorator == "@response_handler" else "input=..."
+        return f"Annotate the parameter with one, or pass the types: {self._decorator}({keywords})."
+
+
+def _keywords(slots: Sequence[str]) -> str:
+    return " and ".join(f"{slot}=" for slot in slots)

@@ -17,8 +17,16 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, NoReturn, cast, get_args
 
-from agentbench._signatures.forms import NoneType, TypeLike, is_type_form, is_union, origin_of, type_arguments, union_of
-from agentbench._signatures.naming import leaf_address
+from agentbench._signatures.forms import (
+    NoneType,
+    TypeLike,
+    is_type_form,
+    is_union,
+    leaf_address,
+    origin_of,
+    type_arguments,
+    union_of,
+)
 
 TypeData = Any
 """JSON-able: text for a named type, else a dictionary; inside `args` also lists (parameters of a callable)."""

@@ -20,7 +20,6 @@ print(*sorted(name for name in NAMES if name in sys.modules and name not in befo
 
 NOT_NEEDED = [
     "IPython",
-    "agentbench._signatures.wording",
     "agentbench.checkpoints.info",
     "agentbench.checkpoints.storage",
     "agentbench.notebook",

@@ -7,8 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from agentbench._signatures.annotations import UnknownNameError, holds_text, scope_of
-from agentbench._signatures.callables import take_apart
+from agentbench._signatures.annotations import UnknownNameError, holds_text, scope_of, take_apart
 from agentbench._signatures.forms import TypeLike, flatten_union, unwrap
 from agentbench.agents.middleware.bases import (
     MARK,

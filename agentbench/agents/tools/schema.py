@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Any, NamedTuple, NoReturn, Optional
 
-from agentbench._signatures.forms import TypeLike, origin_of
-from agentbench._signatures.naming import type_name
+from agentbench._signatures.forms import TypeLike, origin_of, type_name
 from agentbench.agents.tools.signature import NO_VALUE, ToolParameter, ToolSignature
 
 _TYPES_OF_DEFAULTS = (bool, int, float, str, list, dict, tuple, set)

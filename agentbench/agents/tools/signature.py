@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from agentbench._signatures.annotations import UnknownNameError, holds_text, scope_of
-from agentbench._signatures.callables import Callee, take_apart
+from agentbench._signatures.annotations import Callee, UnknownNameError, holds_text, scope_of, take_apart
 from agentbench._signatures.forms import TypeLike, flatten_union, unwrap
 from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.contexts import FunctionInvocationContext

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentbench._signatures.callables import take_apart
+from agentbench._signatures.annotations import take_apart
 
 
 def plain(message: int, ctx: object) -> None: ...
