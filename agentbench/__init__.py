@@ -26,7 +26,7 @@ _NAMES_OF = {
     ),
     "agentbench.agents.agent.agent": ("Agent",),
     "agentbench.agents.agent.base_agent": ("BaseAgent",),
-    "agentbench.agents.model.client": ("BaseChatClient",),
+    "agentbench.agents.model.client": ("BaseChatClient", "validate_chat_options"),
     "agentbench.agents.model.embeddings": (
         "BaseEmbeddingClient",
         "Embedding",
@@ -35,7 +35,6 @@ _NAMES_OF = {
         "SupportsGetEmbeddings",
     ),
     "agentbench.agents.model.layers": ("ChatMiddlewareLayer", "FunctionInvocationLayer"),
-    "agentbench.agents.model.options_check": ("validate_chat_options",),
     "agentbench.agents.model.protocol": (
         "SupportsChatGetResponse",
         "SupportsCodeInterpreterTool",

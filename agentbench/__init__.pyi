@@ -71,6 +71,7 @@ from agentbench.agents.middleware.contexts import ChatContext as ChatContext
 from agentbench.agents.middleware.contexts import FunctionInvocationContext as FunctionInvocationContext
 from agentbench.agents.middleware.layer import AgentMiddlewareLayer as AgentMiddlewareLayer
 from agentbench.agents.model.client import BaseChatClient as BaseChatClient
+from agentbench.agents.model.client import validate_chat_options as validate_chat_options
 from agentbench.agents.model.embeddings import BaseEmbeddingClient as BaseEmbeddingClient
 from agentbench.agents.model.embeddings import Embedding as Embedding
 from agentbench.agents.model.embeddings import EmbeddingGenerationOptions as EmbeddingGenerationOptions
@@ -78,7 +79,6 @@ from agentbench.agents.model.embeddings import GeneratedEmbeddings as GeneratedE
 from agentbench.agents.model.embeddings import SupportsGetEmbeddings as SupportsGetEmbeddings
 from agentbench.agents.model.layers import ChatMiddlewareLayer as ChatMiddlewareLayer
 from agentbench.agents.model.layers import FunctionInvocationLayer as FunctionInvocationLayer
-from agentbench.agents.model.options_check import validate_chat_options as validate_chat_options
 from agentbench.agents.model.protocol import SupportsChatGetResponse as SupportsChatGetResponse
 from agentbench.agents.model.protocol import SupportsCodeInterpreterTool as SupportsCodeInterpreterTool
 from agentbench.agents.model.protocol import SupportsFileSearchTool as SupportsFileSearchTool

@@ -15,6 +15,7 @@ from agentbench.agents.clients.scripted.offline import OfflineChatClient
 from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
 from agentbench.agents.history.history import InMemoryHistoryProvider
 from agentbench.agents.middleware.bases import agent_middleware
+from agentbench.agents.model.client import validate_chat_options
 from agentbench.agents.sessions.context_provider import ContextProvider
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.decorator import tool
@@ -208,8 +209,6 @@ def test_a_rule_that_is_no_pattern_is_named() -> None:
 
 @pytest.mark.parametrize("name", ["temperature", "max_tokens"])
 async def test_an_option_that_is_no_number_is_named(name: str) -> None:
-    from agentbench.agents.model.options_check import validate_chat_options
-
     with pytest.raises(TypeError, match=rf"option {name} is 'many'\. Expected a"):
         await validate_chat_options({name: "many"})
 

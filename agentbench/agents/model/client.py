@@ -1,4 +1,4 @@
-"""The base of chat clients: a subclass asks its model, everything around that is done here."""
+"""The base of chat clients: a subclass calls its model, everything around that call is here."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Mapp
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, cast, overload
 
-from agentbench.agents.arguments import constructor_keywords, unexpected_keyword
+from agentbench.agents.arguments import check_mapping, constructor_keywords, describe, unexpected_keyword
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
 )
 from agentbench.agents.loop.loop import ToolLoop, answer
 from agentbench.agents.loop.streaming import stream_answer
-from agentbench.agents.model.model_call import CallSettings, ModelCalls, build_response_stream
-from agentbench.agents.model.options_check import validate_chat_options
 from agentbench.agents.model.replies import ChatStream
-from agentbench.agents.model.request import Given, loop_request, take_apart
+from agentbench.agents.model.request import (
+    ModelCalls,
+    build_response_stream,
+    loop_request,
+    sort_arguments,
+    sort_client_middleware,
+)
+from agentbench.agents.tools.collection import validate_tools
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
 from agentbench.serialization.mixin import SerializationMixin
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
     from agentbench.messages.inputs import AgentRunInputs
 
     OptionsCoT = TypeVar("OptionsCoT", covariant=True, default=Any)
-else:  # defaults came with Python 3.13, and only readers of types ask for them
+else:  # defaults came with Python 3.13, and only type checkers need them
     OptionsCoT = typing.TypeVar("OptionsCoT", covariant=True)
 
 
@@ -49,21 +54,24 @@ class RequestKeywords(TypedDict, total=False):
 
 
 class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
-    """A chat client that runs tools, middleware, compaction and spans around the model that a subclass asks.
+    """The base of chat clients: tools, middleware, compaction and spans around the model that a subclass calls.
 
-    A subclass implements `_inner_get_response` and may say in brackets what options it knows:
+    A subclass implements `_inner_get_response` and may name its options in brackets:
     `class MyClient(BaseChatClient[MyOptions])`. It need not call `super().__init__()`.
 
     Args:
         middleware: Chat and function middleware, outermost first.
-        function_invocation_configuration: How far the loop between the model and its tools may go.
-        compaction_strategy: What of long conversations the model still gets.
+        function_invocation_configuration: Limits of the loop between the model and its tools; see
+            `FunctionInvocationConfiguration`.
+        compaction_strategy: Shortens long conversations for the model.
         tokenizer: Counts tokens for it.
-        additional_properties: Whatever else belongs to the client.
+        additional_properties: Anything that the application wants to store with the client.
         otel_provider_name: The name of the service in spans; by default `OTEL_PROVIDER_NAME`.
+        **unknown: Any other keyword is an error that proposes a known one.
 
     Raises:
         MiddlewareException: Something in `middleware` is neither chat nor function middleware.
+        TypeError: A keyword is not known.
         ValueError: The configuration is not valid.
 
     Example:
@@ -79,11 +87,11 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "unknown"
     STORES_BY_DEFAULT: ClassVar[bool] = False
-    """Whether the service keeps conversations unless it is told not to."""
+    """Whether the service stores conversations by default."""
     FUNCTION_INVOCATION_ENABLED: ClassVar[bool] = True
-    """`False`: calls of tools are handed back as they are."""
+    """`False`: calls of tools are returned to the caller as they are."""
     NEEDS_NETWORK: ClassVar[bool] = False
-    """Whether the service is elsewhere, so that the client refuses to work while `AGENTBENCH_OFFLINE` is set."""
+    """Whether the service is on another machine, so that calls raise while `AGENTBENCH_OFFLINE` is set."""
     MAKES_OWN_SPANS: ClassVar[bool] = True
     DEFAULT_EXCLUDE: ClassVar[Collection[str]] = {
         "additional_properties",
@@ -94,7 +102,7 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         "otel_provider_name",
     }
 
-    # What an instance has whose class does not call this constructor; dictionaries are made when they are first used.
+    # For instances whose class does not call this constructor; dictionaries are made when they are first used.
     additional_properties: dict[str, Any] = cast("Any", cached_property(lambda _: {}))
     function_invocation_configuration: FunctionInvocationConfiguration = cast(
         "Any", cached_property(lambda _: normalize_function_invocation_configuration())
@@ -118,7 +126,7 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         if unknown:
             raise unexpected_keyword(type(self).__name__, next(iter(unknown)), constructor_keywords(type(self)))
         if middleware is not None:
-            take_apart(middleware)
+            sort_client_middleware(middleware)
             self.middleware = middleware
         if function_invocation_configuration is not None:
             self.function_invocation_configuration = normalize_function_invocation_configuration(
@@ -139,21 +147,21 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
     def _inner_get_response(
         self, *, messages: Sequence[Any], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Any:
-        """Ask the model once.
+        """Call the model once.
 
         Args:
-            messages: What the model gets; a list of its own.
-            stream: Whether updates are wanted.
+            messages: For the model; a list of its own.
+            stream: Whether the caller wants updates.
             options: Of the call; a dict of its own.
             **kwargs: `client_kwargs` of the request.
 
         Returns:
             A `ChatResponse`, a `ResponseStream`, an async iterable of `ChatResponseUpdate`, or an awaitable of one of
-            them, whether or not a stream was asked for.
+            them, whatever `stream` is.
         """
 
     def service_url(self) -> str:
-        """The address of the service."""
+        """Return the address of the service."""
         return "Unknown"
 
     def _build_response_stream(
@@ -194,7 +202,7 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         self, messages: AgentRunInputs, *, stream: bool = ..., **more: Unpack[RequestKeywords]
     ) -> Awaitable[ChatResponse[Any]] | ChatStream: ...
 
-    def get_response(  # noqa: PLR0913 - the given signature
+    def get_response(  # noqa: PLR0913 - the public signature
         self,
         messages: AgentRunInputs,
         *,
@@ -206,15 +214,15 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         client_kwargs: Mapping[str, Any] | None = None,
         middleware: MiddlewareInput = None,
     ) -> Awaitable[ChatResponse[Any]] | ChatStream:
-        """Answer messages, running the tools that the model calls.
+        """Answer messages, and run the tools that the model calls.
 
         Args:
             messages: The conversation; also one text, content or message.
-            stream: Whether updates are wanted. Nothing happens before the first one is pulled.
+            stream: Whether to return a stream of updates. Nothing happens before the first one is requested.
             options: As in `ChatOptions`; never changed.
-            compaction_strategy: Instead of the client's.
-            tokenizer: Likewise.
-            function_invocation_kwargs: What the tools find in the `kwargs` of their context.
+            compaction_strategy: For this request, instead of the client's.
+            tokenizer: For this request, instead of the client's.
+            function_invocation_kwargs: For tools, in the `kwargs` of their context.
             client_kwargs: Keywords for `_inner_get_response`, except for `session`, `middleware` and
                 `function_invocation_configuration`, which are used here.
             middleware: Chat and function middleware of this request, inside the client's.
@@ -224,28 +232,28 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
 
         Raises:
             MiddlewareException: Something in `middleware` is neither chat nor function middleware.
+            TypeError: An argument is of a wrong type.
             ValueError: Two tools have one name, or the configuration is not valid.
         """
-        given = Given.of(self.middleware, middleware, options, function_invocation_kwargs, client_kwargs)
-        settings = CallSettings(
+        arguments = sort_arguments(self.middleware, middleware, options, function_invocation_kwargs, client_kwargs)
+        strategy, tokenizer = compaction_strategy or self.compaction_strategy, tokenizer or self.tokenizer
+        request = loop_request(
+            messages,
+            arguments,
+            self.function_invocation_configuration,
+            enabled=self.FUNCTION_INVOCATION_ENABLED,
+            own_messages=strategy is not None or tokenizer is not None,
+        )
+        calls = ModelCalls(
             self,
             self._inner_get_response,
-            given.chat,
-            given.client_kwargs,
-            given.arguments,
-            compaction_strategy or self.compaction_strategy,
-            tokenizer or self.tokenizer,
+            arguments.chat,
+            arguments.client_kwargs,
+            arguments.for_tools,
+            compaction_strategy=strategy,
+            tokenizer=tokenizer,
         )
-        loop = ToolLoop(
-            loop_request(
-                messages,
-                given,
-                self.function_invocation_configuration,
-                enabled=self.FUNCTION_INVOCATION_ENABLED,
-                own_messages=settings.compacts,
-            )
-        )
-        calls = ModelCalls(settings)
+        loop = ToolLoop(request)
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
     def as_agent(  # noqa: PLR0913 - the parameters of Agent
@@ -265,8 +273,33 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
         tokenizer: TokenizerProtocol | None = None,
         additional_properties: Mapping[str, Any] | None = None,
     ) -> Agent:
-        """Return an agent that talks to this client; the arguments are those of `Agent`."""
-        from agentbench.agents.agent.agent import Agent  # noqa: PLC0415 - agents are made of clients, not clients of agents
+        """Return an agent with this client.
+
+        Args:
+            id: Identifies the agent. By default a new one at each start of the program.
+            name: Signs the agent's messages; graphs and tools know the agent by it.
+            description: What the agent is good for, for people and for models that call it as a tool.
+            instructions: What the model has to do, and how.
+            tools: What the model may call. Functions become tools.
+            default_options: Options of every run, such as `temperature`; those of a run override them.
+            context_providers: Called before each run in this order, and after it in reverse; histories among them.
+            middleware: Around runs, calls of the model and calls of tools, each kind outermost first.
+            require_per_service_call_history_persistence: Load and save the history around each call of the model.
+            function_invocation_configuration: Limits of the tool loop, instead of the client's.
+            compaction_strategy: Shortens long conversations for the model, instead of the client's strategy.
+            tokenizer: Counts tokens for it.
+            additional_properties: Anything that the application wants to store with the agent.
+
+        Raises:
+            TypeError: An argument is of a wrong type.
+            ValueError: Two different tools have one name, or the configuration is not valid.
+
+        Example:
+            ```python
+            agent = EchoChatClient().as_agent(name="echo", instructions="Repeat what you hear.")
+            ```
+        """
+        from agentbench.agents.agent.agent import Agent  # noqa: PLC0415 - agents are made of clients, not the reverse
 
         return Agent(
             client=self,
@@ -296,3 +329,49 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
     def __repr__(self) -> str:
         model = getattr(self, "model", None)
         return f"{type(self).__name__}({f'model={model!r}' if isinstance(model, str) else ''})"
+
+
+# Name of an option -> least and greatest value; 0 for none.
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "frequency_penalty": (-2.0, 2.0),
+    "presence_penalty": (-2.0, 2.0),
+    "temperature": (0.0, 2.0),
+    "top_p": (0.0, 1.0),
+    "max_tokens": (1, 0),
+}
+
+
+async def validate_chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of options with numbers as floats and tools as `validate_tools` returns them.
+
+    Args:
+        options: As in `ChatOptions`; never changed.
+
+    Raises:
+        TypeError: A number is of another type.
+        ValueError: A number is out of its range: temperature 0 to 2, top_p 0 to 1, penalties -2 to 2, max_tokens more
+            than 0.
+
+    Example:
+        ```python
+        options = await validate_chat_options({"temperature": 1, "max_tokens": 100})
+        ```
+    """
+    check_mapping("options", options, '{"temperature": 0.2}')
+    checked = dict(options)
+    for name, (least, most) in _RANGES.items():
+        value = checked.get(name)
+        if value is None:
+            continue
+        expected = f"Expected a number from {least:g} to {most:g}." if most else "Expected a whole number above 0."
+        if isinstance(value, bool) or not hasattr(value, "__float__"):
+            message = f"The option {name} is {describe(value)}. {expected}"
+            raise TypeError(message)
+        if value < least or (most and value > most):
+            message = f"The option {name} is {value!r}. {expected}"
+            raise ValueError(message)
+        if most:
+            checked[name] = float(value)
+    if checked.get("tools") is not None:
+        checked["tools"] = await validate_tools(checked["tools"])
+    return checked

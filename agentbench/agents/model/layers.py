@@ -1,13 +1,12 @@
-"""The loop and the chat middleware as mixins, for clients of any make.
+"""The tool loop and the chat middleware as mixins, for clients that do not derive from `BaseChatClient`.
 
-Over a `BaseChatClient`, which does all of it itself, a mixin takes its keywords and does nothing else. Over a class
-with a `get_response` of its own it does its part around that.
+Over a `BaseChatClient`, which does all of it itself, a mixin only takes its keywords.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
@@ -16,8 +15,13 @@ from agentbench.agents.loop.configuration import (
 from agentbench.agents.loop.loop import ToolLoop, answer
 from agentbench.agents.loop.streaming import stream_answer
 from agentbench.agents.model.client import BaseChatClient
-from agentbench.agents.model.model_call import CallSettings, ModelCalls
-from agentbench.agents.model.request import Given, loop_request, take_apart
+from agentbench.agents.model.request import (
+    ModelCalls,
+    RequestArguments,
+    loop_request,
+    sort_arguments,
+    sort_client_middleware,
+)
 
 
 class ChatMiddlewareLayer:
@@ -27,6 +31,23 @@ class ChatMiddlewareLayer:
         *args: For the next class.
         middleware: Chat middleware, outermost first.
         **kwargs: For the next class.
+
+    Raises:
+        MiddlewareException: Something in `middleware` is neither chat nor function middleware.
+
+    Example:
+        ```python
+        class Parrot:
+            async def get_response(self, messages, *, stream=False, options=None, **kwargs):
+                return ChatResponse(text=messages[-1].text)
+
+
+        class Logged(ChatMiddlewareLayer, Parrot):
+            pass
+
+
+        response = await Logged(middleware=[]).get_response("hello")
+        ```
     """
 
     middleware: Any = ()
@@ -34,22 +55,25 @@ class ChatMiddlewareLayer:
     def __init__(self, *args: Any, middleware: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if middleware is not None:
-            take_apart(middleware)
+            sort_client_middleware(middleware)
             self.middleware = middleware
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
-        """Ask the next class, with chat middleware around it; arguments as in `SupportsChatGetResponse`."""
+        """Answer messages with chat middleware around the next class; arguments as in `SupportsChatGetResponse`."""
         inner: Callable[..., Any] = cast("Any", super()).get_response
         if isinstance(self, BaseChatClient):
             return inner(messages, stream=stream, options=options, **more)
-        arguments = _Arguments.of(self, options, more)
-        given, chat = arguments.given, arguments.given.chat
-        inner = _asked_with(
-            inner, arguments.passed_on(given.function, to_layer=_comes_later(self, ChatMiddlewareLayer))
+        arguments, other = _sort_keywords(options, more)
+        keywords = _keywords_for_next(
+            arguments,
+            other,
+            arguments.function,
+            has_layer=_is_before(self, ChatMiddlewareLayer, FunctionInvocationLayer),
         )
-        settings = CallSettings(self, inner, (*take_apart(self.middleware)[0], *chat), is_traced=False)
-        request = loop_request(messages, given, None, enabled=False)
-        return _run(ToolLoop(request), ModelCalls(settings), stream=stream)
+        middleware = (*sort_client_middleware(self.middleware)[0], *arguments.chat)
+        calls = ModelCalls(self, _as_hook(inner, keywords), middleware, is_traced=False)
+        loop = ToolLoop(loop_request(messages, arguments, None, enabled=False))
+        return stream_answer(loop, calls) if stream else answer(loop, calls)
 
 
 class FunctionInvocationLayer:
@@ -58,8 +82,26 @@ class FunctionInvocationLayer:
     Args:
         *args: For the next class.
         middleware: Function middleware, outermost first; and chat middleware, for a `ChatMiddlewareLayer`.
-        function_invocation_configuration: How far the loop may go.
+        function_invocation_configuration: Limits of the loop; see `FunctionInvocationConfiguration`.
         **kwargs: For the next class.
+
+    Raises:
+        MiddlewareException: Something in `middleware` is neither chat nor function middleware.
+        ValueError: The configuration is not valid.
+
+    Example:
+        ```python
+        class Parrot:
+            async def get_response(self, messages, *, stream=False, options=None, **kwargs):
+                return ChatResponse(text=messages[-1].text)
+
+
+        class WithTools(FunctionInvocationLayer, Parrot):
+            pass
+
+
+        response = await WithTools().get_response("hello")
+        ```
     """
 
     middleware: Any = ()
@@ -75,7 +117,7 @@ class FunctionInvocationLayer:
     ) -> None:
         super().__init__(*args, **kwargs)
         if middleware is not None:
-            take_apart(middleware)
+            sort_client_middleware(middleware)
             self.middleware = middleware
         if function_invocation_configuration is not None:
             self.function_invocation_configuration = normalize_function_invocation_configuration(
@@ -83,75 +125,55 @@ class FunctionInvocationLayer:
             )
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
-        """Ask the next class until it has no more calls; arguments as in `SupportsChatGetResponse`."""
+        """Call the next class until it calls no more tools; arguments as in `SupportsChatGetResponse`."""
         inner: Callable[..., Any] = cast("Any", super()).get_response
         if isinstance(self, BaseChatClient):
             return inner(messages, stream=stream, options=options, **more)
-        arguments = _Arguments.of(self, options, more)
-        given = arguments.given
-        function = (*take_apart(self.middleware)[1], *given.function)
-        inner = _asked_with(
-            inner, arguments.passed_on(given.chat, to_layer=_comes_later(self, FunctionInvocationLayer))
-        )
-        settings = CallSettings(self, inner, is_traced=False)
+        arguments, other = _sort_keywords(options, more)
+        has_layer = _is_before(self, FunctionInvocationLayer, ChatMiddlewareLayer)
+        keywords = _keywords_for_next(arguments, other, arguments.chat, has_layer=has_layer)
+        function = (*sort_client_middleware(self.middleware)[1], *arguments.function)
         request = loop_request(
             messages,
-            given._replace(function=function),
+            arguments._replace(function=function),
             self.function_invocation_configuration,
             enabled=self.FUNCTION_INVOCATION_ENABLED,
         )
-        return _run(ToolLoop(request), ModelCalls(settings), stream=stream)
+        loop, calls = ToolLoop(request), ModelCalls(self, _as_hook(inner, keywords), is_traced=False)
+        return stream_answer(loop, calls) if stream else answer(loop, calls)
 
 
-class _Arguments(NamedTuple):
-    """The arguments of a request to a layer.
-
-    Attributes:
-        given: Taken apart; its middleware is that of the request alone.
-        more: Those that the layer has no use for, as far as they have a value.
-    """
-
-    given: Given
-    more: dict[str, Any]
-
-    @classmethod
-    def of(cls, layer: Any, options: Any, more: dict[str, Any]) -> _Arguments:
-        given = Given.of(
-            None,
-            more.pop("middleware", None),
-            options,
-            more.pop("function_invocation_kwargs", None),
-            more.pop("client_kwargs", None),
-        )
-        return cls(given, {name: value for name, value in more.items() if value is not None})
-
-    def passed_on(self, middleware: tuple[Any, ...], *, to_layer: bool) -> dict[str, Any]:
-        """Return the keywords for the next class; what only layers know is for one that comes later."""
-        client_kwargs = dict(self.given.client_kwargs)
-        passed = dict(self.more)
-        if to_layer:
-            client_kwargs.update({"middleware": middleware} if middleware else {})
-            client_kwargs.update({"session": self.given.session} if self.given.session is not None else {})
-            if self.given.arguments:
-                passed["function_invocation_kwargs"] = self.given.arguments
-        if client_kwargs:
-            passed["client_kwargs"] = client_kwargs
-        return passed
+def _sort_keywords(options: Any, keywords: dict[str, Any]) -> tuple[RequestArguments, dict[str, Any]]:
+    """Return the arguments of a request, and the other keywords that have a value."""
+    names = ("middleware", "function_invocation_kwargs", "client_kwargs")
+    middleware, for_tools, client_kwargs = (keywords.pop(name, None) for name in names)
+    arguments = sort_arguments(None, middleware, options, for_tools, client_kwargs)
+    return arguments, {name: value for name, value in keywords.items() if value is not None}
 
 
-def _asked_with(get_response: Callable[..., Any], passed: Mapping[str, Any]) -> Callable[..., Any]:
-    def ask(*, messages: Any, stream: bool, options: Any, **_: Any) -> Any:
-        return get_response(messages, stream=stream, options=options, **passed)
+def _keywords_for_next(
+    arguments: RequestArguments, other: dict[str, Any], middleware: tuple[Any, ...], *, has_layer: bool
+) -> dict[str, Any]:
+    """Return the keywords for the next class; what only layers know is for one that comes later."""
+    client_kwargs, keywords = dict(arguments.client_kwargs), dict(other)
+    if has_layer:
+        client_kwargs.update({"middleware": middleware} if middleware else {})
+        client_kwargs.update({"session": arguments.session} if arguments.session is not None else {})
+        if arguments.for_tools:
+            keywords["function_invocation_kwargs"] = arguments.for_tools
+    if client_kwargs:
+        keywords["client_kwargs"] = client_kwargs
+    return keywords
 
-    return ask
+
+def _as_hook(get_response: Callable[..., Any], keywords: Mapping[str, Any]) -> Callable[..., Any]:
+    def call(*, messages: Any, stream: bool, options: Any, **_: Any) -> Any:
+        return get_response(messages, stream=stream, options=options, **keywords)
+
+    return call
 
 
-def _run(loop: ToolLoop, calls: ModelCalls, *, stream: bool) -> Any:
-    return stream_answer(loop, calls) if stream else answer(loop, calls)
-
-
-def _comes_later(layer: object, than: type) -> bool:
-    """Whether the other layer stands between this one and the class that asks the model."""
+def _is_before(layer: object, cls: type, other: type) -> bool:
+    """Whether `other` is a base of a layer that comes after `cls`, between it and the class that calls the model."""
     order = type(layer).__mro__
-    other = FunctionInvocationLayer if than is ChatMiddlewareLayer else ChatMiddlewareLayer
-    return other in order and order.index(other) > order.index(than)
+    return other in order and order.index(other) > order.index(cls)

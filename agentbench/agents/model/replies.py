@@ -1,4 +1,4 @@
-"""Whatever a client's hook returned, as one response or as one stream."""
+"""The shapes of a reply that a client's hook may return, as one response or as one stream."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ BuildStream: TypeAlias = Callable[[AsyncIterable[ChatResponseUpdate]], ChatStrea
 
 
 async def response_of(reply: Any, build_stream: BuildStream) -> ChatResponse[Any]:
-    """Return the response that a reply is, promises or streams.
+    """Return a reply as a response.
 
     Args:
-        reply: A response, a stream, an async iterable of updates, or a promise of one of them.
+        reply: A response, a stream, an async iterable of updates, or an awaitable of one of them.
         build_stream: Makes a stream of updates.
 
     Raises:
-        ChatClientInvalidResponseException: It is nothing of that.
+        ChatClientInvalidResponseException: It is none of these.
     """
-    stream = await _settled(reply)
+    stream = await _await_reply(reply)
     if isinstance(stream, ChatResponse):
         return stream
     if not isinstance(stream, ResponseStream):
@@ -42,23 +42,23 @@ async def response_of(reply: Any, build_stream: BuildStream) -> ChatResponse[Any
 
 
 async def stream_of(reply: Any, build_stream: BuildStream) -> ChatStream:
-    """Return the stream that a reply is, promises or can be told as.
+    """Return a reply as a stream; see `response_of`.
 
     Raises:
-        ChatClientInvalidResponseException: It is nothing of that.
+        ChatClientInvalidResponseException: It is of no known shape.
     """
-    reply = await _settled(reply)
+    reply = await _await_reply(reply)
     if isinstance(reply, ResponseStream):
         return reply
     if isinstance(reply, ChatResponse):
-        return told_as_stream(reply)
+        return response_as_stream(reply)
     return build_stream(reply)
 
 
-async def _settled(reply: Any) -> Any:
-    """Wait for a promise. What comes out is a response, a stream or an async iterable.
+async def _await_reply(reply: Any) -> Any:
+    """Return the response, stream or async iterable that a reply is, or that awaiting it gives.
 
-    A stream can be awaited too, so that is asked first.
+    Streams are awaitable too, so they are recognised first.
     """
     while not (isinstance(reply, (ChatResponse, ResponseStream)) or hasattr(reply, "__aiter__")):
         if not isinstance(reply, Awaitable):
@@ -67,7 +67,7 @@ async def _settled(reply: Any) -> Any:
     return reply
 
 
-def told_as_stream(response: ChatResponse[Any]) -> ChatStream:
+def response_as_stream(response: ChatResponse[Any]) -> ChatStream:
     """Return a stream with one update per message, whose final response is the response itself."""
     return ResponseStream(_updates_of(response), finalizer=lambda _: response)
 

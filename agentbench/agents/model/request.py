@@ -1,149 +1,346 @@
-"""What a caller handed to `get_response`, taken apart and put together for the loop."""
+"""One request to a model: the arguments of `get_response`, and the calls of the model that the tool loop makes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from inspect import iscoroutine
+from operator import is_
 from typing import Any, NamedTuple, cast
 
 from agentbench.agents.arguments import check_run_arguments
+from agentbench.agents.compaction.projection import apply_compaction
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
 )
-from agentbench.agents.loop.loop import Request
+from agentbench.agents.loop.loop import Request, own_copy
+from agentbench.agents.middleware.contexts import ChatContext
+from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks
 from agentbench.agents.middleware.sorting import sort_middleware
+from agentbench.agents.model.network import require_network
+from agentbench.agents.model.replies import BuildStream, ChatStream, response_of, stream_of
 from agentbench.agents.tools.collection import normalize_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import MiddlewareException
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.stream import ResponseStream
+from agentbench.messages.update import ChatResponseUpdate
+from agentbench.observability import is_tracing
 
-_NOTHING: Mapping[str, Any] = {}
-_COMPLETE = normalize_function_invocation_configuration().keys()
+logger = logging.getLogger("agentbench")
+
+_Middleware = tuple[Callable[..., Any], ...]
+_Finalizer = Callable[[Sequence[ChatResponseUpdate]], ChatResponse[Any]]
+
+_EMPTY: Mapping[str, Any] = {}
+_ALL_KEYS = normalize_function_invocation_configuration().keys()
 _USED_HERE = ("session", "middleware", "function_invocation_configuration")
 
 
-class Given(NamedTuple):
-    """The arguments of a request.
+# ------------------------------------------------------------------------------------------------------------ arguments
+
+
+class RequestArguments(NamedTuple):
+    """The arguments of a request, sorted.
 
     Attributes:
         chat: Chat middleware, outermost first.
-        function: Function middleware, likewise.
-        options: A dict of its own, its tools normalised.
-        arguments: What the run hands to its tools.
+        function: Function middleware, outermost first.
+        options: A dict of its own, with normalised tools.
+        for_tools: What the request passes to its tools.
         client_kwargs: For the client's hook.
         session: Of the run, if any.
-        configuration: What this request has otherwise than its client.
+        configuration: Overrides the client's configuration of the tool loop.
     """
 
-    chat: tuple[Callable[..., Any], ...]
-    function: tuple[Callable[..., Any], ...]
+    chat: _Middleware
+    function: _Middleware
     options: dict[str, Any]
-    arguments: Mapping[str, Any]
+    for_tools: Mapping[str, Any]
     client_kwargs: Mapping[str, Any]
     session: Any
     configuration: Mapping[str, Any] | None
 
-    @classmethod
-    def of(
-        cls,
-        own_middleware: Any,
-        middleware: Any,
-        options: Mapping[str, Any] | None,
-        function_invocation_kwargs: Mapping[str, Any] | None,
-        client_kwargs: Mapping[str, Any] | None,
-    ) -> Given:
-        """Take the arguments of `get_response` apart.
 
-        Args:
-            own_middleware: The client's.
-            middleware: Of the request; it comes after that of `client_kwargs`.
-            options: As given.
-            function_invocation_kwargs: As given; the option `additional_function_arguments` is stronger.
-            client_kwargs: As given.
-
-        Raises:
-            MiddlewareException: Some middleware is neither for calls of a model nor for calls of a tool.
-            TypeError: Options or keywords are no mapping.
-        """
-        check_run_arguments(None, options, function_invocation_kwargs, client_kwargs)
-        own_options = dict(options) if options else {}
-        arguments = function_invocation_kwargs or _NOTHING
-        if own_options:
-            more = own_options.pop("additional_function_arguments", None)
-            if more:
-                arguments = {**arguments, **more}
-            tools = own_options.get("tools")
-            if tools is not None:
-                is_normal = type(tools) is list and all(isinstance(tool, FunctionTool) for tool in tools)
-                own_options["tools"] = list(tools) if is_normal else normalize_tools(tools)
-        if not client_kwargs:
-            chat, function = take_apart(own_middleware, middleware)
-            return cls(chat, function, own_options, arguments, _NOTHING, None, None)
-        session = client_kwargs.get("session")
-        chat, function = take_apart(own_middleware, client_kwargs.get("middleware"), middleware)
-        return cls(
-            chat,
-            function,
-            own_options,
-            arguments if session is None else {**arguments, "session": session},
-            {key: value for key, value in client_kwargs.items() if key not in _USED_HERE},
-            session,
-            client_kwargs.get("function_invocation_configuration"),
-        )
-
-
-def take_apart(*middleware: Any) -> tuple[tuple[Callable[..., Any], ...], tuple[Callable[..., Any], ...]]:
-    """Return the chat and the function middleware among what was given.
+def sort_arguments(
+    own_middleware: Any,
+    middleware: Any,
+    options: Mapping[str, Any] | None,
+    function_invocation_kwargs: Mapping[str, Any] | None,
+    client_kwargs: Mapping[str, Any] | None,
+) -> RequestArguments:
+    """Return the arguments of `get_response`, sorted; `own_middleware` is that of the client.
 
     Raises:
-        MiddlewareException: Something is of another kind, or of none.
+        MiddlewareException: Some middleware is neither for calls of a model nor for calls of a tool.
+        TypeError: Options or keywords are no mapping.
+    """
+    check_run_arguments(None, options, function_invocation_kwargs, client_kwargs)
+    own_options = dict(options) if options else {}
+    for_tools = function_invocation_kwargs or _EMPTY
+    if own_options:
+        more = own_options.pop("additional_function_arguments", None)
+        if more:
+            for_tools = {**for_tools, **more}
+        tools = own_options.get("tools")
+        if tools is not None:
+            is_normal = type(tools) is list and all(isinstance(tool, FunctionTool) for tool in tools)
+            own_options["tools"] = list(tools) if is_normal else normalize_tools(tools)
+    if not client_kwargs:
+        chat, function = sort_client_middleware(own_middleware, middleware)
+        return RequestArguments(chat, function, own_options, for_tools, _EMPTY, None, None)
+    session = client_kwargs.get("session")
+    chat, function = sort_client_middleware(own_middleware, client_kwargs.get("middleware"), middleware)
+    return RequestArguments(
+        chat,
+        function,
+        own_options,
+        for_tools if session is None else {**for_tools, "session": session},
+        {key: value for key, value in client_kwargs.items() if key not in _USED_HERE},
+        session,
+        client_kwargs.get("function_invocation_configuration"),
+    )
+
+
+def sort_client_middleware(*middleware: Any) -> tuple[_Middleware, _Middleware]:
+    """Return the chat and the function middleware.
+
+    Raises:
+        MiddlewareException: Something is agent middleware, or no middleware.
     """
     if not any(one is not None and one != () for one in middleware):
         return (), ()
-    found = sort_middleware(*middleware)
-    if found.agent:
+    kinds = sort_middleware(*middleware)
+    if kinds.agent:
         message = (
-            f"A chat client was given the agent middleware {found.agent[0]!r}. It calls models and tools, and runs no "
-            "agent: give agent middleware to the agent, or to its run."
+            f"A chat client got the agent middleware {kinds.agent[0]!r}. It calls models and tools, and runs no agent: "
+            "pass agent middleware to the agent, or to its run."
         )
         raise MiddlewareException(message)
-    return found.chat, found.function
+    return kinds.chat, kinds.function
 
 
 def loop_request(
     messages: AgentRunInputs,
-    given: Given,
+    arguments: RequestArguments,
     configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None,
     *,
     enabled: bool = True,
     own_messages: bool = False,
 ) -> Request:
-    """Return what the loop is started with.
+    """Return the request for the tool loop.
 
     Args:
-        messages: As given.
-        given: The other arguments.
-        configuration: The client's; what the request has otherwise is stronger.
-        enabled: `False`: the model is asked once, whatever the configuration says.
-        own_messages: Whether messages are marked on their way.
+        messages: The input.
+        arguments: The other arguments.
+        configuration: The client's; that of the request overrides it.
+        enabled: `False`: the model is called once, whatever the configuration says.
+        own_messages: Whether the loop works on copies of the messages, since compaction marks them.
 
     Raises:
         ValueError: The configuration is not valid.
     """
-    if given.configuration or configuration is None or not configuration.keys() >= _COMPLETE:
-        # What a client keeps was checked when it was made; this is new, or was put there since.
+    if arguments.configuration or configuration is None or not configuration.keys() >= _ALL_KEYS:
+        # A client's complete configuration was checked by its constructor; others are checked here.
         configuration = normalize_function_invocation_configuration(
-            {**(configuration or {}), **(given.configuration or {})}
+            {**(configuration or {}), **(arguments.configuration or {})}
         )
     checked = cast("FunctionInvocationConfiguration", configuration)
     if not enabled:
         checked = {**checked, "enabled": False}
     return Request(
         normalize_messages(messages),
-        given.options,
+        arguments.options,
         checked,
-        given.function,
-        given.session,
-        given.arguments,
+        arguments.function,
+        arguments.session,
+        arguments.for_tools,
         own_messages,
+    )
+
+
+# ------------------------------------------------------------------------------------------------- calls of the model
+
+
+class ModelCalls:
+    """Calls the model of one request, once per round of the loop.
+
+    From outside to inside: chat middleware, the span, compaction, the check for the network, the client's hook.
+
+    Args:
+        client: Whose model is called.
+        hook: Called with `messages`, `stream`, `options` and the keywords of the request; returns any shape of reply.
+        middleware: Chat middleware, outermost first.
+        kwargs: Further keywords for the hook.
+        for_tools: What the request passes to its tools, for chat middleware to read.
+        compaction_strategy: Shortens the working list.
+        tokenizer: Counts its tokens.
+        is_traced: Whether calls get a span here, if telemetry is on.
+    """
+
+    __slots__ = ("_client", "_for_tools", "_hook", "_is_traced", "_kwargs", "_middleware", "_strategy", "_tokenizer")
+
+    def __init__(  # noqa: PLR0913 - one argument for each thing around the model
+        self,
+        client: Any,
+        hook: Callable[..., Any],
+        middleware: _Middleware = (),
+        kwargs: Mapping[str, Any] = _EMPTY,
+        for_tools: Mapping[str, Any] = _EMPTY,
+        *,
+        compaction_strategy: Any = None,
+        tokenizer: Any = None,
+        is_traced: bool = True,
+    ) -> None:
+        self._client, self._hook, self._middleware = client, hook, middleware
+        self._kwargs, self._for_tools = kwargs, for_tools
+        self._strategy, self._tokenizer = compaction_strategy, tokenizer
+        self._is_traced = is_traced and is_tracing()
+
+    async def respond(self, messages: list[Message], options: dict[str, Any]) -> ChatResponse[Any]:
+        """Return an answer; neither the list nor the options are changed by middleware or compaction."""
+        if not self._middleware:
+            return await self._respond(messages, dict(options), self._kwargs)
+        context = self._context(messages, options, stream=False)
+
+        async def innermost() -> None:
+            context.result = await self._respond(
+                self._messages_of(context, messages), dict(context.options or {}), context.kwargs
+            )
+
+        await run_pipeline(self._middleware, context, innermost)
+        if context.result is None:
+            _warn_of_no_result()
+            return ChatResponse()
+        return await response_of(context.result, self._build_stream(options))
+
+    async def open(self, messages: list[Message], options: dict[str, Any]) -> ChatStream:
+        """Return a streamed answer; neither the list nor the options are changed by middleware or compaction."""
+        if not self._middleware:
+            return await self._open(messages, dict(options), self._kwargs)
+        context = self._context(messages, options, stream=True)
+
+        async def innermost() -> None:
+            context.result = await self._open(
+                self._messages_of(context, messages), dict(context.options or {}), context.kwargs
+            )
+
+        try:
+            await run_pipeline(self._middleware, context, innermost)
+        except BaseException:
+            if isinstance(context.result, ResponseStream):
+                await context.result.aclose()
+            raise
+        if context.result is None:
+            _warn_of_no_result()
+            context.result = ResponseStream(_no_updates(), finalizer=ChatResponse.from_updates)
+        transforms, stream = context.stream_transform_hooks, context.result
+        if transforms and isinstance(stream, ResponseStream):
+            # The response is made of the transformed updates: it says what the reader has read.
+            for transform in transforms:
+                stream.with_transform_hook(transform)
+            context.stream_transform_hooks = []
+            context.result = stream.with_finalizer(self._finalizer(options))
+        return with_stream_hooks(context.result, context)
+
+    # ------------------------------------------------------------------------------------------- inside the middleware
+
+    async def _respond(
+        self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
+    ) -> ChatResponse[Any]:
+        async def call() -> ChatResponse[Any]:
+            reply = self._hook(messages=await self._compact(messages, options), stream=False, options=options, **kwargs)
+            if iscoroutine(reply):
+                reply = await reply
+            return reply if isinstance(reply, ChatResponse) else await response_of(reply, self._build_stream(options))
+
+        if not self._is_traced:
+            return await call()
+        from agentbench.agents.telemetry.spans import traced_chat  # noqa: PLC0415 - loads OpenTelemetry
+
+        return await traced_chat(self._client, messages, options, call)
+
+    async def _open(self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]) -> ChatStream:
+        async def call() -> ChatStream:
+            reply = self._hook(messages=await self._compact(messages, options), stream=True, options=options, **kwargs)
+            return await stream_of(reply, self._build_stream(options))
+
+        if not self._is_traced:
+            return await call()
+        from agentbench.agents.telemetry.spans import traced_chat_stream  # noqa: PLC0415 - loads OpenTelemetry
+
+        return traced_chat_stream(self._client, messages, options, lambda: ResponseStream.from_awaitable(call()))
+
+    async def _compact(self, messages: list[Message], options: Mapping[str, Any]) -> list[Message]:
+        """Return the messages for the model, as a list of its own, if the client may call its service now.
+
+        A service that stores the conversation gets all of them.
+        """
+        has_compaction = self._strategy is not None or self._tokenizer is not None
+        if has_compaction and not options.get("conversation_id"):
+            messages = await apply_compaction(messages, strategy=self._strategy, tokenizer=self._tokenizer)
+        if getattr(self._client, "NEEDS_NETWORK", False):
+            require_network(self._client)
+        return list(messages)
+
+    def _build_stream(self, options: Mapping[str, Any]) -> BuildStream:
+        own = getattr(self._client, "_build_response_stream", None)
+        if own is None:
+            return build_response_stream
+        response_format = options.get("response_format")
+        return lambda updates: own(updates, response_format=response_format)
+
+    def _finalizer(self, options: Mapping[str, Any]) -> _Finalizer:
+        own = getattr(self._client, "_finalize_response_updates", None)
+        response_format = options.get("response_format")
+        if own is None:
+            return lambda updates: ChatResponse.from_updates(updates, output_format_type=response_format)
+        return lambda updates: own(updates, response_format=response_format)
+
+    # -------------------------------------------------------------------------------------------------- the middleware
+
+    def _context(self, messages: list[Message], options: dict[str, Any], *, stream: bool) -> ChatContext:
+        return ChatContext(
+            self._client,
+            list(messages),
+            dict(options),
+            stream,
+            kwargs=dict(self._kwargs),
+            function_invocation_kwargs=dict(self._for_tools),
+        )
+
+    def _messages_of(self, context: ChatContext, working: list[Message]) -> list[Message]:
+        """Return the messages that middleware passes on.
+
+        With compaction that is the working list itself as long as middleware changed nothing, so that marks and
+        summaries hold for later rounds; messages that middleware brought are copied before they are marked.
+        """
+        messages = context.messages
+        if self._strategy is None and self._tokenizer is None:
+            return list(messages)
+        if len(messages) == len(working) and all(map(is_, messages, working)):
+            return working
+        known = set(map(id, working))
+        return [message if id(message) in known else own_copy(message) for message in messages]
+
+
+def build_response_stream(
+    updates: AsyncIterable[ChatResponseUpdate] | Awaitable[AsyncIterable[ChatResponseUpdate]],
+    finalizer: _Finalizer = ChatResponse.from_updates,
+) -> ChatStream:
+    """Return a stream of updates, or of an awaitable of them; by default its final response is their fold."""
+    return ResponseStream(updates, finalizer=finalizer)
+
+
+async def _no_updates() -> AsyncIterator[ChatResponseUpdate]:
+    return
+    yield
+
+
+def _warn_of_no_result() -> None:
+    logger.warning(
+        "A chat middleware neither called call_next() nor set context.result; the answer of the model is empty."
     )

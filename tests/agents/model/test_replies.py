@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.model.model_call import build_response_stream
-from agentbench.agents.model.replies import response_of, stream_of, told_as_stream
+from agentbench.agents.model.replies import response_as_stream, response_of, stream_of
+from agentbench.agents.model.request import build_response_stream
 from agentbench.exceptions import ChatClientInvalidResponseException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -80,7 +80,7 @@ async def test_a_response_is_told_message_by_message_with_all_that_belongs_to_it
         value={"given": True},
         additional_properties={"k": 1},
     )
-    stream = told_as_stream(response)
+    stream = response_as_stream(response)
 
     told = [update async for update in stream]
 
@@ -109,7 +109,7 @@ async def test_neighbours_of_one_role_stay_two_messages(ids: tuple[Any, Any]) ->
         messages=[Message("assistant", [text], message_id=id_) for text, id_ in zip("ab", ids, strict=True)]
     )
 
-    told = [update async for update in told_as_stream(response)]
+    told = [update async for update in response_as_stream(response)]
 
     assert [message.text for message in ChatResponse.from_updates(told).messages] == ["a", "b"]
 
@@ -117,7 +117,7 @@ async def test_neighbours_of_one_role_stay_two_messages(ids: tuple[Any, Any]) ->
 async def test_a_response_without_messages_still_tells_its_usage() -> None:
     response = ChatResponse(response_id="r", usage_details={"input_token_count": 3}, finish_reason="length")
 
-    told = [update async for update in told_as_stream(response)]
+    told = [update async for update in response_as_stream(response)]
 
     folded = ChatResponse.from_updates(told)
     assert (folded.response_id, folded.usage_details, folded.finish_reason) == ("r", {"input_token_count": 3}, "length")

@@ -23,7 +23,7 @@ from agentbench.agents.clients.cassette.tape import header_line
 from agentbench.agents.clients.scripted.answering import checked_delay
 from agentbench.agents.clients.scripted.per_message import PerMessage
 from agentbench.agents.model.client import BaseChatClient
-from agentbench.agents.model.replies import ChatStream, told_as_stream
+from agentbench.agents.model.replies import ChatStream, response_as_stream
 from agentbench.exceptions import CassetteMissError, ChatClientException
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -217,7 +217,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             stream = self._build_response_stream(updates, response_format=response_format)
             return stream.with_cleanup_hook(inner.aclose)  # also of a stream that nobody begins to read
         if found.updates is None:
-            return told_as_stream(_response_of(found, options))
+            return response_as_stream(_response_of(found, options))
         return self._build_response_stream(self._played(found.updates), response_format=response_format)
 
     async def _played(self, updates: list[dict[str, Any]]) -> AsyncIterator[ChatResponseUpdate]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentbench.agents.model.options_check import validate_chat_options
+from agentbench import validate_chat_options
 from agentbench.agents.tools.function_tool import FunctionTool
 
 
