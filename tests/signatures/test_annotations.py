@@ -78,7 +78,7 @@ def test_a_builtin_has_parameters_but_no_annotations():
 
 
 def test_a_builtin_that_hides_its_parameters_is_refused():
-    with pytest.raises(ValueError, match="does not tell its parameters"):
+    with pytest.raises(ValueError, match="does not say its parameters"):
         take_apart(getattr)
 
 

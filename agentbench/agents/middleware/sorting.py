@@ -151,7 +151,7 @@ def _check_parameters(func: Callable[..., Any]) -> None:
     try:
         signature = inspect.signature(func)
     except ValueError:
-        _refuse(func, f"does not tell its parameters. {_HOW}")
+        _refuse(func, f"does not say its parameters. {_HOW}")
     try:
         signature.bind(None, None)
     except TypeError:

@@ -26,7 +26,7 @@ def schema_of(func: Callable[..., Any] | None, tool_name: str, given: InputModel
 
     Raises:
         TypeError: The function is a class or no function, or `given` describes no arguments.
-        ValueError: The function has two context parameters, or does not tell its parameters.
+        ValueError: The function has two context parameters, or does not say its parameters.
     """
     if func is None:
         return LazySchema(tool_name, given, None)

@@ -101,7 +101,7 @@ def read_signature(func: Callable[..., Any], *, ctx_is_context: bool = False) ->
         ctx_is_context: Whether an unannotated `ctx` is the context parameter.
 
     Raises:
-        TypeError: It is a class, or does not tell its parameters.
+        TypeError: It is a class, or does not say its parameters.
         ValueError: It has two context parameters.
     """
     if isinstance(func, type):

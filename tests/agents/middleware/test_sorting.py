@@ -248,7 +248,7 @@ def test_junk_is_refused(junk: object) -> None:
 
 
 def test_a_builtin_that_does_not_tell_its_parameters_is_refused() -> None:
-    assert "does not tell its parameters" in refused(max)
+    assert "does not say its parameters" in refused(max)
 
 
 def test_what_cannot_be_marked_is_told() -> None:

@@ -341,5 +341,5 @@ def test_a_typed_dict_of_an_older_python_is_told_with_the_way_out() -> None:
 
 
 def test_a_builtin_that_does_not_tell_its_parameters_is_told() -> None:
-    with pytest.raises(ValueError, match="does not tell its parameters"):
+    with pytest.raises(ValueError, match="does not say its parameters"):
         FunctionTool(max)
