@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentbench import Agent, AgentResponse, AgentSession, Content, FunctionTool, Message, tool
+from agentbench import Agent, AgentResponse, AgentSession, ChatResponse, Content, FunctionTool, Message, tool
 from tests.agents.fake_clients import Model, call
 
 REJECTED = "Error: Tool call invocation was rejected by user."
@@ -149,4 +149,24 @@ async def test_an_inner_agent_that_shares_the_session_goes_on_in_it(ran: list[st
 
     assert (ran, second.text) == (["it"], "the end")
     assert "did it" in [one.result for message in inner.asked[-1].messages for one in message.contents]
+    assert outer.asked[-1].messages[-1].contents[0].result == "all done"
+
+
+@pytest.mark.parametrize("per_call", [False, True], ids=["the service stores", "history of calls"])
+@pytest.mark.parametrize("keep", [lambda session: session, as_kept], ids=["in memory", "restored"])
+async def test_an_inner_agent_goes_on_where_messages_do_not_show_the_question(
+    ran: list[str], danger: FunctionTool, per_call: bool, keep: Callable[[AgentSession], AgentSession]
+) -> None:
+    inner = Model(call("danger", "c1", what="one"), call("danger", "c2", what="two"), "all done")
+    service = None if per_call else "kept"
+    asking = ChatResponse(messages=[Message("assistant", [call("helper", "o1", task="x")])], conversation_id=service)
+    outer = Model(asking, ChatResponse(text="the end", conversation_id=service))
+    agent = Agent(outer, tools=[helper(inner, danger)], require_per_service_call_history_persistence=per_call)
+    session = AgentSession()
+
+    first = await agent.run("q", session=session)
+    second = await agent.run(answered(first, True), session=(session := keep(session)))
+    third = await agent.run(answered(second, True), session=session)
+
+    assert (ran, third.text) == (["one", "two"], "the end")
     assert outer.asked[-1].messages[-1].contents[0].result == "all done"

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from agentbench.agents.history.pending_calls import replace_messages
 from agentbench.agents.loop.call import changed
 from agentbench.agents.middleware.contexts import INNER_APPROVALS, FunctionInvocationContext, InnerApprovals
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
@@ -82,12 +83,11 @@ def agent_as_tool(  # noqa: PLR0913 - the public signature
 
 
 def _with_conversation(
-    requests: Iterable[Content], messages: Iterable[Message], response: AgentResponse[Any]
+    requests: Iterable[Content], messages: Sequence[Message], response: AgentResponse[Any]
 ) -> list[Content]:
     """Return copies of requests that hold the conversation of an agent: its input for the model, and its answer."""
-    resolved = getattr(response.raw_representation, "_resolved_inputs", None) or ()
-    instead = {id(before): after for before, after in resolved}
-    conversation = [*(one for message in messages for one in instead.get(id(message), [message])), *response.messages]
+    replaced = getattr(response.raw_representation, "_resolved_inputs", None)
+    conversation = [*replace_messages(messages, replaced), *response.messages]
     written = [message.to_dict() for message in conversation]
     copies = []
     for request in requests:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from agentbench.agents.agent.answer import agent_response, agent_update, partial_answer, streamed_answer
 from agentbench.agents.agent.options import merge_options, merge_tools
 from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
+from agentbench.agents.history.pending_calls import replace_messages
 from agentbench.agents.history.per_call_history import PerCallHistory
 from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.middleware.sorting import flat_middleware
@@ -277,8 +278,7 @@ class AgentRun:
             await self._per_call_history.finish(answer)
         if answer._resolved_inputs:  # noqa: SLF001 - between the layers of one run
             # What the model got in place of the answers to approvals.
-            instead = {id(before): after for before, after in answer._resolved_inputs}  # noqa: SLF001 - as above
-            stored = [one for each in context.stored_inputs for one in instead.get(id(each), [each])]
+            stored = replace_messages(context.stored_inputs, answer._resolved_inputs)  # noqa: SLF001 - as above
             context._stored_inputs = stored  # noqa: SLF001 - as above
         context._response = response  # noqa: SLF001 - read-only for users
         async with session_turn(session):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.history.open_calls import following, last_said, results_besides, without_questions
+from agentbench.agents.history.pending_calls import find_pending_calls, replace_messages
 from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
 from agentbench.agents.middleware.contexts import ChatContext
@@ -14,6 +14,7 @@ from agentbench.agents.sessions.attribution import signed
 from agentbench.agents.sessions.session_context import SessionContext
 from agentbench.agents.sessions.turn_lock import session_turn
 from agentbench.exceptions import AgentInvalidRequestException, ChatClientInvalidResponseException
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 
@@ -57,8 +58,16 @@ class PerCallHistory(ChatMiddleware):
         """Load, let the model answer, and save."""
         _refuse_id(context.options.get("conversation_id"))
         given = context.messages
-        call = self._unsaved = await self._load(self._new_messages(given))
-        context.messages = [*without_questions(call.get_messages()), *call.input_messages]
+        # In the first call the messages of other providers stand in front of what the history does not know yet.
+        new = list(given) if self._has_begun else list(given[len(self._run.get_messages()) :])
+        call = self._unsaved = self._context(new)
+        async with session_turn(self._session):
+            await RunHooks(self._agent, self._session, call, self._providers).before()
+        context.messages = [*call.get_messages(), *new]
+        pending = find_pending_calls(context.messages)
+        if pending is not None:  # a run that was broken off, or that asked a person, has left calls without results
+            context.messages, replaced = pending.resolve()
+            new[:] = replace_messages(new, replaced)
         if context.stream:
 
             async def save(response: ChatResponse[Any]) -> None:
@@ -79,14 +88,14 @@ class PerCallHistory(ChatMiddleware):
             answer: Of the run as a whole, or what there is of it.
         """
         if self._unsaved is not None:
-            await self._save(self._unsaved, ChatResponse(messages=last_said(answer.messages)))
-        results = results_besides(answer.messages, self._saved)
+            last: list[Message] = []
+            for message in answer.messages:
+                last = [] if message.role == "tool" else [*last, message]
+            await self._save(self._unsaved, ChatResponse(messages=last))
+        saved = {content.call_id for content in _results_in(self._saved)}
+        results = [content for content in _results_in(answer.messages) if content.call_id not in saved]
         if results:
             await self._save(self._context([Message("tool", results)]), None)
-
-    def _new_messages(self, given: Sequence[Message]) -> list[Message]:
-        """What the history does not know yet: in the first call what follows the messages of other providers."""
-        return list(given) if self._has_begun else list(given[len(self._run.get_messages()) :])
 
     def _context(self, new_messages: list[Message]) -> SessionContext:
         run = self._run
@@ -98,13 +107,6 @@ class PerCallHistory(ChatMiddleware):
             options=run.options,
             metadata=run.metadata,
         )
-
-    async def _load(self, new_messages: list[Message]) -> SessionContext:
-        call = self._context(new_messages)
-        async with session_turn(self._session):
-            await RunHooks(self._agent, self._session, call, self._providers).before()
-        new_messages[:] = following(call.get_messages(), new_messages)
-        return call
 
     async def _answered(self, call: SessionContext, response: ChatResponse[Any]) -> None:
         if response.conversation_id is not None and not response.has_internal_conversation_id():
@@ -129,6 +131,10 @@ class PerCallHistory(ChatMiddleware):
         async with session_turn(self._session):
             await RunHooks(self._agent, self._session, call, self._providers, len(self._providers)).after()
         self._saved.extend(call.input_messages)
+
+
+def _results_in(messages: Sequence[Message]) -> list[Content]:
+    return [one for message in messages for one in message.contents if one.type == "function_result"]
 
 
 def _refuse_id(conversation_id: Any) -> None:

@@ -21,7 +21,6 @@ from agentbench.observability import is_tracing
 
 logger = logging.getLogger("agentbench")
 
-REJECTED = "Error: Tool call invocation was rejected by user."
 EXCEPTION_TYPE: Final = "_exception_type"
 """Where a failed result notes the class of the error among its additional properties; its text is `exception`."""
 
@@ -174,11 +173,6 @@ class Calling:
 def unknown_tool(content: Content) -> KeyError:
     """The error of a call of a tool that is not there."""
     return KeyError(f"Requested function {content.name!r} not found.")
-
-
-def rejection(content: Content, text: str = REJECTED) -> Content:
-    """The result of a call that a person did not allow."""
-    return Content.from_function_result(content.call_id or "", result=text)
 
 
 def _said(error: Exception) -> str:

@@ -11,12 +11,12 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from agentbench.agents.history.pending_calls import PendingCalls, RecordedCall, find_pending_calls, is_same_call
 from agentbench.agents.loop.answers import Addition, additions_of, merged, sorted_out, with_additions
-from agentbench.agents.loop.approvals import Approvals, find_approvals
-from agentbench.agents.loop.batch import open_calls, plan_batch, run_batch
+from agentbench.agents.loop.approvals import ApprovalRecord, take_outcomes, tool_call
+from agentbench.agents.loop.batch import Batch, open_calls, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
-from agentbench.agents.loop.known_calls import KnownCalls
 from agentbench.agents.loop.limits import Limits
 from agentbench.agents.loop.toolbox import Toolbox, needs_server, without
 from agentbench.agents.tools.collection import validate_tools
@@ -80,10 +80,10 @@ class ToolLoop:
         "_has_additions",
         "_is_internal",
         "_is_kept_by_service",
-        "_known",
         "_last_call",
         "_limits",
         "_own",
+        "_record",
         "_request",
         "_resolved",
         "_responses",
@@ -100,7 +100,7 @@ class ToolLoop:
         self.options: dict[str, Any] = dict(request.options)
         self._toolbox: Toolbox | None = None
         self._limits = Limits(config)
-        self._known = KnownCalls(request.session)
+        self._record = ApprovalRecord(request.session)
         self._calling: Calling | None = None
         self.messages: list[Message] = []
         self.done = False
@@ -121,14 +121,14 @@ class ToolLoop:
         """
         messages = self._request.messages
         additions: list[Addition] = []
-        approvals = None
+        pending = None
         if self._request.configuration["enabled"]:
             await self._fill_toolbox()
-            approvals = find_approvals(messages, self._known.known())
-        if approvals is None:
+            pending = find_pending_calls(messages, self._record.calls())
+        if pending is None:
             messages = list(messages)
         else:
-            messages, additions = await self._take_in(approvals)
+            messages, additions = await self._carry_out(pending)
         self.messages = [own_copy(message) for message in messages] if self._request.own_messages else messages
         return additions
 
@@ -140,22 +140,17 @@ class ToolLoop:
             self.options["tools"] = tools = await validate_tools(tools)
         self._toolbox = Toolbox(tools, self._request.configuration["additional_tools"])
 
-    async def _take_in(self, approvals: Approvals) -> tuple[list[Message], list[Addition]]:
-        outcomes = await self._run(approvals.allowed) if approvals.allowed else []
-        approvals.take(outcomes)
-        self._known.forget(approvals.has_result_of)
-        for call, outcome in zip(approvals.allowed, outcomes, strict=True):
-            if outcome.result is not None:
-                self._known.made(call.content, outcome.result)
-        results = approvals.results
-        messages, resolved = approvals.resolve(has_service=bool(self.options.get("conversation_id")))
+    async def _carry_out(self, pending: PendingCalls) -> tuple[list[Message], list[Addition]]:
+        """Make the approved calls; return the messages for the model, and what the answer holds besides."""
+        outcomes = await self._run([tool_call(call) for call in pending.approved]) if pending.approved else []
+        take_outcomes(pending, outcomes, self._record)
+        messages, replaced = pending.resolve(has_service=bool(self.options.get("conversation_id")))
         questions, _, has_ended = sorted_out((), outcomes)
-        additions = additions_of(questions, [])
-        if has_ended:
-            # The results are the answer, so they are not told as part of the question too.
-            additions = additions_of(questions, results)
+        if has_ended:  # the results are the answer, so no message is stored with them
+            additions = additions_of(questions, pending.results)
         else:
-            self._resolved = resolved or None
+            additions = additions_of(questions, [])
+            self._resolved = replaced or None
         if additions:
             self.done = True
             self._said = with_additions((), additions)
@@ -191,9 +186,9 @@ class ToolLoop:
         )
         self._limits.count_round()
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
-        if batch.questions:
-            self._known.ask(batch.questions, keep=self._is_internal or self._is_kept_by_service)
         questions, results, has_ended = sorted_out(batch.questions, outcomes)
+        if questions:
+            self._note_requests(batch, outcomes)
         additions = additions_of(questions, results)
         said = with_additions(response.messages, additions)
         self._said.extend(said)
@@ -203,6 +198,18 @@ class ToolLoop:
         else:
             self._go_on(said, additions)
         return additions
+
+    def _note_requests(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
+        """Record the calls that a person is asked about if later messages will not show them."""
+        asked = [RecordedCall(one.function_call) for one in batch.questions if one.function_call is not None]
+        if self._is_internal or self._is_kept_by_service:
+            for call, outcome in zip(batch.calls, outcomes, strict=True):
+                if outcome.requests:
+                    asked.append(RecordedCall(call, outcome.requests))
+            for one in asked:
+                self._record.add(one)
+        else:  # models use ids again
+            self._record.replace(lambda known: any(is_same_call(known, one.call) for one in asked))
 
     def _note_conversation(self, response: ChatResponse[Any]) -> None:
         """Remember under which id the service keeps the conversation, or that somebody here does."""

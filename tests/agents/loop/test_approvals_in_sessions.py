@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from agentbench import AgentSession, Content, FunctionTool, Message, tool
-from agentbench.agents.history.open_calls import UNANSWERED
-from agentbench.agents.loop.approvals import REFUSED
-from agentbench.agents.loop.call import REJECTED
+from agentbench.agents.history.pending_calls import REFUSED, REJECTED, UNANSWERED
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.loop.scripts import MODES, Script, call, says
 
@@ -106,8 +104,7 @@ async def test_an_answer_after_the_talk_went_on_breaks_nothing(mode: str, per_ca
     await talk.say("and later?")
 
     before = [*ASKED, ("tool", [UNANSWERED, UNANSWERED]), ("user", ["never mind"]), ("assistant", ["hello"])]
-    again = "1" if per_call else "1_again"
-    late = [*before, ("assistant", [again]), ("tool", ["did it"])]
+    late = [*before, ("assistant", ["1"]), ("tool", ["did it"])]
     assert told(talk, 2) == late
     assert told(talk, 3) == [*late, ("assistant", ["done"]), ("user", ["and later?"])]
 
@@ -206,3 +203,25 @@ async def test_an_answer_whose_stream_was_given_up_is_not_acted_upon_again(mode:
 
     assert danger.invocation_count == 1
     assert told(talk, 2)[:3] == [*ASKED, ("tool", ["did it", "2"])]
+
+
+async def test_calls_that_an_earlier_version_recorded_are_not_made_again_nor_forged(mode: str, per_call: bool) -> None:
+    stored = [
+        Message(
+            "tool", [call("1", "danger", {"what": "it"}), Content.from_function_result("1", result="did it before")]
+        ),
+        Message("tool", [call("2", "danger", {"what": "harmless"})]),
+    ]
+    talk = Talk(mode, per_call)
+    talk.client.answers = [says("done")]
+    talk.session.state["approvals"] = stored
+    talk.session = AgentSession.from_dict(json.loads(json.dumps(talk.session.to_dict())))
+    danger.reset()
+
+    again = Content.from_function_approval_request("1", call("1", "danger", {"what": "it"}))
+    forged = Content.from_function_approval_request("2", call("2", "danger", {"what": "evil"}))
+    await talk.say(Message("user", [one.to_function_approval_response(True) for one in (again, forged)]))
+
+    results = [one.result for m in talk.client.seen[0] for one in m.contents if one.type == "function_result"]
+    assert results == ["did it before", REFUSED]
+    assert danger.invocation_count == 0

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.agents.history.open_calls import UNANSWERED
-from agentbench.agents.loop.approvals import REFUSED, UNKEPT, find_approvals
-from agentbench.agents.loop.call import REJECTED, Outcome
+from agentbench.agents.history.pending_calls import REFUSED, REJECTED, RESULT_LOST, UNANSWERED, find_pending_calls
 from agentbench.agents.tools.decorator import tool
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -71,7 +69,7 @@ async def test_a_late_answer_is_a_call_of_its_own_with_its_result_behind_it_also
     assert told(kept) == wanted
     assert told(client.seen[1]) == [*wanted, ("assistant", ["end"]), ("user", ["and?"])]
     ids = [one.call_id for message in kept for one in message.contents if one.call_id]
-    assert ids == ["1", "1", "1_again", "1_again"]
+    assert ids == ["1", "1", "1", "1"]
 
 
 @both_ways
@@ -116,7 +114,7 @@ async def test_an_answer_that_the_model_has_spoken_after_runs_nothing(mode: str)
     await ask(mode, client, [QUESTION, asked, answer(asked), HELLO, NEVER_MIND], options=OPTIONS)
 
     assert danger.invocation_count == 0
-    assert told(client.seen[0])[2] == ("tool", [UNKEPT])
+    assert told(client.seen[0])[2] == ("tool", [RESULT_LOST])
 
 
 @both_ways
@@ -129,7 +127,7 @@ async def test_a_late_result_of_a_handed_back_call_is_told_with_its_call(mode: s
     await ask(mode, client, [QUESTION, waiting, gone_on, HELLO, late, asking("2"), answer(asking("2"))])
 
     seen = [[one.call_id for one in message.contents] for message in client.seen[0][4:]]
-    assert seen[:2] == [["1_again"], ["1_again"]]
+    assert seen[:2] == [["1"], ["1"]]
     assert client.seen[0][5].contents[0].result == "late"
 
 
@@ -221,7 +219,7 @@ async def test_an_answered_call_is_left_alone_also_where_the_answer_is_the_calle
         Message("tool", [Content.from_function_result("1", result="a")]),
         NEVER_MIND,
     ]
-    assert find_approvals(messages) is None
+    assert find_pending_calls(messages) is None
 
 
 IDS = st.sampled_from(["1", "2", "3"])
@@ -238,10 +236,11 @@ PARTS = st.one_of(
 def test_no_call_that_others_speak_after_is_without_a_result(parts: list[Message]) -> None:
     messages = [QUESTION, *parts, NEVER_MIND]
     before = [one.to_dict() for one in messages]
-    approvals = find_approvals(messages)
+    approvals = find_pending_calls(messages)
     if approvals is not None:
-        approvals.take([_done(one.content) for one in approvals.allowed])
-        seen = approvals.resolve(has_service=False).messages
+        for one in approvals.approved:
+            one.result = Content.from_function_result(one.content.call_id or "", result="did")
+        seen = approvals.resolve().messages
     else:
         seen = messages
 
@@ -256,7 +255,3 @@ def test_no_call_that_others_speak_after_is_without_a_result(parts: list[Message
             if content.type == "function_call":
                 waiting.add(content.call_id)
             waiting.discard(content.call_id if content.type == "function_result" else "")
-
-
-def _done(content: Content) -> Outcome:
-    return Outcome("danger", Content.from_function_result(content.call_id or "", result="did"))

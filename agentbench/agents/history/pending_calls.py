@@ -1,0 +1,413 @@
+"""Calls of a conversation that wait for a result, and the conversation in the form that model services accept.
+
+Services refuse a call without a result right behind it, and a result without its call. Hence these rules:
+
+- An answer to an approval request counts until the model speaks again; its result stands right behind the call. A call
+  without an answer by then gets the result `UNANSWERED`.
+- An answer or a result that comes later repeats its call: call and result stand in front of the message that brought
+  them. The same holds for an answer whose call the conversation lacks.
+- What runs is the call in the conversation. An answer that names another tool or other arguments is refused.
+- A call runs once: further answers and results are left out.
+
+All of this is read from the messages and not from a record in the session, because callers may pass a conversation
+without a session, and its messages have to be put into this form anyway. `agents.loop.approvals` records in the session
+only what the messages do not show.
+
+Pure: no message is changed; messages that have to differ are copied.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Sequence
+from operator import is_
+from typing import Final, NamedTuple, cast
+
+from agentbench.agents.sessions.attribution import ATTRIBUTION
+from agentbench.messages.content.content import Content
+from agentbench.messages.message import Message
+
+UNANSWERED: Final = "Error: Tool call was not answered."
+REJECTED: Final = "Error: Tool call invocation was rejected by user."
+REFUSED: Final = "Error: The answer is about another call than the one that was asked about. The call was not made."
+RESULT_LOST: Final = "The call was approved, and made at that time; its result was not kept."
+
+_REQUEST: Final = "function_approval_request"
+_QUESTIONS: Final = frozenset((_REQUEST, "function_approval_response"))
+_RELEVANT: Final = _QUESTIONS | {"function_call", "function_result"}
+
+
+class RecordedCall(NamedTuple):
+    """A call that the session recorded, since the messages may not show it.
+
+    Attributes:
+        call: The `function_call`.
+        requests: The questions that its tool asked when it ran, if it did.
+        result: Its result, once it was made.
+    """
+
+    call: Content
+    requests: tuple[Content, ...] = ()
+    result: Content | None = None
+
+
+class PendingCall:
+    """A call of a conversation with its approval requests, their answers and its result.
+
+    Args:
+        content: The `function_call`.
+        at: Index of the message that holds it, or in front of which it is repeated.
+        is_repeated: Whether the conversation lacks it there, so that it stands in front of that message.
+        requests: The approval requests about it.
+
+    Attributes:
+        requests: Of several rounds of questions only the last.
+        answers: The answers to these.
+        is_about_another: Whether an answer names another call than its request.
+        result: The `function_result`; `None` while the call waits, and while it has yet to be made.
+        source: Index of the message with the result, or with the first answer.
+        stored_at: Index of the message in front of which a history stores the result.
+    """
+
+    __slots__ = (
+        "answers",
+        "at",
+        "content",
+        "is_about_another",
+        "is_repeated",
+        "requests",
+        "result",
+        "source",
+        "stored_at",
+    )
+
+    def __init__(
+        self, content: Content, at: int, *, is_repeated: bool = False, requests: Sequence[Content] = ()
+    ) -> None:
+        self.content, self.at, self.is_repeated = content, at, is_repeated
+        self.requests = list(requests)
+        self.answers: list[Content] = []
+        self.is_about_another = False
+        self.result: Content | None = None
+        self.source: int | None = None
+        self.stored_at: int | None = None
+
+    @property
+    def inner_requests(self) -> tuple[Content, ...]:
+        """The requests about calls that the tool wants to make itself, as an agent does that is a tool."""
+        own = (self.content.call_id, self.content.name)
+        return tuple(
+            request
+            for request in self.requests
+            if request.call_id and (asked := request.function_call) is not None and (asked.call_id, asked.name) != own
+        )
+
+    @property
+    def approval(self) -> Content | None:
+        """The first answer, if all answers approve."""
+        return self.answers[0] if all(answer.approved is True for answer in self.answers) else None
+
+    def add_request(self, request: Content) -> None:
+        """Add a request; one that follows answers begins a new round of questions."""
+        if self.answers:
+            self.requests, self.answers, self.is_about_another, self.source = [], [], False, None
+        self.requests.append(request)
+
+    def add_answer(self, answer: Content, asked: Content, at: int) -> None:
+        """Add an answer about a call that was asked about; of several to one request the first counts."""
+        if any(answer.id == known.id for known in self.answers):
+            return
+        if not self.answers:
+            self.source = at
+        self.answers.append(answer)
+        if not is_same_call(asked, _call_of(answer)):
+            self.is_about_another = True
+
+
+class Resolved(NamedTuple):
+    """A conversation whose calls all have results.
+
+    Attributes:
+        messages: What the model gets; a message that did not change is the same object.
+        replaced: Each message that a history stores otherwise, with what it stores in its place, maybe nothing.
+    """
+
+    messages: list[Message]
+    replaced: list[tuple[Message, list[Message]]]
+
+
+class PendingCalls:
+    """Reads a conversation up to the next answer of the model.
+
+    Args:
+        messages: The conversation.
+        recorded: Calls that the session recorded, oldest first.
+
+    Attributes:
+        approved: The calls to be made now, in order. The loop sets the `result` of each before it calls `resolve`.
+    """
+
+    __slots__ = ("_calls", "_input_at", "_kept", "_latest", "_messages", "_open", "_recorded", "_requested", "approved")
+
+    def __init__(self, messages: Sequence[Message], recorded: Sequence[RecordedCall] = ()) -> None:
+        self._messages, self._recorded = messages, recorded
+        self._calls: list[PendingCall] = []
+        self._open: list[PendingCall] = []
+        self._latest: dict[str, PendingCall] = {}  # by the id of the call; models use ids again
+        self._requested: dict[str, tuple[PendingCall, Content]] = {}  # by the id of the request
+        self._input_at: int | None = None  # where the input begins, in front of which a history stores results
+        self.approved: list[PendingCall] = []
+        self._kept = [self._read(at, message) for at, message in enumerate(messages)]
+        self._close(is_over=False)
+
+    # ------------------------------------------------------------------------------------------------------- reading it
+
+    def _read(self, at: int, message: Message) -> list[Content]:
+        """Read a message, and return the contents that stay in it."""
+        contents, repeated, speaks = message.contents, set[int](), False
+        if message.role == "assistant":
+            # Callers who have not seen the history pass the open calls once more.
+            repeated = {id(one) for one in contents if one.type == "function_call" and self._is_open(one)}
+            speaks = not repeated and any(one.type == "function_call" or not one.user_input_request for one in contents)
+        if self._input_at is None and ATTRIBUTION not in message.additional_properties:
+            self._input_at = at
+        if speaks:
+            self._close(is_over=True)
+            self._input_at = None
+        if _RELEVANT.isdisjoint([content.type for content in contents]):
+            return contents
+        kept = [self._take(one, at) for one in contents if id(one) not in repeated]
+        return [one for one in kept if one is not None]
+
+    def _is_open(self, call: Content) -> bool:
+        known = self._latest.get(call.call_id or "")
+        return known is not None and known.result is None and is_same_call(known.content, call)
+
+    def _take(self, content: Content, at: int) -> Content | None:
+        """Read a content, and return what stays in its place."""
+        kind = content.type
+        if kind == "function_call":
+            known = self._latest.get(content.call_id or "")
+            if not _is_made_by_service(content) and (known is None or known.at != at):
+                self._add(PendingCall(content, at))
+            return content
+        if kind == "function_result":
+            return self._take_result(content, at)
+        call = content.function_call if kind in _QUESTIONS else None
+        if call is None or _is_made_by_service(call):
+            return content
+        if kind == _REQUEST:
+            return self._take_request(content, at)
+        self._take_answer(content, at)
+        return None
+
+    def _add(self, call: PendingCall) -> PendingCall:
+        self._calls.append(call)
+        self._open.append(call)
+        self._latest[call.content.call_id or ""] = call
+        return call
+
+    def _take_result(self, content: Content, at: int) -> Content | None:
+        call = self._latest.get(content.call_id or "")
+        if call is None:
+            return content
+        if call.result is None:
+            call.result, call.source = content, at
+            return content
+        if call.result.result in (UNANSWERED, RESULT_LOST) and content.result != UNANSWERED:
+            late = self._add(PendingCall(call.content, at, is_repeated=True))
+            late.result, late.source = content, at
+        return None
+
+    def _take_request(self, content: Content, at: int) -> Content | None:
+        asked, addressed = _call_of(content), self._latest.get(content.call_id or "")
+        call, instead = addressed or self._latest.get(asked.call_id or ""), None
+        if call is None or call.result is not None:
+            instead = asked if addressed is None else addressed.content
+            call = self._add(PendingCall(instead, at))
+        call.add_request(content)
+        self._requested[content.id or ""] = call, content
+        return instead
+
+    def _take_answer(self, content: Content, at: int) -> None:
+        named = _call_of(content)
+        call, request = self._requested.get(content.id or "") or (self._latest.get(named.call_id or ""), None)
+        if call is None:
+            recorded = self._find_recorded(content) or RecordedCall(named)
+            call = self._add(PendingCall(recorded.call, at, is_repeated=True, requests=recorded.requests))
+            self._requested.update({one.id or "": (call, one) for one in recorded.requests})
+            request = next((one for one in recorded.requests if one.id == content.id), None)
+        else:  # it may have been repeated
+            call = next(one for one in reversed(self._calls) if is_same_call(one.content, call.content))
+        if call.result is not None:
+            if call.answers or call.result.result != UNANSWERED:
+                return
+            call = self._add(PendingCall(call.content, at, is_repeated=True, requests=call.requests))
+        call.add_answer(content, call.content if request is None else _call_of(request), at)
+
+    def _find_recorded(self, answer: Content) -> RecordedCall | None:
+        named = _call_of(answer).call_id
+        for one in reversed(self._recorded):
+            if one.call.call_id == named or any(request.id == answer.id for request in one.requests):
+                return one
+        return None
+
+    # ----------------------------------------------------------------------------------------------------- resolving it
+
+    def _close(self, *, is_over: bool) -> None:
+        """Give every open call its result, or list it as approved.
+
+        Args:
+            is_over: Whether the model has spoken after them, so that none may be made any more.
+        """
+        for call in self._open:
+            call.stored_at = self._input_at if self._input_at is not None and call.at < self._input_at else call.source
+            if call.result is None:
+                call.result = self._result_of(call, is_over=is_over)
+                if call.result is None:
+                    self.approved.append(call)
+        self._open = []
+
+    def _result_of(self, call: PendingCall, *, is_over: bool) -> Content | None:
+        if call.is_about_another:
+            return _text_result(call, REFUSED)
+        if call.answers and call.approval is None and not call.inner_requests:
+            return _text_result(call, REJECTED)
+        for recorded in self._recorded:
+            if recorded.result is not None and is_same_call(recorded.call, call.content):
+                return recorded.result
+        if not call.answers:
+            return _text_result(call, UNANSWERED)
+        return _text_result(call, RESULT_LOST) if is_over else None
+
+    @property
+    def results(self) -> list[Content]:
+        """The results of the calls that were answered, in the order of the calls."""
+        return [call.result for call in self._calls if call.answers and call.result is not None]
+
+    def has_result_of(self, call: Content) -> bool:
+        """Whether the messages hold a result of a call, other than that it was not answered."""
+        results = {id(one) for message in self._messages for one in message.contents if one.type == "function_result"}
+        return any(
+            id(one.result) in results
+            and one.result is not None
+            and one.result.result != UNANSWERED
+            and is_same_call(one.content, call)
+            for one in self._calls
+        )
+
+    def resolve(self, *, has_service: bool = False) -> Resolved:
+        """Return the conversation with a result behind every call, and without requests and answers.
+
+        Args:
+            has_service: Whether the service stores the conversation, so that calls are not repeated.
+        """
+        repeated: dict[int, list[PendingCall]] = defaultdict(list)
+        behind: dict[int, list[PendingCall]] = defaultdict(list)
+        stored: dict[int, list[PendingCall]] = defaultdict(list)
+        moved: set[int] = set()
+        for call in self._calls:
+            if call.result is None or (call.source == call.at and not call.is_repeated):
+                continue  # there is none, or it stands in the message of its call
+            if call.is_repeated:
+                repeated[call.at].append(call)
+                continue
+            moved.add(id(call.result))
+            behind[call.at].append(call)
+            if call.stored_at is not None:
+                stored[call.stored_at].append(call)
+        seen: list[Message] = []
+        replaced: list[tuple[Message, list[Message]]] = []
+        for at, message in enumerate(self._messages):
+            own = self._results(repeated[at])
+            if own and not has_service:
+                own.insert(0, Message("assistant", [call.content for call in repeated[at]]))
+            own += _with(message, message.role, [one for one in self._kept[at] if id(one) not in moved])
+            instead = [*self._results(stored[at]), *own]
+            if len(instead) != 1 or instead[0] is not message:
+                replaced.append((message, instead))
+            seen += [*own, *self._results(behind[at])]
+        return Resolved(seen, replaced)
+
+    def _results(self, calls: Sequence[PendingCall]) -> list[Message]:
+        """Return the results of calls, in a message of the role `tool` for each message that brought some."""
+        brought: dict[int | None, list[Content]] = {}
+        for call in calls:
+            brought.setdefault(call.source, []).append(cast("Content", call.result))
+        found: list[Message] = []
+        for source, results in brought.items():
+            found += [Message("tool", results)] if source is None else _with(self._messages[source], "tool", results)
+        return found
+
+
+def find_pending_calls(messages: Sequence[Message], recorded: Sequence[RecordedCall] = ()) -> PendingCalls | None:
+    """Return the pending calls of a conversation, or `None` if it holds neither open calls nor questions about calls.
+
+    Args:
+        messages: The conversation.
+        recorded: See `PendingCalls`.
+    """
+    kinds = {content.type for message in messages for content in message.contents}
+    if not kinds.isdisjoint(_QUESTIONS) or ("function_call" in kinds and _has_open_calls(messages)):
+        return PendingCalls(messages, recorded)
+    return None
+
+
+def replace_messages(
+    messages: Sequence[Message], replaced: Sequence[tuple[Message, list[Message]]] | None
+) -> list[Message]:
+    """Return messages with those of `Resolved.replaced` exchanged for what is stored in their place."""
+    instead = {id(message): others for message, others in replaced or ()}
+    return [one for message in messages for one in instead.get(id(message), (message,))]
+
+
+def is_same_call(one: Content, other: Content) -> bool:
+    """Whether two contents are the same call; their arguments may be written in two ways."""
+    return one is other or (
+        (one.call_id or "") == (other.call_id or "")
+        and one.name == other.name
+        and (one.parse_arguments() or {}) == (other.parse_arguments() or {})
+    )
+
+
+def _has_open_calls(messages: Sequence[Message]) -> bool:
+    """Whether a call has no result right behind it, or a second one."""
+    waiting: set[str | None] = set()
+    known: set[str | None] = set()
+    for message in messages:
+        if waiting and message.role != "tool":
+            return True
+        for content in message.contents:
+            if content.type == "function_call" and not _is_made_by_service(content):
+                waiting.add(content.call_id)
+            elif content.type == "function_result":
+                if content.call_id in known and content.call_id not in waiting:
+                    return True
+                waiting.discard(content.call_id)
+                known.add(content.call_id)
+    return bool(waiting)
+
+
+def _is_made_by_service(call: Content) -> bool:
+    return bool(call.additional_properties.get("server_label"))
+
+
+def _call_of(question: Content) -> Content:
+    return cast("Content", question.function_call)  # those without one are left as they are
+
+
+def _text_result(call: PendingCall, text: str) -> Content:
+    return Content.from_function_result(call.content.call_id or "", result=text)
+
+
+def _with(message: Message, role: str, contents: list[Content]) -> list[Message]:
+    """Return a message with other contents: itself if they are the same, nothing if there are none."""
+    if len(contents) == len(message.contents) and all(map(is_, contents, message.contents)):
+        return [message]
+    if not contents:
+        return []
+    copied = copy.copy(message)
+    copied.role, copied.contents = role, contents
+    copied.additional_properties = dict(message.additional_properties)
+    return [copied]
