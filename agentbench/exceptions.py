@@ -1,15 +1,15 @@
-"""Every error that agentbench raises, in one tree. Imports nothing of ours.
+"""Every error that agentbench raises, in one tree. Imports no other module of the library.
 
 ```
-AgentFrameworkException                          the root; also called AgentBenchException
-  AgentException                                 an agent's run went wrong
+AgentFrameworkException                          the root; also named AgentBenchException
+  AgentException                                 an agent's run failed
     AgentInvalidAuthException  AgentInvalidRequestException  AgentInvalidResponseException  AgentContentFilterException
-  ChatClientException                            a model's client went wrong
+  ChatClientException                            a call of a model failed
     ChatClientInvalidAuthException  ChatClientInvalidRequestException  ChatClientInvalidResponseException
     ChatClientContentFilterException
       OpenAIContentFilterException
     CassetteMissError
-  IntegrationException                           a service beside the model went wrong
+  IntegrationException                           a service beside the model failed
     IntegrationInitializationError  IntegrationInvalidAuthException  IntegrationInvalidRequestException
     IntegrationInvalidResponseException  IntegrationContentFilterException
   ContentError
@@ -84,17 +84,27 @@ class AgentFrameworkException(Exception):
     which cannot be unpickled, and may keep a request with its credentials.
 
     Args:
-        message: What was wrong, what was expected, how to mend it. It is what `str()` gives.
-        inner_exception: The error behind this one; it is logged along, becomes the second of `args`, and is the
+        message: What was wrong, what was expected, how to mend it; also the return value of `str()`.
+        inner_exception: The error behind this one; it is logged too, becomes the second of `args`, and is the
             `__cause__` unless `raise ... from` names another.
         log_level: Level of the log record; `None` logs nothing.
         *args: Further `args`.
-        **kwargs: Handed on to the second base of a class that has one (`name=` of a `ModuleNotFoundError`).
+        **kwargs: Passed on to the second base of a class that has one (`name=` of a `ModuleNotFoundError`).
 
     Attributes:
-        message: As given.
-        inner_exception: As given.
-        log_level: As given.
+        message: The message.
+        inner_exception: The error behind this one, or `None`.
+        log_level: The level.
+
+    Example:
+        ```python
+        from agentbench import AgentFrameworkException
+
+        try:
+            raise AgentFrameworkException("The shop is closed.", ConnectionError("no route"))
+        except AgentFrameworkException as error:
+            print(error, "because of", error.inner_exception)
+        ```
     """
 
     def __init__(
@@ -131,7 +141,7 @@ class AgentFrameworkException(Exception):
         return _restore, (type(self), tuple(written if arg is inner else arg for arg in self.args), facts)
 
     def _facts(self) -> dict[str, Any]:
-        """All that an error keeps, besides `args`."""
+        """Return all that an error holds besides `args`."""
         return self.__dict__.copy()
 
 
@@ -153,31 +163,31 @@ AgentBenchException = AgentFrameworkException
 
 
 class AgentException(AgentFrameworkException):
-    """An agent's run went wrong."""
+    """An agent's run failed. Raised by agents and their middleware; the classes below say more."""
 
 
 class AgentInvalidAuthException(AgentException):
-    """The agent's service refused the credentials."""
+    """The service behind an agent refused the credentials."""
 
 
 class AgentInvalidRequestException(AgentException):
-    """The agent cannot be run like this, for instance with two places to keep the history."""
+    """An agent cannot be run with these arguments, for instance with two places that store the history."""
 
 
 class AgentInvalidResponseException(AgentException):
-    """The agent's service answered with nothing usable."""
+    """The service behind an agent answered with nothing usable."""
 
 
 class AgentContentFilterException(AgentException):
-    """A content filter stopped the question or the answer of an agent."""
+    """A content filter stopped the input or the answer of an agent."""
 
 
 class ChatClientException(AgentFrameworkException):
-    """A call of a model went wrong.
+    """A call of a model failed. Raised by chat clients.
 
     Attributes:
-        status_code: HTTP status of the service's answer, if it gave one.
-        retry_after: How long the service asks to wait, in seconds, if it does.
+        status_code: HTTP status of the service's answer, if there was one.
+        retry_after: How long the service wants callers to wait, in seconds, if it says so.
         is_retryable: Whether the same call may succeed later: the service is busy, down, slow or out of reach.
     """
 
@@ -191,7 +201,7 @@ class ChatClientInvalidAuthException(ChatClientException):
 
 
 class ChatClientInvalidRequestException(ChatClientException):
-    """The model's service cannot do what it was asked."""
+    """The model's service cannot fulfil the request: an unknown model, an option that it lacks, too long an input."""
 
 
 class ChatClientInvalidResponseException(ChatClientException):
@@ -199,16 +209,16 @@ class ChatClientInvalidResponseException(ChatClientException):
 
 
 class ChatClientContentFilterException(ChatClientException):
-    """A content filter stopped the question or the answer of a model."""
+    """A content filter stopped the input or the answer of a model."""
 
 
 class OpenAIContentFilterException(ChatClientContentFilterException):
-    """The content filter of an OpenAI-compatible service stopped the question or the answer.
+    """The content filter of an OpenAI-compatible service stopped the input or the answer.
 
     Attributes:
-        param: The part of the request that was stopped, such as `prompt`, if the service tells.
+        param: The part of the request that was stopped, such as `prompt`, if the service names it.
         content_filter_code: Why, as the service's code.
-        content_filter_result: What was found, by category, as the service reports it.
+        content_filter_result: The findings by category, as the service reports them.
     """
 
     def __init__(
@@ -226,7 +236,7 @@ class OpenAIContentFilterException(ChatClientContentFilterException):
 
 
 class CassetteMissError(ChatClientException):
-    """A recorded conversation holds no answer to this request.
+    """A recorded conversation holds no answer to this request. Raised by `CassetteChatClient` in replay.
 
     Attributes:
         path: The cassette file.
@@ -243,31 +253,31 @@ class CassetteMissError(ChatClientException):
 
 
 class IntegrationException(AgentFrameworkException):
-    """A service beside the model, such as a memory or a search, went wrong."""
+    """A service beside the model, such as a memory or a search, failed."""
 
 
 class IntegrationInitializationError(IntegrationException):
-    """The service could not be set up."""
+    """A service could not be set up."""
 
 
 class IntegrationInvalidAuthException(IntegrationException):
-    """The service refused the credentials."""
+    """A service beside the model refused the credentials."""
 
 
 class IntegrationInvalidRequestException(IntegrationException):
-    """The service cannot do what it was asked."""
+    """A service beside the model cannot fulfil the request."""
 
 
 class IntegrationInvalidResponseException(IntegrationException):
-    """The service answered with nothing usable."""
+    """A service beside the model answered with nothing usable."""
 
 
 class IntegrationContentFilterException(IntegrationException):
-    """A content filter of the service stopped the question or the answer."""
+    """A content filter of a service beside the model stopped the input or the answer."""
 
 
 class ContentError(AgentFrameworkException):
-    """A piece of content, or a tool mode, is not valid."""
+    """A content, or a tool mode, is not valid. Raised where it is made, read or joined."""
 
 
 class AdditionItemMismatch(ContentError, TypeError):
@@ -283,10 +293,10 @@ class ToolExecutionException(ToolException):
 
 
 class UserInputRequiredException(ToolException):
-    """The run cannot go on without a person. Not logged: it is a question, not a failure.
+    """The run cannot go on without a person. Not logged: it is a request, not a failure.
 
     Attributes:
-        contents: The questions, as a list of contents.
+        contents: The requests, as a list of contents.
     """
 
     def __init__(
@@ -297,14 +307,14 @@ class UserInputRequiredException(ToolException):
 
 
 class MiddlewareException(AgentFrameworkException):
-    """A middleware is of no known kind, or stands where its kind is not allowed."""
+    """A middleware is of no known kind, or was passed where its kind is not allowed."""
 
 
 class MiddlewareTermination(MiddlewareException):
     """Raised by a middleware to end the call here. Not logged: it is a normal way out.
 
     Attributes:
-        result: What the call gives instead of the model's or the tool's answer; `None` for nothing.
+        result: The result of the call, instead of the model's or the tool's; `None` for none.
     """
 
     def __init__(self, message: str = "Middleware terminated execution.", *, result: Any = None) -> None:
@@ -328,7 +338,7 @@ class EvalNotPassedError(AgentFrameworkException):
 
 
 class SettingNotFoundError(AgentFrameworkException):
-    """A required setting has no value."""
+    """A required setting has no value. Raised by `load_settings` and by clients that need one."""
 
 
 class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
@@ -342,9 +352,9 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         command: How to install it, where no extra does.
 
     Attributes:
-        extra: As given.
-        package: As given; also `name`, as in every `ModuleNotFoundError`.
-        purpose: As given.
+        extra: The extra.
+        package: The package; also `name`, as in every `ModuleNotFoundError`.
+        purpose: The purpose, or `None`.
         command: The command that installs it.
     """
 
@@ -368,7 +378,7 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         return self._command or f'pip install "agentbench[{self.extra}]"'
 
     def _facts(self) -> dict[str, Any]:
-        # What ImportError keeps stands outside __dict__.
+        # The attributes of ImportError are outside __dict__.
         return {**super()._facts(), "name": self.name, "path": self.path, "msg": self.msg}
 
 
@@ -376,7 +386,7 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
 
 
 class WorkflowException(AgentFrameworkException):
-    """Something about a workflow went wrong. Errors of your own handlers arrive as they are, not as this."""
+    """A workflow was built or used wrongly, or cannot go on. An error of your own handler is raised as it is."""
 
 
 class ExecutorTimeoutError(WorkflowException, TimeoutError):
@@ -384,7 +394,7 @@ class ExecutorTimeoutError(WorkflowException, TimeoutError):
 
     Attributes:
         executor_id: The executor.
-        timeout_s: What it was allowed, in seconds.
+        timeout_s: The allowed time, in seconds.
     """
 
     def __init__(self, executor_id: str, timeout_s: float) -> None:
@@ -396,19 +406,19 @@ class ExecutorTimeoutError(WorkflowException, TimeoutError):
 
 
 class WorkflowRunnerException(WorkflowException):
-    """A run was asked for something that it cannot do now."""
+    """A run cannot do this in its present state, for instance answer a request that is not pending."""
 
 
 class WorkflowBusyError(WorkflowRunnerException, RuntimeError):
-    """The workflow runs already, or somebody else moved the chain of checkpoints on."""
+    """The workflow runs already, or another run has saved to its chain of checkpoints since."""
 
 
 class WorkflowConvergenceException(WorkflowRunnerException):
-    """Messages are still waiting after the last superstep that was allowed.
+    """Messages are still waiting after the last superstep that `max_iterations` allows.
 
     Attributes:
-        max_iterations: How many supersteps were allowed, if known.
-        pending: How many messages wait, by the id of the executor that they wait for.
+        max_iterations: The limit, if known.
+        pending: Number of waiting messages by the id of the executor that sent them.
     """
 
     def __init__(
@@ -438,11 +448,8 @@ class CheckpointNotFoundError(WorkflowCheckpointException):
     """No checkpoint has this id.
 
     Args:
-        checkpoint_id: The id that was asked for.
+        checkpoint_id: The requested id.
         message: Replaces the usual message, for a storage that can say more.
-
-    Attributes:
-        checkpoint_id: As given.
     """
 
     def __init__(self, checkpoint_id: str, message: str | None = None) -> None:
@@ -450,7 +457,7 @@ class CheckpointNotFoundError(WorkflowCheckpointException):
         super().__init__(
             message
             or f"There is no checkpoint {checkpoint_id!r} in this storage. Expected one of the ids that "
-            "list_checkpoint_ids(workflow_name=...) gives; its chain may have been pruned, or this is another storage."
+            "list_checkpoint_ids(workflow_name=...) has; its chain may have been pruned, or this is another storage."
         )
 
 
@@ -463,9 +470,9 @@ class UnstorableValueError(WorkflowCheckpointException, TypeError):
         path: Where the value was found: `state['notes'][3].payload`; empty while that is not known.
 
     Attributes:
-        value_type: As given.
-        reason: As given.
-        path: As given.
+        value_type: The class.
+        reason: The reason.
+        path: The path.
     """
 
     def __init__(self, value_type: type, reason: str, *, path: str = "") -> None:
@@ -482,24 +489,24 @@ class UnknownStoredTypeError(WorkflowCheckpointException):
         problem: Why the class that is known by this name will not do, if there is one.
 
     Attributes:
-        type_name: As given.
+        type_name: The name.
     """
 
     def __init__(self, type_name: str, problem: str | None = None) -> None:
         self.type_name = type_name
         module, _, name = type_name.partition(".")
         if problem is None and module == "__main__":
-            told = (
+            hint = (
                 "which is not known here: the program or notebook that saved it defined it. Define it here too, or "
-                f"import the class {name} from where it is now and give it to register_state_type(), with "
+                f"import the class {name} from where it is now and pass it to register_state_type(), with "
                 f"identifier={type_name!r} if several classes of that name are registered, then load again."
             )
         else:
-            told = (
-                f"{problem or 'which is not known here. Import the module that defines it first'}, or give the class "
+            hint = (
+                f"{problem or 'which is not known here. Import the module that defines it first'}, or pass the class "
                 "to register_state_type(), then load again. Loading imports nothing by itself."
             )
-        super().__init__(f"A stored value is of the class {type_name!r}, {told}")
+        super().__init__(f"A stored value is of the class {type_name!r}, {hint}")
 
 
 class GraphMismatchError(WorkflowCheckpointException):
@@ -533,12 +540,12 @@ class ValidationTypeEnum(str, Enum):
 
 
 class WorkflowValidationError(WorkflowException):
-    """A graph is built wrongly. `str()` is `[TYPE] message`.
+    """A graph is built wrongly; raised by `build()`. `str()` is `[TYPE] message`.
 
     Attributes:
         message: The message without the type.
         validation_type: The rule that the graph breaks.
-        further_errors: What else is wrong with the graph, in the order of the checks.
+        further_errors: The other errors of the graph, in the order of the checks.
     """
 
     further_errors: tuple[WorkflowValidationError, ...] = ()
@@ -549,7 +556,7 @@ class WorkflowValidationError(WorkflowException):
 
     @property
     def all_errors(self) -> list[WorkflowValidationError]:
-        """Everything that is wrong with the graph: this error, which came first, and the further ones."""
+        """All errors of the graph: this one, which came first, and the further ones."""
         return [self, *self.further_errors]
 
     def __str__(self) -> str:
@@ -557,7 +564,7 @@ class WorkflowValidationError(WorkflowException):
 
 
 class EdgeDuplicationError(WorkflowValidationError):
-    """One edge was added twice.
+    """An edge was added twice to a workflow. Raised by `build()`.
 
     Attributes:
         edge_id: The edge, as `source->target`.
@@ -573,13 +580,13 @@ class EdgeDuplicationError(WorkflowValidationError):
 
 
 class TypeCompatibilityError(WorkflowValidationError):
-    """An edge joins an executor to one that takes nothing of what it sends.
+    """An edge joins an executor to one that takes none of the types that it sends. Raised by `build()`.
 
     Attributes:
         source_executor_id: Where the edge begins.
         target_executor_id: Where it ends.
-        source_types: What the source sends.
-        target_types: What the target takes.
+        source_types: The types that the source sends.
+        target_types: The types that the target takes.
     """
 
     def __init__(
@@ -600,7 +607,7 @@ class TypeCompatibilityError(WorkflowValidationError):
 
 
 class GraphConnectivityError(WorkflowValidationError):
-    """A graph does not hang together, for instance because an executor is never reached."""
+    """A graph is not connected, for instance because an executor is never reached. Raised by `build()`."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, ValidationTypeEnum.GRAPH_CONNECTIVITY)
@@ -631,7 +638,7 @@ class GraphErrorFacts(TypedDict, total=False):
 
 
 class GraphError(WorkflowException):
-    """Something about a state graph went wrong. `str()` is `[CODE] message`.
+    """A state graph was built or used wrongly, or cannot go on. `str()` is `[CODE] message`.
 
     Args:
         message: What was wrong, what was expected, how to mend it.
@@ -642,8 +649,8 @@ class GraphError(WorkflowException):
 
     Attributes:
         message: The message without the code.
-        error_code: As given.
-        context: As given; an empty dict if not.
+        error_code: The code.
+        context: The further facts; empty if there are none.
         node: Where it happened.
         field: The field of the state.
         task_id: The activation of the node.
@@ -667,13 +674,6 @@ class GraphError(WorkflowException):
     ) -> None:
         self.error_code = error_code or self.default_code
         self.context = dict(context or {})
-        self._keep(facts)
-        # By name: what comes next in the order of bases differs among the subclasses, and so does its constructor.
-        AgentFrameworkException.__init__(
-            self, message, facts.get("inner_exception"), facts.get("log_level", logging.DEBUG)
-        )
-
-    def _keep(self, facts: GraphErrorFacts) -> None:
         unknown = facts.keys() - GraphErrorFacts.__annotations__.keys()
         if unknown:
             problem = f"{type(self).__name__} takes no keyword {', '.join(sorted(unknown))}."
@@ -681,12 +681,16 @@ class GraphError(WorkflowException):
         for name in ("node", "field", "task_id", "step", "thread_id"):
             if name in facts:
                 setattr(self, name, facts[name])
+        # By name: what comes next in the order of bases differs among the subclasses, and so does its constructor.
+        AgentFrameworkException.__init__(
+            self, message, facts.get("inner_exception"), facts.get("log_level", logging.DEBUG)
+        )
 
     def __str__(self) -> str:
         return f"[{self.error_code}] {self.message}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The error as plain data: `error_type`, `error_code`, `message`, `context`."""
+        """Return the error as plain data: `error_type`, `error_code`, `message`, `context`."""
         return {
             "error_type": type(self).__name__,
             "error_code": self.error_code,
@@ -716,10 +720,10 @@ class GraphCompileError(GraphError, WorkflowValidationError):
 
 
 class GraphRecursionError(GraphError, WorkflowConvergenceException):
-    """A call needs more supersteps than its `recursion_limit` allows; what was done is kept and can be gone on with.
+    """A call needs more supersteps than its `recursion_limit` allows. Its work is stored and the call can be resumed.
 
     Attributes:
-        result: What there is so far.
+        result: The state when the limit was reached.
     """
 
     default_code = "RECURSION_001"
@@ -740,7 +744,7 @@ class GraphRecursionError(GraphError, WorkflowConvergenceException):
 
 
 class ThreadBusyError(GraphError, WorkflowBusyError):
-    """Another call works on this conversation already."""
+    """Another call is running on this thread. Raised at the start of the second one."""
 
 
 class NodeError(GraphError):
@@ -761,7 +765,7 @@ class NodeTimeoutError(NodeError, TimeoutError):
 
 
 class InvalidUpdateError(GraphError):
-    """A node returned something that is not an update of the state, or one of a field that there is not."""
+    """A node returned something that is not an update of the state, or an update of a field that does not exist."""
 
 
 class ReducerError(GraphError):
@@ -773,18 +777,18 @@ class StateValidationError(GraphError):
 
 
 class ConcurrentUpdateError(GraphError):
-    """Two nodes gave different values to one field without a reducer in the same superstep."""
+    """Two nodes returned different values for one field without a reducer in the same superstep."""
 
 
 # ------------------------------------------------------------------------------------------------------------- notebook
 
 
 class NotebookError(AgentFrameworkException):
-    """Something that a notebook shows, or takes in, went wrong."""
+    """A view, a form, a stepper or a magic of the notebook layer failed or was used wrongly."""
 
 
 class RendererUnavailable(NotebookError, MissingExtraError):
-    """A renderer that was asked for by name is not there.
+    """A renderer that was chosen by name is not installed.
 
     Args:
         renderer: Its name.
@@ -793,7 +797,7 @@ class RendererUnavailable(NotebookError, MissingExtraError):
         command: How to install it, where no extra does.
 
     Attributes:
-        renderer: As given.
+        renderer: Its name.
     """
 
     def __init__(self, renderer: str, package: str, *, extra: str = "notebook", command: str | None = None) -> None:
@@ -804,14 +808,14 @@ class RendererUnavailable(NotebookError, MissingExtraError):
 
 
 class WidgetsUnavailable(NotebookError, MissingExtraError):
-    """There is nothing to show a widget with: no ipywidgets, or no front end.
+    """A widget cannot be displayed: there is no ipywidgets, or no front end.
 
     Args:
-        instead: What is shown, or can be called, in place of the widget: "the form is printed as text".
+        instead: What is displayed, or can be called, in place of the widget: "the form is printed as text".
         problem: What is missing, if it is not ipywidgets.
 
     Attributes:
-        instead: As given.
+        instead: The replacement.
     """
 
     def __init__(self, instead: str, *, problem: str = "ipywidgets is not installed") -> None:
@@ -822,13 +826,13 @@ class WidgetsUnavailable(NotebookError, MissingExtraError):
 
 
 class RenderFailed(NotebookError):
-    """A renderer was there and failed.
+    """A renderer ran and failed.
 
     Attributes:
         renderer: Its name.
-        reason: First line of what it said, or what else went wrong.
+        reason: First line of its error output, or another cause.
         dot_line: The line of the DOT text that it complained about, if it named one.
-        fallback: What drew the picture instead; `None` if nothing did.
+        fallback: The renderer that drew the picture instead; `None` if none did.
     """
 
     def __init__(self, renderer: str, reason: str, *, dot_line: str | None = None, fallback: str | None = None) -> None:
@@ -844,7 +848,7 @@ class StepperStateError(NotebookError):
     Attributes:
         status: The state that it is in.
         allowed: The calls that are allowed in it.
-        call: What was called, if known.
+        call: The refused call, if known.
     """
 
     def __init__(self, status: str, allowed: Sequence[str], call: str | None = None) -> None:
@@ -853,7 +857,7 @@ class StepperStateError(NotebookError):
         calls = [f"{each}()" for each in self.allowed]
         if status == "waiting":
             calls.insert(0, "respond(request_id, answer)")
-        instead = ", ".join(calls) or "none; make a new stepper to begin anew"
+        instead = ", ".join(calls) or "none; make a new stepper to start again"
         super().__init__(f"{what} is not possible while the stepper is {status!r}. Calls allowed now: {instead}.")
 
 
@@ -871,7 +875,7 @@ class InvalidEdit(NotebookError):
 
     Attributes:
         path: The place.
-        problem: What the validator says.
+        problem: The message of the validator.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -884,7 +888,7 @@ class RequestAlreadyAnswered(NotebookError, ValueError):
 
     Attributes:
         request_id: The request.
-        answered_at: When the first answer came, as text, if known.
+        answered_at: Time of the first answer, as text, if known.
     """
 
     def __init__(self, request_id: str, answered_at: str | None = None) -> None:
@@ -898,7 +902,7 @@ class RequestExpired(NotebookError, ValueError):
 
     Attributes:
         request_id: The request.
-        expired_at: When it ended, as text, if known.
+        expired_at: Time of its end, as text, if known.
     """
 
     def __init__(self, request_id: str, expired_at: str | None = None) -> None:
@@ -914,21 +918,21 @@ class FormInvalid(NotebookError):
     """The value of a form was read while it is not valid.
 
     Attributes:
-        errors: What is wrong, by path of the field.
+        errors: The problems by path of the field.
     """
 
     def __init__(self, errors: Mapping[str, str]) -> None:
         self.errors = dict(errors)
         listed = "; ".join(f"{path or 'value'}: {problem.rstrip('.')}" for path, problem in self.errors.items())
-        super().__init__(f"The form is not valid. {listed}. What was typed is still in .raw.")
+        super().__init__(f"The form is not valid. {listed}. The typed text is still in .raw.")
 
 
 class UnsupportedSchema(NotebookError):
-    """A schema says something that forms cannot ask for; raised in strict mode only.
+    """A schema has a keyword without a form field; raised in strict mode only.
 
     Attributes:
         keyword: The schema's keyword.
-        path: Where it stands.
+        path: Its place in the schema.
     """
 
     def __init__(self, keyword: str, path: str) -> None:
@@ -940,19 +944,19 @@ class UnsupportedSchema(NotebookError):
 
 
 class WorkflowTextError(NotebookError, ValueError):
-    """The text form of a workflow says something that it cannot say, or names what is not there.
+    """The text form of a workflow cannot be read, or names an executor that does not exist.
 
     Args:
         problem: What was expected and what was found.
         line: From 1.
         column: From 1, in characters.
-        source: The line itself, shown with a mark below the column.
+        source: The line itself; the message has a mark below the column.
 
     Attributes:
-        problem: As given.
-        line: As given.
-        column: As given.
-        source: As given.
+        problem: The problem.
+        line: The line number.
+        column: The column.
+        source: The line, or `None`.
     """
 
     def __init__(self, problem: str, *, line: int, column: int, source: str | None = None) -> None:
@@ -964,28 +968,28 @@ class WorkflowTextError(NotebookError, ValueError):
         super().__init__(message)
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: the place in the text. The way to it through this library is of no use."""
+        """Return what IPython displays: the place in the text, without frames of this library."""
         return f"{type(self).__name__}: {self}".splitlines()
 
 
 class MagicUsageError(NotebookError, ValueError):
-    """The line of a magic says something that the magic does not know, or names what is not there."""
+    """The line of a magic has an unknown option, or names a variable that does not exist."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: the message. The way to it through this library is of no use."""
+        """Return what IPython displays: the message, without frames of this library."""
         return f"{type(self).__name__}: {self}".splitlines()
 
 
 class NestedLoopError(NotebookError, RuntimeError):
-    """A blocking call would wait for the very thread that it stands on.
+    """A blocking call would wait for the thread that it runs on.
 
     Args:
-        call: What was to be waited for, such as `Workflow.run`.
-        reason: Why it cannot be; the usual case if `None`.
+        call: The call to await instead, such as `Workflow.run`.
+        reason: Why it cannot block; the usual case if `None`.
 
     Attributes:
-        call: As given.
-        reason: As given.
+        call: The call.
+        reason: The reason, or `None` for the usual case.
     """
 
     def __init__(self, call: str, reason: str | None = None) -> None:
@@ -995,10 +999,10 @@ class NestedLoopError(NotebookError, RuntimeError):
 
 
 class NoBlockingError(NotebookError, RuntimeError):
-    """This Python has no threads, so nothing can be waited for without `await`.
+    """This Python has no threads, so results are available by `await` only.
 
     Attributes:
-        call: What was to be waited for.
+        call: The call to await instead.
     """
 
     def __init__(self, call: str) -> None:
