@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from agentbench.agents.clients.cassette.client import CassetteChatClient
-from agentbench.agents.clients.cassette.recorded import RecordedCall
+from agentbench.agents.clients.cassette.lines import RecordedCall
 from agentbench.notebook.markup import Page, Table
 from agentbench.notebook.step_log import count_text
 

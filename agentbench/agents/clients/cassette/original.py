@@ -1,4 +1,4 @@
-"""The real client behind a cassette: given, or made when it is first needed; asked at its hook."""
+"""The wrapped client of a cassette: passed in, or made when something has to be recorded."""
 
 from __future__ import annotations
 
@@ -17,53 +17,48 @@ __all__ = ["Original"]
 
 
 class Original:
-    """Where answers come from that are not recorded yet.
+    """The client whose answers are recorded.
 
-    A `BaseChatClient` is asked at its own hook, below its layers, because those of the cassette's client already run;
+    A `BaseChatClient` is called at its own hook, below its layers, because those of the cassette's client already run;
     any other client through `get_response`.
 
     Args:
         source: A client, a function without arguments that makes one, or `None`.
 
+    Attributes:
+        client: The client, `None` if there is none yet.
+        factory: The function, `None` if there is none.
+
     Raises:
-        TypeError: It is none of these.
+        TypeError: `source` is none of these.
     """
 
     def __init__(self, source: Any) -> None:
         self._lock = threading.Lock()
-        self._factory: Callable[[], Any] | None = None
-        self.client: Any = None
-        if _is_client(source):
-            self.client = source
-        elif callable(source):
-            self._factory = source
-        elif source is not None:
+        self.client: Any = source if _is_client(source) else None
+        self.factory: Callable[[], Any] | None = source if self.client is None else None
+        if self.factory is not None and not callable(self.factory):
             raise _no_client(source, "client is")
 
     @property
     def exists(self) -> bool:
         """Whether there is a client, or a way to make one."""
-        return self.client is not None or self._factory is not None
+        return self.client is not None or self.factory is not None
 
     @property
     def is_out_of_reach(self) -> bool:
         """Whether this process is offline, and the client needs the network or is still to be made."""
         return is_offline() and (self.client is None or needs_network(self.client))
 
-    @property
-    def holders(self) -> tuple[object, ...]:
-        """What may hold secrets."""
-        return self.client, self._factory
-
     def get(self) -> Any:
-        """The client; made now if it was not yet.
+        """Return the client; it is made now if it was not yet.
 
         Raises:
-            TypeError: What was made is no client.
+            TypeError: The function returned no client.
         """
         with self._lock:
-            if self.client is None and self._factory is not None:
-                made = self._factory()
+            if self.client is None and self.factory is not None:
+                made = self.factory()
                 if not _is_client(made):
                     raise _no_client(made, "the function that makes the client returned")
                 self.client = made
@@ -72,22 +67,20 @@ class Original:
     async def respond(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
-        """Ask the client for an answer, in whatever form it gives it.
+        """Return the client's answer, in whatever form the client gives it.
 
         Raises:
             ChatClientException: The client needs the network, and this process is to stay off it.
         """
-        reply = self._ask(messages, options, kwargs, stream=False)
-        return await response_of(reply, self._builder(options))
+        return await response_of(self._call(messages, options, kwargs, stream=False), self._stream_builder(options))
 
     async def open(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatStream:
-        """Ask the client for a streamed answer; likewise."""
-        reply = self._ask(messages, options, kwargs, stream=True)
-        return await stream_of(reply, self._builder(options))
+        """Return the client's answer as a stream; errors are those of `respond`."""
+        return await stream_of(self._call(messages, options, kwargs, stream=True), self._stream_builder(options))
 
-    def _ask(
+    def _call(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any], *, stream: bool
     ) -> Any:
         client = self.get()
@@ -96,19 +89,15 @@ class Original:
             return client._inner_get_response(  # noqa: SLF001 - the hook is what is recorded
                 messages=list(messages), stream=stream, options=dict(options), **kwargs
             )
-        given: dict[str, Any] = {"options": dict(options)} if options else {}
-        if kwargs:
-            given["client_kwargs"] = dict(kwargs)
-        if stream:
-            given["stream"] = True
-        return client.get_response(list(messages), **given)
+        arguments = {"options": dict(options), "client_kwargs": dict(kwargs), "stream": stream}
+        return client.get_response(list(messages), **{name: value for name, value in arguments.items() if value})
 
-    def _builder(self, options: Mapping[str, Any]) -> Callable[[AsyncIterable[Any]], ChatStream]:
+    def _stream_builder(self, options: Mapping[str, Any]) -> Callable[[AsyncIterable[Any]], ChatStream]:
         response_format = options.get("response_format")
 
         def build_stream(updates: AsyncIterable[Any]) -> ChatStream:
             if isinstance(self.client, BaseChatClient):
-                return self.client._build_response_stream(updates, response_format=response_format)  # noqa: SLF001 - likewise
+                return self.client._build_response_stream(updates, response_format=response_format)  # noqa: SLF001 - as above
             return ResponseStream(
                 updates, finalizer=lambda found: ChatResponse.from_updates(found, output_format_type=response_format)
             )

@@ -1,185 +1,118 @@
-"""What messages, tools and options are in a cassette: plain JSON values, without what must never be written."""
+"""Messages, tools, options and answers as a cassette writes them: plain JSON values, less what is never written."""
 
 from __future__ import annotations
 
-import dataclasses
-import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from typing import Any
 
 from agentbench._secrets import is_secret, is_secret_name, without_secrets
 from agentbench.agents.clients.cassette.secrets import REDACTED
+from agentbench.serialization.plain import object_to_plain, to_plain
 
-__all__ = [
-    "options_without_secrets",
-    "plain_answer",
-    "plain_content",
-    "plain_message",
-    "plain_options",
-    "plain_tools",
-    "to_plain",
-]
+__all__ = ["Plain", "options_without_secrets", "plain_answer", "plain_message", "plain_options", "plain_tools"]
 
 _NEVER_WRITTEN = frozenset({"tools", "user", "metadata"})
-_NESTED = ("function_call", "inputs", "outputs", "items", "output")
+_PARTS = ("messages", "contents", "function_call", "inputs", "outputs", "items", "output")
 
 Plain = dict[str, Any]
 
 
-def to_plain(value: Any) -> Any:
-    """Return a JSON value that says the same; an object that JSON knows nothing of becomes the name of its class.
-
-    An address in memory, as a `repr` has it, would make every run another request.
-    """
-    if is_secret(value):
-        return REDACTED
-    if isinstance(value, Enum):
-        return to_plain(value.value)
-    if isinstance(value, str):
-        return str(value)
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_plain(item) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted((to_plain(item) for item in value), key=repr)
-    return _object_as_plain(value)
+def _object_to_plain(value: Any) -> Any:
+    return REDACTED if is_secret(value) else object_to_plain(value, _object_to_plain, _class_name)
 
 
-def _object_as_plain(value: Any) -> Any:
-    if isinstance(value, type):
-        return {"class": f"{value.__module__}.{value.__qualname__}"}
-    if isinstance(value, (dt.date, dt.time)):
-        return value.isoformat()
-    for method in ("to_dict", "model_dump"):
-        dump = getattr(value, method, None)
-        if callable(dump):
-            return to_plain(dump())
-    if dataclasses.is_dataclass(value):
-        return {item.name: to_plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
-    return {"object": f"{type(value).__module__}.{type(value).__qualname__}"}
+def _class_name(value: Any) -> Plain:
+    """The class of an object without a plain form; an address in memory would make every run another request."""
+    kind, cls = ("class", value) if isinstance(value, type) else ("object", type(value))
+    return {kind: f"{cls.__module__}.{cls.__qualname__}"}
 
 
 def plain_message(message: Any) -> Plain:
-    """A message of a request: role, author if it has one, contents. Not its id, times, usage or properties."""
+    """Return role, author and contents of a message of a request; not its id, times, usage or properties."""
     plain: Plain = {"role": str(message.role)}
     if message.author_name is not None:
         plain["author_name"] = str(message.author_name)
-    plain["contents"] = [_as_asked(plain_content(content)) for content in message.contents]
+    plain["contents"] = contents = [to_plain(content.to_dict(), _object_to_plain) for content in message.contents]
+    for content in contents:
+        _drop_empty(content)
+        # The library's own notes, and a result whose one item repeats what `result` says.
+        properties = {k: v for k, v in content.pop("additional_properties", {}).items() if not k.startswith("_")}
+        if properties:
+            content["additional_properties"] = properties
+        if content.get("items") == [{"type": "text", "text": content.get("result")}]:
+            del content["items"]
     return plain
 
 
-def plain_content(content: Any) -> Plain:
-    """A piece of content, without fields that are empty."""
-    return _slim(to_plain(content.to_dict()))
+def plain_answer(answer: Any) -> Plain:
+    """Return the `to_dict()` of a response or an update, less empty fields and those that belong to the request."""
+    plain: Plain = to_plain(answer.to_dict(), _object_to_plain)
+    for name in ("raw_representation", "response_format"):
+        plain.pop(name, None)
+    _drop_empty(plain)
+    return plain
 
 
-def _slim(content: Plain) -> Plain:
-    if not content.get("additional_properties", True):
-        del content["additional_properties"]
-    for annotation in _mappings(content.get("annotations")):
+def _drop_empty(part: Plain) -> None:
+    """Remove empty properties, and what services sent with annotations, from a part of an answer and its parts."""
+    if not part.get("additional_properties", True):
+        del part["additional_properties"]
+    for annotation in _mappings(part.get("annotations")):
         annotation.pop("raw_representation", None)
-    for name in _NESTED:
-        nested = content.get(name)
-        for inner in _mappings([nested] if isinstance(nested, dict) else nested):
-            if "type" in inner:
-                _slim(inner)
-    return content
-
-
-def _as_asked(content: Plain) -> Plain:
-    """Without notes of the library's own, and a result whose one item says what `result` says only once."""
-    properties = {k: v for k, v in content.pop("additional_properties", {}).items() if not k.startswith("_")}
-    if properties:
-        content["additional_properties"] = properties
-    if content.get("items") == [{"type": "text", "text": content.get("result")}]:
-        del content["items"]
-    return content
+    for name in _PARTS:
+        inner = part.get(name)
+        for each in _mappings([inner] if isinstance(inner, dict) else inner):
+            if "type" in each:
+                _drop_empty(each)
 
 
 def _mappings(values: Any) -> Iterable[Plain]:
     return (value for value in values if isinstance(value, dict)) if isinstance(values, list) else ()
 
 
-def plain_answer(answer: Any) -> Plain:
-    """A response or an update: its `to_dict()`, without what is empty anyway and what belongs to the request."""
-    plain: Plain = to_plain(answer.to_dict())
-    for name in ("raw_representation", "response_format"):
-        plain.pop(name, None)
-    for message in _mappings(plain.get("messages")):
-        _slim_message(message)
-    if "messages" in plain and not plain.get("additional_properties", True):
-        del plain["additional_properties"]
-    for content in _mappings(plain.get("contents")):
-        _slim(content)
-    return plain
-
-
-def _slim_message(message: Plain) -> None:
-    if not message.get("additional_properties", True):
-        del message["additional_properties"]
-    for content in _mappings(message.get("contents")):
-        _slim(content)
-
-
 def plain_tools(tools: Any) -> list[Any]:
-    """The tools of a request: name, description and parameters of functions; mappings less their secrets."""
+    """Return name, description and parameters of each function, and the other tools without their secrets."""
     if tools is None:
         return []
-    given = tools if isinstance(tools, Sequence) and not isinstance(tools, str) else [tools]
-    return [_plain_tool(tool) for tool in given]
+    return [_plain_tool(tool) for tool in (tools if isinstance(tools, Sequence) else [tools])]
 
 
 def _plain_tool(tool: Any) -> Any:
     if isinstance(tool, Mapping):
-        return without_secrets(to_plain(tool))
+        return without_secrets(to_plain(tool, _object_to_plain))
     parameters = getattr(tool, "parameters", None)
     plain = {
         "name": str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__)),
         "description": str(getattr(tool, "description", None) or ""),
     }
-    return {**plain, "parameters": to_plain(parameters())} if callable(parameters) else plain
+    return {**plain, "parameters": to_plain(parameters(), _object_to_plain)} if callable(parameters) else plain
 
 
 def plain_options(options: Mapping[str, Any], *, model: str | None) -> Plain:
-    """Every option that was sent, less the tools, who the user is, metadata, and what is named like a secret.
+    """Return the options that were sent, less the tools, who the user is, metadata, and those with secret names.
 
     Args:
         options: As the client's hook gets them.
-        model: What `model` is where the options say nothing.
+        model: The model, where the options do not name one.
     """
     plain: Plain = {} if model is None else {"model": model}
     for name, value in options.items():
-        if value is None or name in _NEVER_WRITTEN:
-            continue
-        if name == "response_format":
-            plain[name] = _schema(value)
-        elif name == "tool_choice":
-            plain[name] = _tool_choice(value)
-        else:
-            plain[name] = to_plain(value)
-    schema = plain.pop("response_format", None)
-    return options_without_secrets(plain if schema is None else {**plain, "response_format": schema})
+        if value is not None and name not in _NEVER_WRITTEN and name != "response_format":
+            plain[name] = to_plain(value, _object_to_plain)
+    choice = plain.get("tool_choice")
+    if isinstance(choice, dict) and set(choice) == {"mode"}:
+        plain["tool_choice"] = choice["mode"]  # `{"mode": "auto"}` is what `"auto"` means
+    response_format = options.get("response_format")
+    if response_format is not None:
+        schema = getattr(response_format, "model_json_schema", None)
+        plain["response_format"] = to_plain(schema() if callable(schema) else response_format, _object_to_plain)
+    return options_without_secrets(plain)
 
 
 def options_without_secrets(options: Plain) -> Plain:
-    """Options without secret entries, but for those of `response_format`: a field of it may well be called `token`."""
+    """Return options without secret entries, but for those of `response_format`: its fields may be called `token`."""
     return {
         name: value if name == "response_format" else without_secrets(value)
         for name, value in options.items()
         if not is_secret_name(name)
     }
-
-
-def _schema(response_format: Any) -> Any:
-    model_json_schema = getattr(response_format, "model_json_schema", None)
-    return to_plain(model_json_schema() if callable(model_json_schema) else response_format)
-
-
-def _tool_choice(choice: Any) -> Any:
-    """`{"mode": "auto"}` is what `"auto"` means."""
-    plain = to_plain(choice)
-    return plain["mode"] if isinstance(plain, dict) and set(plain) == {"mode"} else plain

@@ -1,4 +1,4 @@
-"""Text that a user wants gone, replaced before anything is compared or written: pure."""
+"""Text that must not be in a cassette, replaced before anything is compared or written: pure."""
 
 from __future__ import annotations
 
@@ -22,20 +22,23 @@ class Redaction:
     """Replaces text by `[redacted]`.
 
     Args:
-        patterns: Text that is meant as it stands, and compiled patterns.
+        patterns: Text that is replaced as it is, and compiled patterns.
 
     Raises:
-        TypeError: If one is neither.
+        TypeError: One is neither.
     """
 
     __slots__ = ("_patterns",)
 
     def __init__(self, patterns: str | re.Pattern[str] | Iterable[str | re.Pattern[str]]) -> None:
-        given: tuple[object, ...] = (patterns,) if isinstance(patterns, (str, re.Pattern)) else tuple(patterns)
-        self._patterns = tuple(_compiled(pattern) for pattern in given if pattern != "")
-
-    def __bool__(self) -> bool:
-        return bool(self._patterns)
+        self._patterns: list[re.Pattern[str]] = []
+        for pattern in [patterns] if isinstance(patterns, (str, re.Pattern)) else patterns:
+            compiled: object = re.compile(re.escape(pattern)) if isinstance(pattern, str) else pattern
+            if not (isinstance(compiled, re.Pattern) and isinstance(compiled.pattern, str)):
+                message = f"redact holds {type(pattern).__name__}; expected text, and compiled patterns for text."
+                raise TypeError(message)
+            if pattern != "":
+                self._patterns.append(compiled)
 
     def text(self, text: str) -> str:
         """Return a text with everything replaced that a pattern finds; what was replaced before stays as it is."""
@@ -44,7 +47,7 @@ class Redaction:
         return text
 
     def value(self, value: Any) -> Any:
-        """Return a plain value with the texts in it replaced. Keys stay, and the words that say what something is."""
+        """Return a plain value with the texts in it replaced; keys stay, and the words that say what something is."""
         if not self._patterns:
             return value
         if isinstance(value, str):
@@ -53,9 +56,7 @@ class Redaction:
             return {
                 key: item if key in _WORDS and item in _WORDS[key] else self.value(item) for key, item in value.items()
             }
-        if isinstance(value, list):
-            return [self.value(item) for item in value]
-        return value
+        return [self.value(item) for item in value] if isinstance(value, list) else value
 
     def updates(self, updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return a stream's updates with their texts replaced, also where a text lies across several of them."""
@@ -69,37 +70,20 @@ class Redaction:
             copied.append({**update, "contents": contents} if contents else dict(update))
             for content in contents:
                 call_id = content.get("call_id") or call_id  # only the first piece of a call has it
+                kind, index = content.get("type"), None
+                if kind == "function_call":  # pieces of one call have its index, where the service sends one
+                    index = (content.get("additional_properties") or {}).get("tool_call_index", call_id)
                 for name in ("text", "arguments", "protected_data"):
                     if isinstance(content.get(name), str):
-                        place = (name, update.get("message_id"), *_call_of(content, call_id))
-                        runs.setdefault(place, []).append((content, name))
+                        run = runs.setdefault((name, update.get("message_id"), kind, index), [])
+                        run.append((content, name))
         for run in runs.values():
-            self._replace_across(run)
+            pieces = [content[name] for content, name in run]
+            redacted = self.text("".join(pieces))
+            if redacted != "".join(map(self.text, pieces)):
+                # A match lies across pieces: the first one gets all of the text, so that none of it stays behind.
+                for content, name in run:
+                    content[name] = ""
+                first, name = run[0]
+                first[name] = redacted
         return [self.value(update) for update in copied]
-
-    def _replace_across(self, run: list[tuple[dict[str, Any], str]]) -> None:
-        pieces = [content[name] for content, name in run]
-        whole = self.text("".join(pieces))
-        if whole != "".join(map(self.text, pieces)):
-            # What was found lies across pieces: the first one gets all of the text, so that none of it stays behind.
-            for content, name in run:
-                content[name] = ""
-            content, name = run[0]
-            content[name] = whole
-
-
-def _compiled(pattern: object) -> re.Pattern[str]:
-    if isinstance(pattern, str):
-        return re.compile(re.escape(pattern))
-    if isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str):
-        return pattern
-    message = f"redact holds {type(pattern).__name__}; expected text, and patterns for text of `re.compile`."
-    raise TypeError(message)
-
-
-def _call_of(content: dict[str, Any], call_id: str) -> tuple[object, ...]:
-    """Which call a piece of arguments belongs to: by its index in the stream where there is one, else the newest."""
-    if content.get("type") != "function_call":
-        return (content.get("type"),)
-    index = (content.get("additional_properties") or {}).get("tool_call_index")
-    return ("function_call", call_id if index is None else index)

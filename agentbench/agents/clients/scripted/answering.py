@@ -1,16 +1,17 @@
-"""What clients have in common that make their answers themselves, from entries of a script."""
+"""The base of the clients that make their answers themselves, from entries of a script."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from agentbench.agents.clients.scripted.chunks import updates_of
 from agentbench.agents.clients.scripted.script import Chunk, Ids, Reply, ScriptEntry, read_entry
 from agentbench.agents.model.client import BaseChatClient
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
@@ -19,20 +20,34 @@ from agentbench.messages.update import ChatResponseUpdate
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from agentbench.agents.clients.scripted.layers import ClientLayers
+    from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
+    from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
+    from agentbench.agents.middleware.bases import MiddlewareInput
 
-__all__ = ["AnsweringChatClient", "last_user_text"]
+__all__ = ["AnsweringChatClient", "ClientLayers", "last_user_text", "play_entry", "require_delay"]
 
 _CHUNKS = ("word", "char", "whole")
+_WORD = re.compile(r"\S*\s+|\S+")
 
 NO_USER_MESSAGE = "(no user message)"
 
 
+class ClientLayers(TypedDict, total=False):
+    """The arguments that every client takes for what runs around its model, as the constructor of `BaseChatClient`."""
+
+    middleware: MiddlewareInput
+    function_invocation_configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None
+    compaction_strategy: CompactionStrategy | None
+    tokenizer: TokenizerProtocol | None
+    additional_properties: Mapping[str, Any] | None
+    otel_provider_name: str | None
+
+
 class AnsweringChatClient(BaseChatClient[Any]):
-    """A client without a model, network, clock or chance: equal questions in equal order give equal answers and ids.
+    """A client without a model, network, clock or chance: equal requests in equal order get equal answers and ids.
 
     Args:
-        model: The name that its answers give.
+        model: The name of the model in its answers.
         chunk: In what pieces it streams text.
         delay: How long it takes: before an answer, and before every piece of a streamed one. In seconds.
         **layers: As for every client: middleware, configuration of the tool loop, compaction.
@@ -48,7 +63,7 @@ class AnsweringChatClient(BaseChatClient[Any]):
         super().__init__(**layers)
         self.model = model
         self.chunk: Chunk = chunk
-        self.delay = checked_delay(delay)
+        self.delay = require_delay(delay)
         self._ids = Ids()
 
     def _inner_get_response(
@@ -87,14 +102,55 @@ class AnsweringChatClient(BaseChatClient[Any]):
         stream: bool,
         client_kwargs: Mapping[str, Any],
     ) -> Reply:
-        """Answer one call."""
+        """Return the answer to one call."""
 
     def _read(self, entry: ScriptEntry, messages: Sequence[Message], options: Mapping[str, Any]) -> Reply:
         return read_entry(entry, messages=messages, options=options, ids=self._ids, model=self.model)
 
 
-async def settled(entry: ScriptEntry, messages: Sequence[Message], options: Mapping[str, Any]) -> ScriptEntry:
-    """Call an entry that is a function, and raise one that is an exception."""
+def updates_of(response: ChatResponse[Any], chunk: Chunk) -> list[ChatResponseUpdate]:
+    """Return the updates that fold to a response; the last one has its finish reason and usage."""
+    facts: dict[str, Any] = {
+        "response_id": response.response_id,
+        "conversation_id": response.conversation_id,
+        "model": response.model,
+    }
+    updates = [
+        ChatResponseUpdate(
+            contents=contents,
+            role=message.role,
+            author_name=message.author_name,
+            message_id=cast(Any, message.message_id),
+            created_at=response.created_at,
+            **facts,
+        )
+        for message in response.messages
+        for contents in _pieces(message.contents, chunk)
+    ] or [ChatResponseUpdate(**facts)]
+    last = updates[-1]
+    last.finish_reason = response.finish_reason
+    last.continuation_token = response.continuation_token
+    last.additional_properties = dict(response.additional_properties) or None
+    if response.usage_details is not None:
+        last.contents = [*last.contents, Content.from_usage(response.usage_details)]
+    return updates
+
+
+def _pieces(contents: list[Content], chunk: Chunk) -> Iterator[list[Content]]:
+    """The contents one by one, texts in pieces; a word has the space behind it."""
+    if not contents:
+        yield []
+    for content in contents:
+        is_plain = content.type == "text" and not content.annotations and not content.additional_properties
+        if is_plain and content.text and chunk != "whole":
+            pieces = list(content.text) if chunk == "char" else _WORD.findall(content.text)
+            yield from ([Content.from_text(piece)] for piece in pieces)
+        else:
+            yield [content]
+
+
+async def play_entry(entry: ScriptEntry, messages: Sequence[Message], options: Mapping[str, Any]) -> ScriptEntry:
+    """Call an entry that is a function, raise one that is an exception, and return any other."""
     while callable(entry) and not isinstance(entry, type):
         entry = entry(messages, options)
         if inspect.isawaitable(entry):
@@ -105,11 +161,11 @@ async def settled(entry: ScriptEntry, messages: Sequence[Message], options: Mapp
 
 
 def last_user_text(messages: Sequence[Message]) -> str | None:
-    """What the user said last, `None` if no message is a user's."""
+    """Return the text of the user's last message, `None` if no message is a user's."""
     return next((message.text for message in reversed(messages) if message.role == "user"), None)
 
 
-def checked_delay(delay: float) -> float:
+def require_delay(delay: float) -> float:
     """Return a delay in seconds.
 
     Raises:

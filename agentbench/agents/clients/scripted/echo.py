@@ -1,4 +1,4 @@
-"""A client that says what it was told."""
+"""A client that repeats what the user wrote."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench.agents.clients.scripted.answering import NO_USER_MESSAGE, AnsweringChatClient, last_user_text
-from agentbench.agents.clients.scripted.script import Chunk, Reply
+from agentbench.agents.clients.scripted.script import Chunk, Reply, usage_of_words
 from agentbench.messages.message import Message
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from agentbench.agents.clients.scripted.layers import ClientLayers
+    from agentbench.agents.clients.scripted.answering import ClientLayers
 
 __all__ = ["EchoChatClient"]
 
@@ -23,8 +23,8 @@ class EchoChatClient(AnsweringChatClient):
     Usage counts the words of that message and of the answer, so a long history costs nothing.
 
     Args:
-        prefix: What its answers begin with.
-        model: The name that its answers give.
+        prefix: The start of every answer.
+        model: The name of the model in its answers.
         chunk: In what pieces it streams: `word` (with the space behind it), `char`, or `whole`.
         **layers: As for every client: middleware, configuration of the tool loop, compaction.
 
@@ -33,8 +33,10 @@ class EchoChatClient(AnsweringChatClient):
 
     Example:
         ```python
+        from agentbench import EchoChatClient
+
         response = await EchoChatClient().get_response("Hello")
-        response.text  # "Echo: Hello"
+        print(response.text)  # Echo: Hello
         ```
     """
 
@@ -53,15 +55,10 @@ class EchoChatClient(AnsweringChatClient):
         client_kwargs: Mapping[str, Any],
     ) -> Reply:
         del stream, client_kwargs
-        heard = last_user_text(messages)
-        said = NO_USER_MESSAGE if heard is None else f"{self.prefix}{heard}"
-        asked, answered = len((heard or "").split()), len(said.split())
-        usage = {
-            "input_token_count": asked,
-            "output_token_count": answered,
-            "total_token_count": asked + answered,
-        }
-        return self._read({"text": said, "usage": usage}, messages, options)
+        prompt = last_user_text(messages)
+        text = NO_USER_MESSAGE if prompt is None else f"{self.prefix}{prompt}"
+        usage = usage_of_words(len((prompt or "").split()), len(text.split()))
+        return self._read({"text": text, "usage": usage}, messages, options)
 
     def __repr__(self) -> str:
         return f"EchoChatClient({self.prefix!r}, model={self.model!r}, chunk={self.chunk!r})"

@@ -1,4 +1,4 @@
-"""The client that stands in where no model is configured: rules, calls of tools by hand, and an echo."""
+"""The client for places where no model is configured: rules, calls of tools by hand, and an echo."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.clients.scripted.answering import NO_USER_MESSAGE, AnsweringChatClient, last_user_text, settled
+from agentbench.agents.clients.scripted.answering import (
+    NO_USER_MESSAGE,
+    AnsweringChatClient,
+    last_user_text,
+    play_entry,
+)
 from agentbench.agents.clients.scripted.script import (
     TOOLS_DISABLED,
     Call,
@@ -24,7 +29,7 @@ from agentbench.messages.message import Message
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from agentbench.agents.clients.scripted.layers import ClientLayers
+    from agentbench.agents.clients.scripted.answering import ClientLayers
 
 __all__ = ["OfflineChatClient", "default_chat_client"]
 
@@ -37,17 +42,18 @@ _CALL = re.compile(r"\s*/call\s+(?P<tool>\S+)(?:\s+(?P<arguments>\{.*\}))?\s*", 
 class OfflineChatClient(AnsweringChatClient):
     """Answers by rules; else calls a tool that the prompt names; else echoes.
 
-    A rule is a pair of a condition and a reply. The condition is a pattern that is searched for in what the user said
-    last, in any case if it is text; or a function of that text, or of `(messages, options)`. The reply is an entry of a
-    script, as for `ScriptedChatClient`. The first rule that holds answers.
+    A rule is a pair of a condition and a reply. The condition is a pattern that is searched for in the user's last
+    message, in any case if it is text; or a function of that message's text, or of `(messages, options)`. The reply is
+    an entry of a script, as for `ScriptedChatClient`. The first rule whose condition holds answers.
 
-    A prompt like `/call add {"a": 1, "b": 2}` calls the tool `add`, if it is offered. Once tools have answered what the
-    user said last, none is called for it again: their results are echoed, unless a rule says something else.
+    A prompt like `/call add {"a": 1, "b": 2}` calls the tool `add`, if it is offered. Once there are results of tools
+    behind the user's last message, no tool is called for it again: the results are echoed, unless a rule has another
+    reply.
 
     Args:
         rules: Pairs, in order, or a mapping of patterns to replies.
-        fallback: `echo`, or the entry of a script for whatever no rule answers.
-        model: The name that its answers give.
+        fallback: `echo`, or the entry of a script that is played where no rule holds.
+        model: The name of the model in its answers.
         chunk: In what pieces it streams: `word`, `char`, or `whole`.
         delay: How long it takes: before an answer, and before every piece of a streamed one. In seconds.
         **layers: As for every client: middleware, configuration of the tool loop, compaction.
@@ -58,9 +64,13 @@ class OfflineChatClient(AnsweringChatClient):
 
     Example:
         ```python
+        from agentbench import Call, OfflineChatClient
+
         client = OfflineChatClient(
             rules=[(r"weather", Call("get_weather", {"city": "Oslo"})), (r"hello", "Good morning!")]
         )
+        response = await client.get_response("Hello there")
+        print(response.text)  # Good morning!
         ```
     """
 
@@ -89,7 +99,7 @@ class OfflineChatClient(AnsweringChatClient):
     ) -> Reply:
         del stream, client_kwargs
         results = _new_results(messages)
-        entry = await settled(self._entry(messages, options, results), messages, options)
+        entry = await play_entry(self._entry(messages, options, results), messages, options)
         if calls_tools(entry) and tools_disabled(options):
             entry = TOOLS_DISABLED
         return self._read(entry, messages, options)
@@ -98,23 +108,31 @@ class OfflineChatClient(AnsweringChatClient):
         for holds, reply in self._rules:
             if holds(messages, options) and not (results and calls_tools(reply)):
                 return reply
-        heard = last_user_text(messages)
-        if not results and heard is not None and (call := _asked_call(heard, options)) is not None:
+        prompt = last_user_text(messages)
+        if not results and prompt is not None and (call := _parse_call(prompt, options)) is not None:
             return call
         if not (isinstance(self._fallback, str) and self._fallback == "echo"):
             return self._fallback
         if results:
             return _PREFIX + "\n".join(results)
-        return NO_USER_MESSAGE if heard is None else _PREFIX + heard
+        return NO_USER_MESSAGE if prompt is None else _PREFIX + prompt
 
     def __repr__(self) -> str:
         return f"OfflineChatClient(rules={len(self._rules)}, fallback={self._fallback!r}, model={self.model!r})"
 
 
 def default_chat_client() -> OfflineChatClient:
-    """Make the client of notebooks, demos and examples: one that needs no network.
+    """Return a new client for notebooks, demos and examples: an `OfflineChatClient` without rules.
 
-    No client replaces itself by this one: whoever wants it calls this.
+    No client replaces itself by this one; code that wants it calls this.
+
+    Example:
+        ```python
+        from agentbench import default_chat_client
+
+        response = await default_chat_client().get_response("Hello")
+        print(response.text)  # Echo: Hello
+        ```
     """
     return OfflineChatClient()
 
@@ -123,41 +141,34 @@ def _rule(pair: Any) -> tuple[Condition, ScriptEntry]:
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         message = f"A rule is {pair!r}; expected a pair of a condition and a reply."
         raise TypeError(message)
-    return _condition(pair[0]), pair[1]
+    return _as_predicate(pair[0]), pair[1]
 
 
-def _condition(given: Any) -> Condition:
-    if isinstance(given, (str, re.Pattern)):
-        pattern = _pattern(given) if isinstance(given, str) else given
-        return lambda messages, options: pattern.search(last_user_text(messages) or "") is not None
-    if not callable(given):
-        message = f"The condition of a rule is {given!r}; expected a pattern, or a function of the prompt."
+def _as_predicate(condition: Any) -> Condition:
+    """A function of `(messages, options)` that says whether a rule's condition holds."""
+    if isinstance(condition, str):
+        try:
+            condition = re.compile(condition, re.IGNORECASE)
+        except re.error as error:
+            message = (
+                f"The condition {condition!r} of a rule is no regular expression: {error}. For plain text pass "
+                "re.escape(...) of it."
+            )
+            raise ValueError(message) from error
+    if isinstance(condition, re.Pattern):
+        return lambda messages, options: condition.search(last_user_text(messages) or "") is not None
+    if not callable(condition):
+        message = f"The condition of a rule is {condition!r}; expected a pattern, or a function of the prompt."
         raise TypeError(message)
-    if _takes_two(given):
-        return lambda messages, options: given(messages, options)
-    return lambda messages, options: given(last_user_text(messages) or "")
-
-
-def _pattern(given: str) -> re.Pattern[str]:
-    try:
-        return re.compile(given, re.IGNORECASE)
-    except re.error as error:
-        message = (
-            f"The condition {given!r} of a rule is no regular expression: {error}. For plain text give "
-            "re.escape(...) of it."
-        )
-        raise ValueError(message) from error
-
-
-def _takes_two(function: Callable[..., Any]) -> bool:
+    function: Callable[..., Any] = condition
     try:
         inspect.signature(function).bind(None, None)
     except (TypeError, ValueError):
-        return False
-    return True
+        return lambda messages, options: function(last_user_text(messages) or "")
+    return function
 
 
-def _asked_call(prompt: str, options: Mapping[str, Any]) -> Call | None:
+def _parse_call(prompt: str, options: Mapping[str, Any]) -> Call | None:
     found = _CALL.fullmatch(prompt)
     if found is None or tools_disabled(options) or found["tool"] not in tool_names(options.get("tools")):
         return None
@@ -169,7 +180,7 @@ def _asked_call(prompt: str, options: Mapping[str, Any]) -> Call | None:
 
 
 def _new_results(messages: Sequence[Message]) -> list[str]:
-    """What tools have answered since the user last said something."""
+    """The results of tools that follow the last message of the user."""
     results: list[str] = []
     for message in messages:
         if message.role == "user":

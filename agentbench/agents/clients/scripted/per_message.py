@@ -1,4 +1,4 @@
-"""What is made of a message, made once for as long as the message is as it was."""
+"""A cache of what is made of messages, which holds for as long as a message is as it was."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["PerMessage"]
 T = TypeVar("T")
 
 _MOST = 10_000
-"""How many messages are remembered; one more, and all are forgotten."""
+"""How many messages are cached; one more, and the cache starts empty."""
 
 _PARTS = ("usages", "additional_properties", "raw_representation", "contents")
 _plain_fields = operator.attrgetter(*(name for name in Message.__slots__ if name not in _PARTS))
@@ -24,10 +24,10 @@ _stored = operator.attrgetter(*STORED)
 
 
 class PerMessage(Generic[T]):
-    """A function of messages that remembers what it returned: a conversation is long, and only its end is new.
+    """A function of messages with a cache: a conversation is long, and only its end is new.
 
-    Messages are told apart by all that they hold, so one that was changed in place counts as another. What holds an
-    object that may change unnoticed is made anew each time.
+    The cache's key is all that a message holds, so one that was changed in place counts as another. For a message that
+    holds an object which may change unnoticed, the function is called each time.
 
     Args:
         make: The function. What it returns is shared by all equal messages.
@@ -38,7 +38,7 @@ class PerMessage(Generic[T]):
         self._made: dict[Hashable, T] = {}
 
     def __call__(self, messages: Iterable[Message]) -> list[T]:
-        """Return what is made of each message."""
+        """Return what the function returns for each message."""
         return [self._of(message) for message in messages]
 
     def _of(self, message: Message) -> T:
@@ -46,7 +46,7 @@ class PerMessage(Generic[T]):
             value = _value_of(message)
             if value in self._made:
                 return self._made[value]
-        except (TypeError, KeyError):  # it cannot be told whether it changed; or another thread has just forgotten it
+        except (TypeError, KeyError):  # it may change unnoticed; or another thread has just emptied the cache
             return self._make(message)
         if len(self._made) >= _MOST:
             self._made.clear()
@@ -73,7 +73,7 @@ def _value_of(message: Message) -> Hashable:
     """All that a message holds, as a value that does not change.
 
     Raises:
-        TypeError: That cannot be told.
+        TypeError: It holds an object that may change unnoticed.
     """
     if type(message) is not Message:
         raise TypeError

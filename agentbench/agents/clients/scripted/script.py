@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -27,6 +27,7 @@ __all__ = [
     "read_entry",
     "tool_names",
     "tools_disabled",
+    "usage_of_words",
 ]
 
 TOOLS_DISABLED = "(tools disabled)"
@@ -57,7 +58,11 @@ class Call:
 
     Example:
         ```python
-        ScriptedChatClient([Call("add", {"a": 2, "b": 3}), "The sum is 5."])
+        from agentbench import Call, ScriptedChatClient
+
+        client = ScriptedChatClient([Call("add", {"a": 2, "b": 3}), "The sum is 5."])
+        response = await client.get_response("2 + 3?")
+        print(response.messages[0].contents[0].name)  # add
         ```
     """
 
@@ -82,7 +87,7 @@ class Ids:
 
 
 def calls_tools(entry: ScriptEntry) -> bool:
-    """Tell whether an entry calls a tool, as far as that is known before it is played."""
+    """Return whether an entry calls a tool, as far as that is known before it is played."""
     if isinstance(entry, Call):
         return True
     if isinstance(entry, Content):
@@ -97,22 +102,22 @@ def calls_tools(entry: ScriptEntry) -> bool:
 
 
 def called_tools(reply: Reply) -> list[str]:
-    """The names of the tools that a reply calls, in order."""
+    """Return the names of the tools that a reply calls, in order."""
     parts = reply if isinstance(reply, list) else reply.messages
     calls = [content for part in parts for content in part.contents if content.type == "function_call"]
     return [call.name for call in calls if call.name]
 
 
 def tools_disabled(options: Mapping[str, Any]) -> bool:
-    """Tell whether the options forbid tools: `tool_choice` is `"none"` or a mode that says so."""
+    """Return whether the options forbid tools: `tool_choice` is `"none"` or a mode that says so."""
     choice = options.get("tool_choice")
     return (choice.get("mode") if isinstance(choice, Mapping) else choice) == "none"
 
 
 def tool_names(tools: Any) -> set[str]:
-    """The names of the tools that options offer."""
-    given = tools if isinstance(tools, (list, tuple)) else [] if tools is None else [tools]
-    return {str(name) for name in map(_tool_name, given) if name}
+    """Return the names of the tools that options offer."""
+    offered = tools if isinstance(tools, (list, tuple)) else [] if tools is None else [tools]
+    return {str(name) for name in map(_tool_name, offered) if name}
 
 
 def _tool_name(tool: Any) -> Any:
@@ -125,14 +130,14 @@ def _tool_name(tool: Any) -> Any:
 def read_entry(
     entry: ScriptEntry, *, messages: Sequence[Message], options: Mapping[str, Any], ids: Ids, model: str | None
 ) -> Reply:
-    """Make the reply that an entry describes.
+    """Return the reply that an entry describes.
 
     Args:
         entry: Any but a function or an exception.
-        messages: What the model is asked; counted for the usage.
+        messages: The messages to the model; counted for the usage.
         options: Of the call.
-        ids: Where ids come from that the entry does not give.
-        model: The model that answers, where the entry does not say.
+        ids: Source of the ids that the entry does not set.
+        model: The model that answers, where the entry does not name one.
 
     Returns:
         A response of its own, or updates where the entry holds updates.
@@ -148,49 +153,43 @@ def read_entry(
     facts: dict[str, Any] = {}
     if isinstance(entry, Mapping) and "type" not in entry and set(entry) <= _CONTROL_KEYS and entry:
         facts = dict(entry)
-        spoken = _spoken(facts, ids)
+        answer = [_long_form_message(facts, ids)]
     elif options.get("response_format") is not None and _is_value(entry):
-        spoken = [Message("assistant", [_as_json(entry)])]
+        answer = [Message("assistant", [_as_json(entry)])]
     else:
-        spoken = _as_messages(entry, items, ids)
-    for message in spoken:
+        answer = _as_messages(entry, items, ids)
+    for message in answer:
         if message.message_id is None:
             message.message_id = ids.new("msg")
     usage = facts.pop("usage", None)
-    default_reason = "tool_calls" if calls_tools(spoken) else "stop"
+    default_reason = "tool_calls" if calls_tools(answer) else "stop"
     return ChatResponse(
-        messages=spoken,
+        messages=answer,
         response_id=facts.pop("response_id", None) or ids.new("resp"),
         model=facts.pop("model", None) or model,
         finish_reason=facts.pop("finish_reason", None) or default_reason,
-        usage_details=_counted(messages, options, spoken) if usage is None else cast("UsageDetails", dict(usage)),
+        usage_details=_count_words(messages, options, answer) if usage is None else cast("UsageDetails", dict(usage)),
         response_format=options.get("response_format"),
         **facts,
     )
 
 
-def _spoken(facts: dict[str, Any], ids: Ids) -> list[Message]:
-    """The one message of the long form."""
-    contents = facts.pop("contents", None)
-    given = list(contents) if isinstance(contents, (list, tuple)) else [] if contents is None else [contents]
-    text = facts.pop("text", None)
-    author_name = facts.pop("author_name", None)
-    said = _contents([*given, *([] if text is None else [text])], ids)
-    return [Message("assistant", said, author_name=author_name)]
+def _long_form_message(facts: dict[str, Any], ids: Ids) -> Message:
+    """The message of an entry in the long form; its keys are taken out of `facts`."""
+    contents, text = facts.pop("contents", None), facts.pop("text", None)
+    items = list(contents) if isinstance(contents, (list, tuple)) else [contents]
+    items = [_content(item, ids) for item in [*items, text] if item is not None]
+    return Message("assistant", items, author_name=facts.pop("author_name", None))
 
 
 def _as_messages(entry: ScriptEntry, items: list[Any], ids: Ids) -> list[Message]:
     if items and all(isinstance(item, Message) for item in items):
         return copy.deepcopy(items)
     if isinstance(entry, (str, Content, Call, list, tuple)) or (isinstance(entry, Mapping) and "type" in entry):
-        return [Message("assistant", _contents(items, ids))]
+        return [Message("assistant", [_content(item, ids) for item in items])]
     if _is_value(entry) and not isinstance(entry, Mapping):
         return [Message("assistant", [_as_json(entry)])]
     raise _no_entry(entry)
-
-
-def _contents(items: Iterable[Any], ids: Ids) -> list[Content]:
-    return [_content(item, ids) for item in items]
 
 
 def _content(item: Any, ids: Ids) -> Content:
@@ -221,9 +220,9 @@ def _as_json(value: Any) -> str:
 
 
 def _no_entry(entry: Any) -> TypeError:
-    shown = f"a mapping with the keys {', '.join(map(repr, entry))}" if isinstance(entry, Mapping) else repr(entry)
+    text = f"a mapping with the keys {', '.join(map(repr, entry))}" if isinstance(entry, Mapping) else repr(entry)
     return TypeError(
-        f"A script holds {shown}. Expected text, Content, Message, Call, ChatResponse, an exception, a list of these "
+        f"A script holds {text}. Expected text, Content, Message, Call, ChatResponse, an exception, a list of these "
         "or of ChatResponseUpdate, a function of (messages, options), or a mapping with keys of "
         f"{', '.join(sorted(_CONTROL_KEYS))}; any other mapping needs a response_format in the options."
     )
@@ -232,28 +231,25 @@ def _no_entry(entry: Any) -> TypeError:
 # ------------------------------------------------------------------------------------------------------------- counting
 
 
-def _counted(messages: Sequence[Message], options: Mapping[str, Any], spoken: Sequence[Message]) -> UsageDetails:
+def _count_words(messages: Sequence[Message], options: Mapping[str, Any], answer: Sequence[Message]) -> UsageDetails:
     """Words instead of tokens, so that every run counts the same."""
     instructions = options.get("instructions") or ()
-    asked = sum(len(text.split()) for text in ([instructions] if isinstance(instructions, str) else instructions))
-    asked += sum(map(_words, messages))
-    answered = sum(map(_words, spoken))
-    return {
-        "input_token_count": asked,
-        "output_token_count": answered,
-        "total_token_count": asked + answered,
-    }
+    texts = [instructions] if isinstance(instructions, str) else list(instructions)
+    sent = sum(len(text.split()) for text in texts) + sum(map(_words, messages))
+    return usage_of_words(sent, sum(map(_words, answer)))
+
+
+def usage_of_words(sent: int, answered: int) -> UsageDetails:
+    """Return the usage of a call in which so many words were sent and answered."""
+    return {"input_token_count": sent, "output_token_count": answered, "total_token_count": sent + answered}
 
 
 def _words(message: Message) -> int:
-    return sum(len(text.split()) for content in message.contents for text in _texts(content))
-
-
-def _texts(content: Content) -> Iterator[str]:
-    for value in (content.text, content.result):
-        if isinstance(value, str):
-            yield value
-    if isinstance(content.arguments, str):
-        yield content.arguments
-    elif content.arguments is not None:
-        yield json.dumps(content.arguments, ensure_ascii=False, default=str)
+    count = 0
+    for content in message.contents:
+        arguments = content.arguments
+        if arguments is not None and not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False, default=str)
+        texts = (content.text, content.result, arguments)
+        count += sum(len(text.split()) for text in texts if isinstance(text, str))
+    return count

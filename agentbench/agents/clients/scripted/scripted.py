@@ -1,15 +1,19 @@
-"""A client that plays a script, and keeps what it was asked."""
+"""A client that plays a script and records its calls."""
 
 from __future__ import annotations
 
 import copy
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
-from agentbench.agents.clients.scripted.answering import NO_USER_MESSAGE, AnsweringChatClient, last_user_text, settled
+from agentbench.agents.clients.scripted.answering import (
+    NO_USER_MESSAGE,
+    AnsweringChatClient,
+    last_user_text,
+    play_entry,
+)
 from agentbench.agents.clients.scripted.per_message import PerMessage
-from agentbench.agents.clients.scripted.records import ModelCall
 from agentbench.agents.clients.scripted.script import (
     TOOLS_DISABLED,
     Call,
@@ -27,14 +31,31 @@ from agentbench.messages.message import Message
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from agentbench.agents.clients.scripted.layers import ClientLayers
+    from agentbench.agents.clients.scripted.answering import ClientLayers
 
-__all__ = ["ScriptedChatClient"]
+__all__ = ["ModelCall", "ScriptedChatClient"]
 
 OnExhausted = Literal["raise", "repeat_last", "echo"]
 
 _ON_EXHAUSTED = ("raise", "repeat_last", "echo")
-_MOST_SHOWN = 5
+_MOST_LISTED = 5
+
+
+class ModelCall(NamedTuple):
+    """One call of a model.
+
+    Attributes:
+        messages: Copies of the messages that were sent, so that later changes do not show. Calls share those of equal
+            messages.
+        options: Of the call; tools are the objects themselves.
+        stream: Whether the answer was streamed.
+        client_kwargs: Arguments that are passed through to the client.
+    """
+
+    messages: list[Message]
+    options: dict[str, Any]
+    stream: bool
+    client_kwargs: dict[str, Any]
 
 
 class ScriptedChatClient(AnsweringChatClient):
@@ -45,13 +66,13 @@ class ScriptedChatClient(AnsweringChatClient):
     `finish_reason`, `conversation_id`; data for the `response_format` of the options; or a function of
     `(messages, options)`, also an `async` one, that returns any of these.
 
-    Where tools are disabled (`tool_choice` is `none`) an entry that calls one is kept, and `(tools disabled)` is said.
-    Usage that the script does not give is counted in words.
+    Where tools are disabled (`tool_choice` is `none`) an entry that calls one stays for later, and the answer is
+    `(tools disabled)`. Usage that is not in the script is counted in words.
 
     Args:
         script: The entries. One that is no list is a script of one entry.
         on_exhausted: What happens after the last one: `raise`, `repeat_last`, or `echo`.
-        model: The name that its answers give.
+        model: The name of the model in its answers.
         strict_tools: Refuse to call a tool that the options do not offer.
         delay: How long it takes: before an answer, and before every piece of a streamed one. In seconds.
         honour_tool_choice: Whether `tool_choice` counts; otherwise calls are played all the same.
@@ -59,15 +80,24 @@ class ScriptedChatClient(AnsweringChatClient):
         **layers: As for every client: middleware, configuration of the tool loop, compaction.
 
     Attributes:
-        calls: What it was asked, in order.
+        calls: The calls of the model, in order, each with copies of its messages.
 
     Raises:
         ValueError: `on_exhausted`, `chunk` or `delay` is not possible.
 
     Example:
         ```python
+        from agentbench import Call, ScriptedChatClient, tool
+
+
+        @tool
+        def add(a: int, b: int) -> int:
+            return a + b
+
+
         client = ScriptedChatClient([Call("add", {"a": 2, "b": 3}), "The sum is 5."])
-        agent = client.as_agent(name="calc", tools=[add])
+        response = await client.as_agent(name="calc", tools=[add]).run("2 + 3?")
+        print(response.text)  # The sum is 5.
         ```
     """
 
@@ -94,17 +124,18 @@ class ScriptedChatClient(AnsweringChatClient):
         self.honour_tool_choice = honour_tool_choice
         self.calls: list[ModelCall] = []
         self._copies: PerMessage[Message] = PerMessage(copy.deepcopy)
-        self._script = _entries(script)
+        single = isinstance(script, (str, Call, Mapping, BaseException)) or not isinstance(script, Iterable)
+        self._script: list[ScriptEntry] = [script] if single else list(cast("Iterable[ScriptEntry]", script))
         self._position = 0
         self._lock = threading.Lock()
 
     @property
     def last_call(self) -> ModelCall | None:
-        """What it was asked last, `None` before the first call."""
+        """The last call, `None` before the first one."""
         return self.calls[-1] if self.calls else None
 
     def reset(self) -> None:
-        """Begin the script again, with the first ids, and forget the calls."""
+        """Begin the script again, with the first ids and without calls."""
         with self._lock:
             self._position = 0
             self._ids.reset()
@@ -118,10 +149,11 @@ class ScriptedChatClient(AnsweringChatClient):
         """
         left = self._script[self._position :]
         if left:
-            shown = ", ".join(map(_shown, left[:_MOST_SHOWN])) + (", …" if len(left) > _MOST_SHOWN else "")
+            texts = [text if len(text) <= 60 else f"{text[:59]}…" for text in map(repr, left[:_MOST_LISTED])]
+            listed = ", ".join(texts) + (", …" if len(left) > _MOST_LISTED else "")
             total = len(self._script)
             message = (
-                f"{len(left)} of {total} entries were not played: {shown}. Expected {total} calls of the model, there "
+                f"{len(left)} of {total} entries were not played: {listed}. Expected {total} calls of the model, there "
                 f"were {len(self.calls)}."
             )
             raise AssertionError(message)
@@ -135,31 +167,31 @@ class ScriptedChatClient(AnsweringChatClient):
         client_kwargs: Mapping[str, Any],
     ) -> Reply:
         record = ModelCall(self._copies(messages), dict(options), stream, dict(client_kwargs))
-        silent = self.honour_tool_choice and tools_disabled(options)
+        no_tools = self.honour_tool_choice and tools_disabled(options)
         with self._lock:
             self.calls.append(record)
-            entry = self._take(messages, silent=silent)
-        entry = await settled(entry, messages, options)
-        if silent and calls_tools(entry):  # a function decided for a call
+            entry = self._take(messages, no_tools=no_tools)
+        entry = await play_entry(entry, messages, options)
+        if no_tools and calls_tools(entry):  # a function decided for a call
             entry = TOOLS_DISABLED
         reply = self._read(entry, messages, options)
         if self.strict_tools:
             _require_offered(reply, options)
         return reply
 
-    def _take(self, messages: Sequence[Message], *, silent: bool) -> ScriptEntry:
+    def _take(self, messages: Sequence[Message], *, no_tools: bool) -> ScriptEntry:
         """The next entry; one that calls a tool stays where it is while tools are disabled."""
         if self._position < len(self._script):
             entry = self._script[self._position]
-            if silent and calls_tools(entry):
+            if no_tools and calls_tools(entry):
                 return TOOLS_DISABLED
             self._position += 1
             return entry
         if self.on_exhausted == "echo":
-            heard = last_user_text(messages)
-            return NO_USER_MESSAGE if heard is None else f"Echo: {heard}"
+            prompt = last_user_text(messages)
+            return NO_USER_MESSAGE if prompt is None else f"Echo: {prompt}"
         if self.on_exhausted == "repeat_last" and self._script:
-            return TOOLS_DISABLED if silent and calls_tools(self._script[-1]) else self._script[-1]
+            return TOOLS_DISABLED if no_tools and calls_tools(self._script[-1]) else self._script[-1]
         entries = "1 entry" if len(self._script) == 1 else f"{len(self._script)} entries"
         message = (
             f"The script has {entries}, and this is call {len(self.calls)} of the model. Expected at "
@@ -172,22 +204,12 @@ class ScriptedChatClient(AnsweringChatClient):
         return f"ScriptedChatClient({played}, calls={len(self.calls)}, on_exhausted={self.on_exhausted!r})"
 
 
-def _entries(script: Iterable[ScriptEntry] | ScriptEntry) -> list[ScriptEntry]:
-    single = isinstance(script, (str, Call, Mapping, BaseException)) or not isinstance(script, Iterable)
-    return [script] if single else list(script)
-
-
 def _require_offered(reply: Reply, options: Mapping[str, Any]) -> None:
     offered = tool_names(options.get("tools"))
     for name in called_tools(reply):
         if name not in offered:
             message = (
                 f"The script calls the tool {name!r}, which the options do not offer. They offer "
-                f"{', '.join(sorted(offered)) or 'none'}. Give the agent that tool, or set strict_tools=False."
+                f"{', '.join(sorted(offered)) or 'none'}. Pass the agent that tool, or set strict_tools=False."
             )
             raise ChatClientException(message)
-
-
-def _shown(entry: ScriptEntry) -> str:
-    text = repr(entry)
-    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from agentbench.agents.clients.cassette.file import CassetteFile
-from agentbench.agents.clients.cassette.tape import Tape, header_line, pruned_lines
+from agentbench.agents.clients.cassette.lines import CassetteLines, header_line, pruned_lines
 
 HEADER = header_line(client="Fake", model=None)
 
@@ -22,15 +23,15 @@ HEADER = header_line(client="Fake", model=None)
 def lines_of(text: str) -> Any:
     request = {"messages": [{"role": "user", "contents": [{"type": "text", "text": text}]}], "tools": [], "options": {}}
 
-    def lines(tape: Tape) -> list[str]:
-        return [*([] if tape.header else [HEADER]), *tape.lines_for(request, {"response": {}})]
+    def new(lines: CassetteLines) -> list[str]:
+        return [*([] if lines.header else [HEADER]), *lines.lines_for(request, {"response": {}})]
 
-    return lines
+    return new
 
 
 def prompts(file: CassetteFile) -> list[str]:
     file.refresh()
-    return [call.prompt for call in file.tape.calls]
+    return [call.prompt for call in file.lines.calls]
 
 
 @pytest.fixture
@@ -49,9 +50,9 @@ def test_the_first_write_makes_folder_and_file(path: Path) -> None:
 def test_a_write_reads_only_what_is_new(path: Path) -> None:
     file = CassetteFile(path)
     file.append(lines_of("a"))
-    first = file.tape.calls[0]
+    first = file.lines.calls[0]
     file.append(lines_of("b"))
-    assert file.tape.calls[0] is first
+    assert file.lines.calls[0] is first
     assert prompts(file) == ["a", "b"]
 
 
@@ -78,21 +79,21 @@ def test_threads_that_write_at_once_lose_nothing(path: Path) -> None:
         thread.join()
     file = CassetteFile(path)
     assert sorted(prompts(file)) == sorted(f"{name}-{turn}" for name in range(4) for turn in range(10))
-    assert [call.number for call in file.tape.calls] == list(range(1, 41))
+    assert [call.number for call in file.lines.calls] == list(range(1, 41))
 
 
 PROCESS = """
 import sys
 from agentbench.agents.clients.cassette.file import CassetteFile
-from agentbench.agents.clients.cassette.tape import header_line
+from agentbench.agents.clients.cassette.lines import header_line
 path, name = sys.argv[1:]
-def lines(tape, turn):
+def new(lines, turn):
     message = {"role": "user", "contents": [{"type": "text", "text": f"{name}-{turn}"}]}
-    head = [] if tape.header else [header_line(client="Fake", model=None)]
-    return [*head, *tape.lines_for({"messages": [message], "tools": [], "options": {}}, {"response": {}})]
+    head = [] if lines.header else [header_line(client="Fake", model=None)]
+    return [*head, *lines.lines_for({"messages": [message], "tools": [], "options": {}}, {"response": {}})]
 file = CassetteFile(path)
 for turn in range(20):
-    file.append(lambda tape: lines(tape, turn))
+    file.append(lambda lines: new(lines, turn))
 """
 
 
@@ -101,7 +102,7 @@ def test_processes_that_write_at_once_lose_nothing(path: Path) -> None:
     assert [process.wait(timeout=60) for process in started] == [0, 0]
     file = CassetteFile(path)
     assert sorted(prompts(file)) == sorted(f"{name}-{turn}" for name in "ab" for turn in range(20))
-    assert [call.number for call in file.tape.calls] == list(range(1, 41))
+    assert [call.number for call in file.lines.calls] == list(range(1, 41))
 
 
 def test_a_cut_last_line_is_skipped_with_one_warning_and_overwritten(
@@ -120,7 +121,7 @@ def test_a_cut_last_line_is_skipped_with_one_warning_and_overwritten(
     assert prompts(CassetteFile(path)) == ["a", "b"]
 
 
-@pytest.mark.parametrize("cut", range(1, 40, 5))
+@pytest.mark.parametrize("cut", [1, 11, 21])
 def test_a_file_cut_anywhere_can_be_recorded_on(path: Path, cut: int, caplog: pytest.LogCaptureFixture) -> None:
     file = CassetteFile(path)
     file.append(lines_of("a"))
@@ -139,7 +140,7 @@ def test_a_last_line_without_a_line_end_counts_and_gets_one(path: Path, caplog: 
     assert prompts(one) == ["a"]
     two.append(lines_of("b"))
     assert prompts(one) == ["a", "b"]
-    assert [call.line for call in one.tape.calls] == [call.line for call in two.tape.calls] == [3, 5]
+    assert [call.line for call in one.lines.calls] == [call.line for call in two.lines.calls] == [3, 5]
     assert not caplog.records
 
 
@@ -157,13 +158,6 @@ def test_a_bad_last_line_with_a_line_end_is_no_cut_line(path: Path) -> None:
         CassetteFile(path).refresh()
 
 
-def test_a_cassette_of_a_later_format_is_refused(path: Path) -> None:
-    path.parent.mkdir()
-    path.write_text('{"cassette": 7}\n')
-    with pytest.raises(ValueError, match=r"line 1: it is a cassette of format 7; this version reads format 1"):
-        CassetteFile(path).refresh()
-
-
 def test_lines_that_windows_or_an_editor_left_are_read(path: Path) -> None:
     CassetteFile(path).append(lines_of("a"))
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
@@ -178,8 +172,8 @@ def test_a_replaced_file_is_read_anew(path: Path) -> None:
     one.append(lines_of("a"))
     one.append(lines_of("b"))
     assert prompts(two) == ["a", "b"]
-    assert one.tape.header is not None
-    one.replace(pruned_lines(one.tape.header, one.tape.calls[1:]))
+    assert one.lines.header is not None
+    one.replace(pruned_lines(one.lines.header, one.lines.calls[1:]))
     assert prompts(one) == prompts(two) == ["b"]
     two.append(lines_of("c"))
     assert prompts(one) == ["b", "c"]
@@ -205,8 +199,8 @@ def test_a_file_that_was_deleted_begins_anew(path: Path) -> None:
 
 
 def test_lines_that_cannot_be_made_leave_nothing_behind(path: Path) -> None:
-    def refuse(tape: Tape) -> list[str]:
-        raise KeyError(tape)
+    def refuse(lines: CassetteLines) -> list[str]:
+        raise KeyError(lines)
 
     with pytest.raises(KeyError):
         CassetteFile(path).append(refuse)
@@ -217,14 +211,16 @@ def test_a_disk_that_is_full_leaves_the_file_as_it_was(path: Path, monkeypatch: 
     file = CassetteFile(path)
     file.append(lines_of("a"))
     before = path.read_bytes()
-    write = os.write
 
-    def half(descriptor: int, data: bytes) -> int:
-        write(descriptor, data[:9])
-        raise OSError(28, "No space left on device")
+    class FullDisk(io.FileIO):
+        def write(self, data: Any) -> int:
+            super().write(data[:9])
+            raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "write", half)
+        patched.setattr(
+            f"{CassetteFile.__module__}.open", lambda place, mode, **_: FullDisk(place, mode), raising=False
+        )
         with pytest.raises(OSError, match="No space"):
             file.append(lines_of("b"))
     assert path.read_bytes() == before

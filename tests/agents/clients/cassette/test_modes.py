@@ -47,7 +47,7 @@ async def test_replay_never_asks_and_never_writes(path: Path) -> None:
     await recorded(path, ["hi"], "hello")
     before = path.read_bytes()
     client = CassetteChatClient(path, ScriptedChatClient(["never"]), mode="replay")
-    with pytest.raises(CassetteMissError, match="To record it, give a client and mode='auto'"):
+    with pytest.raises(CassetteMissError, match="To record it, pass a client and mode='auto'"):
         await ask(client, "something else")
     assert (await ask(client)).text == "hi"
     with pytest.raises(ChatClientException, match="mode='replay' never does"):
@@ -71,17 +71,16 @@ async def test_a_file_that_cannot_be_written_is_noticed_before_the_model_is_aske
     path: Path, monkeypatch: pytest.MonkeyPatch, *, stream: bool
 ) -> None:
     await recorded(path, ["hi"], "hello")
-    open_file = os.open
 
-    def read_only(name: Any, flags: int, *more: Any) -> int:  # as for everybody but the superuser
-        if flags & os.O_RDWR:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
-        return open_file(name, flags, *more)
+    def read_only(place: Any, mode: str, **more: Any) -> Any:  # as for all users but the superuser
+        if "+" in mode:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
+        return open(place, mode, **more)
 
-    monkeypatch.setattr(os, "open", read_only)
+    monkeypatch.setattr("agentbench.agents.clients.cassette.file.open", read_only, raising=False)
     model = ScriptedChatClient(["never"])
     client = CassetteChatClient(path, model)
-    with pytest.raises(ChatClientException, match=r"cannot be recorded there.*Permission denied.*was not asked"):
+    with pytest.raises(ChatClientException, match=r"cannot be recorded there.*Permission denied.*was not called"):
         await ask(client, "something else", stream=stream)
     assert model.calls == []
     assert (await ask(client, "hello", stream=stream)).text == "hi"
@@ -390,7 +389,7 @@ async def test_the_first_difference_may_be_an_option_or_a_tool(
 
 async def test_a_miss_in_an_empty_file_says_so(path: Path) -> None:
     with pytest.raises(
-        CassetteMissError, match=r"The file holds no calls\.\nTo record it, give a client, or a"
+        CassetteMissError, match=r"The file holds no calls\.\nTo record it, pass a client, or a"
     ) as caught:
         await ask(CassetteChatClient(path))
     assert (caught.value.nearest, caught.value.difference) == (None, None)

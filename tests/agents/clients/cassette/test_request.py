@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import json
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, cast
+from typing import Any
 
 import pydantic
 import pytest
 
-from agentbench.agents.clients.cassette.keys import RequestKeys
-from agentbench.agents.clients.cassette.plain import plain_answer, plain_message, plain_options, plain_tools, to_plain
-from agentbench.agents.clients.cassette.request import canonical_request, key_of, prompt_of, request_as_sent
+from agentbench.agents.clients.cassette.plain import plain_answer, plain_message, plain_options, plain_tools
+from agentbench.agents.clients.cassette.redaction import Redaction
+from agentbench.agents.clients.cassette.request import Matcher, prompt_of
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -21,19 +22,28 @@ from agentbench.settings import SecretString
 
 
 def as_sent(messages: list[Message], options: dict[str, Any], *, model: str | None) -> dict[str, Any]:
-    return request_as_sent([plain_message(message) for message in messages], options, model=model)
+    return {
+        "messages": [plain_message(message) for message in messages],
+        "tools": plain_tools(options.get("tools")),
+        "options": plain_options(options, model=model),
+    }
+
+
+def matcher(match: Any = None) -> Matcher:
+    return Matcher(match, Redaction(()))
 
 
 def key(messages: list[Message], **options: Any) -> str:
-    """The key that is made message by message; equal exactly where the one of the whole request is."""
+    """The key that is made message by message; equal exactly where the whole requests are."""
     request = as_sent(messages, options, model=None)
-    made = KEYS(request)
-    assert SEEN.setdefault(key_of(canonical_request(request)), made) == made
+    made = MATCHER.key(request)
+    form = json.dumps(MATCHER.canonical(request), sort_keys=True)
+    assert SEEN.setdefault(form, made) == made
     assert list(SEEN.values()).count(made) == 1
     return made
 
 
-KEYS = RequestKeys(lambda value: value)
+MATCHER = matcher()
 SEEN: dict[str, str] = {}
 
 
@@ -153,7 +163,7 @@ def test_every_other_option_is_compared(left: dict[str, Any], right: dict[str, A
 
 def test_the_model_of_the_client_counts_where_the_options_name_none() -> None:
     def key_with(of_client: str | None, /, **options: Any) -> str:
-        return key_of(canonical_request(as_sent(ASKED, options, model=of_client)))
+        return MATCHER.key(as_sent(ASKED, options, model=of_client))
 
     assert key_with("big") == key_with(None, model="big") == key_with("small", model="big")
     assert key_with("small") != key_with("big")
@@ -166,10 +176,10 @@ def test_match_rewrites_a_copy_and_must_return_it() -> None:
         request["messages"][0]["contents"][0]["text"] = "Hello"
         return request
 
-    assert canonical_request(sent, without_the_day)["messages"][0]["contents"][0]["text"] == "Hello"
+    assert matcher(without_the_day).canonical(sent)["messages"][0]["contents"][0]["text"] == "Hello"
     assert sent["messages"][0]["contents"][0]["text"] == "Today is Monday. Hello"
     with pytest.raises(TypeError, match="match returned NoneType; expected the request"):
-        canonical_request(sent, cast(Any, dict.clear))
+        matcher(dict.clear).canonical(sent)
 
 
 def test_a_hosted_tool_is_compared_and_written_without_its_secrets() -> None:
@@ -237,13 +247,14 @@ class Point:
     ],
 )
 def test_values_of_options_are_written_as_json(value: Any, plain: Any) -> None:
-    assert to_plain(value) == plain
+    assert plain_options({"stop": value}, model=None) == {"stop": plain}
 
 
 def test_an_object_that_json_cannot_hold_is_the_same_in_every_run() -> None:
     class Thing: ...
 
-    assert to_plain(Thing()) == to_plain(Thing())
+    first, second = (plain_options({"stop": Thing()}, model=None) for _ in range(2))
+    assert first == second
 
 
 def test_a_result_that_says_what_its_item_says_is_written_once() -> None:
@@ -296,7 +307,7 @@ def test_whatever_match_changes_stays_out_of_what_was_read() -> None:
             value.clear()
         return value
 
-    canonical_request(read, empty)
+    matcher(empty).canonical(read)
     assert read == before
 
 
@@ -308,21 +319,30 @@ def test_calls_are_numbered_across_messages() -> None:
     assert len({key(talk(*ids)) for ids in ("aaa", "aab", "aba", "abb", "abc")}) == 5
 
 
-def test_of_a_long_conversation_only_what_is_new_is_read() -> None:
+def test_of_a_long_conversation_only_new_messages_are_read() -> None:
     read: list[str] = []
 
-    def prepare(value: dict[str, Any]) -> dict[str, Any]:
-        read.extend(item["text"] for item in value.get("contents", ()))
-        return value
+    class Reading(Redaction):
+        __slots__ = ()
 
-    keys, messages = RequestKeys(prepare), [plain_message(Message("user", [text])) for text in "abc"]
+        def value(self, value: Any) -> Any:
+            read.extend(item["text"] for item in value.get("contents", ()))
+            return value
+
+    watched, messages = Matcher(None, Reading(())), [plain_message(Message("user", [text])) for text in "abc"]
     for length in (1, 2, 3, 3):
-        keys(request_as_sent(messages[:length], {}, model=None))
+        watched.key({"messages": messages[:length], "tools": [], "options": {}})
     assert read == ["a", "b", "c"]
 
 
-def test_messages_that_are_forgotten_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentbench.agents.clients.cassette.keys._MOST", 2)
-    keys = RequestKeys(lambda value: value)
-    requests = [as_sent([Message("user", [text])], {}, model=None) for text in "abcdab"]
-    assert [keys(request) for request in requests] == [key([Message("user", [text])]) for text in "abcdab"]
+def test_a_full_cache_changes_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentbench.agents.clients.cassette.request._MOST_MESSAGES", 2)
+    keys = [matcher().key(as_sent([Message("user", [text])], {}, model=None)) for text in "abcdab"]
+    assert keys == [key([Message("user", [text])]) for text in "abcdab"]
+
+
+def test_secret_entries_of_older_cassettes_are_not_compared() -> None:
+    old = as_sent(ASKED, {}, model=None)
+    old["options"]["client_secret"] = "x"
+    old["tools"] = [{"type": "mcp", "cookie": "x"}]
+    assert MATCHER.key(old) == key(ASKED, tools=[{"type": "mcp", "cookie": "y"}])

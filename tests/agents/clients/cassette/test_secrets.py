@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from agentbench.agents.clients.cassette.redaction import Redaction
 from agentbench.agents.clients.cassette.secrets import (
-    find_secret,
-    held_secrets,
+    contains_secret,
+    find_secrets,
     mask_secrets,
 )
 from agentbench.settings import SecretString
@@ -42,21 +42,21 @@ class Client:
 
 
 def test_secrets_are_found_wherever_a_client_holds_them() -> None:
-    assert held_secrets(Client()) == {"one", "two", "three", "plain-text-key"}
+    assert find_secrets(Client()) == {"one", "two", "three", "plain-text-key"}
 
 
 def test_a_function_that_makes_a_client_holds_what_it_closes_over() -> None:
     key = SecretString("closed-over")
-    assert held_secrets(lambda: Sdk(key)) == {"closed-over"}
+    assert find_secrets(lambda: Sdk(key)) == {"closed-over"}
 
 
 def test_short_plain_text_is_no_secret_whatever_its_name() -> None:
-    assert held_secrets(Sdk("x")) == set()
+    assert find_secrets(Sdk("x")) == set()
 
 
 def test_pydantic_secrets_count_too() -> None:
     pydantic = pytest.importorskip("pydantic")
-    assert held_secrets([pydantic.SecretStr("hidden")]) == {"hidden"}
+    assert find_secrets([pydantic.SecretStr("hidden")]) == {"hidden"}
 
 
 @given(secret=st.text(min_size=1, max_size=12), around=st.text(max_size=5), times=st.integers(0, 3))
@@ -64,7 +64,7 @@ def test_a_secret_is_found_however_often_it_is_quoted(secret: str, around: str, 
     text = around + secret + around
     for _ in range(times):
         text = json.dumps({"text": text}, ensure_ascii=False)
-    assert find_secret(text, [secret])
+    assert contains_secret(text, [secret])
 
 
 @given(secret=st.text(alphabet='XYZ"\\/é\n', min_size=1, max_size=12), times=st.integers(0, 3))
@@ -72,16 +72,16 @@ def test_no_secret_is_left_in_a_masked_text(secret: str, times: int) -> None:
     text = f"<{secret}> and <{secret}>"
     for _ in range(times):
         text = json.dumps(text)
-    assert not find_secret(mask_secrets(text, [secret]), [secret])
+    assert not contains_secret(mask_secrets(text, [secret]), [secret])
 
 
 @given(secret=st.text(min_size=1, max_size=12))
 def test_a_secret_is_found_in_ascii_json(secret: str) -> None:
-    assert find_secret(json.dumps({"text": f"<{secret}>"}), [secret])
+    assert contains_secret(json.dumps({"text": f"<{secret}>"}), [secret])
 
 
 def test_text_without_the_secret_is_fine() -> None:
-    assert not find_secret("hello", ["hellos"])
+    assert not contains_secret("hello", ["hellos"])
 
 
 def test_redaction_replaces_text_and_patterns_in_values_not_in_keys() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.agents.clients.scripted.chunks import pieces_of, updates_of
+from agentbench.agents.clients.scripted.answering import updates_of
 from agentbench.agents.clients.scripted.script import (
     Call,
     Chunk,
@@ -219,6 +219,11 @@ def test_names_are_found_of_tools_of_every_kind() -> None:
 )
 def test_a_text_is_cut_at_words_or_characters(text: str, chunk: Chunk, pieces: list[str]) -> None:
     assert pieces_of(text, chunk) == pieces
+
+
+def pieces_of(text: str, chunk: Chunk) -> list[str]:
+    reply: ChatResponse[Any] = ChatResponse(messages=[Message("assistant", [text])])
+    return [update.text for update in updates_of(reply, chunk)]
 
 
 @given(st.text(), st.sampled_from(["word", "char", "whole"]))

@@ -1,0 +1,225 @@
+r"""The lines of a cassette: parsed into recorded calls, and made of new ones.
+
+A cassette is UTF-8 JSON Lines. The first line says what it is; then messages and sets of tools, each once and with a
+name; then calls, which use the names. Lines only follow what they name, and a name means the nearest line above that
+has it, so two branches of a repository that both recorded can be merged by taking the lines of both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentbench.agents.clients.cassette.plain import Plain
+from agentbench.agents.clients.cassette.request import prompt_of
+
+__all__ = ["FORMAT", "BadLineError", "CassetteLines", "RecordedCall", "header_line", "parse_line", "pruned_lines"]
+
+FORMAT = 1
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MOST_CHARACTERS = 60
+
+
+class BadLineError(ValueError):
+    """A line is not one of a cassette; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedCall:
+    """A call of a model that is in a cassette: a request and its answer.
+
+    Attributes:
+        number: Its number in the file, counted from 1.
+        line: The number of its line in the file, counted from 1.
+        request: `messages`, `tools` and `options` as they were sent, as plain JSON values.
+        response: The answer, if it was not streamed: a `ChatResponse` as its `to_dict()`.
+        updates: The answer, if it was streamed: every `ChatResponseUpdate` as its `to_dict()`.
+    """
+
+    number: int
+    line: int
+    request: Plain = field(repr=False)
+    response: Plain | None = field(default=None, repr=False)
+    updates: list[Plain] | None = field(default=None, repr=False)
+
+    @property
+    def prompt(self) -> str:
+        """The text of the last user message of the request."""
+        return prompt_of(self.request)
+
+    @property
+    def answer(self) -> str:
+        """The text of the answer; a tool that it calls is written as `name(arguments)`."""
+        parts = (self.response or {}).get("messages", ()) if self.updates is None else self.updates
+        text = ""
+        calls: list[str] = []  # arguments may come in pieces, of which only the first has a name
+        for content in (content for part in parts for content in part.get("contents", ())):
+            if content.get("type") == "text":
+                text += str(content.get("text") or "")
+            elif content.get("type") == "function_call":
+                arguments = content.get("arguments")
+                piece = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+                if content.get("name") or not calls:
+                    calls.append(f"{content.get('name') or '?'}(")
+                calls[-1] += piece
+        return " ".join([part for part in (text.strip(), *[f"{call})" for call in calls]) if part])
+
+    def __repr__(self) -> str:
+        prompt, answer = (
+            text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+            for text in (self.prompt, self.answer)
+        )
+        return f"<call {self.number}: {prompt!r} -> {answer!r}>"
+
+
+class CassetteLines:
+    """The lines that were read, and the names of messages and tools that later lines may use.
+
+    Attributes:
+        header: The first line, `None` before it was read.
+        calls: The calls, in the order of the file.
+        count: How many lines were read.
+    """
+
+    def __init__(self) -> None:
+        self.header: Plain | None = None
+        self.calls: list[RecordedCall] = []
+        self.count = 0
+        self._named: dict[str, dict[str, Any]] = {"m": {}, "t": {}}
+        self._names: dict[tuple[str, str], str] = {}
+        self._last = {"m": 0, "t": 0, "call": 0}
+
+    def read(self, line: bytes) -> None:
+        """Add one more line.
+
+        Raises:
+            BadLineError: It is not a line of a cassette; nothing has changed.
+        """
+        values = parse_line(line)
+        try:
+            if self.header is None:
+                self._read_header(values)
+            elif "message" in values:
+                message = {name: value for name, value in values.items() if name != "message"}
+                if not all(isinstance(content, dict) for content in message["contents"]):
+                    raise TypeError
+                self._add_name("m", values["message"], {**message, "role": str(message["role"])})
+            elif "functions" in values:
+                self._add_name("t", values["tools"], list(values["functions"]))
+            else:
+                self._read_call(values)
+        except (KeyError, TypeError, AttributeError):
+            reason = f"it has the keys {', '.join(values) or 'of an empty object'}; expected a message, tools or a call"
+            raise BadLineError(reason) from None
+        self.count += 1
+
+    def _read_header(self, values: Plain) -> None:
+        if "cassette" not in values:
+            reason = 'the first line has no "cassette"'
+            raise BadLineError(reason)
+        if values["cassette"] != FORMAT:
+            reason = f"it is a cassette of format {values['cassette']!r}; this version reads format {FORMAT}"
+            raise BadLineError(reason)
+        self.header = values
+
+    def _add_name(self, kind: str, name: str, value: Any) -> None:
+        named = self._named[kind]
+        if name in named:
+            self._names.pop((kind, _as_text(named[name])), None)
+        number = name.removeprefix(kind)
+        named[name] = value
+        self._names[kind, _as_text(value)] = name
+        if number.isdecimal():
+            self._last[kind] = max(self._last[kind], int(number))
+
+    def _read_call(self, values: Plain) -> None:
+        number = int(values["call"])
+        used = [("m", name) for name in values["messages"]] + [("t", name) for name in [values.get("tools")] if name]
+        unknown = next((name for kind, name in used if name not in self._named[kind]), None)
+        if unknown is not None:
+            reason = f"call {number} names {unknown!r}, and no line above has that name"
+            raise BadLineError(reason)
+        response, updates = values.get("response"), values.get("updates")
+        if isinstance(updates, list) == isinstance(response, dict):
+            reason = f"call {number} needs either a list of updates or a response"
+            raise BadLineError(reason)
+        request = {
+            "messages": [self._named["m"][name] for name in values["messages"]],
+            "tools": self._named["t"][values["tools"]] if values.get("tools") else [],
+            "options": dict(values.get("options", {})),
+        }
+        self.calls.append(RecordedCall(number, self.count + 1, request, response, updates))
+        self._last["call"] = max(self._last["call"], number)
+
+    def lines_for(self, request: Plain, answer: Plain, *, number: int | None = None) -> list[str]:
+        """Return the lines that a call adds, without line ends. They count as read only when they have been read.
+
+        Args:
+            request: As it was sent.
+            answer: `{"updates": [...]}` or `{"response": {...}}`.
+            number: Of the call; by default the next one.
+        """
+        lines: list[str] = []
+        new: dict[tuple[str, str], str] = {}
+
+        def name_of(kind: str, value: Any) -> str:
+            key = kind, _as_text(value)
+            name = self._names.get(key) or new.get(key)
+            if name is None:
+                name = new[key] = f"{kind}{self._last[kind] + 1 + sum(1 for other, _ in new if other == kind)}"
+                line = {"message": name, **value} if kind == "m" else {"tools": name, "functions": value}
+                lines.append(_as_text(line))
+            return name
+
+        names = [name_of("m", message) for message in request["messages"]]
+        call: Plain = {"call": self._last["call"] + 1 if number is None else number, "messages": names}
+        if request["tools"]:
+            call["tools"] = name_of("t", request["tools"])
+        return [*lines, _as_text({**call, "options": request["options"], **answer})]
+
+
+def header_line(*, client: str, model: str | None, stores_by_default: bool = False) -> str:
+    """Return the first line; that the service stores conversations is written only where it does."""
+    version = sys.modules["agentbench"].__version__
+    header: Plain = {"cassette": FORMAT, "agentbench": version, "client": client, "model": model}
+    return _as_text({**header, "stores_by_default": True} if stores_by_default else header)
+
+
+def pruned_lines(header: Plain, calls: Iterable[RecordedCall]) -> list[str]:
+    """Return the lines of a cassette that has only some calls, under the numbers that they had."""
+    pruned = CassetteLines()
+    lines = [_as_text(header)]
+    pruned.read(lines[0].encode())
+    for call in calls:
+        answer = {"response": call.response} if call.updates is None else {"updates": call.updates}
+        for line in pruned.lines_for(call.request, answer, number=call.number):
+            pruned.read(line.encode())
+            lines.append(line)
+    return lines
+
+
+def parse_line(line: bytes) -> Plain:
+    """Return the object that a line holds.
+
+    Raises:
+        BadLineError: It is not UTF-8, not JSON, or not an object.
+    """
+    try:
+        values = json.loads(line.decode("utf-8"))
+    except ValueError as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"it is not JSON ({error})"
+        raise BadLineError(reason) from None
+    if not isinstance(values, dict):
+        reason = f"it is {type(values).__name__}; expected an object"
+        raise BadLineError(reason)
+    return values
+
+
+def _as_text(value: Any) -> str:
+    # A lone half of a surrogate pair is no UTF-8; written as an escape it comes back as it was.
+    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", json.dumps(value, ensure_ascii=False))

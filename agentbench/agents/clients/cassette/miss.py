@@ -1,0 +1,154 @@
+"""The error for a request that no recorded call answers: the nearest call, and the first difference from it. Pure."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+from agentbench.agents.clients.cassette.lines import RecordedCall
+from agentbench.agents.clients.cassette.plain import Plain
+from agentbench.agents.clients.cassette.redaction import Redaction
+from agentbench.agents.clients.cassette.request import prompt_of
+from agentbench.agents.clients.cassette.secrets import mask_secrets
+from agentbench.exceptions import CassetteMissError
+from agentbench.serialization.plain import are_equal
+
+__all__ = ["Reason", "first_difference", "miss_error", "nearest_call"]
+
+Reason = Literal["replay", "no client", "offline"]
+
+_REMEDIES: dict[Reason, str] = {
+    "replay": (
+        "To record it, pass a client and mode='auto', which adds what is missing, or mode='record', which starts the "
+        "file anew."
+    ),
+    "no client": (
+        "To record it, pass a client, or a function that makes one: CassetteChatClient(path, client). mode='record' "
+        "starts the file anew."
+    ),
+    "offline": (
+        "To record it, unset AGENTBENCH_OFFLINE, since recording needs the network. mode='record' starts the file anew."
+    ),
+}
+
+_MOST_COMPARED = 400
+"""How many characters of two prompts are compared."""
+_MOST_CHARACTERS = 200
+_LEAD = 40
+"""How many of the common characters of two long texts are shown before the first difference."""
+
+
+def miss_error(
+    request: Plain,
+    calls: Sequence[RecordedCall],
+    canonical: Callable[[Plain], Plain],
+    *,
+    path: str,
+    equal: int,
+    reason: Reason,
+    secrets: Collection[str],
+) -> CassetteMissError:
+    """Return the error, with the file, the nearest recorded call, the first difference and how to record again.
+
+    Args:
+        request: The request, in the form that is compared.
+        calls: All recorded calls.
+        canonical: Brings the request of a call into that form.
+        path: The file.
+        equal: How many recorded calls have this very request, and were all served.
+        reason: Why it is not recorded now.
+        secrets: Text that must not be in the error.
+    """
+    messages = len(request.get("messages") or ())
+    lines = [f"No recorded answer in {path} to a request of {messages} message{'' if messages == 1 else 's'}."]
+    nearest, difference = nearest_call(request, calls, canonical), None
+    if equal:
+        times = "once" if equal == 1 else f"{equal} times"
+        lines.append(f"It was recorded {times}, and served as often; on_repeat='last' would serve it again.")
+    elif nearest is None:
+        lines.append("The file holds no calls.")
+    else:
+        difference = first_difference(canonical(nearest.request), request)
+        lines.append(f"Nearest is call {nearest.number} in line {nearest.line}.")
+        if difference is not None:
+            difference = mask_secrets(difference, secrets)
+            lines.append(f"First difference: {difference}")
+    lines.append(_REMEDIES[reason])
+    return CassetteMissError(
+        mask_secrets("\n".join(lines), secrets),
+        path=path,
+        request=Redaction(secrets).value(request),
+        nearest=nearest,
+        difference=difference,
+    )
+
+
+def nearest_call(
+    request: Plain, calls: Sequence[RecordedCall], canonical: Callable[[Plain], Plain]
+) -> RecordedCall | None:
+    """Return the call with the longest common run of messages; then equal tools count, then the prompt, then age."""
+    messages, tools = _texts(request.get("messages")), _texts(request.get("tools"))
+    ranks = []
+    for call in calls:
+        form = canonical(call.request)
+        recorded = _texts(form.get("messages"))
+        matcher = SequenceMatcher(None, recorded, messages, autojunk=False)
+        run = matcher.find_longest_match(0, len(recorded), 0, len(messages)).size
+        ranks.append((run, _texts(form.get("tools")) == tools))
+    if not ranks:
+        return None
+
+    def likeness(index: int) -> tuple[float, int, int]:
+        form = canonical(calls[index].request)
+        recorded, now = (prompt_of(each)[:_MOST_COMPARED] for each in (form, request))
+        lengths = abs(len(form.get("messages") or ()) - len(messages))
+        return SequenceMatcher(None, recorded, now).quick_ratio(), -lengths, index
+
+    best = max(ranks)
+    return calls[max((index for index, rank in enumerate(ranks) if rank == best), key=likeness)]
+
+
+def _texts(values: Any) -> list[str]:
+    return [json.dumps(value, sort_keys=True, default=str) for value in values] if isinstance(values, list) else []
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "(absent)"
+
+
+_ABSENT = _Absent()
+
+
+def first_difference(recorded: Any, now: Any) -> str | None:
+    """Return the first difference of two plain values in reading order as a path and both values; `None` if equal.
+
+    Of a long text, 200 characters around the difference are shown. `1` and `1.0` are equal.
+    """
+    first = next(_differences(recorded, now, ""), None)
+    if first is None:
+        return None
+    path, *values = first
+    texts = [repr(each) if each is _ABSENT else json.dumps(each, ensure_ascii=False, default=repr) for each in values]
+    common = len(os.path.commonprefix(texts))  # noqa: RUF071 - of characters
+    start = common - _LEAD if max(map(len, texts)) > _MOST_CHARACTERS and common > _MOST_CHARACTERS // 2 else 0
+    texts = [f"…{text[start + 1 :]}" if start else text for text in texts]
+    texts = [text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…" for text in texts]
+    return f"{path or 'the request'}\n  recorded: {texts[0]}\n  now:      {texts[1]}"
+
+
+def _differences(recorded: Any, now: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(recorded, Mapping) and isinstance(now, Mapping):
+        for name in {**recorded, **now}:
+            place = name if name.isidentifier() else f"[{json.dumps(name, ensure_ascii=False)}]"
+            dot = "." if path and name.isidentifier() else ""
+            yield from _differences(recorded.get(name, _ABSENT), now.get(name, _ABSENT), f"{path}{dot}{place}")
+    elif isinstance(recorded, list) and isinstance(now, list):
+        for index in range(max(len(recorded), len(now))):
+            before, after = (values[index] if index < len(values) else _ABSENT for values in (recorded, now))
+            yield from _differences(before, after, f"{path}[{index}]")
+    elif not are_equal(recorded, now):
+        yield path, recorded, now
