@@ -11,16 +11,15 @@ from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.file_storage.backend import FileBackend
 from agentbench.checkpoints.file_storage.manifest import UnreadableManifestError
 from agentbench.checkpoints.file_storage.whole_record import WholeRecord
-from agentbench.checkpoints.listing import Listing
 from agentbench.checkpoints.parts.backend import CheckpointRecord
-from agentbench.checkpoints.parts.parted import PartedStorage
+from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
 from agentbench.checkpoints.parts.parts import ChainMemory
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.file_storage.pickled_format import PickledFormat
 
 
-class FileCheckpointStorage(PartedStorage):
+class FileCheckpointStorage(ContentAddressedStorage):
     """A storage that needs nothing but a folder, shared by any number of processes of one machine.
 
     Each checkpoint is a small file `<id>.json`. What checkpoints of a chain have in common is kept once, in a file of
@@ -100,5 +99,5 @@ class FileCheckpointStorage(PartedStorage):
             return self._pickled.read(record)
         return super()._whole(record)
 
-    def _listed(self, listing: Listing, record: CheckpointRecord) -> WorkflowCheckpoint:
-        return self._whole(record) if isinstance(record, WholeRecord) else super()._listed(listing, record)
+    def _listed(self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord) -> WorkflowCheckpoint:
+        return self._whole(record) if isinstance(record, WholeRecord) else super()._listed(heads, record)

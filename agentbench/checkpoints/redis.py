@@ -23,12 +23,12 @@ more is worked out here; they are removed only if nobody has saved to the chain 
 
 from __future__ import annotations
 
-from agentbench.checkpoints.parts.parted import PartedStorage
+from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
 from agentbench.checkpoints.redis_storage.backend import RedisBackend
 from agentbench.checkpoints.redis_storage.client import RedisClient
 
 
-class RedisCheckpointStorage(PartedStorage):
+class RedisCheckpointStorage(ContentAddressedStorage):
     """Keeps checkpoints in a Redis server (5.0 or newer), for several processes and machines at once.
 
     Nothing is sent before the first use. A server that went away is used again when it is back. What it lost by a

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agentbench._extras import require
-from agentbench.checkpoints.parts.parted import PartedStorage
+from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.sql_storage.backend import SQLBackend
 
 
-class SQLCheckpointStorage(PartedStorage):
+class SQLCheckpointStorage(ContentAddressedStorage):
     """Keeps checkpoints in an SQLite file, or in a database that a URL names.
 
     The file and its folders are created when they are first needed, for their owner only; so are the tables, whose

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
-from agentbench.checkpoints.parts.parted import PartedStorage
+from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
 from agentbench.checkpoints.parts.parts import PartTexts, _all_parts, _PartReader
 from agentbench.checkpoints.parts.records import CONTENT, plain_fields, read_metadata
 from agentbench.checkpoints.storage import CheckpointStorage
@@ -58,13 +58,13 @@ async def load_kept(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> 
     try:
         return await storage.load(checkpoint_id)
     except WorkflowCheckpointException as error:
-        if unknown_class(error) is None or not isinstance(storage, PartedStorage):
+        if unknown_class(error) is None or not isinstance(storage, ContentAddressedStorage):
             raise
     failure = f"Checkpoint {checkpoint_id!r} was not loaded from"
     return await storage._run(failure, _read, storage, checkpoint_id)  # noqa: SLF001 - the storage's way to its backend
 
 
-def _read(storage: PartedStorage, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
+def _read(storage: ContentAddressedStorage, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
     backend = storage._backend  # noqa: SLF001 - as above
     record = backend.get(checkpoint_id)
     if record is None:  # removed meanwhile

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from agentbench._bridge import run_sync
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.checkpoints.parts.parted import PartedStorage
+from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
 from agentbench.exceptions import NestedLoopError
 
 __all__ = ["run_on_engine"]
@@ -51,7 +51,7 @@ def _require_readable_here(storage: object) -> None:
     Raises:
         NestedLoopError: There is a running loop, and the storage depends on it.
     """
-    if isinstance(storage, (PartedStorage, InMemoryCheckpointStorage)):
+    if isinstance(storage, (ContentAddressedStorage, InMemoryCheckpointStorage)):
         return
     try:
         loop = asyncio.get_running_loop()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
-from agentbench.checkpoints.parts.parted import PartedStorage
+from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
 from agentbench.checkpoints.parts.parts import live_parts
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError
@@ -100,7 +100,7 @@ class PlainBackend:
         return sorted(found, key=lambda record: (record.seq, record.timestamp))
 
 
-class PlainStorage(PartedStorage):
+class PlainStorage(ContentAddressedStorage):
     def __init__(self, backend: PlainBackend | None = None, *, keep_last: int | None = None) -> None:
         self.backend = backend or PlainBackend()
         super().__init__(self.backend, keep_last=keep_last)

@@ -21,7 +21,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.checkpoints.parts.parted import PartedStorage
+from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
 from agentbench.checkpoints.redis import RedisCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError
@@ -30,7 +30,7 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
 
 T = TypeVar("T")
-Open = Callable[[], PartedStorage]
+Open = Callable[[], ContentAddressedStorage]
 
 CHAINS = ("flow", "flow/thread 1", "flöw\n'\"%_*:{}")
 chains = st.sampled_from(CHAINS)
@@ -223,7 +223,7 @@ def drive(open_storage: Open, examples: int) -> None:
 def test_the_layer_over_backends_is_like_the_one_in_memory() -> None:
     backends: list[PlainBackend] = []
 
-    def open_storage() -> PartedStorage:
+    def open_storage() -> ContentAddressedStorage:
         if not backends:
             backends.append(PlainBackend())
         return PlainStorage(backends[0])

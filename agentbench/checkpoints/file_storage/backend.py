@@ -351,6 +351,7 @@ class FileBackend:
             pack.close()
         self._packs.clear()
         self._index.close()
+        self._index = FolderIndex(self._folder.path, self._index.path)
         self._folder.lock.close()
 
     def _head(self, entry: ManifestEntry) -> CheckpointRecord | None:

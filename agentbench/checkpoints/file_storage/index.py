@@ -50,6 +50,7 @@ class FolderIndex:
         self.heads: dict[str, str | CheckpointRecord] = {}
         self._folder = folder
         self._start = os.path.join(folder, "")
+        self.path = path
         self._log = LineFile(path)
         self._log_lines = 0
         self._log_is_whole = False

@@ -1,8 +1,8 @@
 """What a place to keep checkpoints must be able to do, once checkpoints have been cut into texts.
 
-A backend knows nothing of workflows, codecs and event loops: it keeps records and parts, which are texts, and finds
-them again. `PartedStorage` builds a checkpoint storage from it. All methods block; the storage calls them one at a
-time, most of them from a thread of its own.
+A backend knows nothing of workflows, codecs and event loops: it stores records and parts, which are texts, and finds
+them again. `ContentAddressedStorage` builds a checkpoint storage from it. All methods block; the storage calls them one
+at a time, most of them on a thread of its own.
 """
 
 from __future__ import annotations

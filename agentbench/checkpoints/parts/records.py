@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias, TypeVar
 
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -18,6 +19,7 @@ from agentbench.serialization.writer import TAG, JsonWriter, quote_ascii
 #: Format of heads and contents. A storage that finds a higher one was written by a later version.
 FORMAT: Final = 1
 
+T = TypeVar("T")
 Head: TypeAlias = dict[str, Any]
 CONTENT = ("messages", "state", "pending_request_info_events")
 
@@ -178,6 +180,19 @@ def looks_whole(record: CheckpointRecord) -> bool:
         _log.warning("Left out of a list: %s", error)
         return False
     return True
+
+
+def readable(read: Callable[[CheckpointRecord], T], records: Iterable[CheckpointRecord]) -> list[T]:
+    """Read records one by one, leaving out those that cannot be read, with a warning in the log."""
+
+    def read_or_warn(record: CheckpointRecord) -> T | None:
+        try:
+            return read(record)
+        except WorkflowCheckpointException as error:
+            _log.warning("Left out of a list: %s", error)
+            return None
+
+    return [found for record in records if (found := read_or_warn(record)) is not None]
 
 
 def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:

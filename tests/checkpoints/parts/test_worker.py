@@ -20,7 +20,7 @@ def test_what_is_handed_over_while_the_worker_is_closed_waits_for_what_came_befo
     started.wait()
     closing = threading.Thread(target=worker.close)
     closing.start()
-    while worker._jobs is not None:
+    while worker._pool is not None:
         pass
     after = worker.submit(done.append, "after")
     may_end.set()

@@ -672,7 +672,7 @@ async def test_an_info_may_stand_where_an_id_is_expected():
     ):
         assert (await resumed).outputs == ["x>e0>e1!"]
     wrong: Any = 5
-    with pytest.raises(TypeError, match="given as a int; expected its id, or a CheckpointInfo"):
+    with pytest.raises(TypeError, match="is a int; expected its id, or a CheckpointInfo"):
         _ = three(checkpoint_storage=storage).run(checkpoint_id=wrong)
 
 

@@ -1,8 +1,8 @@
-"""A checkpoint storage over a backend: everything that storages on disk and on servers have in common.
+"""A checkpoint storage over a backend: content-addressed parts, shared along a chain.
 
-Checkpoints are cut where they are saved, so that what is kept is what they were at that moment. Whatever blocks happens
-on a thread of the storage's own, one thing after another; only small writes to this machine's own files are quicker
-done than handed over.
+A checkpoint is cut into parts when it is saved, so that the stored state is that of this moment in the run. Whatever
+blocks runs on one thread of the storage's own, in order. Only a small write to files of this machine runs on the
+caller's thread, because handing it over would take as long; it is handed over if others are queued or are writing.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import asyncio
 import logging
 import os
 import threading
-import time
-import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -22,10 +21,18 @@ from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.access import id_of
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, require_limit, select_infos
-from agentbench.checkpoints.listing import Listing, readable
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError, StorageBackend
 from agentbench.checkpoints.parts.parts import ChainMemory, PartTexts
-from agentbench.checkpoints.parts.records import looks_whole, to_checkpoint, to_info, to_record
+from agentbench.checkpoints.parts.records import (
+    CONTENT,
+    looks_whole,
+    plain_fields,
+    read_metadata,
+    readable,
+    to_checkpoint,
+    to_info,
+    to_record,
+)
 from agentbench.checkpoints.parts.worker import Worker
 from agentbench.checkpoints.storage import require_keep
 from agentbench.exceptions import (
@@ -39,24 +46,22 @@ from agentbench.serialization.search import explain_unstorable
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
-#: Chains whose memory is kept; the longest unused is forgotten, which costs one checkpoint in full.
+#: Chains whose parts are remembered; beyond that the chain unused for longest is saved in full the next time.
 _MOST_CHAINS: Final = 64
-#: Others may sweep a chain between a look and a save; not that often, though.
+#: Other processes may remove parts of a chain between the look at its generation and the save; not that often, though.
 _ATTEMPTS: Final = 8
-#: Writes of up to so many characters are small; one that takes longer, in seconds, is slow; so many are not tried then.
+#: Writes of up to so many characters may run on the thread of the caller.
 _SMALL: Final = 1 << 16
-_SLOW_S: Final = 0.005
-_AWAY: Final = 20
 #: With `keep_last`, unneeded parts are removed after so many checkpoints at the earliest.
 _SWEEP_EVERY: Final = 16
 
 
 @drawn_by("agentbench.notebook.storage_view:storage_bundle")
-class PartedStorage(Displayable):
-    """A `CheckpointStorage` with all capabilities.
+class ContentAddressedStorage(Displayable):
+    """A `CheckpointStorage` with all capabilities; base of the storages in files, databases and Redis.
 
-    It may be used from several threads and event loops, and several processes may use the same place; a process that
-    was forked off goes on with a storage of its parent's.
+    It may be used from several threads and event loops, and several processes may use the same place; a forked process
+    goes on with a storage of its parent's.
 
     Args:
         backend: Where records and parts go.
@@ -75,27 +80,28 @@ class PartedStorage(Displayable):
             require_keep(keep_last, "keep_last")
         self._backend = backend
         self._keep_last = keep_last
-        #: Removing older checkpoints takes its time now and then, and waits for other writers.
-        self._is_quick = backend.is_local and keep_last is None
         self._unswept: dict[str, int] = {}
-        self._begin_anew()
-        _STORAGES.add(self)
+        self._begin()
 
-    def _begin_anew(self) -> None:
-        """Forget what this process takes for kept: a forked one cannot know what its parent still had to put away."""
+    def _begin(self) -> None:
+        self._pid = os.getpid()
         self._worker = Worker("agentbench-checkpoints")
         self._lock = threading.Lock()
-        #: How many of the next saves go to the thread in any case.
-        self._away = 0
         self._memories: OrderedDict[str, ChainMemory] = OrderedDict()
+
+    def _require_process(self) -> None:
+        """Begin anew in a forked process: its parent's thread is not there, and may have been in the middle of work."""
+        if self._pid != os.getpid():
+            self._backend.close()
+            self._begin()
 
     # ------------------------------------------------------------------------------------------------- six methods
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
-        """Keep a checkpoint and return its id; one of the same id is replaced.
+        """Store a checkpoint and return its id; a stored one of the same id is replaced.
 
         Raises:
-            WorkflowCheckpointException: It holds something that has no stored form, or the place cannot keep it;
+            WorkflowCheckpointException: It holds something that has no stored form, or the place cannot be written to;
                 nothing was changed.
         """
         return await self._save(checkpoint, None)
@@ -105,8 +111,8 @@ class PartedStorage(Displayable):
 
         Raises:
             CheckpointNotFoundError: The id is unknown.
-            WorkflowCheckpointException: What was kept is damaged, or holds instances of classes that are not known in
-                this process.
+            WorkflowCheckpointException: The stored checkpoint is damaged, or holds instances of classes that are not
+                known in this process.
         """
         checkpoint_id = id_of(checkpoint_id)
         return await self._run(f"Checkpoint {checkpoint_id!r} was not loaded from", self._load, checkpoint_id)
@@ -114,13 +120,13 @@ class PartedStorage(Displayable):
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
         """Return the checkpoints of a chain, oldest first.
 
-        Their messages, state, requests and metadata are read when they are first asked for, and raise then what `load`
-        would have raised. One whose head cannot be read is left out with a warning in the log.
+        Their messages, state, requests and metadata are read at the first access, which raises what `load` would have
+        raised. A checkpoint whose head cannot be read is left out with a warning in the log.
         """
         failure = f"Chain {workflow_name!r} was not listed from"
         records = await self._run(failure, self._backend.outlines, workflow_name)
-        listing = Listing(workflow_name, self._backend, load=self._load, ask=self._wait_for)
-        return readable(partial(self._listed, listing), filter(looks_whole, records))
+        heads: dict[CheckpointID, CheckpointRecord] = {}
+        return readable(partial(self._listed, heads), filter(looks_whole, records))
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[CheckpointID]:
         """Return the ids of the checkpoints of a chain, oldest first."""
@@ -129,7 +135,7 @@ class PartedStorage(Displayable):
         )
 
     async def delete(self, checkpoint_id: CheckpointID) -> bool:
-        """Forget a checkpoint together with what only it needs, and tell whether there was one."""
+        """Remove a checkpoint with all that only it needs, and return whether there was one."""
         checkpoint_id = id_of(checkpoint_id)
         return await self._run(f"Checkpoint {checkpoint_id!r} was not deleted from", self._delete, checkpoint_id)
 
@@ -139,7 +145,8 @@ class PartedStorage(Displayable):
         Raises:
             WorkflowCheckpointException: It cannot be read, as with `load`.
         """
-        return await self._run(f"The latest of chain {workflow_name!r} was not read from", self._latest, workflow_name)
+        find = partial(self._backend.latest, workflow_name)
+        return await self._run(f"The latest of chain {workflow_name!r} was not read from", self._read, find)
 
     # ------------------------------------------------------------------------------------------------ capabilities
 
@@ -151,12 +158,12 @@ class PartedStorage(Displayable):
         before: CheckpointID | None = None,
         limit: int | None = None,
     ) -> list[CheckpointInfo]:
-        """List checkpoints without their content, oldest first, chains one after another sorted by name.
+        """Return infos, oldest first, chains one after another sorted by name.
 
         Args:
             workflow_name: The chain; `None` for all chains.
-            run_id: Only what this run wrote.
-            before: Only what comes before the checkpoint with this id.
+            run_id: Only checkpoints that this run wrote.
+            before: Only those that come before the checkpoint with this id.
             limit: At most so many, the newest ones.
 
         Raises:
@@ -165,18 +172,20 @@ class PartedStorage(Displayable):
         """
         require_limit(limit)
         if workflow_name is not None:
-            return readable(to_info, await self._heads(workflow_name, run_id=run_id, before=before, limit=limit))
-        infos: list[CheckpointInfo] = []
-        for name in await self.list_workflow_names():
-            infos.extend(readable(to_info, await self._heads(name)))
+            return await self._infos(workflow_name, run_id=run_id, before=before, limit=limit)
+        infos = [info for name in await self.list_workflow_names() for info in await self._infos(name)]
         return select_infos(infos, run_id=run_id, before=before, limit=limit)
 
+    async def _infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
+        read = partial(self._backend.heads, workflow_name, **limits)
+        return readable(to_info, await self._run(f"Chain {workflow_name!r} was not listed from", read))
+
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
-        """List the chains that there are, sorted; only those whose names begin with `prefix`."""
+        """Return the names of the chains, sorted; only those that begin with `prefix`."""
         return await self._run("The chains were not read from", self._backend.chains, prefix)
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
-        """Keep a checkpoint only if the newest one of its chain has the expected sequence number (0: no chain yet).
+        """Store a checkpoint only if the newest one of its chain has the expected sequence number (0: no chain yet).
 
         Raises:
             WorkflowBusyError: It has another one; nothing was saved.
@@ -185,7 +194,7 @@ class PartedStorage(Displayable):
         return await self._save(checkpoint, expected_seq)
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:
-        """Remove all but the `keep` newest checkpoints of a chain together with what only they need.
+        """Remove all but the `keep` newest checkpoints of a chain with all that only they need.
 
         Returns:
             How many were removed.
@@ -194,7 +203,12 @@ class PartedStorage(Displayable):
             ValueError: `keep` is less than 1.
         """
         require_keep(keep)
-        return await self._run(f"Chain {workflow_name!r} was not pruned in", self._prune, workflow_name, keep)
+
+        def prune() -> int:
+            old = self._backend.ids(workflow_name)[:-keep]
+            return self._backend.delete(workflow_name, old, sweep=True) if old else 0
+
+        return await self._run(f"Chain {workflow_name!r} was not pruned in", prune)
 
     async def delete_chain(self, workflow_name: str) -> int:
         """Remove all checkpoints of a chain, and return how many were removed."""
@@ -202,27 +216,28 @@ class PartedStorage(Displayable):
         return await self._run(f"Chain {workflow_name!r} was not deleted from", delete, workflow_name)
 
     def close(self) -> None:
-        """Let go of files and connections once what was begun is done. The storage opens them again when it is used."""
+        """Close files and connections after the work that has begun. The storage opens them again at the next use."""
         self._wait_for("Nothing was closed of", self._backend.close)
         self._worker.close()
 
     # ------------------------------------------------------------------------------------------------------ saving
 
     async def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
-        given: object = checkpoint
-        if not isinstance(given, WorkflowCheckpoint):
-            message = f"A {type(given).__name__} was given to save; expected a WorkflowCheckpoint."
+        received: object = checkpoint
+        if not isinstance(received, WorkflowCheckpoint):
+            message = f"save() received a {type(received).__name__}; expected a WorkflowCheckpoint."
             raise TypeError(message)
+        self._require_process()
         try:
             checkpoint.messages, checkpoint.metadata  # noqa: B018 - one from a list is read now, not under the lock
             for attempt in range(1, _ATTEMPTS + 1):
                 memory = self._memories.get(checkpoint.workflow_name)
                 if memory is None or memory.spoilt:
-                    memory = await self._begin(checkpoint.workflow_name)
+                    memory = await self._new_memory(checkpoint.workflow_name)
                 try:
-                    handed_over = self._cut_and_put(memory, checkpoint, expected_seq)
-                    if handed_over is not None:
-                        await handed_over
+                    queued = self._cut_and_put(memory, checkpoint, expected_seq)
+                    if queued is not None:
+                        await asyncio.shield(asyncio.wrap_future(queued))
                     break
                 except StalePartsError:
                     if attempt == _ATTEMPTS:
@@ -236,8 +251,8 @@ class PartedStorage(Displayable):
             raise self._explained(failure, error) from error
         return checkpoint.checkpoint_id
 
-    async def _begin(self, chain: str) -> ChainMemory:
-        memory = ChainMemory(await self._worker.hand_over(self._backend.generation, chain))
+    async def _new_memory(self, chain: str) -> ChainMemory:
+        memory = ChainMemory(await self._worker.run(self._backend.generation, chain))
         with self._lock:
             self._memories[chain] = memory
             while len(self._memories) > _MOST_CHAINS:
@@ -246,37 +261,30 @@ class PartedStorage(Displayable):
 
     def _cut_and_put(
         self, memory: ChainMemory, checkpoint: WorkflowCheckpoint, expected_seq: int | None
-    ) -> asyncio.Future[None] | None:
-        """Cut and put in one go: the next one is cut on the understanding that this one is kept first.
-
-        To hand a small write to a thread takes as long as to do it. So it is done here, where the backend is local:
-        until one turns out to be slow, which sends the next ones to the thread.
+    ) -> Future[None] | None:
+        """Cut and put under one lock: the next checkpoint is cut on the understanding that this one is stored first.
 
         Returns:
-            What to wait for; `None` if it is done.
+            The put that is queued, or `None` if it is done.
         """
         with self._lock:
             try:
                 record, parts = to_record(checkpoint, memory)
             except BaseException:
-                memory.spoilt = True  # it takes parts for kept that will not be
+                memory.spoilt = True  # it counts parts as stored that will not be
                 raise
             if checkpoint.workflow_name in self._memories:
                 self._memories.move_to_end(checkpoint.workflow_name)
             put = partial(self._put, memory, record, parts, expected_seq)
-            if self._away > 0:
-                self._away -= 1
-            elif self._is_quick and len(record.content) + sum(map(len, parts.values())) <= _SMALL:
-                began = time.perf_counter()
+            # With `keep_last` a save now and then removes old checkpoints, which takes its time.
+            is_quick = self._backend.is_local and self._keep_last is None
+            if is_quick and len(record.content) + sum(map(len, parts.values())) <= _SMALL:
                 try:
-                    if self._worker.run_here(put, patient=False):
+                    if self._worker.run_here(partial(put, patient=False)):
                         return None
                 except BlockingIOError:
-                    pass  # somebody else is writing: the thread waits for that
-                finally:
-                    if time.perf_counter() - began > _SLOW_S:
-                        self._away = _AWAY
-            return self._worker.hand_over(put)
+                    pass  # another process is writing: the thread waits for it
+            return self._worker.submit(put)
 
     def _put(
         self,
@@ -292,12 +300,9 @@ class PartedStorage(Displayable):
                 raise StalePartsError
             generation = memory.generation
             self._backend.put(record, parts, generation=generation, expected_seq=expected_seq, patient=patient)
-        except BlockingIOError:
-            if patient:
+        except BaseException as error:
+            if patient or not isinstance(error, BlockingIOError):
                 memory.spoilt = True
-            raise
-        except BaseException:
-            memory.spoilt = True
             raise
         if self._keep_last is not None:
             self._trim(record.workflow_name, self._keep_last)
@@ -312,29 +317,26 @@ class PartedStorage(Displayable):
             if old:
                 self._backend.delete(chain, old, sweep=sweep)
                 self._unswept[chain] = 0 if sweep else unswept
-        except Exception as error:  # noqa: BLE001 - the checkpoint is safe; what is too much is removed another time
+        except Exception as error:  # noqa: BLE001 - the checkpoint is safe; the old ones are removed another time
             _log.warning("Old checkpoints of chain %r were not removed from %r: %s", chain, self, error)
 
     # ----------------------------------------------------------------------------------------------------- reading
 
     def _load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
-        found = self._found(partial(self._backend.get, checkpoint_id))
+        found = self._read(partial(self._backend.get, checkpoint_id))
         if found is None:
             raise CheckpointNotFoundError(checkpoint_id)
         return found
 
-    def _latest(self, workflow_name: str) -> WorkflowCheckpoint | None:
-        return self._found(partial(self._backend.latest, workflow_name))
-
-    def _found(self, look: Callable[[], CheckpointRecord | None]) -> WorkflowCheckpoint | None:
-        record = look()
+    def _read(self, find: Callable[[], CheckpointRecord | None]) -> WorkflowCheckpoint | None:
+        record = find()
         if record is None:
             return None
         try:
             return self._whole(record)
         except WorkflowCheckpointException:
-            # Perhaps others removed it, and its parts with it, between the two readings.
-            before, record = record, look()
+            # Others may have removed it, and its parts with it, between the two readings.
+            before, record = record, find()
             if record == before:
                 raise
         return None if record is None else self._whole(record)
@@ -342,34 +344,56 @@ class PartedStorage(Displayable):
     def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
         return to_checkpoint(record, partial(self._backend.parts, record.workflow_name))
 
-    def _listed(self, listing: Listing, record: CheckpointRecord) -> WorkflowCheckpoint:
-        return listing.checkpoint(record)
+    def _listed(self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord) -> WorkflowCheckpoint:
+        """Make a checkpoint that is read at the first access to one of its fields.
 
-    async def _heads(self, workflow_name: str, **limits: Any) -> list[CheckpointRecord]:
-        read = partial(self._backend.heads, workflow_name, **limits)
-        return await self._run(f"Chain {workflow_name!r} was not listed from", read)
+        Args:
+            heads: The records with heads of all checkpoints of the same list, once one was needed.
+            record: Without content, perhaps without head.
+        """
+        known = {"workflow_name": record.workflow_name, "checkpoint_id": record.checkpoint_id}
+        return WorkflowCheckpoint.read_later(known, partial(self._read_field, record, heads))
 
-    # ---------------------------------------------------------------------------------------------------- deleting
+    def _read_field(
+        self, record: CheckpointRecord, heads: dict[CheckpointID, CheckpointRecord], name: str
+    ) -> Mapping[str, Any]:
+        checkpoint_id = record.checkpoint_id
+        failure = f"Checkpoint {checkpoint_id!r} was not loaded from"
+        if name in CONTENT:
+            found = self._wait_for(failure, self._load, checkpoint_id)
+            return {each: getattr(found, each) for each in CONTENT}
+        if not record.head:
+            if not heads:
+                records = self._wait_for(failure, self._backend.heads, record.workflow_name)
+                heads.update({each.checkpoint_id: each for each in records})
+            if checkpoint_id not in heads:
+                raise CheckpointNotFoundError(checkpoint_id)
+            record = heads[checkpoint_id]
+        fields = plain_fields(record)
+        if name == "metadata":
+            fetch = partial(self._wait_for, failure, self._backend.parts, record.workflow_name)
+            fields["metadata"] = read_metadata(record, fetch)
+        return fields
 
     def _delete(self, checkpoint_id: CheckpointID) -> bool:
         record = self._backend.get(checkpoint_id)
         return record is not None and self._backend.delete(record.workflow_name, [checkpoint_id], sweep=True) > 0
 
-    def _prune(self, workflow_name: str, keep: int) -> int:
-        old = self._backend.ids(workflow_name)[:-keep]
-        return self._backend.delete(workflow_name, old, sweep=True) if old else 0
-
-    # ------------------------------------------------------------------------------------------------------ errors
+    # ---------------------------------------------------------------------------------------------------- the thread
 
     async def _run(self, failure: str, function: Callable[..., T], *args: Any) -> T:
+        """Await a function on the storage's thread; its error says what was not done, and where."""
+        self._require_process()
         try:
-            return await self._worker.hand_over(function, *args)
+            return await self._worker.run(function, *args)
         except AgentFrameworkException:
             raise
         except Exception as error:
             raise self._explained(failure, error) from error
 
     def _wait_for(self, failure: str, function: Callable[..., T], *args: Any) -> T:
+        """Do the same where nothing can be awaited."""
+        self._require_process()
         try:
             return self._worker.submit(function, *args).result()
         except AgentFrameworkException:
@@ -378,41 +402,9 @@ class PartedStorage(Displayable):
             raise self._explained(failure, error) from error
 
     def _explained(self, failure: str, error: Exception) -> WorkflowCheckpointException:
-        """The error that says what was not done, and where; those of the library say it already."""
         if isinstance(error, StalePartsError):
             reason = "others removed checkpoints of the chain again and again. Try again"
         else:
             cause = f"{type(error).__name__}: {error}".rstrip(".")
             reason = f"{cause}. What was saved before is as it was; mend the cause and try again"
         return WorkflowCheckpointException(f"{failure} {self!r}: {reason}.", error)
-
-
-_STORAGES: Final[weakref.WeakSet[PartedStorage]] = weakref.WeakSet()
-
-
-#: What the forking thread has stopped.
-_FORKING: Final = threading.local()
-#: How long a fork waits for what a storage is doing, in seconds.
-_LONGEST_WAIT_S: Final = 2.0
-
-
-def _stop_for_fork() -> None:
-    # A child finds files half followed otherwise, and in a transaction of SQLite one that it waits for in vain.
-    workers = [storage._worker for storage in list(_STORAGES)]  # noqa: SLF001 - of this module
-    _FORKING.stopped = [worker for worker in workers if worker.hold(_LONGEST_WAIT_S)]
-
-
-def _go_on_in_parent() -> None:
-    for worker in _FORKING.stopped:
-        worker.go_on()
-    _FORKING.stopped = []
-
-
-def _begin_anew_in_child() -> None:
-    _FORKING.stopped = []
-    for storage in _STORAGES:
-        storage._begin_anew()  # noqa: SLF001 - of this module; its lock may be held by a thread that is not here
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_stop_for_fork, after_in_parent=_go_on_in_parent, after_in_child=_begin_anew_in_child)
