@@ -1,109 +1,69 @@
-"""How often a tool was called and failed, and how often it may."""
+"""How often a tool was called, counted apart for each object that a method's tool is taken from."""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+import weakref
 from threading import Lock
-from typing import Any, Protocol
+from types import MethodType
+from typing import TYPE_CHECKING, Any, cast
 
-from agentbench.agents.arguments import check_whole_number
-from agentbench.agents.middleware.contexts import RUN_INVOCATIONS
-from agentbench.exceptions import ToolException
-
-
-class Limited(Protocol):
-    """What sets limits to its calls: a tool. `None` is without limit."""
-
-    name: str
-    max_invocations: int | None
-    max_invocation_exceptions: int | None
-    max_invocations_per_run: int | None
+if TYPE_CHECKING:
+    from agentbench.agents.tools.function_tool import FunctionTool
 
 
 class Counters:
-    """Counts the calls of one tool, from any thread.
+    """The counters of one tool, for use from any thread.
 
     Attributes:
+        lock: Held while they are compared with limits or changed.
         invocations: Calls begun.
         exceptions: Calls that raised.
     """
 
-    __slots__ = ("_lock", "exceptions", "invocations")
+    __slots__ = ("exceptions", "invocations", "lock")
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self.invocations = self.exceptions = 0
-
-    def reset(self) -> None:
-        """Begin again at 0."""
-        with self._lock:
-            self.invocations = self.exceptions = 0
+    def __init__(self, invocations: int = 0, exceptions: int = 0) -> None:
+        self.lock = Lock()
+        self.invocations, self.exceptions = invocations, exceptions
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _counted, (self.invocations, self.exceptions)
-
-    def begin(self, tool: Limited, metadata: MutableMapping[str, Any] | None) -> None:
-        """Count one call of a tool.
-
-        Args:
-            tool: Which tool, with its limits.
-            metadata: Of the call's context. The calls of a run are counted there, if whoever drives the run wants it.
-
-        Raises:
-            ToolException: The tool is used up; nothing is counted then.
-        """
-        with self._lock:
-            limit = tool.max_invocations
-            if limit is not None and self.invocations >= limit:
-                raise _used_up(tool.name, f"was called {self.invocations} times", "max_invocations", limit)
-            limit = tool.max_invocation_exceptions
-            if limit is not None and self.exceptions >= limit:
-                raise _used_up(tool.name, f"failed {self.exceptions} times", "max_invocation_exceptions", limit)
-            if tool.max_invocations_per_run is not None and metadata is not None and RUN_INVOCATIONS in metadata:
-                _begin_in_run(tool.name, tool.max_invocations_per_run, metadata[RUN_INVOCATIONS])
-            self.invocations += 1
-
-    def count_exception(self) -> None:
-        """Count one call that raised."""
-        with self._lock:
-            self.exceptions += 1
+        return Counters, (self.invocations, self.exceptions)
 
 
-def _begin_in_run(name: str, limit: int, calls: MutableMapping[str, int]) -> None:
-    count = calls.get(name, 0)
-    if count >= limit:
-        message = (
-            f"Tool {name!r} was called {count} times in this run, and max_invocations_per_run={limit} allows no more. "
-            "It can be called again in the next run."
-        )
-        raise ToolException(message)
-    calls[name] = count + 1
+class BoundTools:
+    """The tools that the tool of a method was bound to, by owner.
 
-
-def _used_up(name: str, problem: str, limit: str, allowed: int) -> ToolException:
-    return ToolException(
-        f"Tool {name!r} {problem}, and {limit}={allowed} allows no more. Call reset() on it to begin again, "
-        "or raise the limit."
-    )
-
-
-def _counted(invocations: int, exceptions: int) -> Counters:
-    counters = Counters()
-    counters.invocations, counters.exceptions = invocations, exceptions
-    return counters
-
-
-def checked_limit(name: str, limit: int | None) -> int | None:
-    """Return a limit, if it is one.
-
-    Raises:
-        TypeError: It is no whole number.
-        ValueError: It is less than 1.
+    The same owner gets the same tool as long as the tool is referred to, and the same counters as long as the owner
+    lives. Owners without weak references share the counters of the definition.
     """
-    if limit is None:
-        return None
-    check_whole_number(name, limit)
-    if limit < 1:
-        message = f"{name}={limit!r} would allow nothing. Expected None, for no limit, or at least 1."
-        raise ValueError(message)
-    return limit
+
+    __slots__ = ("_counters", "_tools")
+
+    def __init__(self) -> None:
+        self._tools: weakref.WeakValueDictionary[int, FunctionTool] = weakref.WeakValueDictionary()
+        self._counters: dict[int, tuple[weakref.ref[Any], Counters]] = {}
+
+    def tool_of(self, owner: Any, definition: FunctionTool) -> FunctionTool:
+        """Return the tool of a method, bound to its owner."""
+        known = self._tools.get(id(owner))
+        if known is not None:  # it refers to its owner, so no other object has this id
+            return known
+        method = MethodType(cast("Any", definition.func), owner)
+        bound = self._tools[id(owner)] = definition.bound_to(method, self._counters_of(owner))
+        return bound
+
+    def _counters_of(self, owner: Any) -> Counters | None:
+        key = id(owner)
+        known = self._counters.get(key)
+        if known is not None and known[0]() is owner:
+            return known[1]
+        try:
+            reference = weakref.ref(owner, lambda _: self._counters.pop(key, None))
+        except TypeError:
+            return None
+        counters = Counters()
+        self._counters[key] = (reference, counters)
+        return counters
+
+    def __reduce__(self) -> tuple[type[BoundTools], tuple[()]]:
+        return BoundTools, ()  # ids mean nothing in another process

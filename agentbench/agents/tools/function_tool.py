@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 import logging
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 from agentbench._display import Displayable, drawn_by
-from agentbench.agents.arguments import warn_of_near_misses
-from agentbench.agents.middleware.contexts import FunctionInvocationContext
-from agentbench.agents.tools.arguments import ValidArguments
-from agentbench.agents.tools.calling import call
-from agentbench.agents.tools.counters import Counters, checked_limit
-from agentbench.agents.tools.input_schema import InputModel, schema_of
-from agentbench.agents.tools.owners import BoundTools
+from agentbench.agents.arguments import check_whole_number, warn_of_near_misses
+from agentbench.agents.middleware.contexts import RUN_INVOCATIONS, FunctionInvocationContext
+from agentbench.agents.tools.counters import BoundTools, Counters
+from agentbench.agents.tools.input_schema import InputModel, ValidArguments, schema_of
 from agentbench.agents.tools.results import SKIP_PARSING, SkipParsing, parse_result
-from agentbench.agents.tools.signature import ToolSignature, checked_name, description_of, name_of
+from agentbench.agents.tools.signature import ToolSignature, check_name, description_of, name_of
 from agentbench.exceptions import ToolException, UserInputRequiredException
 from agentbench.messages.content.content import Content
 from agentbench.serialization.mixin import SerializationMixin
@@ -30,30 +28,33 @@ logger = logging.getLogger("agentbench")
 ApprovalMode: TypeAlias = Literal["always_require", "never_require"]
 ResultParser: TypeAlias = Callable[[Any], str | list[Content]] | SkipParsing
 
+_PLAIN = frozenset({str, int, float, bool, dict, list, tuple, type(None)})
+"""Exact types of results that are neither awaited nor iterated."""
+
 
 @drawn_by("agentbench.notebook.tool_view:tool")
 class FunctionTool(SerializationMixin, Displayable):
-    """A function together with what a model has to know to call it.
+    """A function that a model may call, with its name, description and schema.
 
     Args:
         func: The function, plain or async; a method, partial or callable object. Without one the tool is only declared:
-            the model may ask for it, and the application answers.
+            the application answers the calls of the model.
         name: By default the function's.
-        description: By default the function's docstring.
-        approval_mode: Whether a person has to agree to each call: `"always_require"` or `"never_require"`, the default.
+        description: For the model; by default the function's docstring.
+        approval_mode: `"always_require"`: a person has to agree to each call. By default `"never_require"`.
         kind: A free tag, such as `"shell"`.
         max_invocations: How often it may be called until `reset()`.
         max_invocation_exceptions: How often it may raise until `reset()`.
         max_invocations_per_run: How often it may be called in one run of an agent.
-        additional_properties: Whatever else belongs to it.
-        input_model: What describes the arguments, if not the signature: a pydantic model class, or a JSON schema.
-        result_parser: Turns what the function returned into text or contents; `SKIP_PARSING` hands it on as it is.
-        **kwargs: Kept as attributes; of a name that looks like a misspelt argument there is a warning.
+        additional_properties: Anything that the application wants to store with the tool.
+        input_model: Describes the arguments instead of the signature: a pydantic model class, or a JSON schema.
+        result_parser: Turns the function's result into text or contents; `SKIP_PARSING` leaves it as it is.
+        **kwargs: Become attributes; of a name that looks like a misspelt argument there is a warning.
 
     Attributes:
         func: The function, or `None`.
-        invocation_count: Calls so far. Methods count for each owner on its own.
-        invocation_exception_count: Calls so far that raised.
+        invocation_count: Calls since the last `reset()`. Methods count apart for each owner.
+        invocation_exception_count: Calls since then that raised.
 
     Raises:
         TypeError: There is neither function nor name, the function is none, or `input_model` describes no arguments.
@@ -67,7 +68,9 @@ class FunctionTool(SerializationMixin, Displayable):
             return f"Fog in {city} for {days} days."
 
 
-        FunctionTool(get_weather, approval_mode="always_require")
+        weather = FunctionTool(get_weather, approval_mode="always_require")
+        print(weather.parameters())
+        contents = await weather.invoke(city="Oslo")
         ```
     """
 
@@ -76,9 +79,9 @@ class FunctionTool(SerializationMixin, Displayable):
     DEFAULT_EXCLUDE: ClassVar[Collection[str]] = frozenset({"result_parser"})
 
     _declaration_only = False
-    _is_plain = False  # made of a function that somebody gave in the place of a tool
+    _is_plain = False  # made of a function that was passed in the place of a tool
 
-    def __init__(  # noqa: PLR0913 - the given signature
+    def __init__(  # noqa: PLR0913 - the public signature
         self,
         func: Callable[..., Any] | None = None,
         *,
@@ -104,15 +107,18 @@ class FunctionTool(SerializationMixin, Displayable):
             message = f"{func!r} is a tool already. Use it as it is, or make another of its function: {func.name}.func."
             raise TypeError(message)
         self.func = func
-        self.name: str = checked_name(name) if name else "" if func is None else name_of(func)
+        self.name: str = check_name(name) if name else "" if func is None else name_of(func)
         self._schema = schema_of(func, self.name, input_model)
         signature = self._schema.signature
         self.description = description or description_of(func)
-        self.approval_mode = _checked_mode(approval_mode)
+        if approval_mode not in (None, "always_require", "never_require"):
+            message = f"approval_mode={approval_mode!r} is unknown. Expected 'always_require', 'never_require' or None."
+            raise ValueError(message)
+        self.approval_mode = approval_mode or "never_require"
         self.kind = kind
-        self.max_invocations = checked_limit("max_invocations", max_invocations)
-        self.max_invocation_exceptions = checked_limit("max_invocation_exceptions", max_invocation_exceptions)
-        self.max_invocations_per_run = checked_limit("max_invocations_per_run", max_invocations_per_run)
+        self.max_invocations = _check_limit("max_invocations", max_invocations)
+        self.max_invocation_exceptions = _check_limit("max_invocation_exceptions", max_invocation_exceptions)
+        self.max_invocations_per_run = _check_limit("max_invocations_per_run", max_invocations_per_run)
         self.additional_properties = additional_properties
         self.result_parser = result_parser
         self._signature: ToolSignature | None = signature
@@ -124,11 +130,11 @@ class FunctionTool(SerializationMixin, Displayable):
         for attribute, value in kwargs.items():
             setattr(self, attribute, value)
 
-    # ------------------------------------------------------------------------------------------------ what it tells
+    # -------------------------------------------------------------------------------------------------- what it reports
 
     @property
     def declaration_only(self) -> bool:
-        """Whether there is nothing to call here, so that the application answers the model."""
+        """Whether there is no function, so that the application answers the calls."""
         return self.func is None or self._declaration_only
 
     @property
@@ -138,7 +144,7 @@ class FunctionTool(SerializationMixin, Displayable):
 
     @property
     def invocation_count(self) -> int:
-        """Calls so far."""
+        """Calls since the last `reset()`."""
         return self._counters.invocations
 
     @invocation_count.setter
@@ -147,7 +153,7 @@ class FunctionTool(SerializationMixin, Displayable):
 
     @property
     def invocation_exception_count(self) -> int:
-        """Calls so far that raised."""
+        """Calls since the last `reset()` that raised."""
         return self._counters.exceptions
 
     @invocation_exception_count.setter
@@ -156,7 +162,8 @@ class FunctionTool(SerializationMixin, Displayable):
 
     def reset(self) -> None:
         """Set both counters to 0."""
-        self._counters.reset()
+        with self._counters.lock:
+            self._counters.invocations = self._counters.exceptions = 0
 
     def parameters(self) -> dict[str, Any]:
         """Return the JSON schema of the arguments, as a copy.
@@ -176,7 +183,7 @@ class FunctionTool(SerializationMixin, Displayable):
         return f"FunctionTool(name={self.name}{described})"
 
     def __repr__(self) -> str:
-        facts = [f"{self.name}({', '.join(self._shown_parameters())})"]
+        facts = [f"{self.name}({', '.join(self._parameter_names())})"]
         if self.declaration_only:
             facts.append("declaration_only=True")
         if self.approval_mode != "never_require":
@@ -185,14 +192,14 @@ class FunctionTool(SerializationMixin, Displayable):
             facts.append(f"invocation_count={self.invocation_count}")
         return f"FunctionTool({', '.join(facts)})"
 
-    def _shown_parameters(self) -> list[str]:
+    def _parameter_names(self) -> list[str]:
         """Return the names of the parameters, optional ones with `=`; loads nothing."""
-        given = self._schema.given
-        if isinstance(given, Mapping):
-            required = given.get("required") or ()
-            return [name if name in required else f"{name}=" for name in given.get("properties") or ()]
-        if given is not None:
-            return [n if field.is_required() else f"{n}=" for n, field in given.model_fields.items()]
+        model = self._schema.input_model
+        if isinstance(model, Mapping):
+            required = model.get("required") or ()
+            return [name if name in required else f"{name}=" for name in model.get("properties") or ()]
+        if model is not None:
+            return [name if field.is_required() else f"{name}=" for name, field in model.model_fields.items()]
         if self._signature is None:
             return []
         required = self._signature.without_default
@@ -207,29 +214,65 @@ class FunctionTool(SerializationMixin, Displayable):
             ToolException: The tool is only declared, or used up.
         """
         func = self._callable()
-        self._counters.begin(self, None)
+        self._count_call(None)
         try:
             result = func(*args, **kwargs)
         except UserInputRequiredException:
             raise
         except Exception:
-            self._counters.count_exception()
+            self._count_exception()
             raise
-        return self._counted(result) if inspect.iscoroutine(result) else result
+        return self._await_counted(result) if inspect.iscoroutine(result) else result
 
-    async def _counted(self, pending: Coroutine[Any, Any, Any]) -> Any:
+    async def _await_counted(self, pending: Coroutine[Any, Any, Any]) -> Any:
         try:
             return await pending
         except UserInputRequiredException:
             raise
         except Exception:
-            self._counters.count_exception()
+            self._count_exception()
             raise
 
-    def validate_arguments(self, arguments: Any) -> dict[str, Any]:
-        """Check arguments against the schema and return what the function is to be called with.
+    def _count_call(self, metadata: Mapping[str, Any] | None) -> None:
+        """Count one call, also in the `RUN_INVOCATIONS` of its context; nothing is counted if the tool is used up."""
+        counters, in_run = self._counters, None
+        if metadata is not None and self.max_invocations_per_run is not None:
+            in_run = metadata.get(RUN_INVOCATIONS)
+        with counters.lock:
+            if problem := self._limit_reached(counters, in_run):
+                raise ToolException(problem)
+            counters.invocations += 1
+            if in_run is not None:
+                in_run[self.name] = in_run.get(self.name, 0) + 1
 
-        What is returned may be given to `invoke()`, which does not check it again unless it was changed meanwhile.
+    def _limit_reached(self, counters: Counters, in_run: Mapping[str, int] | None) -> str | None:
+        most, most_errors, most_in_run = (
+            self.max_invocations,
+            self.max_invocation_exceptions,
+            self.max_invocations_per_run,
+        )
+        mend = "Call reset() on it to begin again, or raise the limit."
+        if most is not None and counters.invocations >= most:
+            problem = f"was called {counters.invocations} times, and max_invocations={most} allows no more. {mend}"
+        elif most_errors is not None and counters.exceptions >= most_errors:
+            limit = f"max_invocation_exceptions={most_errors}"
+            problem = f"failed {counters.exceptions} times, and {limit} allows no more. {mend}"
+        elif in_run is not None and most_in_run is not None and (count := in_run.get(self.name, 0)) >= most_in_run:
+            limit = f"max_invocations_per_run={most_in_run}"
+            mend = "It can be called again in the next run."
+            problem = f"was called {count} times in this run, and {limit} allows no more. {mend}"
+        else:
+            return None
+        return f"Tool {self.name!r} {problem}"
+
+    def _count_exception(self) -> None:
+        with self._counters.lock:
+            self._counters.exceptions += 1
+
+    def validate_arguments(self, arguments: Any) -> dict[str, Any]:
+        """Return arguments as the function gets them, checked against the schema and converted.
+
+        `invoke()` does not check them again unless they were changed meanwhile.
 
         Args:
             arguments: By name, or an instance of a pydantic model.
@@ -242,9 +285,9 @@ class FunctionTool(SerializationMixin, Displayable):
 
     def _valid(self, arguments: Any) -> dict[str, Any]:
         schema = self._schema.get()
-        if type(arguments) is ValidArguments and arguments.still_pass(schema):
+        if type(arguments) is ValidArguments and arguments.are_valid_for(schema):
             return arguments
-        if not isinstance(arguments, (dict, Mapping)):  # the first is told much faster
+        if not isinstance(arguments, (dict, Mapping)):  # checks for dict are much faster
             arguments = _as_mapping(self.name, arguments)
         return schema.validate(self.name, arguments)
 
@@ -260,18 +303,18 @@ class FunctionTool(SerializationMixin, Displayable):
     ) -> Any:
         """Check the arguments, call the function and turn its result into contents.
 
-        Generators are run to their end and give a list.
+        Generators are run to their end; their items are a list.
 
         Args:
             arguments: By name, or an instance of a pydantic model. By default `kwargs`, else those of the context.
-            context: What the function gets if it has a parameter for it; made here if it is not given.
-            tool_call_id: The id of the call, for the metadata of a context that is made here.
-            skip_parsing: Return what the function returned, as it is.
+            context: For a function with a parameter for it; by default a new one.
+            tool_call_id: The id of the call, for the metadata of a new context.
+            skip_parsing: Return the function's result as it is.
             in_thread: Run a plain function in a thread of its own, with a copy of the context variables.
-            **kwargs: The arguments by name, where `arguments` is not given.
+            **kwargs: The arguments by name, instead of `arguments`.
 
         Returns:
-            A list of `Content`, or what the function returned.
+            A list of `Content`, or the function's result.
 
         Raises:
             ToolException: The tool is only declared, or used up.
@@ -290,18 +333,18 @@ class FunctionTool(SerializationMixin, Displayable):
         if arguments is None:
             arguments = kwargs or (None if context is None else context.arguments) or {}
         valid = self._valid(arguments)
-        args, named = self._as_called(valid, context, tool_call_id)
-        self._counters.begin(self, None if context is None else context.metadata)
+        args, named = self._call_arguments(valid, context, tool_call_id)
+        self._count_call(None if context is None else context.metadata)
         try:
-            result = await call(func, args, named, in_thread=in_thread)
+            result = await _call(func, args, named, in_thread=in_thread)
         except UserInputRequiredException:
             raise
         except Exception:
-            self._counters.count_exception()
+            self._count_exception()
             raise
         if skip_parsing or self.result_parser is SKIP_PARSING:
             return result
-        return parse_result(result) if self.result_parser is None else self._parsed(self.result_parser, result)
+        return parse_result(result) if self.result_parser is None else self._parse(self.result_parser, result)
 
     def _callable(self) -> Callable[..., Any]:
         if self.func is None or self._declaration_only:
@@ -323,7 +366,7 @@ class FunctionTool(SerializationMixin, Displayable):
             )
             raise TypeError(message)
 
-    def _as_called(
+    def _call_arguments(
         self, valid: dict[str, Any], context: FunctionInvocationContext | None, tool_call_id: str | None
     ) -> tuple[list[Any], dict[str, Any]]:
         """Return positional and named arguments, the context among them if the function takes it."""
@@ -340,18 +383,18 @@ class FunctionTool(SerializationMixin, Displayable):
 
     @staticmethod
     def parse_result(result: object) -> list[Content]:
-        """Turn what a function returned into contents.
+        """Return a function's result as contents.
 
         `None` is empty text, text and contents stay what they are, everything else becomes JSON.
         """
         return parse_result(result)
 
-    def _parsed(self, parser: Any, result: Any) -> list[Content]:
+    def _parse(self, parser: Any, result: Any) -> list[Content]:
         try:
             parsed = parser(result)
         except Exception as error:
             logger.warning("The result parser of tool %r raised %s.", self.name, type(error).__name__)
-            logger.debug("The result parser of tool %r failed.", self.name, exc_info=error)  # may tell of the result
+            logger.debug("The result parser of tool %r failed.", self.name, exc_info=error)  # may hold the result
             return [Content.from_text(str(result))]
         return parse_result(parsed)
 
@@ -403,26 +446,52 @@ class FunctionTool(SerializationMixin, Displayable):
         return found | {name: value for name, value in more.items() if name not in (exclude or ())}
 
     @classmethod
-    def _inject(cls, arguments: dict[str, Any], given: Mapping[str, Any]) -> None:
-        super()._inject(arguments, given)
+    def _inject(cls, arguments: dict[str, Any], dependencies: Mapping[str, Any]) -> None:
+        super()._inject(arguments, dependencies)
         func, stored = arguments.get("func"), arguments.get("input_model")
-        if func is not None and isinstance(stored, Mapping) and _says(func, arguments["name"], stored):
+        if func is not None and isinstance(stored, Mapping) and _has_schema(func, arguments["name"], stored):
             arguments["input_model"] = None  # the signature also converts, which a plain schema does not
 
 
-def _says(func: Callable[..., Any], name: str, schema: Mapping[str, Any]) -> bool:
-    """Whether the signature of a function gives this very schema."""
+def _has_schema(func: Callable[..., Any], name: str, schema: Mapping[str, Any]) -> bool:
+    """Whether the schema of a function's signature is this very one."""
     try:
         return schema_of(func, name, None).get().json() == schema
     except TypeError:
         return False
 
 
-def _checked_mode(mode: str | None) -> Any:
-    if mode not in (None, "always_require", "never_require"):
-        message = f"approval_mode={mode!r} is unknown. Expected 'always_require', 'never_require' or None."
+def _check_limit(name: str, limit: int | None) -> int | None:
+    """Return a limit that is `None` or a whole number from 1 on."""
+    if limit is None:
+        return None
+    check_whole_number(name, limit)
+    if limit < 1:
+        message = f"{name}={limit!r} would allow nothing. Expected None, for no limit, or at least 1."
         raise ValueError(message)
-    return mode or "never_require"
+    return limit
+
+
+async def _call(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any], *, in_thread: bool) -> Any:
+    """Return the result of a function of any kind: awaited, and as a list if it came piece by piece."""
+    if in_thread and not inspect.iscoroutinefunction(func):
+        result = await asyncio.to_thread(_call_to_end, func, args, named)
+    else:
+        result = func(*args, **named)
+    if type(result) in _PLAIN:
+        return result
+    if inspect.isawaitable(result):
+        result = await result
+    if inspect.isgenerator(result):
+        return list(result)
+    if inspect.isasyncgen(result):
+        return [item async for item in result]
+    return result
+
+
+def _call_to_end(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    result = func(*args, **named)
+    return list(result) if inspect.isgenerator(result) else result
 
 
 def _as_mapping(tool_name: str, arguments: Any) -> Mapping[str, Any]:

@@ -1,37 +1,37 @@
-"""Which schema a tool has; made when it is first needed, for that loads pydantic."""
+"""What a tool may be called with: its schema, made when it is first needed, and arguments checked against it."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 from agentbench._copying import isolate
-from agentbench.agents.tools.arguments import InputSchema, ModelSchema
-from agentbench.agents.tools.json_arguments import JsonSchema
-from agentbench.agents.tools.schema import is_model_class
 from agentbench.agents.tools.signature import ToolSignature, read_signature
+from agentbench.agents.tools.signature_model import derive_model, is_model_class
 
 InputModel: TypeAlias = type[Any] | Mapping[str, Any] | None
 """A pydantic model class, a JSON schema, or `None` for what the signature says."""
 
+_LONGEST = 80
+_CONTAINERS = frozenset({dict, list, set})
 
 _of_functions: weakref.WeakKeyDictionary[Callable[..., Any], LazySchema] = weakref.WeakKeyDictionary()
-"""Schemas of functions met before; weak, for the functions of notebook cells that are run again."""
+"""A cache of the schemas of functions; weak, for the functions of notebook cells that are run again."""
 
 
-def schema_of(func: Callable[..., Any] | None, tool_name: str, given: InputModel) -> LazySchema:
+def schema_of(func: Callable[..., Any] | None, tool_name: str, input_model: InputModel) -> LazySchema:
     """Return the schema of a tool. Tools of one name and function share theirs, which is costly to make.
 
     Raises:
-        TypeError: The function is a class or no function, or `given` describes no arguments.
-        ValueError: The function has two context parameters, or does not say its parameters.
+        TypeError: The function is a class or no function, or `input_model` describes no arguments.
+        ValueError: The function has two context parameters, or its parameters are unknown.
     """
     if func is None:
-        return LazySchema(tool_name, given, None)
-    if given is not None or not isinstance(func, FunctionType):
-        return LazySchema(tool_name, given, read_signature(func, ctx_is_context=given is not None))
+        return LazySchema(tool_name, input_model, None)
+    if input_model is not None or not isinstance(func, FunctionType):
+        return LazySchema(tool_name, input_model, read_signature(func, ctx_is_context=input_model is not None))
     known = _of_functions.get(func)
     if known is None or known.tool_name != tool_name:
         signature = read_signature(func)
@@ -42,47 +42,267 @@ def schema_of(func: Callable[..., Any] | None, tool_name: str, given: InputModel
 
 
 class LazySchema:
-    """The schema of a tool, shared by its copies.
+    """The schema of a tool, shared by its copies; making it loads pydantic.
 
     Attributes:
         tool_name: The name of the tool.
-        given: What the user described the arguments with, if anything.
+        input_model: What the author of the tool described the arguments with, if anything.
         signature: The parameters of the function, if there is one.
     """
 
-    __slots__ = ("_made", "given", "signature", "tool_name")
+    __slots__ = ("_schema", "input_model", "signature", "tool_name")
 
-    def __init__(self, tool_name: str, given: InputModel, signature: ToolSignature | None) -> None:
-        if given is not None and not isinstance(given, Mapping) and not is_model_class(given):
+    def __init__(self, tool_name: str, input_model: InputModel, signature: ToolSignature | None) -> None:
+        if input_model is not None and not isinstance(input_model, Mapping) and not is_model_class(input_model):
             message = (
-                f"input_model={given!r} of tool {tool_name!r} describes no arguments. "
+                f"input_model={input_model!r} of tool {tool_name!r} describes no arguments. "
                 "Expected a pydantic model class, a JSON schema as a dict, or None to go by the function's signature."
             )
             raise TypeError(message)
         self.tool_name, self.signature = tool_name, signature
-        self.given = isolate(dict(given)) if isinstance(given, Mapping) else given
-        self._made: InputSchema | None = None
+        self.input_model = isolate(dict(input_model)) if isinstance(input_model, Mapping) else input_model
+        self._schema: JsonSchema | ModelSchema | None = None
 
-    def get(self) -> InputSchema:
+    def get(self) -> JsonSchema | ModelSchema:
         """Return the schema.
 
         Raises:
             TypeError: The type of a parameter is not known or has no JSON schema.
         """
-        made = self._made
-        if made is None:
-            made = self._made = self._make()
-        return made
+        if self._schema is None:
+            self._schema = self._make()
+        return self._schema
 
-    def _make(self) -> InputSchema:
-        if isinstance(self.given, Mapping):
-            return JsonSchema(self.given, self.signature)
-        if self.given is not None:
-            return ModelSchema.of_model(self.given, self.signature)
-        if self.signature is None:
+    def _make(self) -> JsonSchema | ModelSchema:
+        signature = self.signature
+        if isinstance(self.input_model, Mapping):
+            return JsonSchema(self.input_model, signature)
+        if self.input_model is not None:
+            # The defaults of the model count, not those of the function.
+            keep_none = signature.without_default if signature else frozenset[str]()
+            return ModelSchema(self.input_model, self.input_model.model_json_schema(), keep_none=keep_none)
+        if signature is None:
             return JsonSchema({"properties": {}, "title": f"{self.tool_name}_input", "type": "object"})
-        return ModelSchema.of_signature(self.tool_name, self.signature)
+        derived = derive_model(self.tool_name, signature)
+        return ModelSchema(
+            derived.model,
+            derived.schema,
+            keep_none=frozenset(derived.model.model_fields) - derived.own_defaults,
+            leave_out_unset=derived.own_defaults,
+            parameter_of=derived.parameter_of,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What was made holds parts that cannot be stored; it is made again.
-        return LazySchema, (self.tool_name, self.given, self.signature)
+        # A made schema holds parts that cannot be pickled; it is made again.
+        return LazySchema, (self.tool_name, self.input_model, self.signature)
+
+
+class ModelSchema:
+    """The schema of a pydantic model: arguments are converted where that is possible."""
+
+    __slots__ = ("_json", "_keep_none", "_leave_out_unset", "_parameter_of", "_validate", "model", "names")
+
+    def __init__(
+        self,
+        model: Any,
+        schema: dict[str, Any],
+        *,
+        keep_none: frozenset[str],
+        leave_out_unset: frozenset[str] = frozenset(),
+        parameter_of: Mapping[str, str] | None = None,
+    ) -> None:
+        self.model = model
+        self._json = schema
+        self._validate = model.__pydantic_validator__.validate_python
+        self._keep_none, self._leave_out_unset = keep_none, leave_out_unset
+        self._parameter_of = parameter_of
+        self.names: frozenset[str] = frozenset(schema.get("properties", ()))
+
+    def json(self) -> dict[str, Any]:
+        """Return the JSON schema; a copy."""
+        return isolate(self._json)
+
+    def validate(self, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments for the function.
+
+        Raises:
+            TypeError: The arguments do not fit.
+        """
+        try:
+            instance = self._validate(arguments)
+        except ValueError as error:
+            instance = self._validate_without_nulls(arguments)
+            if instance is None:
+                raise _misfit(tool_name, _problems_of_model(error)) from error
+        given = instance.__pydantic_fields_set__
+        valid: dict[str, Any] = {}
+        for name, value in instance.__dict__.items():
+            if (value is None and name not in self._keep_none) or (name in self._leave_out_unset and name not in given):
+                continue  # the function has a default of its own
+            valid[name] = value
+        if instance.__pydantic_extra__:
+            valid.update(instance.__pydantic_extra__)
+        if self._parameter_of:
+            return {self._parameter_of.get(name, name): value for name, value in valid.items()}
+        return valid
+
+    def _validate_without_nulls(self, arguments: Mapping[str, Any]) -> Any:
+        """Validate without the nulls that models write for what they leave out; `None` if that fails, too."""
+        rest = {
+            name: value for name, value in arguments.items() if value is not None or name not in self._leave_out_unset
+        }
+        if len(rest) == len(arguments):
+            return None
+        try:
+            return self._validate(rest)
+        except ValueError:
+            return None
+
+
+_JSON_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "object": (dict, Mapping),
+    "null": (type(None),),
+}
+
+
+class JsonSchema:
+    """A JSON schema that the author of a tool wrote: checked at the top level only, nothing is converted."""
+
+    __slots__ = ("_accepted", "_is_closed", "_json", "_properties", "_required", "names")
+
+    model = None
+
+    def __init__(self, schema: Mapping[str, Any], signature: ToolSignature | None = None) -> None:
+        self._json = dict(schema)
+        properties = schema.get("properties")
+        self._properties: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
+        self._required = tuple(schema.get("required") or ())
+        self._is_closed = schema.get("additionalProperties") is False
+        self._accepted: frozenset[str] | None = None
+        if signature is not None and not signature.takes_any_keyword:
+            self._accepted = frozenset(parameter.name for parameter in signature.parameters)
+        self.names: frozenset[str] = frozenset(self._properties)
+
+    def json(self) -> dict[str, Any]:
+        """Return the JSON schema; a copy."""
+        return isolate(self._json)
+
+    def validate(self, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments for the function.
+
+        Raises:
+            TypeError: The arguments do not fit.
+        """
+        problems = [f"{name}: required, but not given" for name in self._required if name not in arguments]
+        for name, value in arguments.items():
+            if name in self._properties:
+                problems += _problems_of_value(name, value, self._properties[name])
+            elif self._is_closed:
+                problems.append(f"{name}: no such argument; there are {', '.join(self._properties) or 'none'}")
+        if problems:
+            raise _misfit(tool_name, problems)
+        if self._accepted is None:
+            return dict(arguments)
+        return {name: value for name, value in arguments.items() if name in self._accepted or name in self._properties}
+
+
+def _problems_of_value(name: str, value: object, schema: object) -> list[str]:
+    if not isinstance(schema, Mapping):
+        return []
+    problems = []
+    allowed = schema.get("type")
+    types = [allowed] if isinstance(allowed, str) else list(allowed or ())
+    if types and not any(_is_of_type(value, type_) for type_ in types):
+        problems.append(f"{name}: expected {' or '.join(types)}, not {_shorten(value)}")
+    choices = schema.get("enum")
+    if choices is not None and not any(value == one and (value is True) == (one is True) for one in choices):
+        problems.append(f"{name}: expected one of {', '.join(map(repr, choices))}, not {_shorten(value)}")
+    return problems
+
+
+def _is_of_type(value: object, type_: str) -> bool:
+    classes = _JSON_TYPES.get(type_)
+    if classes is None:
+        return True
+    if isinstance(value, bool):
+        return type_ == "boolean"
+    if type_ == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, classes)
+
+
+def _problems_of_model(error: Any) -> list[str]:
+    """Return the problems that pydantic found: where, what, and the value."""
+    problems = []
+    for found in error.errors(include_url=False, include_context=False):
+        where = ".".join(map(str, found["loc"]))
+        value = "" if found["type"] == "missing" else f", not {_shorten(found['input'])}"
+        problems.append(f"{where}: {found['msg']}{value}" if where else f"{found['msg']}{value}")
+    return problems
+
+
+def _misfit(tool_name: str, problems: list[str]) -> TypeError:
+    return TypeError(f"Invalid arguments for tool {tool_name!r}: {'; '.join(problems)}.")
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+class ValidArguments(dict[str, Any]):
+    """Arguments that a schema has validated. They need not be validated again unless a middleware changed them."""
+
+    __slots__ = ("_schema", "_validated")
+
+    _schema: object
+    _validated: dict[str, Any]
+
+    @classmethod
+    def of(cls, schema: object, valid: dict[str, Any]) -> ValidArguments:
+        """Return the arguments that a schema has just validated; their dictionary serves as the snapshot."""
+        arguments = cls(valid)
+        arguments._schema, arguments._validated = schema, valid
+        for name, value in arguments.items():
+            if type(value) in _CONTAINERS:
+                valid[name] = _copy_containers(value)
+        return arguments
+
+    def are_valid_for(self, schema: object) -> bool:
+        """Whether this very schema validated them, and they are unchanged."""
+        before = self._validated
+        return (
+            self._schema is schema
+            and len(self) == len(before)
+            and all(name in before and _is_unchanged(value, before[name]) for name, value in self.items())
+        )
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return dict, (dict(self),)  # a copy is not validated
+
+
+def _copy_containers(value: Any) -> Any:
+    """Return plain containers as copies, to any depth, with the very same values in them."""
+    if type(value) is dict:
+        return {name: _copy_containers(item) for name, item in value.items()}
+    if type(value) is list:
+        return [_copy_containers(item) for item in value]
+    return value.copy() if type(value) is set else value
+
+
+def _is_unchanged(value: Any, before: Any) -> bool:
+    """Whether plain containers hold the very same values as their copies; values are not compared, as `1 == True`."""
+    if value is before:
+        return True
+    if type(value) is not type(before):
+        return False
+    if type(value) is dict:
+        return value.keys() == before.keys() and all(_is_unchanged(item, before[name]) for name, item in value.items())
+    if type(value) is list:
+        return len(value) == len(before) and all(map(_is_unchanged, value, before))
+    return type(value) is set and bool(value == before)

@@ -178,8 +178,8 @@ def name_of(func: Callable[..., Any]) -> str:
     return "lambda" if name == "<lambda>" else name
 
 
-def checked_name(name: object) -> str:
-    """Return a name that was given to a tool, if a service can take it.
+def check_name(name: object) -> str:
+    """Return the name of a tool, if services take it.
 
     Raises:
         TypeError: It is no text.
