@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentbench._display import call_view
-from agentbench.workflows.draw.dot_text import dot_text
 from agentbench.workflows.draw.drawn_graph import RunOverlay, draw_graph
-from agentbench.workflows.draw.mermaid_text import mermaid_text
+from agentbench.workflows.draw.graph_text import dot_text, mermaid_text
 
 if TYPE_CHECKING:
     from agentbench.workflows.run.workflow import Workflow
@@ -24,15 +23,22 @@ _SUFFIXES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".dot": "dot", ".gv": 
 
 
 class WorkflowViz:
-    """Draws a workflow. Reading the graph never runs or changes it.
+    """Draws a workflow as DOT or Mermaid text, or into a file. It never runs or changes the workflow.
 
     Args:
-        workflow: What to draw, sub-workflows included.
+        workflow: The workflow, drawn with its sub-workflows.
         overlay: A run to mark in the drawing: its result, its events, a `RunOverlay`, or a mapping with some of the
             keys `executed`, `failed` and `pending`, each a set of executor ids.
 
     Raises:
-        TypeError: What is to be drawn is no workflow.
+        TypeError: The object is no workflow.
+
+    Example:
+        ```python
+        print(WorkflowViz(workflow).to_mermaid())
+        result = await workflow.run("hello")
+        WorkflowViz(workflow, overlay=result).save_svg("run.svg")
+        ```
     """
 
     def __init__(self, workflow: Workflow, *, overlay: Any = None) -> None:
@@ -51,15 +57,15 @@ class WorkflowViz:
         """Return the graph as DOT text.
 
         Args:
-            include_internal_executors: Show the internal edges on which answers travel, too.
+            include_internal_executors: Draw the internal edges on which answers travel, too.
         """
         return dot_text(draw_graph(self._workflow, self._overlay, include_internal=include_internal_executors))
 
     def to_mermaid(self, include_internal_executors: bool = False) -> str:
-        """Return the graph as a Mermaid flowchart, which many viewers of Markdown can show.
+        """Return the graph as a Mermaid flowchart, which many viewers of Markdown draw.
 
         Args:
-            include_internal_executors: Show the internal edges on which answers travel, too.
+            include_internal_executors: Draw the internal edges on which answers travel, too.
         """
         return mermaid_text(draw_graph(self._workflow, self._overlay, include_internal=include_internal_executors))
 
@@ -74,7 +80,7 @@ class WorkflowViz:
         Args:
             format: `"svg"`, `"png"`, `"pdf"`, or `"dot"`, which needs no renderer.
             filename: Where to; without an extension it gets that of the format. By default a new temporary file.
-            include_internal_executors: Show the internal edges on which answers travel, too.
+            include_internal_executors: Draw the internal edges on which answers travel, too.
 
         Returns:
             The path of the file.
@@ -87,8 +93,18 @@ class WorkflowViz:
         if format not in _FORMATS:
             msg = f"The format {format!r} is not known. Use one of {', '.join(map(repr, _FORMATS))}."
             raise ValueError(msg)
-        path = None if filename is None else _with_suffix(Path(filename), format)
-        if path is not None:
+        path = None
+        if filename is not None:
+            path = Path(filename)
+            named = _SUFFIXES.get(path.suffix.lower())
+            if named is None:
+                path = path.with_name(f"{path.name}.{format}")
+            elif named != format:
+                msg = (
+                    f"The file name {str(path)!r} says {named!r}, but the format is {format!r}. "
+                    "Change one of them, or leave the extension out."
+                )
+                raise ValueError(msg)
             require_folder(path)
         text = self.to_digraph(include_internal_executors)
         data: bytes = text.encode()
@@ -128,17 +144,3 @@ def require_folder(path: Path) -> None:
         "Name a folder that is there, or make it first, as with Path.mkdir(parents=True)."
     )
     raise FileNotFoundError(msg)
-
-
-def _with_suffix(path: Path, file_format: str) -> Path:
-    """Return the path with the extension of the format, unless it has one that says otherwise."""
-    named = _SUFFIXES.get(path.suffix.lower())
-    if named is None:
-        return path.with_name(f"{path.name}.{file_format}")
-    if named != file_format:
-        msg = (
-            f"The file name {str(path)!r} says {named!r}, but the format is {file_format!r}. "
-            "Change one of them, or leave the extension out."
-        )
-        raise ValueError(msg)
-    return path

@@ -1,4 +1,4 @@
-"""What there is to draw of a workflow: nodes, edges, and frames around sub-workflows, as plain values."""
+"""The graph of a workflow as plain values for drawing: nodes, edges, and frames around sub-workflows."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = [
     "NodeState",
     "RunOverlay",
     "draw_graph",
-    "spelled_out",
     "unique_names",
+    "visible",
 ]
 
 NodePath = tuple[str, ...]
@@ -31,7 +31,7 @@ NodeState = Literal["failed", "pending", "executed"]
 
 
 class RunOverlay:
-    """Where a run has been: what to mark when its graph is drawn.
+    """Where a run has been: what a drawing of its graph marks.
 
     Args:
         executed: Ids of executors that ended well.
@@ -52,26 +52,26 @@ class RunOverlay:
 
     @classmethod
     def of(cls, run: Any) -> RunOverlay:
-        """Make an overlay of an overlay, a mapping with its three keywords, or the events of a run (its result).
+        """Return the overlay for an overlay, a mapping with its three keywords, or the events of a run (its result).
 
-        Executors that were invoked and did not end count as pending, and so do those that asked something, until they
-        are invoked again.
+        Executors that were invoked and did not end count as pending, and so do those with a request, until they are
+        invoked again.
         """
         if isinstance(run, RunOverlay):
             return run
         if isinstance(run, Mapping):
             return cls(**run)
         states: dict[str, NodeState] = {}
-        asking: set[str] = set()
+        requesting: set[str] = set()
         for event in run:
             executor_id, state = event.source_id, _STATE_AFTER.get(event.type)
             if executor_id is None or state is None:
                 continue
             if event.type == "request_info":
-                asking.add(executor_id)
+                requesting.add(executor_id)
             elif event.type == "executor_invoked":
-                asking.discard(executor_id)
-            waits = state == "executed" and executor_id in asking
+                requesting.discard(executor_id)
+            waits = state == "executed" and executor_id in requesting
             states[executor_id] = "pending" if waits else state
         found: dict[str, list[str]] = {"executed": [], "failed": [], "pending": []}
         for executor_id, state in states.items():
@@ -79,7 +79,7 @@ class RunOverlay:
         return cls(**found)
 
     def state_of(self, path: NodePath) -> NodeState | None:
-        """Return what to show of a node, or `None` if the run did not touch it."""
+        """Return the state of a node in the run, or `None` if the run did not touch it."""
         key = "/".join(path)
         if key in self.failed:
             return "failed"
@@ -129,7 +129,7 @@ class DrawnGraph(NamedTuple):
 
     Attributes:
         path: Of the node that runs it; empty for the outermost workflow.
-        nodes: In builder order; what stands for groups comes last.
+        nodes: In builder order; those of groups come last.
         edges: In builder order.
         frames: The workflows that run inside nodes.
     """
@@ -146,15 +146,38 @@ class DrawnGraph(NamedTuple):
             yield from frame.all_nodes()
 
 
-def draw_graph(workflow: Any, overlay: RunOverlay, *, include_internal: bool = False) -> DrawnGraph:
-    """Read what there is to draw.
+def draw_graph(
+    workflow: Any,
+    overlay: RunOverlay,
+    *,
+    include_internal: bool = False,
+    path: NodePath = (),
+    within: tuple[Any, ...] = (),
+) -> DrawnGraph:
+    """Return the nodes, edges and frames of a workflow.
 
     Args:
-        workflow: Anything with `executors`, `edge_groups` and `start_executor_ids`.
+        workflow: An object with `executors`, `edge_groups` and `start_executor_ids`.
         overlay: What a run did; empty for none.
-        include_internal: Show the internal edges, too.
+        include_internal: Add the internal edges, too.
+        path: Of the node that runs the workflow.
+        within: The workflows around it; one that contains itself is drawn once.
     """
-    return _Reader(overlay, include_internal=include_internal).read(workflow, (), ())
+    graph = DrawnGraph(path, [], [], [])
+    around = (*within, workflow)
+    for executor_id, executor in workflow.executors.items():
+        here = (*path, executor_id)
+        is_start = executor_id in workflow.start_executor_ids
+        graph.nodes.append(DrawnNode(here, "start" if is_start else "executor", overlay.state_of(here)))
+        inner = find_sub_workflow(executor)
+        if inner is not None and all(inner is not outer for outer in around):
+            frame = draw_graph(inner, overlay, include_internal=include_internal, path=here, within=around)
+            graph.frames.append(frame)
+            entries = inner.start_executor_ids
+            graph.edges.extend([DrawnEdge(here, (*here, entry), kind="inside") for entry in entries])
+    for group in workflow.edge_groups:
+        _add_group(graph, group, include_internal=include_internal)
+    return graph
 
 
 def unique_names(nodes: Iterable[DrawnNode], name_of: Callable[[NodePath], str]) -> dict[NodePath, str]:
@@ -172,71 +195,46 @@ def unique_names(nodes: Iterable[DrawnNode], name_of: Callable[[NodePath], str])
     return names
 
 
-def spelled_out(text: str) -> str:
+def visible(text: str) -> str:
     r"""Write control, bidirectional and invisible characters as `\u202e`, so that a label reads as what it is.
 
-    Line ends and tabs stay: what they become is up to the language of the drawing.
+    Line ends and tabs stay: what becomes of them depends on the language of the drawing.
     """
-    return _UNSAFE.sub(_spelled, text)
+
+    def code_of(match: re.Match[str]) -> str:
+        code = ord(match.group())
+        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+    return _UNSAFE.sub(code_of, text)
 
 
-# What the notebook layer does not pass on either; a test compares the two.
+# The notebook layer drops the same characters; a test compares the two.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 
 
-def _spelled(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-class _Reader:
-    def __init__(self, overlay: RunOverlay, *, include_internal: bool) -> None:
-        self._overlay = overlay
-        self._include_internal = include_internal
-
-    def read(self, workflow: Any, path: NodePath, within: tuple[Any, ...]) -> DrawnGraph:
-        graph = DrawnGraph(path, [], [], [])
-        starts = set(workflow.start_executor_ids)
-        for executor_id, executor in workflow.executors.items():
-            here = (*path, executor_id)
-            graph.nodes.append(
-                DrawnNode(here, "start" if executor_id in starts else "executor", self._overlay.state_of(here))
-            )
-            inner = find_sub_workflow(executor)
-            if inner is not None and all(inner is not outer for outer in (*within, workflow)):
-                graph.frames.append(self.read(inner, here, (*within, workflow)))
-                entries = inner.start_executor_ids
-                graph.edges.extend([DrawnEdge(here, (*here, entry), kind="inside") for entry in entries])
-        for group in workflow.edge_groups:
-            self._add_group(graph, group)
-        return graph
-
-    def _add_group(self, graph: DrawnGraph, group: EdgeGroup) -> None:
-        path = graph.path
-        if isinstance(group, InternalEdgeGroup):
-            if self._include_internal:
-                source = (*path, group.source_executor_ids[0])
-                graph.nodes.append(DrawnNode(source, "internal", None))
-                graph.edges.append(DrawnEdge(source, (*path, group.executor_id)))
-        elif isinstance(group, FanInEdgeGroup):
-            join = (*path, fan_in_name(group))
-            graph.nodes.append(DrawnNode(join, "fan_in", None))
-            graph.edges.extend([DrawnEdge((*path, source), join) for source in group.source_executor_ids])
-            graph.edges.append(DrawnEdge(join, (*path, group.target_id)))
-        else:
-            labels = _labels(group)
-            for edge in group.edges:
-                label = labels.get(edge.target_id) or (None if edge.condition_name is None else "conditional")
-                graph.edges.append(DrawnEdge((*path, edge.source_id), (*path, edge.target_id), label))
-
-
-def fan_in_name(group: FanInEdgeGroup) -> str:
-    """Return the id under which a fan-in is drawn; it depends on what the group joins, not on its random id."""
-    key = "|".join([group.target_id, *sorted(group.source_executor_ids)])
-    return f"fan_in::{group.target_id}::{hashlib.sha256(key.encode(errors='surrogatepass')).hexdigest()[:8]}"
+def _add_group(graph: DrawnGraph, group: EdgeGroup, *, include_internal: bool) -> None:
+    path = graph.path
+    if isinstance(group, InternalEdgeGroup):
+        if include_internal:
+            source = (*path, group.source_executor_ids[0])
+            graph.nodes.append(DrawnNode(source, "internal", None))
+            graph.edges.append(DrawnEdge(source, (*path, group.executor_id)))
+    elif isinstance(group, FanInEdgeGroup):
+        # The id depends on what the group joins, not on its random id.
+        key = "|".join([group.target_id, *sorted(group.source_executor_ids)])
+        digits = hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:8]
+        join = (*path, f"fan_in::{group.target_id}::{digits}")
+        graph.nodes.append(DrawnNode(join, "fan_in", None))
+        graph.edges.extend([DrawnEdge((*path, source), join) for source in group.source_executor_ids])
+        graph.edges.append(DrawnEdge(join, (*path, group.target_id)))
+    else:
+        labels = _labels(group)
+        for edge in group.edges:
+            label = labels.get(edge.target_id) or (None if edge.condition_name is None else "conditional")
+            graph.edges.append(DrawnEdge((*path, edge.source_id), (*path, edge.target_id), label))
 
 
 def _labels(group: EdgeGroup) -> dict[str, str]:

@@ -12,7 +12,7 @@ from agentbench.exceptions import MissingExtraError
 from agentbench.notebook.escaping import esc
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.draw.drawing import RunOverlay, WorkflowViz
-from agentbench.workflows.draw.drawn_graph import spelled_out
+from agentbench.workflows.draw.drawn_graph import visible
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
@@ -178,9 +178,9 @@ def test_frames_joins_and_conditions_spell_them_out_too():
         assert text.encode().isascii()
 
 
-def test_what_is_spelled_out_is_what_the_notebook_layer_does_not_pass_on():
+def test_the_notebook_layer_escapes_the_same_characters():
     for code in {*range(0x3000), *range(0xD700, 0x10000), *range(0xE0000, 0xE1001)} - {ord("\r")}:
-        assert spelled_out(chr(code)) == esc(chr(code), into="text")
+        assert visible(chr(code)) == esc(chr(code), into="text")
 
 
 # ------------------------------------------------------------------------------------------------------ internal edges
