@@ -45,7 +45,7 @@ class Designation:
         return self.word is None and self.entries is None
 
     def add(self, entries: Sequence[Any]) -> None:
-        """Add nodes to those that were named before; a single known word stands for itself.
+        """Add nodes to those that were named before; a single known word is set as the word.
 
         Raises:
             ValueError: A word cannot be combined with a list.

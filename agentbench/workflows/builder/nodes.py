@@ -1,4 +1,4 @@
-"""The nodes of a builder: executors, and the executors that stand for objects of other kinds.
+"""The nodes of a builder: executors, and the executors that represent objects of other kinds.
 
 The engine knows no agents. The module that has an adapter for a class registers it when it is imported, and a fixed
 table names that module, so that the first use of such an object as a node imports it.
@@ -11,8 +11,9 @@ from importlib import import_module
 from typing import Any, Literal
 
 from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.graph.edges import Case, Default, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 
-__all__ = ["AgentMode", "Nodes", "as_executor", "register_executor_adapter"]
+__all__ = ["AgentMode", "Nodes", "as_executor", "branch_with_ids", "register_executor_adapter"]
 
 AgentMode = Literal["respond", "turns"]
 """How an agent node works: it answers each message at once, or gathers messages until it gets the turn."""
@@ -29,13 +30,13 @@ def register_executor_adapter(cls: type, factory: Callable[..., Executor]) -> No
     Args:
         cls: The class; the nearest class of an object that has an adapter decides.
         factory: Called as `factory(obj, agent_mode="respond" | "turns")`, once per object and builder; returns the
-            executor that stands for the object.
+            executor that represents the object.
     """
     _factories[cls] = factory
 
 
 def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
-    """Return the executor that stands for an object in a graph: itself if it is one, else what its adapter makes.
+    """Return the executor that represents an object in a graph: itself if it is one, else what its adapter makes.
 
     Raises:
         TypeError: The class of the object has no adapter.
@@ -63,6 +64,32 @@ def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
     raise TypeError(msg)
 
 
+def branch_with_ids(
+    branch: Any, node: Callable[[Any], Executor]
+) -> SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault:
+    """Return the descriptor of a branch: of a `Case`, a `Default`, a `(condition, target)` pair or a descriptor.
+
+    Args:
+        branch: Is not changed.
+        node: Returns the executor for a target.
+
+    Raises:
+        TypeError: It is none of these.
+    """
+    if isinstance(branch, (SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault)):
+        return branch
+    if isinstance(branch, Default):
+        return SwitchCaseEdgeGroupDefault(node(branch.target).id)
+    if isinstance(branch, Case):
+        return SwitchCaseEdgeGroupCase(branch.condition, node(branch.target).id, condition_name=branch.condition_name)
+    if isinstance(branch, tuple) and len(branch) == 2:
+        return SwitchCaseEdgeGroupCase(branch[0], node(branch[1]).id)
+    msg = (
+        f"{branch!r} is no case of a switch. Expected Case(condition, target), Default(target) or (condition, target)."
+    )
+    raise TypeError(msg)
+
+
 class Nodes:
     """The executors of one builder by id, in the order of adding: one per object, with ids that are unique.
 
@@ -84,7 +111,7 @@ class Nodes:
             ValueError: Another node has its id.
             TypeError: It is no executor, and its class has no adapter.
         """
-        executor = obj if isinstance(obj, Executor) else self._adapt(obj)
+        executor = obj if isinstance(obj, Executor) else self._executor_of(obj)
         present = self.executors.setdefault(executor.id, executor)
         if present is not executor:
             msg = (
@@ -109,9 +136,9 @@ class Nodes:
 
     def id_of(self, obj: Any) -> str:
         """Return the id that an object has as a node, without adding it."""
-        return obj.id if isinstance(obj, Executor) else self._adapt(obj).id
+        return obj.id if isinstance(obj, Executor) else self._executor_of(obj).id
 
-    def _adapt(self, obj: Any) -> Executor:
+    def _executor_of(self, obj: Any) -> Executor:
         known = self._adapted.get(id(obj))
         if known is None:
             # The object is stored with its node, so that no other one can get its identity.

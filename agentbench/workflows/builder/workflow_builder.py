@@ -1,8 +1,4 @@
-"""`WorkflowBuilder`: collects executors and their connections, and makes a workflow of them.
-
-Two dialects, one class: `add_edge`, `add_fan_out_edges`, ... with keywords at construction, or `connect`, `fan_out`,
-... with everything as a method. They may be mixed.
-"""
+"""`WorkflowBuilder`: collects executors and their connections, and makes a workflow of them."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench._clock import runtime_defaults
 from agentbench.observability import OBSERVABILITY_SETTINGS, is_tracing
 from agentbench.workflows.builder.designation import Designation, resolve_designation
-from agentbench.workflows.builder.nodes import AgentMode, Nodes
+from agentbench.workflows.builder.nodes import AgentMode, Nodes, branch_with_ids
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.options import TypeCheckMode, WorkflowSettings, require_limit
 from agentbench.workflows.graph.edge_groups import (
@@ -30,11 +26,9 @@ from agentbench.workflows.graph.edges import (
     Case,
     Default,
     EdgeCondition,
-    SwitchCaseEdgeGroupCase,
-    SwitchCaseEdgeGroupDefault,
 )
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SelectionFunction, SwitchCaseEdgeGroup
-from agentbench.workflows.graph.type_fit import resolve_fan_in_mode
+from agentbench.workflows.graph.type_fit import with_fan_in_mode
 from agentbench.workflows.graph.validation import check_graph, infer_starts, raise_first
 from agentbench.workflows.run.workflow import Workflow
 
@@ -145,7 +139,7 @@ class WorkflowBuilder:
         self._take_first(max_iterations, start_executor)
 
     def _take_first(self, first: Any, start_executor: Any) -> None:
-        """Take the first positional argument as what its type stands for: a limit, a name or a start."""
+        """Take the first positional argument by its type: as a limit, a name or a start."""
         if isinstance(first, int):
             self.max_iterations(first)
         elif isinstance(first, str):
@@ -179,13 +173,7 @@ class WorkflowBuilder:
         return self
 
     def set_start(self, executor: Any) -> Self:
-        """Set the entry node: a node, or the id of an added one.
-
-        Example:
-            ```python
-            builder.set_start(upper)
-            ```
-        """
+        """Set the entry node: a node, or the id of an added one."""
         self._start = self._nodes.find(executor)
         return self
 
@@ -352,23 +340,7 @@ class WorkflowBuilder:
 
     def _switch(self, source: Any, cases: Sequence[Any], node: Callable[[Any], Executor]) -> Self:
         source_id = node(source).id
-        branches: list[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault] = []
-        for case in cases:
-            if isinstance(case, (SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault)):
-                branches.append(case)
-            elif isinstance(case, Default):
-                branches.append(SwitchCaseEdgeGroupDefault(node(case.target).id))
-            elif isinstance(case, Case):
-                name = case.condition_name
-                branches.append(SwitchCaseEdgeGroupCase(case.condition, node(case.target).id, condition_name=name))
-            elif isinstance(case, tuple) and len(case) == 2:
-                branches.append(SwitchCaseEdgeGroupCase(case[0], node(case[1]).id))
-            else:
-                msg = (
-                    f"{case!r} is no case of a switch. Expected Case(condition, target), Default(target) or "
-                    "(condition, target)."
-                )
-                raise TypeError(msg)
+        branches = [branch_with_ids(case, node) for case in cases]
         self._groups.append(SwitchCaseEdgeGroup(source_id, branches))
         return self
 
@@ -377,11 +349,6 @@ class WorkflowBuilder:
 
         Raises:
             ValueError: It is an internal group, which every executor has already.
-
-        Example:
-            ```python
-            builder.add_edge_group(SingleEdgeGroup("upper", "show"))
-            ```
         """
         if isinstance(group, InternalEdgeGroup):
             msg = f"Every executor has its internal edge already; {group!r} cannot be added."
@@ -488,7 +455,7 @@ class WorkflowBuilder:
             starts: tuple[str, ...] = (self._start.id,)
         else:
             starts = infer_starts(executors, self._groups, check_roots=checks_reachability)
-        groups = [_with_mode(group, executors) for group in self._groups]
+        groups = [with_fan_in_mode(group, executors) for group in self._groups]
         designation = resolve_designation(self._outputs, self._intermediate, executors, self._nodes.id_of)
         raise_first(check_graph(groups, executors, starts, designation, check_reachability=checks_reachability))
         if on_validated is not None:
@@ -523,18 +490,6 @@ class WorkflowBuilder:
     def __repr__(self) -> str:
         name = "" if self._name is None else f"name={self._name!r}, "
         return f"WorkflowBuilder({name}executors={len(self._nodes.executors)}, edge_groups={len(self._groups)})"
-
-
-def _with_mode(group: EdgeGroup, executors: dict[str, Executor]) -> EdgeGroup:
-    """Return the group with its fan-in mode, where the declared types decide it; the argument is not changed."""
-    if not isinstance(group, FanInEdgeGroup) or group.resolved_mode is not None:
-        return group
-    mode = resolve_fan_in_mode(group, executors)
-    if mode is None:
-        return group
-    decided = group.clone(deep=False)
-    decided.resolved_mode = mode
-    return decided
 
 
 def _require_word(keyword: str, word: str, words: tuple[str, ...]) -> None:

@@ -19,7 +19,7 @@ _MAX_TEXT = 20_000
 
 
 def event_to_json(event: WorkflowEvent[Any]) -> dict[str, Any]:
-    """Every field of the event that is set, then its stamps."""
+    """Return every field of the event that is set, then its stamps."""
     out: dict[str, Any] = {"type": event.type, "origin": str(event.origin)}
     for name in ("executor_id", "iteration", "state", "details", "data"):
         value = getattr(event, name)
@@ -36,7 +36,7 @@ def event_to_json(event: WorkflowEvent[Any]) -> dict[str, Any]:
 
 
 def json_value(value: Any, depth: int = 0) -> Any:
-    """A JSON value that stands for `value`; what has no JSON form becomes its type and text."""
+    """Return `value` as a JSON value; an object without a JSON form becomes its type and text."""
     if isinstance(value, Enum):
         return json_value(value.value, depth)
     if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and abs(value) < float("inf")):
@@ -72,7 +72,7 @@ def _composite(value: Any, depth: int) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Text of a value without memory addresses, which differ from run to run."""
+    """Return the text of a value without memory addresses, which differ from run to run."""
     cls: Any = type(value)
     if cls.__repr__ is object.__repr__ and cls.__str__ is object.__str__:
         return f"<{cls.__qualname__}>"

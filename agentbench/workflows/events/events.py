@@ -1,9 +1,10 @@
-"""What a run tells the outside: one event class with a type, the run's states, and error details."""
+"""What a run reports: one event class with a type, the states of a run, and error details."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
@@ -30,7 +31,16 @@ class _TextEnum(str, Enum):
 
 
 class WorkflowEventType(_TextEnum):
-    """Event types of the library. `WorkflowEvent.type` is a plain string and may be any other text too."""
+    """Event types of the library. `WorkflowEvent.type` is a plain string and may be any other text too.
+
+    A member equals its text, so that either may be compared with `event.type`.
+
+    Example:
+        ```python
+        outputs = [event.data for event in result if event.type == WorkflowEventType.OUTPUT]
+        same = [event.data for event in result if event.type == "output"]
+        ```
+    """
 
     STARTED = "started"
     STATUS = "status"
@@ -61,18 +71,31 @@ class WorkflowEventType(_TextEnum):
 
 
 class WorkflowEventSource(_TextEnum):
-    """Who made an event: the engine, or the code of an executor."""
+    """The origin of an event: the engine, or the code of an executor.
+
+    Example:
+        ```python
+        own = [event for event in result if event.origin == WorkflowEventSource.EXECUTOR]
+        ```
+    """
 
     FRAMEWORK = "FRAMEWORK"
     EXECUTOR = "EXECUTOR"
 
 
-# Bound here because members of enums are looked up slowly before Python 3.12, and each event has one.
+# Bound here because members of enums are slow to read before Python 3.12, and each event has one.
 _FRAMEWORK, _EXECUTOR = WorkflowEventSource.FRAMEWORK, WorkflowEventSource.EXECUTOR
 
 
 class WorkflowRunState(_TextEnum):
-    """States of a run; a `status` event reports each change."""
+    """States of a run; a `status` event reports each change. A member equals its name as text.
+
+    Example:
+        ```python
+        if result.final_state == WorkflowRunState.IDLE_WITH_PENDING_REQUESTS:
+            requests = result.get_request_info_events()
+        ```
+    """
 
     STARTED = "STARTED"
     IN_PROGRESS = "IN_PROGRESS"
@@ -85,7 +108,21 @@ class WorkflowRunState(_TextEnum):
 
 @dataclass
 class WorkflowErrorDetails:
-    """An error in a form that can be shown, logged and stored."""
+    """An error in a form that can be displayed, logged and stored.
+
+    Attributes:
+        error_type: Name of the exception's class.
+        message: Its text.
+        traceback: The formatted traceback.
+        executor_id: The executor whose handler raised.
+        extra: Further facts.
+
+    Example:
+        ```python
+        details = WorkflowErrorDetails.from_exception(error, executor_id="reader")
+        print(details.error_type, details.message)
+        ```
+    """
 
     error_type: str
     message: str
@@ -102,21 +139,31 @@ class WorkflowErrorDetails:
             message = str(exc)
         except Exception:  # noqa: BLE001 - a broken __str__ of user code must not hide the error it describes
             message = f"<{type(exc).__name__} that cannot be printed>"
-        return cls(type(exc).__name__, message, _formatted(exc), executor_id, extra)
+        import traceback  # noqa: PLC0415 - only failures need it
 
-
-def _formatted(exc: BaseException) -> str | None:
-    import traceback  # noqa: PLC0415 - only failures need it
-
-    try:
-        return "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
-    except Exception:  # noqa: BLE001 - as above: the description is best effort
-        return None
+        text = None
+        with suppress(Exception):  # as above: the description is best effort
+            text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
+        return cls(type(exc).__name__, message, text, executor_id, extra)
 
 
 @dataclass(frozen=True)
 class SuperstepCompletionInfo:
-    """What stood at the end of a superstep; the data of `superstep_completed` when checkpoints are on."""
+    """The end of a superstep; the data of `superstep_completed` when checkpoints are on.
+
+    Attributes:
+        checkpoint: The saved checkpoint; None if the save failed.
+        has_pending_messages: Messages are queued for another superstep.
+        has_pending_requests: Requests wait for an answer.
+        activated_executors: Ids of the executors that ran, in order of first delivery.
+
+    Example:
+        ```python
+        async for event in workflow.run("x", stream=True, checkpoint_storage=storage):
+            if event.completion_info is not None:
+                print(event.completion_info.checkpoint)
+        ```
+    """
 
     checkpoint: CheckpointInfo | None
     has_pending_messages: bool
@@ -180,8 +227,28 @@ def _stamp(name: str, doc: str) -> property:
 class WorkflowEvent(Generic[DataT], Displayable):
     """One event of a run.
 
-    `type` is a plain string, equal to the matching `WorkflowEventType`. Fields that a type does not use are
-    None; the four request fields raise `RuntimeError` on anything but a `request_info` event.
+    Fields that a type does not use are None; the four request fields raise `RuntimeError` on every other event than
+    `request_info`. User code makes events of its own types, or `warning` and `error` events, for `ctx.add_event`.
+
+    Args:
+        type: A plain string, equal to the matching `WorkflowEventType`.
+        data: What the event carries, such as a yielded value.
+        origin: The engine or an executor, which is the default.
+        state: Of `status` events: the new state.
+        details: Of failures: the error.
+        executor_id: The executor that the event is about.
+        request_id: Of requests: the id to answer to.
+        source_executor_id: Of requests: the executor that gets the answer.
+        request_type: Of requests: type of the data.
+        response_type: Of requests: type of the expected answer.
+        iteration: Of supersteps: their number.
+
+    Example:
+        ```python
+        async for event in workflow.run("hello", stream=True):
+            if event.type == "output":
+                print(event.executor_id, event.data)
+        ```
     """
 
     __slots__ = ("_request", "_stamps", "data", "details", "executor_id", "iteration", "origin", "state", "type")
@@ -189,7 +256,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
     def __init__(  # noqa: PLR0913 - the published signature
         self,
         type: str,  # noqa: A002 - the name is part of the public surface
-        data: DataT = None,  # type: ignore[assignment]  # no data is None, whatever DataT
+        data: DataT = None,  # type: ignore[assignment]  # without data it is None for every DataT
         *,
         origin: WorkflowEventSource | None = None,
         state: WorkflowRunState | None = None,
@@ -237,12 +304,12 @@ class WorkflowEvent(Generic[DataT], Displayable):
     @classmethod
     def warning(cls, message: str) -> WorkflowEvent[str]:
         """Something a person should know; the run goes on."""
-        return cls._user("warning", message)
+        return WorkflowEvent("warning", message)
 
     @classmethod
     def error(cls, exception: Exception) -> WorkflowEvent[Exception]:
         """A non-fatal error that user code or a sub-workflow reports."""
-        return cls._user("error", exception)
+        return WorkflowEvent("error", exception)
 
     @classmethod
     def emit(cls, executor_id: str, data: Any) -> WorkflowEvent[Any]:
@@ -252,14 +319,14 @@ class WorkflowEvent(Generic[DataT], Displayable):
             DeprecationWarning,
             stacklevel=2,
         )
-        return cls._user("data", data, executor_id=executor_id)
+        return WorkflowEvent("data", data, executor_id=executor_id)
 
     @classmethod
     def request_info(
         cls, request_id: str, source_executor_id: str, request_data: Any, response_type: Any
     ) -> WorkflowEvent[Any]:
-        """A question to the outside, waiting for a value of `response_type`."""
-        return cls._user(
+        """A request to the outside, which waits for a value of `response_type`."""
+        return WorkflowEvent(
             "request_info",
             request_data,
             request_id=request_id,
@@ -295,12 +362,8 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     @classmethod
     def executor_bypassed(cls, executor_id: str, data: Any = None) -> WorkflowEvent[Any]:
-        """A step was replaced by its remembered result."""
+        """The cached result of a step took the place of its call."""
         return cls._of_framework("executor_bypassed", data, executor_id=executor_id)
-
-    @classmethod
-    def _user(cls, type: str, data: Any, **fields: Any) -> WorkflowEvent[Any]:  # noqa: A002
-        return WorkflowEvent(type, data, **fields)
 
     # ---- request fields --------------------------------------------------------------------------
 
@@ -315,7 +378,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     @property
     def source_executor_id(self) -> str:
-        """Executor that asks. RuntimeError on other events."""
+        """Executor that gets the answer. RuntimeError on other events."""
         return self._request[1] if self._request else self._refuse("source_executor_id")  # type: ignore[return-value]
 
     @property
@@ -330,7 +393,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     @property
     def source_id(self) -> str | None:
-        """The executor the event is about, whatever its type; None for events of the run. Never raises."""
+        """The executor that an event of any type is about; None for events of the run. Never raises."""
         if self._request is not None:
             return self._request[1]
         return self.executor_id
@@ -355,10 +418,10 @@ class WorkflowEvent(Generic[DataT], Displayable):
     # ---- forms -----------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """A request in a form that `from_dict` reads back.
+        """Return a request in a form that `from_dict` reads back.
 
         Raises:
-            ValueError: the event is not a `request_info`.
+            ValueError: The event is not a `request_info`.
         """
         if self._request is None:
             msg = f"Only 'request_info' events convert to a dict, this is {self.type!r}. Use to_json_dict() for a log."
@@ -375,11 +438,11 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WorkflowEvent[Any]:
-        """Read a request back.
+        """Return the request that `to_dict` wrote.
 
         Raises:
-            KeyError: a field is missing.
-            TypeError: the stored request type is not the type of the data, or a type is unknown here.
+            KeyError: A field is missing.
+            TypeError: The stored request type is not the type of the data, or a type is unknown here.
         """
         payload, request_type = data["data"], type_from_dict(data["request_type"])
         if request_type is not type(payload):
@@ -393,21 +456,21 @@ class WorkflowEvent(Generic[DataT], Displayable):
         )
 
     def to_json_dict(self) -> dict[str, Any]:
-        """Every field that is set, as JSON values; lossy where a value has no JSON form. For logs and pages."""
+        """Return every field that is set as JSON values, for logs; lossy where a value has no JSON form."""
         from agentbench.workflows.events.event_json import event_to_json  # noqa: PLC0415 - logs need it, runs do not
 
         return event_to_json(self)
 
     def __repr__(self) -> str:
-        shown = [repr(self.type)]
+        parts = [repr(self.type)]
         if self._request is not None:
-            shown.append(f"request_id={self._request[0]!r}")
+            parts.append(f"request_id={self._request[0]!r}")
         if self.source_id is not None:
-            shown.append(f"executor={self.source_id!r}")
+            parts.append(f"executor={self.source_id!r}")
         if self.iteration is not None:
-            shown.append(f"iteration={self.iteration}")
+            parts.append(f"iteration={self.iteration}")
         if self.state is not None:
-            shown.append(f"state={self.state}")
+            parts.append(f"state={self.state}")
         if self.data is not None:
-            shown.append(f"data={self.data!r}")
-        return f"WorkflowEvent({', '.join(shown)})"
+            parts.append(f"data={self.data!r}")
+        return f"WorkflowEvent({', '.join(parts)})"

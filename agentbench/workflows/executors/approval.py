@@ -7,14 +7,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Approval:
-    """A person's yes or no.
-
-    Give it as the response type of `ctx.request_info` to have the question shown with Approve and Reject.
+    """A person's yes or no: the response type of a request that notebooks display with Approve and Reject.
 
     Attributes:
-        approved: Whether what was asked about may happen. An `Approval` is true in conditions exactly when it is.
+        approved: Whether the proposal may happen. An `Approval` is true in conditions exactly when it is.
         reason: Why, in the person's words.
         edited: What to use in place of the proposal, if the person changed it; `None` leaves it as it was.
+
+    Example:
+        ```python
+        class Publish(Executor):
+            @handler
+            async def draft(self, draft: str, ctx: WorkflowContext) -> None:
+                await ctx.request_info(draft, Approval)
+
+            @response_handler
+            async def decision(self, draft: str, decision: Approval, ctx: WorkflowContext[Never, str]) -> None:
+                await ctx.yield_output(draft if decision else decision.reason)
+        ```
     """
 
     approved: bool

@@ -59,7 +59,7 @@ class LoopCalls:
         self._waiting = outcome
         try:
             self._loop.call_soon_threadsafe(_carry_out, outcome, function, args)
-            if self._is_abandoned():  # set between the first look and the queueing: nobody else would free this call
+            if self._is_abandoned():  # set after the check above: abandon() did not find this call
                 outcome.cancel()
             outcome.result()
         except concurrent.futures.CancelledError:
@@ -85,7 +85,7 @@ def _carry_out(outcome: concurrent.futures.Future[None], function: Callable[...,
         return
     try:
         function(*args)
-    except BaseException as error:  # noqa: BLE001 - handed over to the thread that asked
+    except BaseException as error:  # noqa: BLE001 - raised in the thread that called
         outcome.set_exception(error)
     else:
         outcome.set_result(None)

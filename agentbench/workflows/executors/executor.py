@@ -184,12 +184,12 @@ class Executor:
             class Count(Executor):
                 def __init__(self, id: str) -> None:
                     super().__init__(id)
-                    self.seen: list[str] = []
+                    self.texts: list[str] = []
 
                 @handler
                 async def count(self, text: str, ctx: WorkflowContext[Never, int]) -> None:
-                    self.seen.append(text)
-                    await ctx.yield_output(len(self.seen))
+                    self.texts.append(text)
+                    await ctx.yield_output(len(self.texts))
 
                 def fresh(self) -> "Count":
                     return Count(self.id)

@@ -1,4 +1,4 @@
-"""What can be set: for a workflow when it is built, for one run, for one executor."""
+"""Options: of a workflow when it is built, of one run, of one executor."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class WorkflowSettings:
 
     Attributes:
         strict_context: `ctx.send_message` and `ctx.yield_output` exist only where the handler declares them.
-        check_types: what to do with a sent or yielded value that its declared types do not admit.
-        report_drops: emit `message_dropped` in plain runs too.
-        copy_messages: give each target of a message its own copy.
-        strict_checkpoints: a checkpoint that cannot be saved fails the run.
-        checkpoint_run_kwargs: write the run's keyword arguments (they may hold secrets) into checkpoints.
+        check_types: What to do with a sent or yielded value that its declared types do not admit.
+        report_drops: Emit `message_dropped` in plain runs too.
+        copy_messages: Each target of a message gets its own copy.
+        strict_checkpoints: A checkpoint that cannot be saved fails the run.
+        checkpoint_run_kwargs: Write the run's keyword arguments (they may hold secrets) into checkpoints.
     """
 
     strict_context: bool = True
@@ -34,19 +34,29 @@ class WorkflowSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """Options of one run.
+    """Options of one run, for `workflow.run(..., options=)`, `workflow.start` and the like.
 
     Attributes:
-        chain: replaces the workflow's name as the grouping key of this run's checkpoints.
-        max_iterations: replaces the workflow's limit; counts supersteps since the last outside input.
-        observe: emit observation events and stamps; None takes the default of the caller or the process.
-        clock: source of times; None takes the process-wide one.
-        ids: source of ids; None takes the process-wide one.
-        metadata: merged into the metadata of every checkpoint of the run.
-        keep_events: False keeps only outputs, requests, warnings and status changes, for very long runs.
-        strict_checkpoints: a checkpoint that cannot be saved fails the run; None takes the workflow's setting.
-        check_head: the run ends with WorkflowBusyError when somebody else saves to its chain meanwhile; else both are
+        chain: Replaces the workflow's name as the grouping key of this run's checkpoints.
+        max_iterations: Replaces the workflow's limit; counts supersteps since the last outside input.
+        observe: Emit observation events and stamps; None takes the default of the caller or the process.
+        clock: Source of times; None takes the process-wide one.
+        ids: Source of ids; None takes the process-wide one.
+        metadata: Merged into the metadata of every checkpoint of the run.
+        keep_events: False retains only outputs, requests, warnings and status changes, for very long runs.
+        strict_checkpoints: A checkpoint that cannot be saved fails the run; None takes the workflow's setting.
+        check_head: The run ends with `WorkflowBusyError` when another run saves to its chain meanwhile; else both are
             branches of one chain.
+
+    Raises:
+        TypeError: `max_iterations` is no whole number.
+        ValueError: `max_iterations` is negative.
+
+    Example:
+        ```python
+        options = RunOptions(chain="customer-7", max_iterations=20, metadata={"user": "Ann"})
+        result = await workflow.run("hello", options=options, checkpoint_storage=storage)
+        ```
     """
 
     chain: str | None = None
@@ -60,16 +70,16 @@ class RunOptions:
     check_head: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a limit that is none."""
+        """Check the limit."""
         require_limit("max_iterations", self.max_iterations)
 
 
 def require_limit(name: str, limit: object, *, least: int = 0) -> None:
-    """Check a count that may be left open.
+    """Check a count that may be None, for no limit.
 
     Raises:
-        TypeError: it is neither an int nor None.
-        ValueError: it is below `least`.
+        TypeError: It is neither an int nor None.
+        ValueError: It is below `least`.
     """
     if limit is None:
         return
@@ -83,15 +93,31 @@ def require_limit(name: str, limit: object, *, least: int = 0) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorPolicy:
-    """Limits that the engine keeps for an executor, so that its handlers need not.
+    """Limits of an executor that the engine sees to, so that its handlers need not.
 
     A retry starts the handler again with the same input: messages, outputs and requests of the failed attempt are
     dropped, its writes to shared state are not (write at the end of a handler that is retried).
 
     Attributes:
-        timeout: seconds one attempt may take; None for no limit.
-        retries: attempts after the first one.
-        max_concurrency: deliveries of one superstep that may run at the same time; None for no limit.
+        timeout: Seconds that one attempt may take; None for no limit.
+        retries: Attempts after the first one.
+        max_concurrency: Deliveries of one superstep that may run at the same time; None for no limit.
+
+    Raises:
+        TypeError: A limit is no number.
+        ValueError: A limit can never be met, such as a timeout of 0.
+
+    Example:
+        ```python
+        class Fetch(Executor):
+            policy = ExecutorPolicy(timeout=30, retries=2)
+
+            @handler
+            async def fetch(self, url: str, ctx: WorkflowContext[bytes]) -> None: ...
+
+
+        patient = Fetch("fetch", timeout=120)  # one limit for one executor
+        ```
     """
 
     timeout: float | None = None
@@ -99,7 +125,7 @@ class ExecutorPolicy:
     max_concurrency: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse limits that can never be met."""
+        """Check the limits."""
         seconds: object = self.timeout
         if seconds is not None:
             if not isinstance(seconds, (int, float)):
@@ -112,5 +138,5 @@ class ExecutorPolicy:
         require_limit("max_concurrency", self.max_concurrency, least=1)
 
 
-#: The policy of executors that have none; there is one, so that asking for it is an identity test.
+#: The policy of executors that have none; one object, so that the test for it is one of identity.
 NO_POLICY = ExecutorPolicy()

@@ -1,7 +1,4 @@
-"""Which declared types fit along an edge, and what that means for a fan-in.
-
-Answers are remembered per pair of type lists: graphs repeat the same few classes of executor many times.
-"""
+"""Which declared types fit along an edge, and what that means for a fan-in."""
 
 from __future__ import annotations
 
@@ -12,24 +9,27 @@ from typing import Any
 
 from agentbench._signatures import is_type_compatible
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, ResolvedFanInMode
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, ResolvedFanInMode
 
-__all__ = ["as_list_types", "list_types_fit", "resolve_fan_in_mode", "types_fit"]
+__all__ = ["as_list_types", "resolve_fan_in_mode", "types_fit", "with_fan_in_mode"]
 
 _Types = tuple[Any, ...]
 
 
 def types_fit(outputs: _Types, inputs: _Types) -> bool:
-    """Tell whether at least one sent type may be given to one of the accepted types."""
+    """Return whether a value of at least one sent type can be passed as one of the accepted types."""
     try:
-        return _remembered_fit(outputs, inputs)
-    except TypeError:  # a type that cannot be hashed, such as Literal[[1]]
+        return _cached_fit(outputs, inputs)
+    except TypeError:  # a type that cannot be hashed, such as Annotated[str, []]
         return _fit(outputs, inputs)
 
 
-def list_types_fit(outputs: _Types, inputs: _Types) -> bool:
-    """Tell whether a list of at least one sent type may be given to one of the accepted types."""
-    return types_fit(as_list_types(outputs), inputs)
+def _fit(outputs: _Types, inputs: _Types) -> bool:
+    return any(is_type_compatible(output, accepted) for output in outputs for accepted in inputs)
+
+
+# Graphs repeat the same few classes of executor many times.
+_cached_fit = lru_cache(maxsize=2048)(_fit)
 
 
 def as_list_types(outputs: _Types) -> _Types:
@@ -40,9 +40,9 @@ def as_list_types(outputs: _Types) -> _Types:
 def resolve_fan_in_mode(group: FanInEdgeGroup, executors: Mapping[str, Executor]) -> ResolvedFanInMode | None:
     """Decide from declared types whether a fan-in hands on each message by itself or all of them in one list.
 
-    A mode that was forced or decided before stands. Otherwise the target decides: it takes single messages, or lists
-    of them. Where it takes both, the preference of the group holds; where it takes neither, too, and the type check
-    will report it. Sources that send `Any` or declare nothing have no say.
+    A mode that was forced or decided before is not changed. Otherwise the target decides: it takes single messages, or
+    lists of them. Where it takes both, the preference of the group decides; where it takes neither, too, and the type
+    check will report it. Sources that send `Any` or declare nothing have no say.
 
     Returns:
         The mode, or `None` if nothing is known before the first message.
@@ -56,29 +56,24 @@ def resolve_fan_in_mode(group: FanInEdgeGroup, executors: Mapping[str, Executor]
     preferred: ResolvedFanInMode = "barrier" if group.prefers_barrier else "independent"
     if Any in inputs or object in inputs:
         return preferred
-    known = _known_outputs(group, executors)
+    sent = [tuple(executors[source].output_types) for source in group.source_executor_ids if source in executors]
+    known = [outputs for outputs in sent if outputs and Any not in outputs]
     if not known:
         return None
     one_by_one = all(types_fit(outputs, inputs) for outputs in known)
-    together = all(list_types_fit(outputs, inputs) for outputs in known)
+    together = all(types_fit(as_list_types(outputs), inputs) for outputs in known)
     if one_by_one is together:
         return preferred
     return "independent" if one_by_one else "barrier"
 
 
-def _known_outputs(group: FanInEdgeGroup, executors: Mapping[str, Executor]) -> list[_Types]:
-    """Return the distinct type lists that the sources send, without those that say nothing."""
-    found: list[_Types] = []
-    for source_id in group.source_executor_ids:
-        source = executors.get(source_id)
-        outputs = () if source is None else tuple(source.output_types)
-        if outputs and Any not in outputs and outputs not in found:
-            found.append(outputs)
-    return found
-
-
-def _fit(outputs: _Types, inputs: _Types) -> bool:
-    return any(is_type_compatible(output, accepted) for output in outputs for accepted in inputs)
-
-
-_remembered_fit = lru_cache(maxsize=2048)(_fit)
+def with_fan_in_mode(group: EdgeGroup, executors: Mapping[str, Executor]) -> EdgeGroup:
+    """Return a group with its fan-in mode, where the declared types decide it; the argument is not changed."""
+    if not isinstance(group, FanInEdgeGroup) or group.resolved_mode is not None:
+        return group
+    mode = resolve_fan_in_mode(group, executors)
+    if mode is None:
+        return group
+    decided = group.clone(deep=False)
+    decided.resolved_mode = mode
+    return decided

@@ -15,6 +15,7 @@ nowhere or declare no types are legal and only logged.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ class OutputDesignation(NamedTuple):
     Attributes:
         outputs: Executors whose yields are outputs.
         intermediate: Executors whose yields are intermediate outputs.
-        is_empty: An empty list was given and nothing else, so that no yield would ever leave the workflow.
+        is_empty: There is an empty list and nothing else, so that no yield would ever leave the workflow.
     """
 
     outputs: tuple[str, ...] | None
@@ -71,7 +72,7 @@ def validate_workflow_graph(
     output_executors: Sequence[Executor | str] | None = None,
     intermediate_executors: Sequence[Executor | str] | None = None,
 ) -> None:
-    """Check the parts of a graph that was put together without a builder.
+    """Check the parts of a graph that was put together without a builder; builders check theirs.
 
     Args:
         edge_groups: All groups; internal ones are skipped.
@@ -82,6 +83,11 @@ def validate_workflow_graph(
 
     Raises:
         WorkflowValidationError: The first breach of a rule, as one of its subclasses; all of them in `all_errors`.
+
+    Example:
+        ```python
+        validate_workflow_graph([SingleEdgeGroup("a", "b")], {"a": a, "b": b}, "a")
+        ```
     """
     WorkflowGraphValidator().validate_workflow(
         edge_groups, executors, start_executor, output_executors, intermediate_executors
@@ -89,7 +95,19 @@ def validate_workflow_graph(
 
 
 class WorkflowGraphValidator:
-    """The rules of a graph as an object, for code that wants to replace one of them by overriding `check`."""
+    """The rules of a graph as an object, for code that replaces one of them by overriding `check`.
+
+    Example:
+        ```python
+        class Lenient(WorkflowGraphValidator):
+            def check(self, edge_groups, executors, start_executor_ids, designation):
+                errors = super().check(edge_groups, executors, start_executor_ids, designation)
+                return [e for e in errors if e.validation_type is not ValidationTypeEnum.GRAPH_CONNECTIVITY]
+
+
+        Lenient().validate_workflow(groups, {"a": a, "b": b}, "a")
+        ```
+    """
 
     def validate_workflow(
         self,
@@ -132,17 +150,17 @@ def check_graph(
         executors: By id.
         start_executor_ids: The entry nodes.
         designation: Whose yields are outputs.
-        check_reachability: `False` leaves rule 4 to somebody else, such as the owner of a boundary hook.
+        check_reachability: `False` leaves rule 4 to the caller, such as the owner of a boundary hook.
     """
     groups = [group for group in edge_groups if group.__class__ is not InternalEdgeGroup]
     edges = [edge for group in groups for edge in group.edges]
-    errors = missing_executors(edges, executors, start_executor_ids)
+    errors = _missing_executors(edges, executors, start_executor_ids)
     ends_are_known = not errors
-    errors += duplicate_edges(edges)
-    errors += incompatible_types(groups, executors)
+    errors += _duplicate_edges(edges)
+    errors += _incompatible_types(groups, edges, executors)
     if check_reachability and ends_are_known:
-        errors += unreachable_executors(edges, executors, start_executor_ids)
-    log_oddities(edges, executors)
+        errors += _unreachable_executors(edges, executors, start_executor_ids)
+    _log_oddities(edges, executors)
     if designation is not EVERY_YIELD_IS_OUTPUT:
         errors += designation_errors(executors, designation)
     return errors
@@ -159,7 +177,7 @@ def raise_first(errors: Sequence[WorkflowValidationError]) -> None:
 # --------------------------------------------------------------------------------------------------------------- rules
 
 
-def missing_executors(
+def _missing_executors(
     edges: Iterable[Edge], executors: Mapping[str, Executor], start_executor_ids: Sequence[str]
 ) -> list[WorkflowValidationError]:
     """Rule 1: find starts and ends of edges that are not in the graph."""
@@ -182,65 +200,61 @@ def missing_executors(
     return errors
 
 
-def duplicate_edges(edges: Iterable[Edge]) -> list[WorkflowValidationError]:
-    """Rule 2: find pairs of executors that are connected more than once, whatever the conditions."""
-    seen: set[tuple[str, str]] = set()
-    twice: dict[tuple[str, str], str] = {}
-    for edge in edges:
-        ends = (edge.source_id, edge.target_id)
-        if ends in seen:
-            twice[ends] = edge.id
-        seen.add(ends)
-    return [EdgeDuplicationError(edge_id) for edge_id in twice.values()]
+def _duplicate_edges(edges: Iterable[Edge]) -> list[WorkflowValidationError]:
+    """Rule 2: find pairs of executors that are connected more than once, also under different conditions."""
+    counts = Counter((edge.source_id, edge.target_id) for edge in edges)
+    return [EdgeDuplicationError(Edge(*ends).id) for ends, count in counts.items() if count > 1]
 
 
-def incompatible_types(groups: Iterable[EdgeGroup], executors: Mapping[str, Executor]) -> list[WorkflowValidationError]:
+def _incompatible_types(
+    groups: Iterable[EdgeGroup], edges: Sequence[Edge], executors: Mapping[str, Executor]
+) -> list[WorkflowValidationError]:
     """Rule 3: find edges whose target takes nothing of what the source sends."""
+    outputs = {i: tuple(executors[i].output_types) for i in dict.fromkeys(e.source_id for e in edges) if i in executors}
+    inputs = {i: tuple(executors[i].input_types) for i in dict.fromkeys(e.target_id for e in edges) if i in executors}
+    _log_missing_types(outputs, inputs)
     errors: list[WorkflowValidationError] = []
-    outputs: dict[str, _Types] = {}
-    inputs: dict[str, _Types] = {}
     for group in groups:
-        in_lists = False
+        mode = "independent"
         if isinstance(group, FanInEdgeGroup):
-            mode = resolve_fan_in_mode(group, executors)
-            if mode is None:
+            decided = resolve_fan_in_mode(group, executors)
+            if decided is None:
                 continue  # the first message decides, and is checked then
-            in_lists = mode == "barrier"
+            mode = decided
         for edge in group.edges:
-            source_id, target_id = edge.source_id, edge.target_id
-            sent = outputs.get(source_id)
-            if sent is None:
-                sent = outputs[source_id] = _sent_types(executors.get(source_id))
-            taken = inputs.get(target_id)
-            if taken is None:
-                taken = inputs[target_id] = _taken_types(executors.get(target_id))
+            sent, taken = outputs.get(edge.source_id), inputs.get(edge.target_id)
             if not sent or not taken:
                 continue
-            delivered = as_list_types(sent) if in_lists else sent
+            delivered = as_list_types(sent) if mode == "barrier" else sent
             if not types_fit(delivered, taken):
-                errors.append(TypeCompatibilityError(source_id, target_id, delivered, taken))
+                errors.append(TypeCompatibilityError(edge.source_id, edge.target_id, delivered, taken))
     return errors
 
 
-def unreachable_executors(
+def _log_missing_types(outputs: Mapping[str, _Types], inputs: Mapping[str, _Types]) -> None:
+    for executor_id, types in outputs.items():
+        if not types:
+            logger.warning(
+                "Executor %r has outgoing edges, but declares no type that it sends, so they are not checked. Annotate "
+                "its context: WorkflowContext[SentType].",
+                executor_id,
+            )
+    for executor_id, types in inputs.items():
+        if not types:
+            logger.warning(
+                "Executor %r declares no type that it takes, so the edges to it are not checked. Annotate the message "
+                "parameter of its handlers.",
+                executor_id,
+            )
+
+
+def _unreachable_executors(
     edges: Iterable[Edge], executors: Mapping[str, Executor], start_executor_ids: Sequence[str]
 ) -> list[WorkflowValidationError]:
     """Rule 4: find executors that no path of edges leads to from a start."""
-    if len(executors) == len(start_executor_ids):
+    unreachable = sorted(executors.keys() - _reached(start_executor_ids, edges))
+    if not unreachable:
         return []
-    targets: dict[str, list[str]] = {}
-    for edge in edges:
-        targets.setdefault(edge.source_id, []).append(edge.target_id)
-    reached = set(start_executor_ids)
-    waiting = list(reached)
-    while waiting:
-        for target in targets.get(waiting.pop(), ()):
-            if target not in reached:
-                reached.add(target)
-                waiting.append(target)
-    if len(reached) == len(executors):
-        return []
-    unreachable = sorted(executors.keys() - reached)
     message = (
         f"Executors {unreachable} cannot be reached from {list(start_executor_ids)}. Connect each of them to an "
         "executor that can be reached, or leave them out."
@@ -248,7 +262,24 @@ def unreachable_executors(
     return [GraphConnectivityError(message)]
 
 
-def log_oddities(edges: Iterable[Edge], executors: Mapping[str, Executor]) -> None:
+def _reached(starts: Iterable[str], edges: Iterable[Edge], *, both_ways: bool = False) -> set[str]:
+    """Return the starts and all ids that edges lead to from them, or connect with them in either direction."""
+    neighbours: dict[str, list[str]] = {}
+    for edge in edges:
+        neighbours.setdefault(edge.source_id, []).append(edge.target_id)
+        if both_ways:
+            neighbours.setdefault(edge.target_id, []).append(edge.source_id)
+    reached = set(starts)
+    waiting = list(reached)
+    while waiting:
+        for neighbour in neighbours.get(waiting.pop(), ()):
+            if neighbour not in reached:
+                reached.add(neighbour)
+                waiting.append(neighbour)
+    return reached
+
+
+def _log_oddities(edges: Iterable[Edge], executors: Mapping[str, Executor]) -> None:
     """Log what is legal, but often a mistake: an edge back to its own source, and executors that lead nowhere."""
     sources = set()
     for edge in edges:
@@ -267,54 +298,37 @@ def log_oddities(edges: Iterable[Edge], executors: Mapping[str, Executor]) -> No
 def designation_errors(
     executors: Mapping[str, Executor], designation: OutputDesignation
 ) -> list[WorkflowValidationError]:
-    """Check that each designated executor is there, can yield, and is named once.
-
-    Returns:
-        What is wrong, each with `ValidationTypeEnum.OUTPUT_VALIDATION`.
-    """
-    if designation.is_empty:
-        return [
-            _error(
-                "output_from is an empty list and nothing is designated as intermediate, so that no output would ever "
-                "leave the workflow. Name the executors whose yields are outputs, or leave output_from out to get all."
-            )
-        ]
+    """Rule 5: find designated executors that are missing, cannot yield, or are named twice."""
+    messages: list[str] = []
     outputs, intermediate = designation.outputs or (), designation.intermediate or ()
-    errors = [*_repeated("output_from", outputs), *_repeated("intermediate_output_from", intermediate)]
+    if designation.is_empty:
+        messages.append(
+            "output_from is an empty list and nothing is designated as intermediate, so that no output would ever "
+            "leave the workflow. Name the executors whose yields are outputs, or leave output_from out to get all."
+        )
+    for keyword, ids in (("output_from", outputs), ("intermediate_output_from", intermediate)):
+        twice = sorted(executor_id for executor_id, count in Counter(ids).items() if count > 1)
+        if twice:
+            messages.append(f"{keyword} names {twice} more than once. Name each executor once.")
     both = sorted(set(outputs) & set(intermediate))
     if both:
-        errors.append(
-            _error(
-                f"Executors {both} are designated both as outputs and as intermediate outputs. An executor's yields "
-                "are one or the other: take each out of one of the lists."
-            )
+        messages.append(
+            f"Executors {both} are designated both as outputs and as intermediate outputs. An executor's yields are "
+            "one or the other: take each out of one of the lists."
         )
     for executor_id in dict.fromkeys([*outputs, *intermediate]):
         executor = executors.get(executor_id)
         if executor is None:
-            errors.append(
-                _error(
-                    f"Executor {executor_id!r} is designated for outputs, but is not part of the workflow, which has "
-                    f"{sorted(executors)}. Connect it, or take it out of the list."
-                )
+            messages.append(
+                f"Executor {executor_id!r} is designated for outputs, but is not part of the workflow, which has "
+                f"{sorted(executors)}. Connect it, or take it out of the list."
             )
         elif not executor.workflow_output_types:
-            errors.append(
-                _error(
-                    f"Executor {executor_id!r} is designated for outputs, but declares none. Annotate a handler's "
-                    "context with the yielded type, WorkflowContext[Sent, Yielded], or give workflow_output=."
-                )
+            messages.append(
+                f"Executor {executor_id!r} is designated for outputs, but declares none. Annotate a handler's context "
+                "with the yielded type, WorkflowContext[Sent, Yielded], or pass workflow_output=."
             )
-    return errors
-
-
-def _repeated(keyword: str, ids: Sequence[str]) -> list[WorkflowValidationError]:
-    twice = sorted({one for one in ids if ids.count(one) > 1}) if len(set(ids)) < len(ids) else []
-    return [_error(f"{keyword} names {twice} more than once. Name each executor once.")] if twice else []
-
-
-def _error(message: str) -> WorkflowValidationError:
-    return WorkflowValidationError(message, ValidationTypeEnum.OUTPUT_VALIDATION)
+    return [WorkflowValidationError(message, ValidationTypeEnum.OUTPUT_VALIDATION) for message in messages]
 
 
 # ----------------------------------------------------------------------------------------------------------- the start
@@ -354,7 +368,7 @@ def infer_starts(
     gathered = {
         source for group in edge_groups if isinstance(group, FanInEdgeGroup) for source in group.source_executor_ids
     }
-    connected = _connected_to(roots[0], edges)
+    connected = _reached([roots[0]], edges, both_ways=True)
     legal = [root for root in roots[1:] if root in gathered and root in connected]
     if check_roots and len(legal) + 1 < len(roots):
         offenders = sorted(set(roots[1:]) - set(legal))
@@ -365,50 +379,6 @@ def infer_starts(
         )
         raise GraphConnectivityError(msg)
     return (roots[0], *legal)
-
-
-def _connected_to(start: str, edges: Iterable[Edge]) -> set[str]:
-    """Return all ids that hang together with `start`, whatever the direction of the edges."""
-    neighbours: dict[str, list[str]] = {}
-    for edge in edges:
-        neighbours.setdefault(edge.source_id, []).append(edge.target_id)
-        neighbours.setdefault(edge.target_id, []).append(edge.source_id)
-    seen, waiting = {start}, [start]
-    while waiting:
-        for neighbour in neighbours.get(waiting.pop(), ()):
-            if neighbour not in seen:
-                seen.add(neighbour)
-                waiting.append(neighbour)
-    return seen
-
-
-# -------------------------------------------------------------------------------------------------------------- reading
-
-
-def _sent_types(source: Executor | None) -> _Types:
-    if source is None:
-        return ()
-    types = tuple(source.output_types)
-    if not types:
-        logger.warning(
-            "Executor %r has outgoing edges, but declares no type that it sends, so they are not checked. Annotate its "
-            "context: WorkflowContext[SentType].",
-            source.id,
-        )
-    return types
-
-
-def _taken_types(target: Executor | None) -> _Types:
-    if target is None:
-        return ()
-    types = tuple(target.input_types)
-    if not types:
-        logger.warning(
-            "Executor %r declares no type that it takes, so the edges to it are not checked. Annotate the message "
-            "parameter of its handlers.",
-            target.id,
-        )
-    return types
 
 
 def _ids(executors: Iterable[Executor | str]) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import pytest
 
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
-from agentbench.workflows.graph.type_fit import list_types_fit, resolve_fan_in_mode, types_fit
+from agentbench.workflows.graph.type_fit import as_list_types, resolve_fan_in_mode, types_fit
 
 
 class Node(Executor):
@@ -38,16 +38,16 @@ def test_one_fitting_pair_of_types_is_enough():
 
 
 def test_types_that_cannot_be_hashed_are_compared_all_the_same():
-    assert types_fit((Literal[[1]], str), (str,))
-    assert not types_fit((Literal[[1]],), (str,))
+    assert types_fit((Annotated[int, []], str), (str,))
+    assert not types_fit((Annotated[int, []],), (str,))
 
 
 def test_lists_of_the_sent_types_are_compared_for_a_barrier():
-    assert list_types_fit((str,), (list[str],))
-    assert list_types_fit((str,), (list,))
-    assert list_types_fit((str,), (list[str | int],))
-    assert not list_types_fit((str,), (str,))
-    assert not list_types_fit((str,), (list[int],))
+    assert types_fit(as_list_types((str,)), (list[str],))
+    assert types_fit(as_list_types((str,)), (list,))
+    assert types_fit(as_list_types((str,)), (list[str | int],))
+    assert not types_fit(as_list_types((str,)), (str,))
+    assert not types_fit(as_list_types((str,)), (list[int],))
 
 
 @pytest.mark.parametrize("prefers_barrier", [True, False])
