@@ -1,4 +1,4 @@
-"""What stands on a form: texts, fields and buttons, made from a type or from a request, as plain values for the page.
+"""The texts, fields and buttons of a form, made from a type or from a request, as plain values for the page.
 
 Every text goes through `esc`, and the page writes it with `textContent`: nothing here becomes markup.
 """
@@ -28,22 +28,22 @@ _APPROVE, _REJECT = Option("Approve", True), Option("Reject", False)
 
 @dataclass(frozen=True)
 class FormContent:
-    """Everything on a form but what is typed.
+    """Everything on a form except the typed texts.
 
     Attributes:
-        name: What it is, for `repr`; never a value.
+        name: Its name for `repr`, without any value.
         title: The heading.
         actions: The buttons, left to right.
         prompt: The question, in full.
-        context: What stands below it, in full.
-        deadline: Last moment for an answer, in UTC.
+        context: The text below the question, in full.
+        deadline: Latest time of an answer, in UTC.
         hidden: Fields that only buttons set.
         waits: Whether a run waits for the answer.
-        repeats: Whether an accepted answer may be changed.
-        chooses: Whether the whole answer is one of several.
-        as_json: Whether the page offers the whole as one text.
-        origin: Where the question comes from, in words; may be empty.
-        asked_ns: When it was asked, in nanoseconds since 1970; `None` if that is not told.
+        repeats: Whether an accepted answer may be edited again.
+        chooses: Whether the whole answer is one of several options.
+        as_json: Whether the page offers to edit the form as JSON.
+        origin: The source of the question, in words; may be empty.
+        asked_ns: Time of the request, in nanoseconds since 1970; `None` if the page does not display it.
     """
 
     name: str
@@ -61,8 +61,8 @@ class FormContent:
     asked_ns: int | None = None
 
     def page(self, model: FormModel) -> dict[str, Any]:
-        """Everything that the page needs to build the form, as JSON values."""
-        # The page counts on from then by its own clock, which a made-up one has nothing to do with.
+        """Return everything that the page needs to build the form, as JSON values."""
+        # The page counts from then by its own clock, which a deterministic clock does not match.
         asked_ns = None if settings.current().deterministic else self.asked_ns
         return {
             "title": esc(self.title, into="line", limit=200),
@@ -89,11 +89,11 @@ class FormContent:
         return None if self.deadline is None else f"{self.deadline:%Y-%m-%d %H:%M:%S} UTC"
 
     def action(self, name: object) -> Action | None:
-        """The button of that name."""
+        """Return the button of that name, `None` if there is none."""
         return next((action for action in self.actions if action.name == name), None)
 
     def nodes(self, model: FormModel) -> list[dict[str, Any]]:
-        """The fields as the page needs them."""
+        """Return the fields as the page needs them."""
         return self._nodes.top(model.root)
 
     @property
@@ -103,22 +103,23 @@ class FormContent:
 
 
 def content_for_type(
-    asked: Any, *, value: Any = NO_VALUE, title: str | None, submit: str, strict: bool = False
+    type_or_schema: Any, *, value: Any = NO_VALUE, title: str | None, submit: str, strict: bool = False
 ) -> tuple[FormContent, FormModel]:
     """Make the form for a value of a type or of a JSON Schema.
 
     Args:
-        asked: The type, or the schema as a mapping.
-        value: What stands in it at first; `None` only where the type takes it.
+        type_or_schema: The type, or the schema as a mapping.
+        value: The initial value; `None` only if the type accepts it.
         title: The heading.
-        submit: What stands on the button.
-        strict: For schemas: raise for what a form cannot ask for.
+        submit: The text of the button.
+        strict: For schemas: whether a keyword that has no field is an error.
     """
-    shape = _shape(asked, strict=strict)
-    name = str(asked.get("title") or "JSON") if isinstance(asked, Mapping) else type_name(asked)
+    shape = _shape(type_or_schema, strict=strict)
+    is_schema = isinstance(type_or_schema, Mapping)
+    name = str(type_or_schema.get("title") or "JSON") if is_schema else type_name(type_or_schema)
     content = FormContent(
         name=f"for {esc(name, into='line', limit=80)}",
-        title=title or (shape.label if isinstance(asked, Mapping) and shape.label else f"A value of type {name}"),
+        title=title or (shape.label if is_schema and shape.label else f"Value: {name}"),
         prompt=shape.help if isinstance(shape, Group) else "",
         actions=(Action("submit", submit, {}, tone="yes"),),
         repeats=True,
@@ -130,33 +131,33 @@ def content_for_type(
     return content, model
 
 
-def _shape(asked: Any, *, strict: bool = False, label: str = "Answer") -> Shape:
-    if isinstance(asked, Mapping):
-        shape = shape_of_schema(asked, strict=strict)
-        return replace(shape, label=shape.label or label) if not isinstance(shape, Leaf) else _labelled(shape, label)
-    if not isinstance(shape := shape_of_type(asked, label=label), Leaf):
-        schema_of(asked, adapter_of(asked))  # raises for names that are defined nowhere, before anybody types
+def _shape(type_or_schema: Any, *, strict: bool = False, label: str = "Answer") -> Shape:
+    if isinstance(type_or_schema, Mapping):
+        shape = shape_of_schema(type_or_schema, strict=strict)
+        return replace(shape, label=shape.label or label) if not isinstance(shape, Leaf) else _with_label(shape, label)
+    if not isinstance(shape := shape_of_type(type_or_schema, label=label), Leaf):
+        schema_of(type_or_schema, adapter_of(type_or_schema))  # raises for undefined names, before a person types
     return shape
 
 
-def _labelled(leaf: Leaf, label: str) -> Leaf:
+def _with_label(leaf: Leaf, label: str) -> Leaf:
     label = leaf.label or label
     return replace(leaf, label=label, field=replace(leaf.field, label=label))
 
 
 def content_for_request(question: Question) -> tuple[FormContent, FormModel]:
     """Make the form that answers a request."""
-    make = {"approval": _approval, "choice": _choice, "text": _typed, "form": _typed}[question.kind]
+    make = {"approval": _approval, "choice": _choice, "text": _typed_answer, "form": _typed_answer}[question.kind]
     try:
         actions, hidden, model = make(question)
     except NotebookError as error:
-        actions, hidden, model = _unchecked(question, error)
-    is_asked = question.prompt != default_prompt(question.executor)
+        actions, hidden, model = _any_json(question, error)
+    has_prompt = question.prompt != default_prompt(question.executor)
     content = FormContent(
         name=f"{question.kind} from {question.executor}",
-        title=f"{question.executor} asks" if is_asked else question.prompt,
+        title=f"{question.executor} asks" if has_prompt else question.prompt,
         actions=actions,
-        prompt=question.prompt if is_asked else "",
+        prompt=question.prompt if has_prompt else "",
         context=question.context,
         deadline=question.deadline,
         hidden=hidden,
@@ -178,7 +179,7 @@ def _approval(question: Question) -> _Parts:
     reason = replace(
         field_for(str, path=_REASON, label="Reason"), required=False, help="Needed when you reject." if must else ""
     )
-    # A reason that a rejection needs is not called optional, though an approval goes without.
+    # A reason that a rejection needs is not labelled optional, though an approval does not need it.
     leaves = (shape_of_field(decision), replace(shape_of_field(reason), required=must))
     parts = [Part(each.field.path, each.field.path, each) for each in leaves]
     unedited: dict[str, str | None] = {}
@@ -189,13 +190,13 @@ def _approval(question: Question) -> _Parts:
         unedited = {_EDITED: None}
         edits = (Action("edit", "Edit and approve", {_APPROVED: _APPROVE.label}, reveals=_EDITED),)
     reject, approve = _decisions(unedited)
-    check = _reason_given if must else None
+    check = _check_reason if must else None
     model = FormModel(Group(parts=lambda: parts), _as_approval, check=check)
     return (reject, *edits, approve), frozenset({_APPROVED}), model
 
 
 def _editor(arguments: object) -> Shape | None:
-    """Where arguments are edited; nothing if there are none, or they have no text form."""
+    """Return the shape to edit arguments in; `None` if there are none, or they have no text form."""
     if arguments is None:
         return None
     if not isinstance(arguments, Mapping) and isinstance(shape := shape_of_type(type(arguments)), Group):
@@ -203,7 +204,7 @@ def _editor(arguments: object) -> Shape | None:
     annotation: Any = dict[str, Any] if isinstance(arguments, Mapping) else type(arguments)
     try:
         suggestion = json_text(adapter_of(annotation), arguments)
-    except ValueError:  # they hold objects that JSON cannot say
+    except ValueError:  # they contain objects that JSON cannot represent
         return None
     text = json_field(annotation, path=_EDITED, label="Arguments")
     return shape_of_field(replace(text, required=False, suggestion=suggestion, help="JSON"))
@@ -227,15 +228,15 @@ def _choice(question: Question) -> _Parts:
     return buttons, frozenset({ROOT}), model
 
 
-def _typed(question: Question) -> _Parts:
+def _typed_answer(question: Question) -> _Parts:
     if question.kind == "text":
         text = field_for(question.response_type, label="Your answer", multiline=True)
         return _send(), frozenset(), FormModel(shape_of_field(text), _itself)
     return _send(), frozenset(), FormModel(_shape(question.response_type, label="Your answer"), _itself)
 
 
-def _unchecked(question: Question, problem: NotebookError) -> _Parts:
-    """For a type that no form can be made for: whoever takes the answer checks it."""
+def _any_json(question: Question, problem: NotebookError) -> _Parts:
+    """Return a field for a response type without a form: the run validates the response."""
     text = replace(json_field(Any, label="Your answer"), help=f"JSON. {problem}")
     return _send(), frozenset(), FormModel(shape_of_field(text), _itself)
 
@@ -255,12 +256,12 @@ def _only(values: Mapping[str, Any]) -> Any:
 
 def _as_approval(values: Mapping[str, Any]) -> Approval:
     approved = values[_APPROVED]
-    # An edit that was begun is no part of a rejection.
+    # Edited arguments are not part of a rejection.
     edited = values.get(_EDITED) if approved else None
     return Approval(approved, values.get(_REASON) or "", edited)
 
 
-def _reason_given(values: Mapping[str, Any]) -> dict[str, str]:
+def _check_reason(values: Mapping[str, Any]) -> dict[str, str]:
     if values[_APPROVED] or (values.get(_REASON) or "").strip():
         return {}
     return {_REASON: "Say why, so that the workflow can act on it."}

@@ -1,7 +1,7 @@
-"""What was typed into a form, as a tree beside its shape: texts stay texts until somebody asks for the value.
+"""The typed texts of a form, as a tree beside its shape: texts stay texts until the value is read.
 
-A draft knows three things: whether a person touched it, whether something stands in it, and the value it was filled
-with, as long as nothing was changed since. A value that nobody changed is therefore given back as it came.
+A draft stores three things: whether a person touched it, whether it has content, and the value it was filled with, as
+long as nothing was changed since. An unchanged value is therefore returned as the same object.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -35,37 +35,32 @@ S = TypeVar("S", bound=Shape)
 
 @dataclass
 class Reading:
-    """One look at all drafts.
+    """One reading of all drafts.
 
     Attributes:
-        overrides: Texts that count in place of what stands in a field, by key of the draft.
-        problems: What is wrong, with the draft where it is.
+        overrides: Texts that replace those of fields in this reading, by key of the draft.
+        problems: Each problem with its draft.
     """
 
     overrides: Mapping[str, Raw] = field(default_factory=dict)
     problems: "list[tuple[Draft[Any], str]]" = field(default_factory=list)
 
     def refuse(self, draft: "Draft[Any]", why: str) -> object:
-        """Note a problem; there is no value."""
+        """Record a problem and return `NO_VALUE`."""
         self.problems.append((draft, why))
         return NO_VALUE
 
 
 class Draft(Generic[S]):
-    """What stands in one place of a form.
-
-    Args:
-        shape: What is asked for.
-        key: The place's name for a page; it stays the same when rows move.
-        parent: What holds it.
+    """The content of one place of a form.
 
     Attributes:
-        shape: As given.
-        key: As given.
-        parent: As given.
-        touched: Whether somebody typed here or below.
-        present: Whether something stands here that counts.
-        kept: The value it was filled with, while unchanged; else `NO_VALUE`.
+        shape: The shape of the place.
+        key: The place's name for a page; it stays the same when rows move.
+        parent: The draft around this one.
+        touched: Whether a person changed this place or one below.
+        present: Whether the place has content that counts.
+        original: The value it was filled with, while unchanged; else `NO_VALUE`.
         is_none: Whether "none" is the answer.
     """
 
@@ -75,36 +70,36 @@ class Draft(Generic[S]):
         self.parent = parent
         self.touched = False
         self.present = False
-        self.kept: object = NO_VALUE
+        self.original: object = NO_VALUE
         self.is_none = False
 
     # ---- where things are -------------------------------------------------------------------------------------------
 
-    def named(self) -> "Iterator[tuple[str, Draft[Any]]]":
-        """What stands below now, by name."""
+    def children(self) -> "Iterator[tuple[str, Draft[Any]]]":
+        """Return the current drafts below, with their names."""
         return iter(())
 
     def child(self, name: str) -> "Draft[Any] | None":
-        """What stands below under that name; makes it if it may be there."""
-        return next((draft for each, draft in self.named() if each == name), None)
+        """Return the draft below of that name; it is made if the shape allows it."""
+        return next((draft for each, draft in self.children() if each == name), None)
 
     def names(self) -> Iterator[str]:
-        """The names that `child` knows."""
-        return (name for name, _ in self.named())
+        """Return the names that `child` accepts."""
+        return (name for name, _ in self.children())
 
     def step(self, part: object) -> "Draft[Any] | None":
-        """What a part of an error's place stands for; `None` if it only names a type."""
-        return next((draft for name, draft in self.named() if name == str(part)), None)
+        """Return the draft that a part of an error's location names; `None` if it only names a type."""
+        return next((draft for name, draft in self.children() if name == str(part)), None)
 
     def walk(self) -> "Iterator[Draft[Any]]":
-        """This draft and all below."""
+        """Return this draft and all below."""
         yield self
-        for _, draft in self.named():
+        for _, draft in self.children():
             yield from draft.walk()
 
     @property
     def ancestors(self) -> "Iterator[Draft[Any]]":
-        """What holds this draft, from near to far."""
+        """The drafts around this one, innermost first."""
         at = self.parent
         while at is not None:
             yield at
@@ -113,69 +108,69 @@ class Draft(Generic[S]):
     # ---- what is typed ----------------------------------------------------------------------------------------------
 
     def raw(self) -> "Raw | Any":
-        """The text of this place itself, `NO_VALUE` if it has none."""
+        """Return the text of this place itself, `NO_VALUE` if it has none."""
         return None if self.is_none else NO_VALUE
 
     def set_raw(self, text: Raw) -> None:
-        """Put a text here, as typing does."""
+        """Set the text of this place, as typing does."""
         self.touch()
         self.is_none = text is None
 
     def may_set(self, text: Raw) -> str:
-        """Why a text cannot stand here, empty if it can."""
+        """Return why this place does not accept a text, empty if it does."""
         if text in (None, ""):
             return ""
         names = list(self.names())
-        named = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
-        return f"It has fields of its own: name one of them ({named})."
+        listed = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
+        return f"It has fields of its own: name one of them ({listed})."
 
     def touch(self) -> None:
-        """Somebody changed something here."""
+        """Mark this place, and all around it, as changed."""
         self.touched = self.present = True
-        self.kept = NO_VALUE
+        self.original = NO_VALUE
         child: Draft[Any] = self
         for draft in self.ancestors:
             draft.touched = draft.present = True
-            draft.kept = NO_VALUE
+            draft.original = NO_VALUE
             draft.is_none = False
-            draft.hold(child)
+            draft.open_for(child)
             child = draft
 
-    def hold(self, child: "Draft[Any]") -> None:
-        """Something below was touched."""
+    def open_for(self, child: "Draft[Any]") -> None:
+        """Open this place for a child that was touched."""
 
     # ---- values -----------------------------------------------------------------------------------------------------
 
-    def fill(self, value: object, *, given: bool = True) -> None:
-        """Let a value stand here.
+    def fill(self, value: object, *, as_answer: bool = True) -> None:
+        """Fill this place with a value.
 
         Args:
-            value: The value; of a wrong one, as much as can be shown.
-            given: Whether it is the answer until it is changed; false for what the type would take anyway.
+            value: The value; of a wrong one, as much as the fields can display.
+            as_answer: Whether it is the answer until it is changed; false for a default, which the type adds itself.
         """
-        self.present = given
+        self.present = as_answer
         self.is_none = value is None and self.shape.nullable
-        self.kept = value if given and self._accepts(value) else NO_VALUE
+        self.original = value if as_answer and self._accepts(value) else NO_VALUE
         if not self.is_none:
-            self._fill(value, given)
+            self._fill(value)
 
     def _accepts(self, value: object) -> bool:
         return self.shape.check is not None and self.shape.check.accepts(value)
 
-    def _fill(self, value: object, given: bool) -> None:
-        """Show a value that is not "none"."""
+    def _fill(self, value: object) -> None:
+        """Fill the places below with a value that is not "none"."""
 
     def clear(self) -> None:
-        """Let nothing stand here."""
+        """Empty this place."""
         self.is_none = self.present = False
-        self.kept = NO_VALUE
+        self.original = NO_VALUE
 
     def read(self, reading: Reading) -> object:
-        """What the type around is given; `NO_VALUE` if nothing is, or if it is wrong."""
+        """Return the input for the type around this place; `NO_VALUE` if there is none, or it is wrong."""
         if reading.overrides.get(self.key, "") is None or self.is_none:
             return self._none(reading)
-        if self.kept is not NO_VALUE:
-            return self.kept
+        if self.original is not NO_VALUE:
+            return self.original
         return self._read(reading)
 
     def _none(self, reading: Reading) -> object:
@@ -187,16 +182,16 @@ class Draft(Generic[S]):
         raise NotImplementedError
 
     def value(self, reading: Reading) -> object:
-        """The value itself, as its type makes it; `NO_VALUE` if something is wrong."""
+        """Return the value itself, as its type makes it; `NO_VALUE` if something is wrong."""
         before = len(reading.problems)
-        given = self.read(reading)
+        read = self.read(reading)
         check = self.shape.check
-        if check is None or given is NO_VALUE or given is self.kept or len(reading.problems) > before:
-            return given
+        if check is None or read is NO_VALUE or read is self.original or len(reading.problems) > before:
+            return read
         from pydantic import ValidationError
 
         try:
-            return check.validated(given)
+            return check.validate(read)
         except ValidationError as error:
             for each in error.errors(include_url=False, include_input=False):
                 reading.problems.append((self._at(each["loc"]), problem_of(dict(each))))
@@ -205,7 +200,7 @@ class Draft(Generic[S]):
         return NO_VALUE
 
     def _at(self, loc: "tuple[int | str, ...]") -> "Draft[Any]":
-        """The draft that a place of pydantic's names; parts that only name a type are passed over."""
+        """Return the draft at a location of pydantic's error; parts that only name a type are skipped."""
         at: Draft[Any] = self
         for part in loc:
             at = at.step(part) or at
@@ -218,7 +213,7 @@ K = TypeVar("K", bound=Callable[..., Draft[Any]])
 
 
 def drafted_by(shape: type[Shape]) -> Callable[[K], K]:
-    """Name the drafts of a kind of shape."""
+    """Register the class of drafts for a kind of shape."""
 
     def register(kind: K) -> K:
         _KINDS[shape] = kind
@@ -228,20 +223,20 @@ def drafted_by(shape: type[Shape]) -> Callable[[K], K]:
 
 
 def draft_of(shape: Shape, key: str, parent: Draft[Any] | None = None) -> Draft[Any]:
-    """The empty draft of a shape; what the type takes by itself stands in it."""
+    """Return the draft of a shape, with its default."""
     made = _KINDS[type(shape)](shape, key, parent)
     if shape.default is not NO_VALUE:
-        made.fill(shape.default, given=False)
+        made.fill(shape.default, as_answer=False)
     return made
 
 
 def below(parent: Draft[Any], name: str) -> str:
-    """The key of what stands below `parent`."""
+    """Return the key of a draft below `parent`."""
     return name if parent.parent is None else f"{parent.key}.{name}"
 
 
 def problem_of(error: Mapping[str, Any]) -> str:
-    """One of pydantic's errors in words."""
+    """Return the message of one of pydantic's errors."""
     return str(error["msg"]).removeprefix("Value error, ")
 
 
@@ -250,10 +245,10 @@ class LeafDraft(Draft[Leaf]):
     """One field's text.
 
     Attributes:
-        field: What is typed.
-        text: What was typed; `None` for "none", `NO_VALUE` for nothing.
-        preset: Whether a value stood here before anybody typed.
-        tall: Whether a text of several lines ever stood here; a field does not shrink while somebody types.
+        field: The field.
+        text: The typed text; `None` for "none", `NO_VALUE` for nothing.
+        preset: Whether it was filled with a value.
+        tall: Whether it ever had a text of several lines; a field does not shrink while a person types.
     """
 
     def __init__(self, shape: Leaf, key: str, parent: Draft[Any] | None = None) -> None:
@@ -283,13 +278,13 @@ class LeafDraft(Draft[Leaf]):
         return self.field.accepts(value)
 
     @override
-    def fill(self, value: object, *, given: bool = True) -> None:
-        if not given and self.field.secret:
+    def fill(self, value: object, *, as_answer: bool = True) -> None:
+        if not as_answer and self.field.secret:
             return
-        super().fill(value, given=given)
-        # A secret or a file is kept, and not shown.
+        super().fill(value, as_answer=as_answer)
+        # The value of a secret or a file stays, but is not displayed.
         hidden = self.field.secret or self.field.kind == "file"
-        self.text = NO_VALUE if hidden and self.kept is not NO_VALUE else _text_of(self.field.write, value)
+        self.text = NO_VALUE if hidden and self.original is not NO_VALUE else _text_of(self.field.write, value)
         self.preset = True
         self.tall = _has_lines(self.text)
 
@@ -300,17 +295,17 @@ class LeafDraft(Draft[Leaf]):
 
     @override
     def read(self, reading: Reading) -> object:
-        return self._taken(reading, self.field.input)
+        return self._convert(reading, self.field.input)
 
     @override
     def value(self, reading: Reading) -> object:
-        return self._taken(reading, self.field.read)
+        return self._convert(reading, self.field.read)
 
-    def _taken(self, reading: Reading, take: Callable[[Raw], object]) -> object:
+    def _convert(self, reading: Reading, take: Callable[[Raw], object]) -> object:
         text = reading.overrides.get(self.key, NO_VALUE)
         if text is NO_VALUE:
-            if self.kept is not NO_VALUE:
-                return self.kept
+            if self.original is not NO_VALUE:
+                return self.original
             text = self.text
         if text is NO_VALUE or (text is not None and self._is_left_out(text)):
             return reading.refuse(self, UNTYPED) if self.field.required else NO_VALUE
@@ -322,13 +317,13 @@ class LeafDraft(Draft[Leaf]):
             return reading.refuse(self, str(error))
 
     def _is_left_out(self, text: str) -> bool:
-        """A text may be empty; a number that need not be given is left out when it is."""
+        """Whether an empty text means no value; for an optional text it is a value, for a number it is none."""
         return not self.field.required and self.field.kind != "text" and not text.strip()
 
 
 @drafted_by(Const)
 class ConstDraft(Draft[Const]):
-    """A place that asks nothing."""
+    """A place with a fixed value."""
 
     @override
     def read(self, reading: Reading) -> object:
@@ -343,7 +338,7 @@ def _has_lines(text: object) -> bool:
 
 
 def _text_of(write: Callable[[object], Raw], value: object) -> Raw:
-    """The text of a value, also of one that is none of the field's."""
+    """Return the text of a value, also of one that the field does not accept."""
     try:
         return write(value)
     except (ValueError, TypeError, AttributeError):
@@ -351,7 +346,7 @@ def _text_of(write: Callable[[object], Raw], value: object) -> Raw:
 
 
 def items_of(value: object) -> list[tuple[Any, object]]:
-    """The entries of a mapping, or what a model has besides its fields."""
+    """Return the entries of a mapping, or the extra entries of a model."""
     if isinstance(value, Mapping):
         return list(value.items())
     extra = getattr(value, "__pydantic_extra__", None)

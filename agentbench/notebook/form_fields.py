@@ -1,6 +1,6 @@
-"""One field of a form: what it asks for, and how typed text becomes a checked value and a value text.
+"""One field of a form: its description, and the conversion of typed text to a checked value and back.
 
-What a person types stays text until pydantic accepts it, so nothing is rounded, clamped or guessed on the way.
+Typed text stays text until pydantic accepts it, so nothing is rounded, clamped or guessed on the way.
 """
 
 import math
@@ -45,7 +45,7 @@ _LONG_TEXT = 120
 
 
 class NoValue(Enum):
-    """The one member says that nothing is there, where `None` is a value of its own."""
+    """The type of `NO_VALUE`: no value at all, where `None` is a value of its own."""
 
     NO_VALUE = "NO_VALUE"
 
@@ -56,7 +56,7 @@ Raw = str | None
 
 
 class FieldError(ValueError):
-    """Typed text is not a value of the field; `str()` says why, for the person who typed it."""
+    """Typed text is not a value of the field; the message is for the person who typed it."""
 
 
 @dataclass(frozen=True)
@@ -65,24 +65,25 @@ class FormField:
 
     Attributes:
         path: Its name in `Form.raw`.
-        label: What the person reads.
-        kind: How it is typed.
-        parse: Text to value; raises `FieldError`.
-        to_text: Value to the text that gives it again.
-        help: What is accepted, in words.
-        options: What to choose from, for `choice`.
-        allow_other: Whether a text that is no option is taken too.
-        nullable: Whether `None` is an answer; its raw is `None`, which no typed text means.
-        required: Whether something must be given.
+        label: Its label for people.
+        kind: The way of typing.
+        parse: Converts text to a value; raises `FieldError`.
+        to_text: Converts a value to text that `parse` converts back.
+        help: The accepted values, in words.
+        options: The options, for `choice`.
+        allow_other: Whether a text that is not an option is accepted too.
+        nullable: Whether `None` is an answer; its raw is `None`, which differs from every typed text.
+        required: Whether an answer is needed.
         multiline: Whether text of several lines is expected.
-        max_length: Most characters, if the type says so.
-        secret: Whether what is typed is hidden.
+        max_length: Most characters, if the type has a limit.
+        secret: Whether the typed text is hidden.
         whole: For numbers: no fraction.
-        initial: The text that stands there first; `NO_VALUE` for none.
-        suggestion: A text to start from, which counts only once somebody takes it up.
+        initial: The initial text; `NO_VALUE` for none.
+        suggestion: A text to start from, which counts only once a person edits it.
         zone: For times: whether a zone is needed (`aware`), refused (`naive`) or free (`either`).
-        given: Text to what a type around this field is given, if that is not the value: its own validators come after.
-        accepts: Whether a value is one of the field's as it is.
+        to_input: Converts text to the input of a type around this field, if that is not the value: the type's own
+            validators run on it.
+        accepts: Whether a value is of the field's type, without any conversion.
     """
 
     path: str
@@ -102,14 +103,14 @@ class FormField:
     initial: Raw | Literal[NoValue.NO_VALUE] = NO_VALUE
     suggestion: str = ""
     zone: str = ""
-    given: Callable[[str], object] | None = None
+    to_input: Callable[[str], object] | None = None
     accepts: Callable[[object], bool] = lambda _: False
 
     def read(self, text: str | None) -> object:
-        """Turn raw text into the value; `None` is the raw of "none".
+        """Return the value of a raw text; `None` is the raw of "none".
 
         Raises:
-            FieldError: If it is not one.
+            FieldError: The text is not a value.
         """
         if text is not None:
             return self.parse(text)
@@ -119,20 +120,20 @@ class FormField:
         raise FieldError(msg)
 
     def input(self, text: str | None) -> object:
-        """As `read`, for the type around this field, which checks once more.
+        """Return the input of a raw text for the type around this field, which validates once more.
 
         Raises:
-            FieldError: If the text is no value.
+            FieldError: The text is not a value.
         """
         value = self.read(text)
-        return value if text is None or self.given is None else self.given(text)
+        return value if text is None or self.to_input is None else self.to_input(text)
 
     def write(self, value: object) -> str | None:
-        """The raw text of a value."""
+        """Return the raw text of a value."""
         return None if value is None and self.nullable else self.to_text(value)
 
     def with_value(self, value: object) -> "FormField":
-        """The same field with a value standing in it; secrets have to be typed again."""
+        """Return the field with a value as its initial text; secrets have to be typed again."""
         if self.secret:
             return self
         text = self.write(value)
@@ -153,16 +154,16 @@ def field_for(
     """Make the field for a type.
 
     Args:
-        annotation: Text and what is written as text, numbers, bool, `Literal`, `Enum`, dates, times and bytes get a
-            field of their own, with or without `None`; every other type is typed as JSON.
+        annotation: The type. Text and types that are written as text, numbers, bool, `Literal`, `Enum`, dates, times
+            and bytes have a field of their own, with or without `None`; every other type is typed as JSON.
         path: Name of the field.
-        label: What the person reads.
-        options: What to choose from, instead of what the type lists.
-        allow_other: Take another text than the options too.
-        multiline: Expect several lines of text.
+        label: Its label for people.
+        options: The options, instead of those of the type.
+        allow_other: Whether a text that is not an option is accepted too.
+        multiline: Whether text of several lines is expected.
 
     Raises:
-        NotebookError: If pydantic knows no way to check a value of this type.
+        NotebookError: Pydantic cannot validate values of this type.
     """
     adapter = adapter_of(annotation)
     base, nullable = unwrap_optional(annotation)
@@ -187,14 +188,14 @@ def field_for(
             to_text=str,
             help=help_text(schema),
             whole=base is int,
-            given=plain,
+            to_input=plain,
             **common,
         )
     return _special_field(adapter, base, schema, common)
 
 
 def _special_field(adapter: "TypeAdapter[Any]", base: Any, schema: dict[str, Any], common: dict[str, Any]) -> FormField:
-    """Dates, files, what else is written as text, and JSON for all the rest."""
+    """Make the field of a date, a file, another type that is written as text, or of any other type as JSON."""
     timed = time_text_of(base)
     if timed is not None:
         plain = _plain(base)
@@ -203,28 +204,30 @@ def _special_field(adapter: "TypeAdapter[Any]", base: Any, schema: dict[str, Any
             problem = timed.problem(text.strip())
             if problem:
                 raise FieldError(problem)
-            return _checked(adapter, plain(text))
+            return _check(adapter, plain(text))
 
-        said = ". ".join(filter(None, [help_text(schema), timed.help]))
-        return FormField(kind=timed.kind, parse=parse, to_text=_iso, help=said, zone=timed.zone, given=plain, **common)
+        about = ". ".join(filter(None, [help_text(schema), timed.help]))
+        return FormField(
+            kind=timed.kind, parse=parse, to_text=_iso, help=about, zone=timed.zone, to_input=plain, **common
+        )
     if base is bytes:
 
-        def content(text: str) -> bytes:
+        def decode(text: str) -> bytes:
             return bytes_of_text(text, FieldError)
 
         return FormField(
             kind="file",
-            parse=lambda text: _checked(adapter, content(text)),
+            parse=lambda text: _check(adapter, decode(text)),
             to_text=lambda value: text_of_bytes(value) if isinstance(value, bytes) else "",
             help=help_text(schema) or "A file of at most 5 MB",
-            given=content,
+            to_input=decode,
             **common,
         )
     if schema.get("type") == "string":
         return FormField(
             kind="text",
-            parse=lambda text: _checked(adapter, text, adapter.validate_strings),
-            to_text=lambda value: _written(adapter, value),
+            parse=lambda text: _check(adapter, text, adapter.validate_strings),
+            to_text=lambda value: _plain_text(adapter, value),
             help=help_text(schema),
             **common,
         )
@@ -232,7 +235,7 @@ def _special_field(adapter: "TypeAdapter[Any]", base: Any, schema: dict[str, Any
 
 
 def json_field(annotation: Any, *, path: str = ROOT, label: str = "Answer") -> FormField:
-    """The field in which a value of any type is typed as JSON."""
+    """Make the field in which a value of any type is typed as JSON."""
     adapter = adapter_of(annotation)
     nullable = unwrap_optional(annotation)[1]
     common = {"path": path, "label": label, "nullable": nullable, "accepts": lambda value: _is_valid(adapter, value)}
@@ -255,11 +258,17 @@ def _choice_field(
 ) -> FormField:
     parse, to_text = _choice(adapter, listed, allow_other)
 
-    def given(text: str) -> object:
+    def to_input(text: str) -> object:
         return next((option.value for option in listed if option.label == text), text)
 
     return FormField(
-        kind="choice", parse=parse, to_text=to_text, options=listed, allow_other=allow_other, given=given, **common
+        kind="choice",
+        parse=parse,
+        to_text=to_text,
+        options=listed,
+        allow_other=allow_other,
+        to_input=to_input,
+        **common,
     )
 
 
@@ -268,19 +277,19 @@ def _text_field(
 ) -> FormField:
     longest = schema.get("maxLength")
 
-    def given(text: str) -> object:
+    def to_input(text: str) -> object:
         # A secret string of ours is a class that pydantic does not make from text.
         return base(text) if issubclass(base, str) else text
 
     return FormField(
         kind="text",
-        parse=lambda text: _checked(adapter, given(text)),
+        parse=lambda text: _check(adapter, to_input(text)),
         to_text=str,
         help=help_text(schema),
         multiline=multiline or bool(schema.get("multiline")) or (longest or 0) > _LONG_TEXT,
         max_length=longest,
         secret=is_secret_class(base),
-        given=given,
+        to_input=to_input,
         **common,
     )
 
@@ -291,10 +300,10 @@ def json_text(adapter: "TypeAdapter[Any]", value: object) -> str:
 
 
 def adapter_of(annotation: Any) -> "TypeAdapter[Any]":
-    """Pydantic's adapter of a type; values of classes that it does not know are checked by `isinstance`.
+    """Return pydantic's adapter of a type; values of classes that it does not know are checked by `isinstance`.
 
     Raises:
-        NotebookError: If it knows no way to check a value of this type.
+        NotebookError: Pydantic cannot validate values of this type.
     """
     from pydantic import ConfigDict, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
@@ -309,10 +318,10 @@ def adapter_of(annotation: Any) -> "TypeAdapter[Any]":
 
 
 def schema_of(annotation: Any, adapter: "TypeAdapter[Any]") -> dict[str, Any]:
-    """The JSON Schema of a type, that of X for `X | None`; empty if JSON cannot say it.
+    """Return the JSON Schema of a type, that of X for `X | None`; empty if there is none.
 
     Raises:
-        NotebookError: If the type names one that is not defined.
+        NotebookError: The type refers to one that is not defined.
     """
     from pydantic import PydanticInvalidForJsonSchema, PydanticUserError
 
@@ -332,13 +341,13 @@ def _is_text(base: Any) -> bool:
     return base is str or is_secret_class(base)
 
 
-def _checked(adapter: "TypeAdapter[Any]", value: Any, validate: Callable[[Any], object] | None = None) -> object:
+def _check(adapter: "TypeAdapter[Any]", value: Any, validate: Callable[[Any], object] | None = None) -> object:
     from pydantic import ValidationError
 
     try:
         return (validate or adapter.validate_python)(value)
     except ValidationError as error:
-        raise FieldError(_said(error)) from None
+        raise FieldError(_error_text(error)) from None
     except Exception as error:
         msg = f"{type(error).__name__}: {error}"
         raise FieldError(msg) from error
@@ -355,13 +364,13 @@ def _is_valid(adapter: "TypeAdapter[Any]", value: object) -> bool:
 
 
 def _plain(base: Any) -> Callable[[str], object]:
-    """Typed text as a value of the bare type: what a validator around it expects to see."""
+    """Return a conversion of text to the bare type, which validators around it expect."""
     adapter = adapter_of(base)
-    return lambda text: _checked(adapter, text.strip())
+    return lambda text: _check(adapter, text.strip())
 
 
 def _finite(plain: Callable[[str], object]) -> Callable[[str], object]:
-    """Without numbers that are so large that they would become another one; infinity can be written as a word."""
+    """Return a conversion that refuses digits that overflow to infinity; infinity is typed as a word."""
 
     def read(text: str) -> object:
         value = plain(text)
@@ -377,14 +386,14 @@ def _iso(value: object) -> str:
     return value.isoformat() if isinstance(value, (date, time)) else str(value)
 
 
-def _written(adapter: "TypeAdapter[Any]", value: object) -> str:
+def _plain_text(adapter: "TypeAdapter[Any]", value: object) -> str:
     if isinstance(value, str):
         return value
     written = adapter.dump_python(value, mode="json")
     return written if isinstance(written, str) else str(value)
 
 
-def _said(error: "ValidationError") -> str:
+def _error_text(error: "ValidationError") -> str:
     lines = []
     for each in error.errors(include_url=False, include_input=False):
         if each["type"] == "needs_python_object":
@@ -404,9 +413,9 @@ def _number(adapter: "TypeAdapter[Any]", plain: Callable[[str], object], *, whol
             raise FieldError(msg)
         if "," in text:
             hint = "Leave out thousands separators." if whole else "Write the decimal sign as a point."
-            msg = f"A comma is not read in numbers. {hint} Type {wanted}."
+            msg = f"A comma is not allowed in numbers. {hint} Type {wanted}."
             raise FieldError(msg)
-        return _checked(adapter, plain(text))
+        return _check(adapter, plain(text))
 
     return parse
 
@@ -417,14 +426,14 @@ def _choice(
     def parse(text: str) -> object:
         for option in options:
             if option.label == text:
-                return _checked(adapter, option.value)
+                return _check(adapter, option.value)
         if allow_other and text.strip():
-            return _checked(adapter, text)
+            return _check(adapter, text)
         if not text:
             msg = "Choose one."
         else:
-            shown = ", ".join(option.label for option in options[:10]) + (", …" if len(options) > 10 else "")
-            msg = f"{text!r} is not among the options: {shown}."
+            listed = ", ".join(option.label for option in options[:10]) + (", …" if len(options) > 10 else "")
+            msg = f"{text!r} is not among the options: {listed}."
         raise FieldError(msg)
 
     def to_text(value: object) -> str:
@@ -449,7 +458,7 @@ def _json(adapter: "TypeAdapter[Any]") -> Callable[[str], object]:
         except JsonError as error:
             raise FieldError(str(error)) from None
         except ValidationError as error:
-            raise FieldError(_said(error)) from None
+            raise FieldError(_error_text(error)) from None
 
     return parse
 

@@ -10,7 +10,7 @@ __all__ = ["fits", "holds_json", "json_of"]
 
 
 def fits(shape: Shape, value: object) -> bool:
-    """Whether a value is one of the shape's as it is: its type says so, or its parts do."""
+    """Whether a value has the type of a shape, or all its parts have."""
     if value is None and shape.nullable:
         return True
     if isinstance(shape, Leaf):
@@ -21,7 +21,7 @@ def fits(shape: Shape, value: object) -> bool:
 
 
 def holds_json(shape: Shape, value: Any) -> bool:
-    """Whether a value read from JSON can be shown by the shape; of texts, whether they are of its kind."""
+    """Whether a shape has fields for a value that was read from JSON; a text must be one of its kind."""
     if value is None and shape.nullable:
         return True
     return _leaf_holds(shape, value) if isinstance(shape, Leaf) else _holds(shape, value, holds_json)
@@ -72,5 +72,5 @@ def _leaf_holds(leaf: Leaf, value: Any) -> bool:
 
 
 def json_of(value: object) -> object:
-    """A constant as JSON says it: of a member of an `Enum` its value."""
+    """Return a constant as a JSON value: of a member of an `Enum` its value."""
     return value.value if isinstance(value, Enum) else value

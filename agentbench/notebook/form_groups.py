@@ -1,4 +1,4 @@
-"""Drafts that hold others: groups of named places, and one of several types."""
+"""Drafts with drafts below: groups of places, and one of several types."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from agentbench.notebook.form_shapes import Group, OneOf, Part
 
 __all__ = ["GroupDraft", "OneOfDraft"]
 
-# Which of several types an answer was last given in.
+# The type of the last answer, by the names of the types to choose from.
 _last_picks: "OrderedDict[tuple[str, ...], int]" = OrderedDict()
 _REMEMBERED = 128
 
@@ -22,11 +22,11 @@ _NOT_OPENED = "Open this and fill it in."
 
 @drafted_by(Group)
 class GroupDraft(Draft[Group]):
-    """Named places.
+    """A group of places with names.
 
     Attributes:
-        closed: Whether it waits to be opened, being of a type inside itself.
-        extra: What a filled-in value has besides the places.
+        closed: Whether a person has to open it first, because its type contains itself.
+        extra: Entries of the filled-in value that have no place.
     """
 
     def __init__(self, shape: Group, key: str, parent: Draft[Any] | None = None) -> None:
@@ -38,7 +38,7 @@ class GroupDraft(Draft[Group]):
 
     @property
     def parts(self) -> list[tuple[Part, Draft[Any]]]:
-        """The places, made when first asked for."""
+        """The places, made at the first access."""
         if self._parts is None:
             self._parts = []
             for at, part in enumerate(self.shape.parts()):
@@ -46,7 +46,7 @@ class GroupDraft(Draft[Group]):
         return self._parts
 
     @override
-    def named(self) -> Iterator[tuple[str, Draft[Any]]]:
+    def children(self) -> Iterator[tuple[str, Draft[Any]]]:
         if self.closed or (self._parts is None and self.is_none):
             return iter(())
         return ((part.name, draft) for part, draft in self.parts)
@@ -71,10 +71,10 @@ class GroupDraft(Draft[Group]):
         self.closed = self.closed and text is None
 
     @override
-    def hold(self, child: Draft[Any]) -> None:
+    def open_for(self, child: Draft[Any]) -> None:
         self.closed = False
 
-    def _fill(self, value: object, given: bool) -> None:
+    def _fill(self, value: object) -> None:
         self.closed = False
         rest = dict(items_of(value))
         for at, (part, draft) in enumerate(self.parts):
@@ -84,28 +84,28 @@ class GroupDraft(Draft[Group]):
             if found is NO_VALUE:
                 found = getattr(value, part.name, NO_VALUE) if not isinstance(value, Mapping) else NO_VALUE
             if found is not NO_VALUE:
-                draft.fill(found, given=_was_set(value, part.name))
+                draft.fill(found, as_answer=_was_set(value, part.name))
         self.extra = rest if self.shape.open_ended else {}
 
     def _read(self, reading: Reading) -> object:
         if self.closed:
             return reading.refuse(self, _NOT_OPENED) if self.shape.required else NO_VALUE
-        whole = self.shape.check is None  # nothing around will make the parts into values
+        whole = self.shape.check is None  # no type around makes the parts into values
         found = []
         for part, draft in self.parts:
             if not (draft.present or part.shape.required or draft.key in reading.overrides):
                 continue
-            given = draft.value(reading) if whole else draft.read(reading)
-            if given is not NO_VALUE:
-                found.append((part.key, given))
+            item = draft.value(reading) if whole else draft.read(reading)
+            if item is not NO_VALUE:
+                found.append((part.key, item))
         if self.shape.makes != "dict":
-            return (tuple if self.shape.makes == "tuple" else list)(given for _, given in found)
+            return (tuple if self.shape.makes == "tuple" else list)(item for _, item in found)
         return {**self.extra, **dict(found)}
 
 
 @drafted_by(OneOf)
 class OneOfDraft(Draft[OneOf]):
-    """A value of one of several types; what was typed for the others is kept.
+    """A value of one of several types; the typed texts of the other types stay.
 
     Attributes:
         picked: Position of the type.
@@ -117,7 +117,7 @@ class OneOfDraft(Draft[OneOf]):
         self._members: dict[int, Draft[Any]] = {}
 
     def remember(self) -> None:
-        """Let the next form with these types begin with the one that is picked here."""
+        """Make the type that is picked here the first choice of the next form with these types."""
         _last_picks[self.shape.labels] = self.picked
         _last_picks.move_to_end(self.shape.labels)
         while len(_last_picks) > _REMEMBERED:
@@ -125,18 +125,18 @@ class OneOfDraft(Draft[OneOf]):
 
     @property
     def member(self) -> Draft[Any]:
-        """What stands in the type that is picked."""
+        """The draft of the type that is picked."""
         return self.at(self.picked)
 
     def at(self, position: int) -> Draft[Any]:
-        """The draft of a member, made when first asked for."""
+        """Return the draft of a member, made at the first access."""
         if position not in self._members:
             member = self.shape.members[position]
             self._members[position] = draft_of(member.shape(), below(self, _safe(member.label, position)), self)
         return self._members[position]
 
     @override
-    def named(self) -> Iterator[tuple[str, Draft[Any]]]:
+    def children(self) -> Iterator[tuple[str, Draft[Any]]]:
         if self.is_none and not self._members:
             return iter(())
         return iter([(self.shape.labels[self.picked], self.member)])
@@ -155,7 +155,7 @@ class OneOfDraft(Draft[OneOf]):
         return None if part == self.shape.labels[self.picked] else self.member.step(part)
 
     @override
-    def hold(self, child: Draft[Any]) -> None:
+    def open_for(self, child: Draft[Any]) -> None:
         self.picked = next((at for at, draft in self._members.items() if draft is child), self.picked)
 
     @override
@@ -176,7 +176,7 @@ class OneOfDraft(Draft[OneOf]):
         if text:
             self.picked = self.shape.labels.index(text)
 
-    def _fill(self, value: object, given: bool) -> None:
+    def _fill(self, value: object) -> None:
         shapes = [member.shape() for member in self.shape.members]
         self.picked = next((at for at, shape in enumerate(shapes) if fits(shape, value)), self.picked)
         self.member.fill(value)
@@ -193,11 +193,11 @@ class OneOfDraft(Draft[OneOf]):
 
 
 def _safe(name: str, at: int) -> str:
-    """A name as part of a key; names of schemas may be any text, and keys travel to the page as they are."""
+    """Return a name as a part of a key; names of schemas may be any text, and keys travel to the page unescaped."""
     return name if name.isidentifier() else f"#{at}"
 
 
 def _was_set(value: object, name: str) -> bool:
-    """Whether a model was given this field, where it knows."""
+    """Whether this field of a model was set, not taken from its default; true if the class does not track it."""
     known = getattr(value, "__pydantic_fields_set__", None)
     return known is None or name in known

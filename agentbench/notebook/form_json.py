@@ -1,12 +1,11 @@
-"""The same form as one text: what stands in the fields as JSON, and an edited JSON back into the fields.
+"""A form as one JSON text: the content of the fields as JSON, and an edited JSON back into the fields.
 
-Only what differs between two versions of the text is written, so that what JSON cannot say (a number that is half
-typed, which of two types a text was meant as) stays as it is where nobody changed it. Secrets and files are left out,
-and kept.
+Only the differences between two versions of the text are written, so that fields that JSON cannot express (a number
+that is half typed, one of two types of a text) do not change with others. Secrets and files are not in the text; their
+values stay.
 """
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from agentbench.notebook.form_drafts import ConstDraft, Draft, LeafDraft
@@ -20,7 +19,7 @@ __all__ = ["apply_json", "json_of_draft", "require_fields", "write_json"]
 
 
 def write_json(value: Any) -> str:
-    """The text of what `json_of_draft` returned; of nothing, an empty one."""
+    """Return the text of a JSON value; empty for `NO_VALUE`."""
     return "" if value is NO_VALUE else json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -28,10 +27,10 @@ def write_json(value: Any) -> str:
 
 
 def json_of_draft(draft: Draft[Any]) -> Any:
-    """What stands in the fields, as JSON values; `NO_VALUE` where nothing does. Texts that are no value stay texts.
+    """Return the content of the fields as JSON values, `NO_VALUE` if empty. Texts that are not values stay texts.
 
     Raises:
-        JsonError: If JSON cannot say it: two keys are the same.
+        JsonError: Two keys of a dict are the same.
     """
     if draft.is_none:
         return None
@@ -85,11 +84,8 @@ def _group_out(draft: GroupDraft) -> Any:
     out = {part.key: json_of_draft(below) for part, below in draft.parts}
     if draft.shape.makes != "dict":
         return [None if item is NO_VALUE else item for item in out.values()]
-    return {**{key: json_of(item) for key, item in draft.extra.items()}, **_said(out)}
-
-
-def _said(out: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: item for key, item in out.items() if item is not NO_VALUE}
+    extra = {key: json_of(item) for key, item in draft.extra.items()}
+    return {**extra, **{key: item for key, item in out.items() if item is not NO_VALUE}}
 
 
 # ---- back into the fields -------------------------------------------------------------------------------------------
@@ -99,12 +95,12 @@ def apply_json(draft: Draft[Any], old: Any, new: Any) -> None:
     """Write an edited version of the text into the fields.
 
     Args:
-        draft: What the text is about.
-        old: The version that stands in the fields, `NO_VALUE` for none.
-        new: The edited one.
+        draft: The place of the text.
+        old: The version that is in the fields, `NO_VALUE` for none.
+        new: The edited version.
 
     Raises:
-        JsonError: If there are no fields for it. Nothing is changed then.
+        JsonError: There are no fields for it; nothing is changed.
     """
     require_fields(draft, new)
     _apply(draft, old, new)
@@ -152,10 +148,10 @@ def _require_group(draft: GroupDraft, new: Any, path: str) -> None:
         if len(items) != len(parts):
             msg = f"{_where(path)} is a list of {len(parts)}, not of {len(items)}."
             raise JsonError(msg)
-        named = dict(zip(parts, items, strict=True))
+        entries = dict(zip(parts, items, strict=True))
     else:
-        named = _expect(new, dict, "an object", path)
-    for key, item in named.items():
+        entries = _expect(new, dict, "an object", path)
+    for key, item in entries.items():
         if key in parts:
             _require(parts[key], item, f"{path}.{key}")
         elif not draft.shape.open_ended:
@@ -163,15 +159,15 @@ def _require_group(draft: GroupDraft, new: Any, path: str) -> None:
             raise JsonError(msg)
 
 
-def _expect(new: Any, kind: type, said: str, path: str) -> Any:
+def _expect(new: Any, kind: type, kind_text: str, path: str) -> Any:
     if not isinstance(new, kind):
-        msg = f"{_where(path)} is {said}, not {json.dumps(new)[:80]}."
+        msg = f"{_where(path)} is {kind_text}, not {json.dumps(new)[:80]}."
         raise JsonError(msg)
     return new
 
 
 def _where(path: str) -> str:
-    return path.removeprefix(".") or "The whole"
+    return path.removeprefix(".") or "The form"
 
 
 def _apply(draft: Draft[Any], old: Any, new: Any) -> None:
@@ -199,7 +195,7 @@ def _apply_one(draft: OneOfDraft, old: Any, new: Any) -> None:
 
 
 def _member_for(draft: OneOfDraft, new: Any) -> int | None:
-    """The member that an edited value belongs to: the one that is picked if it may be; `None` if no one is sure."""
+    """Return the member for an edited value, first the one that is picked; `None` if none accepts it."""
     order = sorted(range(len(draft.shape.members)), key=lambda at: at != draft.picked)
     return next((at for at in order if holds_json(draft.shape.members[at].shape(), new)), None)
 
@@ -237,7 +233,7 @@ def _apply_group(draft: GroupDraft, old: Any, new: Any) -> None:
 
 
 def _leaf_text(field: FormField, new: Any) -> str | None:
-    """The text that a JSON value is in a field."""
+    """Return the text of a JSON value in a field."""
     if field.kind == "choice":
         for option in field.options:
             if _same(json_of(option.value), new):

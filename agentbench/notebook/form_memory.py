@@ -1,4 +1,4 @@
-"""The forms of requests, kept by the event that asks: what was typed is there when a cell runs again."""
+"""The forms of requests, stored by request event, so that typed texts are still there when a cell runs again."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from agentbench.notebook.form_content import FormContent, content_for_request
 from agentbench.notebook.form_model import FormModel
 from agentbench.notebook.request_reading import Request, read_request
 
-__all__ = ["Asked", "asked", "asks_the_same"]
+__all__ = ["RequestForm", "form_of_request", "is_same_request"]
 
 _REMEMBERED = 128
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestForm:
     """A request and its form.
 
     Attributes:
-        request: The event. It is kept, so its identity is not given away.
-        content: What stands on the form.
-        model: What was typed and answered.
+        request: The event; the reference keeps its `id()` from being used again.
+        content: Texts, fields and buttons.
+        model: Typed texts and the answer.
     """
 
     request: Request
@@ -29,20 +29,20 @@ class Asked:
 
 
 # By identity: ids of requests repeat where ids count from one.
-_known: "OrderedDict[int, Asked]" = OrderedDict()
+_known: "OrderedDict[int, RequestForm]" = OrderedDict()
 
 
-def asked(request: Request) -> Asked:
-    """The form of an event; the same one at each call."""
+def form_of_request(request: Request) -> RequestForm:
+    """Return the form of a request event; the same one at each call."""
     known = _known.get(id(request))
-    return _keep(Asked(request, *content_for_request(read_request(request)))) if known is None else known
+    return _store(RequestForm(request, *content_for_request(read_request(request)))) if known is None else known
 
 
-def asks_the_same(before: Asked, request: Request) -> bool:
-    """Whether a form is that of an event, or goes on as that.
+def is_same_request(before: RequestForm, request: Request) -> bool:
+    """Whether a form belongs to a request event, or is carried over to it.
 
-    A run that is restored tells its open requests by new events. To one that asks the same, for the same id, belongs
-    what was typed for the one before, as long as that was not answered.
+    A restored run emits its open requests as new events. An event with the same id and content takes over the form,
+    with the typed texts, as long as that was not answered.
     """
     if request is before.request:
         return True
@@ -51,7 +51,7 @@ def asks_the_same(before: Asked, request: Request) -> bool:
         return known.model is before.model
     if not before.model.live or not _are_same(before.request, request):
         return False
-    _keep(Asked(request, before.content, before.model))
+    _store(RequestForm(request, before.content, before.model))
     return True
 
 
@@ -62,7 +62,7 @@ def _are_same(one: Request, other: Request) -> bool:
     return Comparison().same(facts(one), facts(other))
 
 
-def _keep(form: Asked) -> Asked:
+def _store(form: RequestForm) -> RequestForm:
     _known[id(form.request)] = form
     while len(_known) > _REMEMBERED:
         _known.popitem(last=False)

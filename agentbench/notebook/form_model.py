@@ -1,6 +1,6 @@
-"""A form without its looks: what was typed, what is wrong with it, and what has become of the answer.
+"""The state of a form without its display: typed texts, problems, and the answer.
 
-Knows no widgets, no clock and no engine. The shell in `forms` tells it what happened and shows what it says.
+Uses no widgets, no clock and no engine. `Form` calls it and displays its state.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +28,17 @@ JSON = "json"
 
 
 class FormState(str, Enum):
-    """What a form is doing; members print and compare as their text."""
+    """The state of a form; members print and compare as their text.
+
+    `editing`, `validating`, `invalid` (see `Form.errors`), `sending`, `answered`, `refused` (see `Form.refusal`) or
+    `expired` (the deadline has passed).
+
+    Example:
+        ```python
+        number = form(int)
+        assert number.state == "editing" and number.state is FormState.EDITING
+        ```
+    """
 
     EDITING = "editing"
     VALIDATING = "validating"
@@ -47,12 +57,12 @@ _LIVE = frozenset({FormState.EDITING, FormState.VALIDATING, FormState.INVALID, F
 
 @dataclass(frozen=True)
 class Change:
-    """What happened to a form.
+    """A change of a form.
 
     Attributes:
-        texts: The drafts whose text it was, often none.
-        origin: Who typed it, so that a page need not hear what it said itself.
-        built: Whether there are other fields now than before.
+        texts: The drafts whose text changed, often none.
+        origin: The view that typed it, which needs no echo.
+        built: Whether fields were added or removed.
     """
 
     texts: tuple[Draft[Any], ...] = ()
@@ -62,7 +72,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Whole:
-    """All of a list, a box or a union at once, as read from JSON."""
+    """All of a list, a group or a union at once, as read from JSON."""
 
     json: Any
 
@@ -72,11 +82,11 @@ class Action:
     """A button that ends a form.
 
     Attributes:
-        name: What the page calls it.
-        label: What stands on it.
-        sets: Raw texts that count when it is pressed, by path; what stands in the fields stays.
+        name: Its name in messages of the page.
+        label: Its text.
+        sets: Raw texts that replace those of fields when it is pressed, by path; the fields themselves do not change.
         reveals: A field that stays hidden until this is pressed for the first time.
-        tone: `yes`, `no` or `plain`; for the looks, the label says the same.
+        tone: `yes`, `no` or `plain`, for its colour.
     """
 
     name: str
@@ -90,28 +100,28 @@ class FormModel:
     """The state of one form.
 
     Args:
-        asked: The shape of the answer; or fields, in the order in which they are shown.
+        shape: The shape of the answer; or fields, in the order of their display.
         build: Makes the answer from the value of a shape, or from the values of fields by path.
-        check: Problems that no field sees by itself, by path; called when every field is fine.
+        check: Returns problems of several fields together, by path; called when every field is valid.
 
     Attributes:
-        root: What was typed, as a tree.
-        state: What the form is doing.
+        root: The typed texts, as a tree.
+        state: The state of the form.
         refusal: Why the last answer was refused, empty if none was.
         answer: The accepted answer, `None` before.
-        answered_at: When it was accepted, as text.
-        answered_here: Whether it came from this form.
-        json_text: The form as one text, while it is edited as that; else `None`.
+        answered_at: Time of the acceptance, as text.
+        answered_here: Whether the answer came from this form.
+        json_text: The JSON text of the form while it is edited as JSON, else `None`.
     """
 
     def __init__(
         self,
-        asked: Shape | Iterable[FormField],
+        shape: Shape | Iterable[FormField],
         build: Callable[[Any], Any],
         *,
         check: Callable[[Values], Mapping[str, str]] | None = None,
     ) -> None:
-        self._shape = asked if isinstance(asked, Shape) else _group_of(asked)
+        self._shape = shape if isinstance(shape, Shape) else _group_of(shape)
         self._build = build
         self._check = check
         self._submitted = False
@@ -131,21 +141,21 @@ class FormModel:
         return draft_of(self._shape, ROOT)
 
     def fill(self, value: object) -> None:
-        """Let a value stand in the form, as the answer until it is changed; of a wrong one, as much as can be shown."""
+        """Fill the form with a value, which is the answer until it is changed."""
         self.root.fill(value)
 
-    # ---- what was typed ---------------------------------------------------------------------------------------------
+    # ---- typed texts ------------------------------------------------------------------------------------------------
 
     @property
     def fields(self) -> dict[str, FormField]:
-        """The fields that are there now, by path."""
+        """The current fields, by path."""
         return {path: draft.field for path, draft in paths_of(self.root) if isinstance(draft, LeafDraft)}
 
     @property
     def raw(self) -> dict[str, Raw]:
-        """What was typed, by path; `None` means "none". Fields that nobody touched and nothing preset are not in it.
+        """The typed texts by path; `None` means "none". Empty fields that were never touched have no entry.
 
-        Of a list it is the number of its rows, of a union the name of the type that is chosen.
+        The text of a list is the number of its rows, that of a union the name of the chosen type.
         """
         texts = {path: draft.raw() for path, draft in paths_of(self.root)}
         typed: dict[str, Raw] = {path: text for path, text in texts.items() if text is not NO_VALUE}
@@ -157,18 +167,17 @@ class FormModel:
         return self.state in _LIVE
 
     def set_raw(self, raw: Mapping[str, Raw], *, origin: str | None = None) -> None:
-        """Put text into fields, as typing does. Nothing is checked yet.
+        """Set the texts of fields, as typing does. Nothing is validated yet.
 
         Args:
-            raw: What stands in the fields now, by path; fields that are not named stay as they are. The row after the
-                last one of a list is added by naming it; a text for one type of a union chooses that type. A list, a
-                box or a union may be given as JSON as a whole.
-            origin: Who typed it; listeners are told, so that a page need not hear what it said itself.
+            raw: Texts by path. The path of the row after the last one adds that row; a text for one type of a union
+                chooses that type. A list, a group or a union also accepts JSON for all of it.
+            origin: The view that typed it; listeners get it in the `Change`.
 
         Raises:
-            KeyError: If there is no such field. No field is changed then.
-            TypeError: If a text is none. Likewise.
-            ValueError: If a list, a union or a box is given a text that it cannot have. Likewise.
+            KeyError: There is no such field. No field is changed.
+            TypeError: A text is not a `str` or `None`. No field is changed.
+            ValueError: A list, a union or a group does not accept the text. No field is changed.
         """
         sizes = [(draft, len(draft.rows)) for draft in self.root.walk() if isinstance(draft, ManyDraft)]
         try:
@@ -181,7 +190,7 @@ class FormModel:
 
     def _place(self, path: str, text: object) -> tuple[Draft[Any], "Raw | Whole"]:
         if text is not None and not isinstance(text, str):
-            msg = f"The raw of {path!r} is the text a person types, got {type(text).__name__} {text!r}. Give it as str."
+            msg = f"The raw of {path!r} is the text a person types, got {type(text).__name__} {text!r}. Pass a str."
             raise TypeError(msg)
         draft = find(self.root, path)
         problem = "It cannot be changed." if isinstance(draft, ConstDraft) else draft.may_set(text)
@@ -191,12 +200,12 @@ class FormModel:
             whole = Whole(read_json(text or ""))
             require_fields(draft, whole.json)
         except JsonError:
-            msg = f"{path!r} does not take {text!r}. {problem} Or give all of it as JSON."
+            msg = f"{path!r} does not take {text!r}. {problem} Or pass all of it as JSON."
             raise ValueError(msg) from None
         return draft, whole
 
     def write(self, found: "Iterable[tuple[Draft[Any], Raw | Whole]]", *, origin: str | None = None) -> None:
-        """As `set_raw`, for drafts of this form."""
+        """Set the texts of drafts, as `set_raw` does by path."""
         before = self._outline()
         texts = []
         for draft, text in found:
@@ -204,52 +213,52 @@ class FormModel:
                 apply_json(draft, NO_VALUE, text.json)
             else:
                 draft.set_raw(text)
-            self._forget_problems(draft)
+            self._drop_problems(draft)
             texts.append(draft)
-        self._edited()
-        self._changed(Change(tuple(texts), origin, built=before != self._outline()))
+        self._resume_editing()
+        self._notify(Change(tuple(texts), origin, built=before != self._outline()))
 
     def _outline(self) -> list[tuple[str, bool]]:
-        """What holds what, and which types are chosen."""
+        """Return the keys of all drafts with whether they are "none", to notice that fields were added or removed."""
         return [(draft.key, draft.is_none and not isinstance(draft, LeafDraft)) for draft in self.root.walk()]
 
     def build(self, draft: Draft[Any], change: Callable[[], object]) -> None:
-        """Add, take away or move what a draft holds."""
+        """Add, remove or move the drafts below a draft."""
         change()
-        self._forget_problems(draft)
-        self._edited()
-        self._changed(Change(built=True))
+        self._drop_problems(draft)
+        self._resume_editing()
+        self._notify(Change(built=True))
 
-    def _forget_problems(self, draft: Draft[Any]) -> None:
+    def _drop_problems(self, draft: Draft[Any]) -> None:
         stale = {id(each) for each in (draft, *draft.ancestors)}
-        # What stood in a row that is gone, or in a type that is no longer chosen, is nobody's problem.
+        # Problems of removed rows, and of types that are no longer chosen, are dropped too.
         there = {id(each) for each in self.root.walk()}
         self._problems = [(each, why) for each, why in self._problems if id(each) in there - stale]
 
-    def _edited(self) -> None:
+    def _resume_editing(self) -> None:
         if self.state is not FormState.REFUSED:
             self.state = FormState.EDITING
 
-    # ---- the whole as one text --------------------------------------------------------------------------------------
+    # ---- the form as JSON -------------------------------------------------------------------------------------------
 
     def open_json(self) -> None:
-        """Show what stands in the fields as JSON, to be edited.
+        """Start to edit the form as JSON.
 
         Raises:
-            JsonError: If JSON cannot say it.
+            JsonError: The fields have no JSON text: two keys of a dict are the same.
         """
         if self.json_text is None:
             self._json_base = json_of_draft(self.root)
             self.json_text = write_json(self._json_base)
             self._json_problem = ""
-            self._changed(Change(built=True))
+            self._notify(Change(built=True))
 
     def type_json(self, text: str, *, origin: str | None = None) -> None:
-        """Put a text in place of the JSON. As soon as it is one that the form has fields for, it stands in them."""
+        """Replace the JSON text. If the form has fields for it, it is written into them."""
         if text == self.json_text:
             return
         self.json_text = text
-        self._edited()
+        self._resume_editing()
         try:
             new = read_json(text) if text.strip() else NO_VALUE
             if new is NO_VALUE:
@@ -260,44 +269,44 @@ class FormModel:
             self._problems = []
         except JsonError as error:
             self._json_problem = str(error)
-        self._changed(Change(origin=origin))
+        self._notify(Change(origin=origin))
 
     def close_json(self) -> None:
-        """Go back to the fields, unless the text stands in none: then `errors` says why, and it stays."""
+        """Go back to the fields; if the form has none for the text, `errors` says why, and the JSON stays open."""
         if self.json_text is not None and not self._json_problem:
             self.json_text = None
-        self._changed(Change(built=True))
+        self._notify(Change(built=True))
 
-    # ---- what is wrong ----------------------------------------------------------------------------------------------
+    # ---- problems ---------------------------------------------------------------------------------------------------
 
     @property
     def errors(self) -> dict[str, str]:
         """Problems found by the last check, by path."""
-        return self._listed(self._problems)
+        return self._by_path(self._problems)
 
     @property
-    def shown_errors(self) -> dict[str, str]:
-        """The problems that a person is told: of touched fields only, until an answer was tried."""
-        return self._listed(self.shown_problems)
+    def visible_errors(self) -> dict[str, str]:
+        """The problems that are displayed: those of touched fields, or all after a first submit."""
+        return self._by_path(self.visible_problems)
 
     @property
-    def shown_problems(self) -> list[tuple[Draft[Any], str]]:
-        """The same, with the drafts where they are."""
+    def visible_problems(self) -> list[tuple[Draft[Any], str]]:
+        """The displayed problems with their drafts."""
         return [(draft, why) for draft, why in self._problems if self._submitted or draft.touched]
 
-    def _listed(self, problems: Iterable[tuple[Draft[Any], str]]) -> dict[str, str]:
+    def _by_path(self, problems: Iterable[tuple[Draft[Any], str]]) -> dict[str, str]:
         if self._json_problem:
             return {JSON: self._json_problem}
         places = {id(draft): path for path, draft in paths_of(self.root)}
-        said: dict[str, list[str]] = {}
+        found: dict[str, list[str]] = {}
         for draft, why in problems:
-            said.setdefault(places[id(draft)], []).append(why)
-        return {path: "; ".join(dict.fromkeys(said[path])) for path in dict.fromkeys(places.values()) if path in said}
+            found.setdefault(places[id(draft)], []).append(why)
+        return {path: "; ".join(dict.fromkeys(found[path])) for path in dict.fromkeys(places.values()) if path in found}
 
     def validate(self) -> bool:
-        """Check every field, and set `errors`. Changes no text."""
+        """Validate every field and set `errors`; return whether there are none. Changes no text."""
         self._problems = self._read()[1]
-        self._changed(Change())
+        self._notify(Change())
         return not self._wrong
 
     @property
@@ -305,16 +314,16 @@ class FormModel:
         return bool(self._problems or self._json_problem)
 
     def value(self) -> Any:
-        """The answer that was accepted from here, else the one that stands in the fields.
+        """Return the answer that was accepted from here, else the value of the fields.
 
         Raises:
-            FormInvalid: If they hold none.
+            FormInvalid: The fields have no valid value.
         """
         if self.state is FormState.ANSWERED and self.answered_here:
             return self.answer
         value, problems = self._read()
         if problems or self._json_problem:
-            raise FormInvalid(self._listed(problems))
+            raise FormInvalid(self._by_path(problems))
         return self._build(value)
 
     def _read(self, overrides: Mapping[str, Raw] | None = None) -> tuple[Any, list[tuple[Draft[Any], str]]]:
@@ -326,16 +335,16 @@ class FormModel:
             value = None
         return value, reading.problems
 
-    # ---- what becomes of it -----------------------------------------------------------------------------------------
+    # ---- the answer -------------------------------------------------------------------------------------------------
 
     def begin_sending(self, overrides: Mapping[str, Raw] | None = None) -> Any:
-        """Check all fields, and hand out the answer to send.
+        """Validate all fields and return the answer to send.
 
         Args:
-            overrides: Texts that count this time in place of what stands in the fields.
+            overrides: Texts that replace those of fields this time, by path.
 
         Raises:
-            FormInvalid: If there is none; `errors` is set and the state is `invalid`.
+            FormInvalid: The fields have no valid value; `errors` is set and the state is `invalid`.
         """
         self.state = FormState.VALIDATING
         self._submitted = True
@@ -343,71 +352,67 @@ class FormModel:
         value, self._problems = self._read(overrides)
         if self._wrong:
             self.state = FormState.INVALID
-            self._changed(Change())
+            self._notify(Change())
             raise FormInvalid(self.errors)
         self.state = FormState.SENDING
-        self._changed(Change())
+        self._notify(Change())
         return self._build(value)
 
     def begin_sending_value(self) -> None:
-        """A value that stands in no field is sent."""
+        """Start to send a value that is not from the fields."""
         self.refusal = ""
         self.state = FormState.SENDING
-        self._changed(Change())
+        self._notify(Change())
 
     def accept(self, answer: Any, at: str | None, *, here: bool = True) -> None:
-        """The answer was taken; or, with `here` false, another one was there first. Forgets what was typed."""
+        """Record an accepted answer, with `here` false one from elsewhere, and drop the typed texts."""
         self.answer, self.answered_at, self.answered_here = answer, at, here
         for draft in self.root.walk():
             if here and draft.touched and isinstance(draft, OneOfDraft):
                 draft.remember()
         self.state = FormState.ANSWERED
-        self._forget()
+        self._reset()
 
     def refuse(self, reason: str) -> None:
-        """The answer was not taken; the fields are live again, with their text."""
+        """Record that the answer was refused; the fields can be edited again, with their texts."""
         self.refusal = reason
         self.state = FormState.REFUSED
-        self._changed(Change())
+        self._notify(Change())
 
     def expire(self) -> None:
-        """The time for an answer is over. Forgets what was typed."""
+        """Record that the deadline has passed, and drop the typed texts."""
         self.state = FormState.EXPIRED
-        self._forget()
+        self._reset()
 
     def reopen(self) -> None:
-        """Let the accepted answer of a form be changed. It stands there again, but for secrets."""
+        """Let the accepted answer be edited again: the fields have it as their content, except for secrets."""
         self.root = self._fresh()
         self.root.fill(self.answer)
         for draft in list(self.root.walk()):
             if isinstance(draft, LeafDraft) and draft.field.secret:
                 draft.clear()
                 for each in draft.ancestors:
-                    each.kept = NO_VALUE
+                    each.original = NO_VALUE
         self.state = FormState.EDITING
-        self._changed(Change(built=True))
+        self._notify(Change(built=True))
 
-    def _forget(self) -> None:
-        self.root = self._emptied()
+    def _reset(self) -> None:
+        # Drafts without content, not even the defaults of the type.
+        self.root = self._fresh()
+        for draft in list(self.root.walk()):
+            draft.clear()
         self.json_text, self._json_base, self._json_problem = None, NO_VALUE, ""
         self._problems.clear()
         self._submitted = False
-        self._changed(Change(built=True))
+        self._notify(Change(built=True))
 
-    def _emptied(self) -> Draft[Any]:
-        """Drafts in which not even what the type takes by itself stands."""
-        root = self._fresh()
-        for draft in list(root.walk()):
-            draft.clear()
-        return root
-
-    # ---- who is told ------------------------------------------------------------------------------------------------
+    # ---- listeners --------------------------------------------------------------------------------------------------
 
     def on_change(self, fn: Listener) -> Callable[[], None]:
         """Call `fn` with a `Change` after every change, also of the state alone.
 
         Returns:
-            A function that ends it.
+            A function that removes the listener.
         """
         self._listeners.append(fn)
 
@@ -417,7 +422,7 @@ class FormModel:
 
         return stop
 
-    def _changed(self, change: Change) -> None:
+    def _notify(self, change: Change) -> None:
         for fn in tuple(self._listeners):
             fn(change)
 

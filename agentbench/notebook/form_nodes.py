@@ -1,4 +1,4 @@
-"""Fields as the page needs them: plain JSON values about each place of a form, and none of what was typed.
+"""Fields as the page needs them: plain JSON values about each place of a form, without the typed texts.
 
 Every text goes through `esc`, and the page writes it with `textContent`: nothing here becomes markup.
 """
@@ -15,7 +15,7 @@ from agentbench.notebook.form_special_text import FILE_LIMIT
 
 __all__ = ["Nodes"]
 
-# More than four options are no row of buttons, more than thirty no list that one looks through.
+# Up to four options are a row of buttons; more than thirty are searched, not listed.
 BUTTONS = 4
 LISTED = 30
 _DEEP = 3
@@ -25,10 +25,10 @@ Node = dict[str, Any]
 
 @dataclass(frozen=True)
 class Nodes:
-    """Describes drafts.
+    """Makes the page's description of drafts.
 
     Attributes:
-        radio: Whether the whole is one choice of many, shown as a list.
+        radio: Whether the whole form is one choice of many, displayed as a list.
         revealed: Keys of the places that a button opens.
         hidden: Keys of the places that only buttons set.
     """
@@ -38,13 +38,13 @@ class Nodes:
     hidden: frozenset[str] = frozenset()
 
     def top(self, root: Draft[Any]) -> list[Node]:
-        """What stands on the form, from top to bottom; a plain box around all needs no frame."""
+        """Return the nodes of the form, from top to bottom; a plain group around all needs no frame."""
         if isinstance(root, GroupDraft) and not root.shape.nullable:
-            return [self.node(draft, 1) for _, draft in root.named() if draft.key not in self.hidden]
+            return [self.node(draft, 1) for _, draft in root.children() if draft.key not in self.hidden]
         return [] if root.key in self.hidden else [self.node(root, 1)]
 
     def node(self, draft: Draft[Any], depth: int, label: str = "") -> Node:
-        """One place and all below it; `label` is what it is called if it has no name of its own."""
+        """Return the node of one place and all below it; `label` is for places without a name of their own."""
         shape = draft.shape
         # The shape of a pair is that of all pairs.
         label = label if isinstance(draft, PairDraft) else shape.label or label
@@ -61,28 +61,28 @@ class Nodes:
         if isinstance(draft, ConstDraft):
             return {**node, "kind": "const", "text": esc(draft.shape.text, into="line", limit=200)}
         if isinstance(draft, GroupDraft):
-            inside = [self.node(each, depth + 1) for _, each in draft.named() if not _repeats_its_tag(draft, each)]
+            inside = [self.node(each, depth + 1) for _, each in draft.children() if not _repeats_its_tag(draft, each)]
             folded = depth > _DEEP and not draft.touched
             return {**node, "kind": "group", "closed": draft.closed, "folded": folded, "children": inside}
         if isinstance(draft, OneOfDraft):
             return {**node, **self._one_of(draft, depth, label)}
         if isinstance(draft, PairDraft):
-            named = [self.node(draft.name, depth + 1, "Key"), self.node(draft.item, depth + 1, "Value")]
-            return {**node, "kind": "pair", "help": "", "children": named}
+            pair = [self.node(draft.name, depth + 1, "Key"), self.node(draft.item, depth + 1, "Value")]
+            return {**node, "kind": "pair", "help": "", "children": pair}
         assert isinstance(draft, ManyDraft)
         return {**node, **self._many(draft, depth, label)}
 
     def _none(self, draft: Draft[Any]) -> Node | None:
-        """The box to tick for no value at all."""
+        """Return the checkbox for no value at all, `None` if a value is needed."""
         shape = draft.shape
         if not (shape.nullable or shape.omits):
             return None
         if isinstance(draft, LeafDraft) and not shape.nullable and draft.field.kind != "text":
             return None  # an empty number is left out anyway
-        return {"label": "none" if shape.nullable else "leave out", "on": draft.is_none}
+        return {"label": "none" if shape.nullable else "not set", "on": draft.is_none}
 
     def _one_of(self, draft: OneOfDraft, depth: int, label: str) -> Node:
-        inside = [] if draft.is_none else [self.node(each, depth, name) for name, each in draft.named()]
+        inside = [] if draft.is_none else [self.node(each, depth, name) for name, each in draft.children()]
         labels = [esc(label, into="line", limit=80) for label in draft.shape.labels]
         control = "toggle" if len(labels) <= BUTTONS else "select"
         return {"kind": "oneof", "options": labels, "picked": draft.picked, "control": control, "children": inside}
@@ -96,11 +96,10 @@ class Nodes:
 
     def _leaf(self, draft: LeafDraft, label: str) -> Node:
         field = draft.field
-        said = esc(field.help, into="line", limit=300)
         return {
             "kind": "leaf",
             "label": esc(draft.shape.label or field.label or label, into="line", limit=200),
-            "help": said,
+            "help": esc(field.help, into="line", limit=300),
             "control": self._control(draft),
             "inputmode": ("numeric" if field.whole else "decimal") if field.kind == "number" else None,
             # The page sends back the position, since a label may be cut here.
@@ -111,7 +110,7 @@ class Nodes:
             "suggestion": field.suggestion,
             "zone": field.zone,
             "limit": FILE_LIMIT if field.kind == "file" else None,
-            "kept": draft.kept is not NO_VALUE and draft.text is NO_VALUE,
+            "kept": draft.original is not NO_VALUE and draft.text is NO_VALUE,
         }
 
     def _control(self, draft: LeafDraft) -> str:
@@ -136,14 +135,9 @@ class Nodes:
 
 
 def _repeats_its_tag(draft: GroupDraft, below: Draft[Any]) -> bool:
-    """Whether a constant says again which type of a union was chosen."""
+    """Whether a constant repeats the type of a union that was chosen."""
     union = draft.parent
-    return (
-        isinstance(below, ConstDraft)
-        and isinstance(union, OneOfDraft)
-        and below.shape.text in _spelled(union.shape.labels[union.picked])
-    )
-
-
-def _spelled(tag: str) -> tuple[str, str]:
-    return tag, f'"{tag}"'
+    if not (isinstance(below, ConstDraft) and isinstance(union, OneOfDraft)):
+        return False
+    tag = union.shape.labels[union.picked]
+    return below.shape.text in (tag, f'"{tag}"')

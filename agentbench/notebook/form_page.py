@@ -1,13 +1,13 @@
-"""The page's side of a form: an anywidget that holds no text at all, and the talk with it.
+"""The page's side of a form: an anywidget without any text in its traits, and its messages.
 
-What a form shows and what is typed travel as messages, never as traits. Whoever saves the state of all widgets
-(nbconvert does) saves the script and the style sheet, and nothing of a person's.
+The texts of a form and the typed texts travel as messages, never as traits. The saved state of all widgets (which
+nbconvert writes) contains the script and the style sheet, and no text of a person.
 
 From the page: `ready`, `edit` (raw by path), `press` (action, raw by path), `rows` (path, what to do), `json` (what to
 do, text), `file` (path, with the content beside it), `full` (part), `due`, `reopen`; each with `view`, the id of the
-view that speaks. To the page: `form` (once per `ready`), `nodes` (the fields, after others have come), `drafts` (raw by
+view that sends it. To the page: `form` (once per `ready`), `nodes` (the fields, if they have changed), `drafts` (raw by
 path), `json` (text), `status`, `full`, `focus`. The raw of a field is `{"text": …}`, `{"option": position}` or
-`{"none": true}`; of a box `{"none": …}` or `{"open": true}`, of a union `{"pick": position}`. Paths are those of the
+`{"none": true}`; of a group `{"none": …}` or `{"open": true}`, of a union `{"pick": position}`. Paths are those of the
 drafts: they stay the same when rows move.
 """
 
@@ -42,60 +42,60 @@ Message = dict[str, Any]
 
 
 class FormPanel(anywidget.AnyWidget):
-    """The widget: it carries messages both ways and keeps none."""
+    """The widget: it carries messages both ways and stores none."""
 
     _esm = "\n".join(_STATIC.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     _css = _STATIC.joinpath("form.css").read_text(encoding="utf-8")
-    # What a page without a kernel can say.
+    # The text of a page without a kernel.
     name = traitlets.Unicode("Form").tag(sync=True)
 
     def __init__(self, name: str, on_message: Callable[[Message], object]) -> None:
         super().__init__(name=name)
-        self._told = on_message
-        self.on_msg(self._heard)
+        self._on_message = on_message
+        self.on_msg(self._receive)
 
-    def _heard(self, _widget: object, content: object, buffers: object) -> None:
+    def _receive(self, _widget: object, content: object, buffers: object) -> None:
         if isinstance(content, dict) and isinstance(content.get("kind"), str):
             beside = {"buffers": buffers} if isinstance(buffers, list) else {}
-            self._told({**content, **beside})
+            self._on_message({**content, **beside})
 
     def __repr__(self) -> str:
         return f"FormPanel({self.name!r})"
 
 
 class FormControl(Protocol):
-    """What a page does to a form."""
+    """The methods of a form that the page calls."""
 
     @property
     def state(self) -> FormState:
-        """What the form is doing; asking notices a deadline that has passed."""
+        """The state of the form; reading it notices a deadline that has passed."""
 
     def type_into(self, texts: Iterable[tuple[Draft[Any], Raw]], *, origin: str | None = None) -> None:
-        """Take what was typed."""
+        """Set typed texts."""
 
     def rebuild(self, draft: Draft[Any], change: Callable[[], object]) -> None:
-        """Change what a draft holds."""
+        """Change the drafts below a draft."""
 
     def edit_json(self, text: str | None = None, *, origin: str | None = None) -> None:
-        """Edit the whole as one text."""
+        """Edit the form as JSON."""
 
     def edit_fields(self) -> bool:
         """Go back to the fields."""
 
     def validate(self) -> bool:
-        """Check all fields."""
+        """Validate all fields."""
 
     def press(self, action: str, raw: Mapping[str, Raw] | None = None, *, origin: str | None = None) -> None:
-        """Do what a button does."""
+        """Press a button."""
 
     def reopen(self) -> None:
-        """Let an answer be changed."""
+        """Let an answer be edited again."""
 
 
 class FormPage:
     """Translates between a form and the views of its panel.
 
-    The page is believed nothing: unknown kinds, paths, options and actions are passed over.
+    Messages of the page are not trusted: unknown kinds, paths, options and actions are ignored.
 
     Attributes:
         panel: The widget.
@@ -105,39 +105,39 @@ class FormPage:
         self._form = form
         self._content = content
         self._model = model
-        self.panel = FormPanel(f"Form {content.name}", self._hear)
-        self._stop = model.on_change(self._changed)
+        self.panel = FormPanel(f"Form {content.name}", self._handle)
+        self._stop = model.on_change(self._update)
 
     def close(self) -> None:
         """Take the panel off the page."""
         self._stop()
         self.panel.close()
 
-    # ---- what the page says -----------------------------------------------------------------------------------------
+    # ---- from the page ----------------------------------------------------------------------------------------------
 
-    def _hear(self, message: Message) -> None:
+    def _handle(self, message: Message) -> None:
         handle = {
             "ready": self._ready,
-            "edit": self._edited,
-            "press": self._pressed,
+            "edit": self._edit,
+            "press": self._press,
             "rows": self._rows,
             "json": self._json,
             "file": self._file,
-            "full": self._asked_for_all,
+            "full": self._full,
             "due": self._due,
-            "reopen": self._reopened,
+            "reopen": self._reopen,
         }.get(message["kind"])
         if handle is None:
             return
         try:
             handle(message)
         except (NotebookError, KeyError, JsonError):
-            # Answered, expired, or sent by no page of ours: the page is told how things are, and nothing changes.
-            self._say_status()
+            # Answered, expired, or a message of a foreign page: nothing changes, and the page gets the status.
+            self._send_status()
 
     def _ready(self, message: Message) -> None:
         _ = self._form.state  # a deadline may have passed since
-        self._say(
+        self._send(
             {
                 "kind": "form",
                 "view": message.get("view"),
@@ -148,22 +148,22 @@ class FormPage:
             }
         )
 
-    def _edited(self, message: Message) -> None:
-        self._form.type_into(self._understood(message.get("raw")), origin=_view(message))
+    def _edit(self, message: Message) -> None:
+        self._form.type_into(self._texts_of(message.get("raw")), origin=_view(message))
 
-    def _pressed(self, message: Message) -> None:
+    def _press(self, message: Message) -> None:
         action = message.get("action")
         if self._model.live and isinstance(action, str):
-            typed = self._understood(message.get("raw"))
+            typed = self._texts_of(message.get("raw"))
             if typed:
                 self._model.write(typed, origin=_view(message))
             self._form.press(action, origin=_view(message))
-            # The person waits for an answer: the first field with a problem gets the focus, in this view only.
+            # The first field with a problem gets the focus, in the view of the person who pressed.
             if self._model.state is FormState.INVALID:
-                first = next((draft.key for draft, _ in self._model.shown_problems), None)
-                self._say({"kind": "focus", "view": message.get("view"), "path": first})
+                first = next((draft.key for draft, _ in self._model.visible_problems), None)
+                self._send({"kind": "focus", "view": message.get("view"), "path": first})
         else:
-            self._say_status()
+            self._send_status()
 
     def _rows(self, message: Message) -> None:
         many, change = self._draft(message.get("path")), message.get("do")
@@ -171,7 +171,7 @@ class FormPage:
             return
         if change == "add":
             self._form.rebuild(many, many.add)
-            self._say({"kind": "focus", "view": message.get("view"), "path": many.rows[-1].key})
+            self._send({"kind": "focus", "view": message.get("view"), "path": many.rows[-1].key})
             return
         if change == "lines":
             self._lines(many, message.get("texts"))
@@ -211,55 +211,55 @@ class FormPage:
         draft, buffers = self._draft(message.get("path")), message.get("buffers")
         if isinstance(draft, LeafDraft) and draft.field.kind == "file" and isinstance(buffers, list) and buffers:
             content = bytes(buffers[0])
-            # More than the limit is not even kept; the field says so.
+            # A file above the limit is cut; the field reports that it is too large.
             self._form.type_into([(draft, text_of_bytes(content[: FILE_LIMIT + 1]))], origin=None)
 
     def _draft(self, path: object) -> Draft[Any] | None:
         return next((draft for draft in self._model.root.walk() if draft.key == path), None)
 
-    def _asked_for_all(self, message: Message) -> None:
+    def _full(self, message: Message) -> None:
         part = message.get("part")
         if part in ("prompt", "context"):
             text = esc(getattr(self._content, part), into="text", limit=_FULL_LIMIT)
-            self._say({"kind": "full", "view": message.get("view"), "part": part, "text": text})
+            self._send({"kind": "full", "view": message.get("view"), "part": part, "text": text})
 
     def _due(self, _message: Message) -> None:
         _ = self._form.state
-        self._say_status()
+        self._send_status()
 
-    def _reopened(self, _message: Message) -> None:
+    def _reopen(self, _message: Message) -> None:
         self._form.reopen()
 
-    def _understood(self, raw: object) -> list[tuple[Draft[Any], Raw]]:
+    def _texts_of(self, raw: object) -> list[tuple[Draft[Any], Raw]]:
         if not isinstance(raw, dict):
             return []
         read: list[tuple[Draft[Any], Raw]] = []
         for draft in list(self._model.root.walk()):
-            said = raw.get(draft.key)
-            if isinstance(said, dict) and draft.key not in self._content.hidden:
-                text = _raw(draft.field, said) if isinstance(draft, LeafDraft) else _box_raw(draft, said)
+            sent = raw.get(draft.key)
+            if isinstance(sent, dict) and draft.key not in self._content.hidden:
+                text = _raw(draft.field, sent) if isinstance(draft, LeafDraft) else _box_raw(draft, sent)
                 if text is not NO_VALUE:
                     read.append((draft, text))
-        # What is typed into a member of a union chooses it: what was chosen besides counts.
+        # A text in a member of a union chooses that member, so the choices themselves are applied last.
         return sorted(read, key=lambda each: not isinstance(each[0], LeafDraft))
 
-    # ---- what it is told --------------------------------------------------------------------------------------------
+    # ---- to the page ------------------------------------------------------------------------------------------------
 
-    def _changed(self, change: Change) -> None:
+    def _update(self, change: Change) -> None:
         if change.built:
             walked = self._drafts(self._model.root.walk())
             nodes = self._content.nodes(self._model)
-            self._say({"kind": "nodes", "nodes": nodes, "drafts": walked, "text": self._model.json_text})
+            self._send({"kind": "nodes", "nodes": nodes, "drafts": walked, "text": self._model.json_text})
         elif change.texts:
-            self._say({"kind": "drafts", "from": change.origin, "drafts": self._drafts(change.texts)})
+            self._send({"kind": "drafts", "from": change.origin, "drafts": self._drafts(change.texts)})
         elif change.origin is not None and self._model.json_text is not None:
-            self._say({"kind": "json", "from": change.origin, "text": self._model.json_text})
-        self._say_status()
+            self._send({"kind": "json", "from": change.origin, "text": self._model.json_text})
+        self._send_status()
 
-    def _say_status(self) -> None:
-        self._say({"kind": "status", **self._status()})
+    def _send_status(self) -> None:
+        self._send({"kind": "status", **self._status()})
 
-    def _say(self, message: Message) -> None:
+    def _send(self, message: Message) -> None:
         self.panel.send(message)
 
     def _status(self) -> Message:
@@ -267,12 +267,12 @@ class FormPage:
         notes = {
             FormState.SENDING: "Sending…",
             FormState.ANSWERED: answer_text(model, request=not self._content.repeats),
-            FormState.REFUSED: f"Not taken: {model.refusal}",
+            FormState.REFUSED: f"Not accepted: {model.refusal}",
             FormState.EXPIRED: f"Too late: the deadline was {self._content.deadline_text}.",
             FormState.INVALID: problems_text(model),
         }
         problems: dict[str, str] = {}
-        for draft, why in model.shown_problems:
+        for draft, why in model.visible_problems:
             problems[draft.key] = f"{problems[draft.key]}; {why}" if draft.key in problems else why
         if JSON in model.errors:
             problems = {JSON: model.errors[JSON]}
@@ -296,24 +296,24 @@ def _view(message: Message) -> str | None:
     return view if isinstance(view, str) else None
 
 
-def _raw(field: FormField, said: object) -> Raw | Literal[NoValue.NO_VALUE]:
-    if not isinstance(said, dict):
+def _raw(field: FormField, sent: object) -> Raw | Literal[NoValue.NO_VALUE]:
+    if not isinstance(sent, dict):
         return NO_VALUE
-    if said.get("none") is True:
+    if sent.get("none") is True:
         return None if field.nullable or not field.required else NO_VALUE
-    position, text = said.get("option"), said.get("text")
+    position, text = sent.get("option"), sent.get("text")
     if isinstance(position, int) and 0 <= position < len(field.options):
         return field.options[position].label
     return text if isinstance(text, str) else NO_VALUE
 
 
-def _box_raw(draft: Draft[Any], said: Mapping[str, Any]) -> Raw | Literal[NoValue.NO_VALUE]:
-    """What was done to a place that holds others."""
-    if said.get("none") is True and (draft.shape.nullable or draft.shape.omits):
+def _box_raw(draft: Draft[Any], sent: Mapping[str, Any]) -> Raw | Literal[NoValue.NO_VALUE]:
+    """Return the raw text of a message about a group, a list or a union."""
+    if sent.get("none") is True and (draft.shape.nullable or draft.shape.omits):
         return None
-    if said.get("none") is False or said.get("open") is True:
+    if sent.get("none") is False or sent.get("open") is True:
         return ""
-    at = said.get("pick")
+    at = sent.get("pick")
     if isinstance(draft, OneOfDraft) and isinstance(at, int) and 0 <= at < len(draft.shape.labels):
         return draft.shape.labels[at]
     return NO_VALUE

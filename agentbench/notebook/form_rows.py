@@ -12,17 +12,17 @@ from agentbench.notebook.form_shapes import Many, Pairs, Rows, Shape
 
 __all__ = ["ManyDraft", "PairDraft", "PairsDraft", "RowsDraft"]
 
-# What code may ask for in one go; a button adds one.
+# Most rows that code may add at once; a button adds one.
 _MANY = 1000
 
 M = TypeVar("M", bound=Many)
 
 
 class ManyDraft(Draft[M]):
-    """Any number of the same.
+    """Any number of places of one shape.
 
     Attributes:
-        rows: What stands in them, in order.
+        rows: The places, in order.
     """
 
     def __init__(self, shape: M, key: str, parent: Draft[Any] | None = None) -> None:
@@ -33,7 +33,7 @@ class ManyDraft(Draft[M]):
         self.grow(shape.least)
 
     def make(self) -> Any:
-        """A new row, not yet in its place."""
+        """Return a new row that is not yet in `rows`."""
         self._made += 1
         return self._row(below(self, f"+{self._made}"))
 
@@ -41,31 +41,31 @@ class ManyDraft(Draft[M]):
         raise NotImplementedError
 
     def grow(self, count: int) -> None:
-        """Have so many rows; those that are taken away come back when it grows again."""
+        """Set the number of rows; rows that are removed come back when it grows again."""
         while len(self.rows) > count:
             self._spare.append(self.rows.pop())
         while len(self.rows) < count:
             self.rows.append(self._spare.pop() if self._spare else self.make())
 
     def add(self) -> Draft[Any]:
-        """One more row at the end, empty."""
+        """Add an empty row at the end and return it."""
         row: Draft[Any] = self.make()
         self.rows.append(row)
         self.touch()
         return row
 
     def remove(self, at: int) -> None:
-        """Take a row away."""
+        """Remove a row."""
         del self.rows[at]
         self.touch()
 
     def move(self, at: int, to: int) -> None:
-        """Put a row elsewhere."""
+        """Move a row."""
         self.rows.insert(to, self.rows.pop(at))
         self.touch()
 
     @override
-    def named(self) -> Iterator[tuple[str, Draft[Any]]]:
+    def children(self) -> Iterator[tuple[str, Draft[Any]]]:
         return ((str(at), row) for at, row in enumerate(self.rows))
 
     @override
@@ -88,7 +88,7 @@ class ManyDraft(Draft[M]):
     def may_set(self, text: Raw) -> str:
         if text in (None, "") or (text.isascii() and text.isdigit() and int(text) <= _MANY):
             return ""
-        return f"Its own text is the number of its rows, at most {_MANY}; name a row to type into it."
+        return f"The text of a list is the number of its rows, at most {_MANY}; name a row to type into it."
 
     @override
     def set_raw(self, text: Raw) -> None:
@@ -120,7 +120,7 @@ class RowsDraft(ManyDraft[Rows]):
             row.picked = last.picked
         return row
 
-    def _fill(self, value: object, given: bool) -> None:
+    def _fill(self, value: object) -> None:
         self.rows, self._spare = [], []
         for item in _list_of(value):
             row = self.make()
@@ -137,14 +137,14 @@ class RowsDraft(ManyDraft[Rows]):
             return NO_VALUE
         try:
             return self.shape.makes(items)
-        except TypeError:  # fields of what will be hashable only as a whole
+        except TypeError:  # the parts are not hashable, but the value made of them may be
             return items
 
     def _compare(self, items: list[object], reading: Reading) -> None:
         for at, item in enumerate(items):
             if item is not NO_VALUE and item in items[:at]:
                 first = items.index(item)
-                reading.refuse(self.rows[at], f"Row {first + 1} says the same already.")
+                reading.refuse(self.rows[at], f"Row {first + 1} has the same value.")
 
 
 class PairDraft(Draft[Shape]):
@@ -156,7 +156,7 @@ class PairDraft(Draft[Shape]):
         self.item = draft_of(shape.item(), f"{key}.value", self)
 
     @override
-    def named(self) -> Iterator[tuple[str, Draft[Any]]]:
+    def children(self) -> Iterator[tuple[str, Draft[Any]]]:
         yield "key", self.name
         yield "value", self.item
 
@@ -178,9 +178,9 @@ class PairsDraft(ManyDraft[Pairs]):
 
     @override
     def step(self, part: object) -> Draft[Any] | None:
-        return next((row for row in self.rows if row.name.text == str(part) or row.name.kept == part), None)
+        return next((row for row in self.rows if row.name.text == str(part) or row.name.original == part), None)
 
-    def _fill(self, value: object, given: bool) -> None:
+    def _fill(self, value: object) -> None:
         self.rows, self._spare = [], []
         for name, item in items_of(value):
             row = self.make()

@@ -1,6 +1,6 @@
 """From a JSON Schema to the shape of its form. Values are plain JSON values: dicts, lists, texts, numbers.
 
-What a form cannot ask for is typed as JSON, with a note which keyword was the reason; `strict` raises instead.
+A part of the schema that has no field is typed as JSON, with a note which keyword is the reason; `strict` raises.
 """
 
 import json
@@ -19,11 +19,11 @@ __all__ = ["shape_of_schema"]
 
 Schema = Mapping[str, Any]
 
-# What changes nothing about which values are right.
+# Keywords that do not restrict the values.
 _NOTES = frozenset(
     ["title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "multiline"]
 ) | frozenset(["discriminator", "$schema", "$id", "$comment", "$defs", "definitions", "$anchor"])
-_ASKED = frozenset(["type", "enum", "const", "$ref", "oneOf", "anyOf", "allOf", "format"])
+_STRUCTURE = frozenset(["type", "enum", "const", "$ref", "oneOf", "anyOf", "allOf", "format"])
 _OF_TYPE = {
     "string": frozenset(["minLength", "maxLength", "pattern", "contentEncoding", "contentMediaType"]),
     "integer": frozenset(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
@@ -40,10 +40,10 @@ def shape_of_schema(schema: Schema, *, strict: bool = False) -> Shape:
 
     Args:
         schema: The schema; `$ref` is followed within it.
-        strict: Raise for what a form cannot ask for.
+        strict: Whether a keyword that has no field is an error.
 
     Raises:
-        UnsupportedSchema: With `strict`, for the first such keyword.
+        UnsupportedSchema: With `strict`, for the first keyword that has no field.
     """
     return _Reader(schema, strict).shape(schema, "", "")
 
@@ -56,9 +56,9 @@ class _Reader:
     strict: bool
 
     def shape(self, schema: Any, path: str, label: str) -> Shape:
-        """The shape of a part; `path` is where it stands."""
+        """Return the shape of a part of the schema; `path` is its place."""
         try:
-            made = self._made(schema, path)
+            made = self._make(schema, path)
         except (UnsupportedSchema, RecursionError) as error:
             # A reference that leads to itself and nowhere else has no end.
             unsupported = error if isinstance(error, UnsupportedSchema) else UnsupportedSchema("$ref", path)
@@ -67,25 +67,25 @@ class _Reader:
             made = _json_leaf(f"The schema's `{unsupported.keyword}` has no field: type JSON. It is not checked here.")
         whole = schema if isinstance(schema, Mapping) else {}
         label = str(whole.get("title") or label)
-        said = help_text({"description": whole.get("description")})
+        about = help_text({"description": whole.get("description")})
         default = whole.get("default", NO_VALUE)
         if isinstance(made, Leaf):
-            text = ". ".join(each for each in (said.rstrip("."), made.field.help) if each)
+            text = ". ".join(each for each in (about.rstrip("."), made.field.help) if each)
             return replace(
                 made, label=label, help=text, default=default, field=replace(made.field, label=label, help=text)
             )
-        return replace(made, label=label, help=said or made.help, default=default)
+        return replace(made, label=label, help=about or made.help, default=default)
 
-    def _made(self, schema: Any, path: str) -> Shape:
+    def _make(self, schema: Any, path: str) -> Shape:
         if schema is True or schema == {}:
             return _json_leaf("Any JSON")
         if not isinstance(schema, Mapping):
             keyword = "false" if schema is False else str(schema)[:40]
             raise UnsupportedSchema(keyword, path)
         if "$ref" in schema:
-            return self._referred(schema, path)
+            return self._reference(schema, path)
         if "allOf" in schema:
-            return self._made(self._merged(schema, path), path)
+            return self._make(self._merge(schema, path), path)
         for keyword in ("oneOf", "anyOf"):
             if keyword in schema:
                 return self._union(schema, keyword, path)
@@ -94,16 +94,16 @@ class _Reader:
             return Const(value=schema["const"], text=json.dumps(schema["const"], ensure_ascii=False))
         if "enum" in schema:
             return _enum(schema["enum"], path)
-        return self._typed(schema, path)
+        return self._of_type(schema, path)
 
     def _require_known(self, schema: Schema, path: str) -> None:
         kinds = _kinds(schema)
-        known = _NOTES | _ASKED | frozenset().union(*(_OF_TYPE.get(kind, frozenset()) for kind in kinds))
+        known = _NOTES | _STRUCTURE | frozenset().union(*(_OF_TYPE.get(kind, frozenset()) for kind in kinds))
         for keyword in schema:
             if keyword not in known and not keyword.startswith("x-"):
                 raise UnsupportedSchema(keyword, path)
 
-    def _typed(self, schema: Schema, path: str) -> Shape:
+    def _of_type(self, schema: Schema, path: str) -> Shape:
         kinds = _kinds(schema)
         nullable = "null" in kinds
         others = [kind for kind in kinds if kind != "null"]
@@ -129,20 +129,20 @@ class _Reader:
 
     def _maker(self, schema: Any, path: str, label: str = "") -> Callable[[], Shape]:
         if self.strict and not (isinstance(schema, Mapping) and "$ref" in schema):
-            made = self.shape(schema, path, label)  # now, so that whoever asked for strictness hears it
+            made = self.shape(schema, path, label)  # now, so that `strict` raises when the form is made
             return lambda: made
         return lazily(lambda: self.shape(schema, path, label))
 
     # ---- one of several, all of several -----------------------------------------------------------------------------
 
-    def _referred(self, schema: Schema, path: str) -> Shape:
+    def _reference(self, schema: Schema, path: str) -> Shape:
         target = self._target(schema["$ref"], path)
         besides = {key: value for key, value in schema.items() if key != "$ref"}
         if besides.keys() - _NOTES:
-            return self._made({"allOf": [target, besides]}, path)
+            return self._make({"allOf": [target, besides]}, path)
         made = self.shape(target, path, "")
         if isinstance(made, Group):
-            # One object for all places that refer to it: so one inside itself is noticed.
+            # The same type for all places that refer to it, to notice one inside itself.
             return replace(made, of=_Place(str(schema["$ref"])))
         return made
 
@@ -160,45 +160,45 @@ class _Reader:
     def _union(self, schema: Schema, keyword: str, path: str) -> Shape:
         rest = {key: value for key, value in schema.items() if key not in (keyword, *_NOTES)}
         members = [{"allOf": [rest, each]} if rest else each for each in schema[keyword]]
-        resolved = [self._resolved(each, path) for each in members]
+        resolved = [self._resolve(each, path) for each in members]
         nullable = any(each.get("type") == "null" or each == {"const": None} for each in resolved)
-        kept = [
+        others = [
             (member, known)
             for member, known in zip(members, resolved, strict=True)
             if known.get("type") != "null" and known != {"const": None}
         ]
-        if len(kept) == 1:
-            made = self.shape(kept[0][0], path, "")
+        if len(others) == 1:
+            made = self.shape(others[0][0], path, "")
             made = replace(made, nullable=True) if nullable else made
             return (
                 replace(made, field=replace(made.field, nullable=True)) if nullable and isinstance(made, Leaf) else made
             )
-        if kept and all(set(known) <= {"const", "title", "description"} and "const" in known for _, known in kept):
-            options = tuple(Option(str(known.get("title", known["const"])), known["const"]) for _, known in kept)
+        if others and all(set(known) <= {"const", "title", "description"} and "const" in known for _, known in others):
+            options = tuple(Option(str(known.get("title", known["const"])), known["const"]) for _, known in others)
             return shape_of_field(_choice(options, nullable=nullable))
-        labels = _labels([known for _, known in kept], schema.get("discriminator"))
+        labels = _labels([known for _, known in others], schema.get("discriminator"))
         made_members = [
-            Member(label, self._maker(member, path)) for label, (member, _) in zip(labels, kept, strict=True)
+            Member(label, self._maker(member, path)) for label, (member, _) in zip(labels, others, strict=True)
         ]
         if not made_members:
             raise UnsupportedSchema(keyword, path)
         return OneOf(members=tuple(made_members), nullable=nullable)
 
-    def _resolved(self, schema: Any, path: str) -> Schema:
-        seen = 0
-        while isinstance(schema, Mapping) and "$ref" in schema and seen < 20:
+    def _resolve(self, schema: Any, path: str) -> Schema:
+        steps = 0
+        while isinstance(schema, Mapping) and "$ref" in schema and steps < 20:
             name = str(schema["$ref"]).rsplit("/", 1)[-1]
             target = self._target(schema["$ref"], path)
             schema = {"title": name, **target} if isinstance(target, Mapping) else target
-            seen += 1
+            steps += 1
         return schema if isinstance(schema, Mapping) else {}
 
-    def _merged(self, schema: Schema, path: str) -> Schema:
-        """`allOf` as one schema: objects are put together, limits of plain values too where they do not meet."""
+    def _merge(self, schema: Schema, path: str) -> Schema:
+        """Return the parts of `allOf` as one schema; two different values of one keyword are not supported."""
         whole: dict[str, Any] = {}
         besides = {key: value for key, value in schema.items() if key != "allOf"}
-        for each in (*(self._resolved(part, path) for part in schema["allOf"]), besides):
-            inner = self._merged(each, path) if "allOf" in each else each
+        for each in (*(self._resolve(part, path) for part in schema["allOf"]), besides):
+            inner = self._merge(each, path) if "allOf" in each else each
             for key, value in inner.items():
                 if key == "properties":
                     whole[key] = {**whole.get(key, {}), **value}
@@ -234,7 +234,7 @@ class _Reader:
 
     def _part(self, name: str, schema: Any, required: bool, path: str) -> Part:
         shape = self.shape(schema, path, _title(name))
-        if isinstance(shape, Const) and not required:  # to be there or not is a choice
+        if isinstance(shape, Const) and not required:  # whether it is set is a choice
             only = replace(_choice((Option(shape.text, shape.value),), nullable=False), label=shape.label)
             shape = replace(shape_of_field(only), help=shape.help, default=shape.default)
         if isinstance(shape, Leaf):
@@ -264,7 +264,7 @@ class _Reader:
 
 @dataclass(frozen=True)
 class _Place:
-    """A place in a schema, as the type of what stands there."""
+    """A place in a schema, which identifies the type of its values."""
 
     ref: str
 
@@ -275,7 +275,7 @@ def _kinds(schema: Schema) -> list[str]:
         return [kind]
     if isinstance(kind, Sequence):
         return [str(each) for each in kind]
-    # Without a type, the keywords tell.
+    # Without a type, the keywords of one show which it is.
     return [name for name in ("object", "array", "string", "number") if _OF_TYPE[name] & set(schema)][:1]
 
 
@@ -291,8 +291,8 @@ def _labels(members: Sequence[Schema], discriminator: object) -> list[str]:
     return [f"{label} ({at})" if labels.count(label) > 1 else label for at, label in enumerate(labels, 1)]
 
 
-def _json_leaf(said: str) -> Leaf:
-    return shape_of_field(replace(field_for(Any), help=said))
+def _json_leaf(about: str) -> Leaf:
+    return shape_of_field(replace(field_for(Any), help=about))
 
 
 def _enum(values: Any, path: str) -> Shape:
@@ -356,7 +356,7 @@ def _formats(aware: Any) -> dict[str, Any]:
 
 
 def _texts(field: FormField, check: Callable[[str], object]) -> FormField:
-    """A field whose values are the typed texts themselves, once `check` has taken them."""
+    """Return a field whose values are the typed texts themselves, checked by `check`."""
 
     def parse(text: str) -> object:
         text = text if field.kind == "text" else text.strip()
@@ -369,7 +369,7 @@ def _texts(field: FormField, check: Callable[[str], object]) -> FormField:
         except FieldError:
             return False
 
-    return replace(field, parse=parse, given=None, to_text=str, accepts=is_one)
+    return replace(field, parse=parse, to_input=None, to_text=str, accepts=is_one)
 
 
 def _number(schema: Schema, path: str) -> Shape:
@@ -382,7 +382,7 @@ def _number(schema: Schema, path: str) -> Shape:
         "exclusiveMaximum": "lt",
         "multipleOf": "multiple_of",
     }
-    limits = {given: schema[name] for name, given in names.items() if name in schema}
+    limits = {argument: schema[name] for name, argument in names.items() if name in schema}
     if any(isinstance(limit, bool) for limit in limits.values()):  # as drafts before the sixth wrote it
         keyword = next(name for name in names if isinstance(schema.get(name), bool))
         raise UnsupportedSchema(keyword, path)
@@ -401,7 +401,7 @@ def _number(schema: Schema, path: str) -> Shape:
     def is_one(value: object) -> bool:
         return isinstance(value, (int, float)) and not isinstance(value, bool) and field.accepts(float(value))
 
-    return shape_of_field(replace(field, parse=parse, given=None, accepts=is_one))
+    return shape_of_field(replace(field, parse=parse, to_input=None, accepts=is_one))
 
 
 def _title(name: str) -> str:

@@ -1,7 +1,7 @@
-"""What a form asks for, as a tree: leaves that are typed, and what holds them together.
+"""The places of a form, as a tree: leaves with a field each, and the groups and lists around them.
 
-Made from a type by `form_types` and from a JSON Schema by `form_schema`. Nothing in a shape changes; what is typed
-lies in the drafts of `form_drafts`. Children are made when they are first needed, so types may contain themselves.
+Made from a type by `form_types` and from a JSON Schema by `form_schema`. Shapes are immutable; the typed texts are in
+the drafts of `form_drafts`. Children are made when they are first needed, so types may contain themselves.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ __all__ = ["Check", "Const", "Group", "Leaf", "Many", "Member", "OneOf", "Pairs"
 
 
 class Check:
-    """The type of a value, asked only when it is needed.
+    """The type of a value; pydantic's adapter is made when it is needed.
 
     Args:
         annotation: Any type that pydantic knows.
@@ -35,14 +35,14 @@ class Check:
             self._made = adapter_of(self._annotation)
         return self._made
 
-    def validated(self, value: object) -> object:
-        """The value as the type makes it; raises pydantic's `ValidationError`."""
-        # What is handed in was made of typed text and has the exact types already; a strict model would ask for
-        # instances where a form has the fields.
+    def validate(self, value: object) -> object:
+        """Return the value as the type makes it; raises pydantic's `ValidationError`."""
+        # The parts were made of typed text and have the exact types already; a strict model would require instances
+        # where a form has the fields.
         return self.adapter.validate_python(value, strict=False)
 
     def accepts(self, value: object) -> bool:
-        """Whether a value is one of the type as it is."""
+        """Whether a value is of the type, without any conversion."""
         from pydantic import ValidationError
 
         try:
@@ -57,12 +57,12 @@ class Shape:
     """One place in a form.
 
     Attributes:
-        label: What the person reads.
-        help: What is accepted, in words.
+        label: Its label for people.
+        help: The accepted values, in words.
         nullable: Whether `None` is an answer.
-        required: Whether something must be given.
-        omits: Whether it may be left out altogether, which is another answer than every value.
-        default: What the type takes where nothing is given; `NO_VALUE` for nothing, or for what only it knows.
+        required: Whether an answer is needed.
+        omits: Whether "not set" is an answer, which differs from every value.
+        default: The default of the type; `NO_VALUE` for none, or for one that only the type can make.
         check: The type, which makes the value; without one the parts are the value.
     """
 
@@ -84,7 +84,7 @@ class Leaf(Shape):
 
 @dataclass(frozen=True, kw_only=True)
 class Const(Shape):
-    """A value that cannot be another one."""
+    """A fixed value."""
 
     value: object
     text: str
@@ -92,12 +92,12 @@ class Const(Shape):
 
 @dataclass(frozen=True)
 class Part:
-    """A named place in a group.
+    """A place in a group.
 
     Attributes:
         name: Its attribute or property.
-        key: Under which name the type wants to be given it.
-        shape: What stands there.
+        key: Its name in the input of the type, such as an alias.
+        shape: Its shape.
     """
 
     name: str
@@ -107,13 +107,13 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Group(Shape):
-    """A box of named places: a model, a dataclass, an object; or the places of a tuple.
+    """Places with names: those of a model, a dataclass, an object or a tuple.
 
     Attributes:
         parts: Makes the places.
-        makes: What the parts become.
-        of: What type it is, to notice one inside itself.
-        open_ended: Whether other names than those of the parts are kept.
+        makes: The type of the parts together.
+        of: The type itself, to notice one inside itself.
+        open_ended: Whether entries without a place are allowed, and stay.
     """
 
     parts: Callable[[], Sequence[Part]]
@@ -124,12 +124,12 @@ class Group(Shape):
 
 @dataclass(frozen=True, kw_only=True)
 class Many(Shape):
-    """Any number of the same.
+    """Any number of places of one shape.
 
     Attributes:
-        item: Makes the shape of what there may be many of.
-        least: Fewest of them.
-        most: Most of them, `None` without a limit.
+        item: Makes the shape.
+        least: Fewest places.
+        most: Most places, `None` without a limit.
     """
 
     item: Callable[[], Shape]
@@ -142,8 +142,8 @@ class Rows(Many):
     """A list, tuple or set.
 
     Attributes:
-        makes: What the rows become.
-        unique: Whether no two rows may say the same.
+        makes: The type of the rows together.
+        unique: Whether all values must differ.
     """
 
     makes: type[Any] = list
@@ -163,7 +163,7 @@ class Pairs(Many):
 
 @dataclass(frozen=True)
 class Member:
-    """One of several types: what it is called and what it asks for."""
+    """One of several types: its name and its shape."""
 
     label: str
     shape: Callable[[], Shape]
@@ -181,5 +181,5 @@ class OneOf(Shape):
 
 
 def lazily(make: Callable[[], Shape]) -> Callable[[], Shape]:
-    """`make`, called once at most."""
+    """Return `make`, called at most once."""
     return lru_cache(maxsize=1)(make)

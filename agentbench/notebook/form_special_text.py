@@ -1,4 +1,4 @@
-"""Texts that stand for something else: points in time, and the content of a file."""
+"""Texts of values that are not text: dates and times, and the content of a file."""
 
 import base64
 import binascii
@@ -25,9 +25,9 @@ class TimeText:
     """How a point in time is typed.
 
     Attributes:
-        kind: Which picker helps.
-        zone: `aware` if a zone is needed, `naive` if none may be there, else `either`.
-        help: What is accepted, in words.
+        kind: The picker of the page.
+        zone: `aware` if a zone is needed, `naive` if none is allowed, else `either`.
+        help: The accepted texts, in words.
     """
 
     kind: TimeKind
@@ -35,7 +35,7 @@ class TimeText:
     help: str
 
     def problem(self, text: str) -> str:
-        """Why a text cannot be meant, empty if it can. Without this a number would be read as seconds since 1970."""
+        """Return why a text is not accepted, empty if it is. Pydantic would read a number as seconds since 1970."""
         pattern = {"date": _DAY, "datetime": f"{_DAY}[T ]{_CLOCK}{_ZONE}", "time": f"{_CLOCK}{_ZONE}"}[self.kind]
         return "" if re.fullmatch(pattern, text) else f"Type {_SUCH[self.kind]}."
 
@@ -63,7 +63,7 @@ _NAMED: dict[str, tuple[TimeKind, Literal["aware", "naive", "either"]]] = {
 
 
 def time_text_of(base: Any) -> TimeText | None:
-    """How values of a type are typed, if they are dates or times."""
+    """Return how values of a type are typed; `None` for types other than dates and times."""
     if not isinstance(base, type):
         return None
     if base.__module__.startswith("pydantic") and base.__name__ in _NAMED:
@@ -72,24 +72,24 @@ def time_text_of(base: Any) -> TimeText | None:
         kind, zone = _KINDS[base], "naive" if base is date else "either"
     else:
         return None
-    said = "" if kind == "date" else _ZONES[zone]
+    zone_text = "" if kind == "date" else _ZONES[zone]
     such = _SUCH[kind]
-    return TimeText(kind, zone, f"{such[:1].upper()}{such[1:]}{said}")
+    return TimeText(kind, zone, f"{such[:1].upper()}{such[1:]}{zone_text}")
 
 
 def text_of_bytes(content: bytes) -> str:
-    """The content of a file as text, in base64."""
+    """Return the content of a file as text, in base64."""
     return base64.b64encode(content).decode("ascii")
 
 
 def bytes_of_text(text: str, refuse: Callable[[str], Exception]) -> bytes:
-    """The content again; `refuse` makes the error out of words."""
+    """Return the content of a base64 text; `refuse` makes the error of a message."""
     try:
         content = base64.b64decode(text.encode("ascii"), validate=True)
     except (ValueError, binascii.Error):
-        said = "This is no content of a file: base64 text is expected."
-        raise refuse(said) from None
+        msg = "This is not the content of a file. Expected base64 text."
+        raise refuse(msg) from None
     if len(content) > FILE_LIMIT:
-        said = f"The file has {len(content):,} bytes; at most {FILE_LIMIT:,} are taken."
-        raise refuse(said)
+        msg = f"The file has {len(content):,} bytes; at most {FILE_LIMIT:,} are accepted."
+        raise refuse(msg)
     return content

@@ -1,4 +1,4 @@
-"""A form in words: for places without widgets, and for what is said once it was answered."""
+"""A form in words: for places without widgets, and the line about its answer."""
 
 import json
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _NAMED_FIELDS = 40
 
 
 def form_text(content: FormContent, model: FormModel, *, request: bool) -> str:
-    """What is asked, and the code that answers it. Nothing that was typed is in it."""
+    """Return the question and the code that answers it, without the typed texts."""
     lines = [esc(content.title, into="line")]
     lines += [esc(part, into="text") for part in (content.prompt, content.context) if part]
     if content.deadline_text:
@@ -42,23 +42,23 @@ def form_text(content: FormContent, model: FormModel, *, request: bool) -> str:
 
 
 def answer_text(model: FormModel, *, request: bool) -> str:
-    """One line about an answer that was taken, secrets masked; empty before."""
+    """Return one line about the accepted answer, secrets masked; empty before."""
     if model.state is not FormState.ANSWERED:
         return ""
     when = f" at {_clock_time(model.answered_at)}" if model.answered_at else ""
     if not model.answered_here:
-        said = "" if model.answer is None else f" {_said(model)}."
-        return f"Already answered{when}, elsewhere.{said} What was typed here was not used."
-    return f"{'Answered here' if request else 'Submitted'}{when}: {_said(model)}"
+        answer = "" if model.answer is None else f" {_answer_preview(model)}."
+        return f"Already answered{when}, elsewhere.{answer} What was typed here was not used."
+    return f"{'Answered here' if request else 'Submitted'}{when}: {_answer_preview(model)}"
 
 
 def problems_text(model: FormModel) -> str:
-    """`1 problem`, `2 problems`, or nothing."""
-    count = len(model.shown_errors)
+    """Return `1 problem`, `2 problems`, or nothing."""
+    count = len(model.visible_errors)
     return count_text(count, "problem") if count else ""
 
 
-def _said(model: FormModel) -> str:
+def _answer_preview(model: FormModel) -> str:
     answer = model.answer
     if isinstance(answer, Approval):
         words = ["approved" if answer.approved else "rejected"]
@@ -68,19 +68,19 @@ def _said(model: FormModel) -> str:
     root = model.root
     if isinstance(root, GroupDraft) and len(root.parts) == 1:  # a decision alone
         root = root.parts[0][1]
-    # The label that was chosen says more than a value's repr.
+    # The label of an option says more than the repr of its value.
     label = root.field.write(answer) if isinstance(root, LeafDraft) and root.field.kind == "choice" else None
     return line_preview(answer.name if isinstance(answer, Enum) else answer) if label is None else line_preview(label)
 
 
 def _clock_time(at: str) -> str:
-    """`2024-01-01T12:03:04.000000+00:00` as `12:03:04 UTC on 2024-01-01`; other texts as they are."""
+    """Return `2024-01-01T12:03:04.000000+00:00` as `12:03:04 UTC on 2024-01-01`; other texts unchanged."""
     day, separator, time = at.partition("T")
     return f"{time[:8]} UTC on {day}" if separator and at.endswith("+00:00") else esc(at, into="line", limit=60)
 
 
 def _code(path: str, draft: Draft[Any]) -> str:
-    """The line that types into a place; empty for one that is only a box around others."""
+    """Return the line of code that types into a place; empty for one that is only a group of others."""
     if isinstance(draft, ManyDraft):
         first = f"{path}.{len(draft.rows)}" + (".key" if isinstance(draft, PairsDraft) else "")
         return f"form.set_raw({first!r}, ...)  # one more"
@@ -95,10 +95,10 @@ def _code(path: str, draft: Draft[Any]) -> str:
     notes += [esc(field.help.rstrip("."), into="line", limit=200)] if field.help else []
     if field.suggestion:
         now = json.dumps(mask_secrets(read_json(field.suggestion)), ensure_ascii=False)
-        notes.append(f"as it is: {esc(now, into='line', limit=200)}")
+        notes.append(f"now: {esc(now, into='line', limit=200)}")
     return f"form.set_raw({path!r}, ...)" + (f"  # {'; '.join(notes)}" if notes else "")
 
 
 def _names(labels: Sequence[str]) -> str:
-    shown = [repr(esc(label, into="line")) for label in labels[:_NAMED_OPTIONS]]
-    return " or ".join(shown) + (" or …" if len(labels) > _NAMED_OPTIONS else "")
+    listed = [repr(esc(label, into="line")) for label in labels[:_NAMED_OPTIONS]]
+    return " or ".join(listed) + (" or …" if len(labels) > _NAMED_OPTIONS else "")

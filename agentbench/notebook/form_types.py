@@ -35,7 +35,7 @@ def shape_of_type(annotation: Any, *, label: str = "", help: str = "") -> Shape:
     Args:
         annotation: Any type that pydantic can check.
         label: What the person reads above it.
-        help: What is said besides the limits.
+        help: The help text, besides the limits.
 
     Raises:
         NotebookError: If pydantic knows no way to check a value of this type.
@@ -52,15 +52,15 @@ def shape_of_type(annotation: Any, *, label: str = "", help: str = "") -> Shape:
 
 
 def shape_of_field(field: FormField, *, help: str = "") -> Leaf:  # noqa: A002 - as above
-    """A leaf that is one field."""
-    said = field.help if field.kind != "json" or not help else ""
-    text = ". ".join(each for each in (help.rstrip("."), said) if each)
+    """Return a field as a leaf."""
+    own = field.help if field.kind != "json" or not help else ""
+    text = ". ".join(each for each in (help.rstrip("."), own) if each)
     field = replace(field, help=text)
     return Leaf(label=field.label, help=text, nullable=field.nullable, required=field.required, field=field)
 
 
 def type_name(annotation: Any) -> str:
-    """A type as people write it."""
+    """Return a type as people write it."""
     if get_origin(annotation) is Annotated:
         return type_name(get_args(annotation)[0])
     if isinstance(annotation, type) and not get_args(annotation):
@@ -114,7 +114,7 @@ def _maker(annotation: Any) -> Callable[[], Shape]:
 
 
 def _tags(peeled: _Peeled, members: Sequence[Any]) -> list[str]:
-    """What the members of a discriminated union are told apart by; nothing for other unions."""
+    """Return the tags of a discriminated union's members; none for other unions."""
     name = next((found for each in peeled.metadata if (found := getattr(each, "discriminator", None))), None)
     if isinstance(name, str):
         tags = [_tag_of(member, name) for member in members]
@@ -261,7 +261,7 @@ def _annotation_of(info: Any) -> Any:
 
 
 def _default_of(info: Any) -> tuple[object, bool]:
-    """What stands there at first, and whether something must be given."""
+    """Return the default of a field, and whether a value is required."""
     if info.is_required():
         return NO_VALUE, True
     if info.default_factory is None:
@@ -299,11 +299,11 @@ def _dataclass_slots(owner: type) -> list[_Slot]:
 def _typeddict_slots(owner: Any) -> list[_Slot]:
     required = owner.__required_keys__
     hints = _hints(owner)
-    return [_Slot(name, _unqualified(hint), NO_VALUE, name in required, omits=True) for name, hint in hints.items()]
+    return [_Slot(name, _unqualify(hint), NO_VALUE, name in required, omits=True) for name, hint in hints.items()]
 
 
-def _unqualified(hint: Any) -> Any:
-    """`Required[X]` and the like as X; what is annotated inside stays."""
+def _unqualify(hint: Any) -> Any:
+    """Return `Required[X]` and other qualified types as X; annotations inside stay."""
     while getattr(get_origin(hint), "_name", None) in _QUALIFIERS:
         (hint,) = get_args(hint)
     return hint

@@ -1,4 +1,4 @@
-"""Forms in a notebook: asking a person for a value, and answering the requests of a run.
+"""Forms in a notebook: for a value of any type, and for the response to a request of a run.
 
 Everything that a button does can be done by code, with the same checks: `set_raw` types, `submit` sends.
 """
@@ -18,7 +18,7 @@ from agentbench.notebook.form_content import FormContent, content_for_type
 from agentbench.notebook.form_drafts import Draft
 from agentbench.notebook.form_fields import NO_VALUE, Raw
 from agentbench.notebook.form_json import json_of_draft, write_json
-from agentbench.notebook.form_memory import Asked, asked, asks_the_same
+from agentbench.notebook.form_memory import RequestForm, form_of_request, is_same_request
 from agentbench.notebook.form_model import FormModel, FormState
 from agentbench.notebook.form_paths import find
 from agentbench.notebook.form_rows import ManyDraft
@@ -32,7 +32,7 @@ __all__ = ["Form", "FormState", "form", "request_form"]
 
 Respond = Callable[[str, Any], object]
 
-# How long a `submit()` in code waits for the answer to be taken; a click never waits.
+# How long a `submit()` in code waits until the answer is accepted; a click never waits.
 _PATIENCE_S = 10.0
 
 
@@ -47,22 +47,22 @@ def form(
 ) -> "Form":
     """Make a form for one value.
 
-    Models, dataclasses, typed dictionaries, lists, unions and so on get the fields that they need; what no field can
-    ask for is typed as JSON. `edit_json` shows every form as one JSON text.
+    Models, dataclasses, typed dictionaries, lists, unions and so on have fields of their own; every other type is typed
+    as JSON. `edit_json` turns any form into one JSON text.
 
     Args:
-        type_or_schema: The type of the value: anything that pydantic can check. Or a JSON Schema, as a mapping: values
-            are plain dicts and lists then.
-        value: What stands in the form at first, and is the value until somebody changes it. Of a value that is not
-            right, as much as can be shown. `None` counts where the type takes it.
+        type_or_schema: The type of the value: any type that pydantic can validate. Or a JSON Schema, as a mapping: then
+            values are plain dicts and lists.
+        value: The initial value, which is the answer until a person changes it. Of an invalid value, the fields contain
+            as much as they can display. `None` counts only if the type accepts it.
         title: The heading.
-        submit: What stands on the button.
+        submit: The text of the button.
         on_submit: Called with each submitted value. If it raises, the value is refused and the text stays.
-        strict: Refuse a schema that says what no field can ask for.
+        strict: Whether a keyword of a schema that has no field is an error.
 
     Raises:
         UnsupportedSchema: With `strict`, for a keyword that has no field.
-        NotebookError: If a type is named that is not defined.
+        NotebookError: The type refers to one that is not defined, or pydantic cannot validate it.
 
     Example:
         ```python
@@ -81,57 +81,79 @@ def form(
 def request_form(request: Request, *, respond: Respond, origin: str = "", asked_ns: int | None = None) -> "Form":
     """Make the form that answers a request of a run.
 
-    Forms for one and the same event share what was typed and what was answered, so a cell may be run again.
+    Forms of the same event share typed texts and the answer, so a cell may be run again.
 
     Args:
         request: A `request_info` event, from `run.pending_requests` or a result.
         respond: Called once with the request's id and the answer: `run.send_response`, `stepper.respond`, or any
             function. If it is async it runs on the engine thread. If it raises, the answer is refused and the text
             stays.
-        origin: Where the question comes from, in words, such as the run; stands below the heading.
-        asked_ns: When it was asked, in nanoseconds since 1970, if the waiting time is to be shown there too.
+        origin: The source of the question in words, such as the run; displayed below the heading.
+        asked_ns: Time of the request, in nanoseconds since 1970, to display the waiting time.
 
     Example:
         ```python
-        ask = request_form(run.pending_requests[0], respond=run.send_response)
-        ask.set_raw("approved", "Approve")
-        ask.submit()
+        review = request_form(run.pending_requests[0], respond=run.send_response)
+        review.set_raw("approved", "Approve")
+        review.submit()
         ```
     """
-    form = asked(request)
+    form = form_of_request(request)
     content = replace(form.content, origin=origin, asked_ns=asked_ns)
-    return Form(content, form.model, asked=form, respond=respond)
+    return Form(content, form.model, request_form=form, respond=respond)
 
 
 class Form:
-    """A form on a page, and the same form for code.
+    """A form on a page, and the same form for code; made by `form` and `request_form`.
 
-    Displaying it shows the fields; `text` is the form for places without widgets. Made by `form` and `request_form`.
+    A cell displays its fields; `text` is the form for places without widgets. Every button has a method with the same
+    checks: `set_raw` types, `submit` sends, `value` is the answer.
+
+    Raises:
+        FormInvalid: By `value`, while a field has a problem; `errors` lists them by path.
+        RequestAlreadyAnswered: By every method that changes the form of a request that was answered.
+        RequestExpired: By every method that changes the form of a request whose deadline has passed.
+
+    Example:
+        ```python
+        trip = form(Trip)
+        trip.set_raw("city", "Bergen")
+        trip.set_raw("days", "3")
+        if trip.submit():
+            print(trip.value)
+        else:
+            print(trip.errors)
+        ```
     """
 
     def __init__(
-        self, content: FormContent, model: FormModel, *, asked: Asked | None = None, respond: Respond | None = None
+        self,
+        content: FormContent,
+        model: FormModel,
+        *,
+        request_form: RequestForm | None = None,
+        respond: Respond | None = None,
     ) -> None:
         self._content = content
         self._model = model
-        self._asked = asked
-        self._request_id = None if asked is None else asked.request.request_id
+        self._request_form = request_form
+        self._request_id = None if request_form is None else request_form.request.request_id
         self._respond = respond
         self._listeners: list[Callable[[Any], object]] = []
         self._lock = threading.RLock()
         self._page: FormPage | None = None
 
-    # ---- what it holds ----------------------------------------------------------------------------------------------
+    # ---- content ----------------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> FormState:
-        """What the form is doing: editing, validating, invalid, sending, answered, refused or expired."""
+        """The state: editing, validating, invalid, sending, answered, refused or expired."""
         self._check_deadline()
         return self._model.state
 
     @property
     def raw(self) -> dict[str, Raw]:
-        """What was typed, by path of the field; always readable. `None` stands for "none"."""
+        """The typed texts, by path of the field; always readable. `None` means "none"."""
         return self._model.raw
 
     @property
@@ -146,38 +168,38 @@ class Form:
 
     @property
     def value(self) -> Any:
-        """The submitted answer, else the one that stands in the fields now.
+        """The submitted answer, else the current value of the fields.
 
         Raises:
-            FormInvalid: If they hold none; `raw` tells what was typed.
-            RequestAlreadyAnswered: If the request was answered elsewhere.
+            FormInvalid: The fields have no valid value; `raw` has the typed texts.
+            RequestAlreadyAnswered: The request was answered elsewhere.
         """
         if self._model.state is FormState.ANSWERED and not self._model.answered_here:
             raise self._already_answered()
         return self._model.value()
 
-    # ---- what can be done -------------------------------------------------------------------------------------------
+    # ---- editing ----------------------------------------------------------------------------------------------------
 
     def validate(self) -> bool:
-        """Check all fields and set `errors`. Changes no text."""
+        """Validate all fields and set `errors`; return whether there are none. Changes no text."""
         with self._lock:
             return self._model.state is FormState.ANSWERED or self._model.validate()
 
     def set_raw(self, path: str, text: Raw) -> None:
-        """Type `text` into a field, in place of what stands there.
+        """Type `text` into a field; it replaces the text that is there.
 
         Args:
             path: The field: `"title"`, `"address.city"`, `"tags.0"`, `"limits.0.key"`; `"value"` where the answer is
                 one value, `"value.int"` where it may be of several types; in an approval `"approved"` (`"Approve"` or
-                `"Reject"`), `"reason"`, `"edited"`. `raw` and `text` name those that are there.
+                `"Reject"`), `"reason"`, `"edited"`. `raw` and `text` list the current paths.
             text: The text. For a choice the label of an option, for a union the name of a type, for a list the number
-                of its rows; lists, unions and boxes also take JSON for all of them. `None` where the type takes it.
+                of its rows; lists, unions and groups also accept JSON for all of it. `None` if the type accepts it.
 
         Raises:
-            KeyError: If there is no such field.
-            ValueError: If it is no field that takes this text.
-            RequestAlreadyAnswered: If the request was answered.
-            RequestExpired: If its deadline has passed.
+            KeyError: There is no such field.
+            ValueError: The field does not accept this text.
+            RequestAlreadyAnswered: The request was answered.
+            RequestExpired: The deadline of the request has passed.
         """
         self._write({path: text})
 
@@ -189,14 +211,14 @@ class Form:
         return f"{path}.{len(rows.rows) - 1}"
 
     def remove(self, path: str, at: int) -> None:
-        """Take the row at a position away; raises `IndexError` if there is none."""
+        """Remove the row at a position; raises `IndexError` if there is none."""
         rows = self._rows(path)
         with self._lock:
             _ = rows.rows[at]
             self._model.build(rows, lambda: rows.remove(at))
 
     def move(self, path: str, at: int, to: int) -> None:
-        """Put the row at a position at another one; raises `IndexError` if there is none."""
+        """Move the row at a position to another one; raises `IndexError` if there is none."""
         rows = self._rows(path)
         with self._lock:
             _ = rows.rows[at], rows.rows[to]
@@ -207,29 +229,29 @@ class Form:
             self._require_live()
             draft = find(self._model.root, path)
         if not isinstance(draft, ManyDraft):
-            msg = f"{path!r} holds no rows. Name a list, a set or a dict."
+            msg = f"{path!r} has no rows. Name a list, a set or a dict."
             raise TypeError(msg)
         return draft
 
-    # ---- the whole as one text --------------------------------------------------------------------------------------
+    # ---- the form as JSON -------------------------------------------------------------------------------------------
 
     @property
     def json(self) -> str:
-        """What stands in the form as JSON. Secrets and files are left out, and texts that are no value stay texts."""
+        """The content of the form as JSON, without secrets and files; texts that are not values stay texts."""
         text = self._model.json_text
         return write_json(json_of_draft(self._model.root)) if text is None else text
 
     def edit_json(self, text: str | None = None, *, origin: str | None = None) -> None:
         """Edit the form as JSON, until `edit_fields`.
 
-        As soon as a text is JSON that the form has fields for it stands in them; else `errors` says why.
+        A text that is JSON with fields in the form is written into them; for another one, `errors` says why.
 
         Args:
-            text: What to put in place of it; nothing only shows it.
-            origin: The view that says so.
+            text: The new JSON; without it the form only changes to JSON.
+            origin: The view that typed it.
 
         Raises:
-            JsonError: A `ValueError`: JSON cannot say what stands in the fields.
+            JsonError: A `ValueError`: the fields have no JSON text, because two keys of a dict are the same.
         """
         with self._lock:
             self._require_live()
@@ -238,22 +260,22 @@ class Form:
                 self._model.type_json(text, origin=origin)
 
     def edit_fields(self) -> bool:
-        """Go back to the fields. Returns whether the text stands in them; else it is still edited, and kept."""
+        """Go back to the fields. Returns whether that was possible; if not, the JSON text stays open."""
         with self._lock:
             self._require_live()
             self._model.close_json()
             return self._model.json_text is None
 
     def submit(self) -> bool:
-        """Check the fields and send the answer, once.
+        """Validate the fields and send the answer, once.
 
         Returns:
-            Whether it was taken. If not, `state` is `invalid` (see `errors`), `refused` (see `refusal`), or still
+            Whether it was accepted. If not, `state` is `invalid` (see `errors`), `refused` (see `refusal`), or still
             `sending` if the other side takes longer than ten seconds.
 
         Raises:
-            RequestAlreadyAnswered: If the request was answered before.
-            RequestExpired: If its deadline has passed.
+            RequestAlreadyAnswered: The request was answered before.
+            RequestExpired: The deadline of the request has passed.
         """
         sending = self._submit()
         if sending is not None and not _bridge.on_engine_thread():
@@ -261,17 +283,17 @@ class Form:
         return self._model.state is FormState.ANSWERED and self._model.answered_here
 
     def answer(self, value: Any) -> bool:
-        """Send a value as the answer, in place of what stands in the fields.
+        """Send a value as the answer, instead of the value of the fields.
 
         Args:
-            value: A value of the response type; whoever takes answers refuses others.
+            value: A value of the response type; the run refuses other values.
 
         Returns:
-            As `submit`.
+            Whether it was accepted; see `submit`.
 
         Raises:
-            RequestAlreadyAnswered: If the request was answered before.
-            RequestExpired: If its deadline has passed.
+            RequestAlreadyAnswered: The request was answered before.
+            RequestExpired: The deadline of the request has passed.
         """
         with self._lock:
             self._require_live()
@@ -288,11 +310,11 @@ class Form:
         return self._model.live
 
     def asks(self, request: Request) -> bool:
-        """Whether this is the form of a request, also where a restored run tells the same open request anew."""
-        return self._asked is not None and asks_the_same(self._asked, request)
+        """Whether this is the form of a request, also if a restored run emits the same open request again."""
+        return self._request_form is not None and is_same_request(self._request_form, request)
 
     def end_elsewhere(self, answer: Any = None) -> None:
-        """The request is no longer open, and it was not this form that answered it; `answer` did, if that is known."""
+        """Close the form because its request was answered elsewhere, with `answer` if that is known."""
         with self._lock:
             if self._model.live:
                 self._model.accept(answer, _now_text(), here=False)
@@ -307,20 +329,20 @@ class Form:
 
         return stop
 
-    # ---- what a page does -------------------------------------------------------------------------------------------
+    # ---- for the page -----------------------------------------------------------------------------------------------
 
     def press(self, action: str, raw: Mapping[str, Raw] | None = None, *, origin: str | None = None) -> None:
-        """Do what the button of that name does, without waiting for the answer to be taken.
+        """Press a button by its name, without waiting until the answer is accepted.
 
         Args:
             action: Name of the button: `submit`, `approve`, `reject`, `edit`, `choose-0` and so on.
-            raw: What stands in the fields of the page, by path.
-            origin: The view that says so.
+            raw: Texts of the fields on the page, by path.
+            origin: The view of the button.
 
         Raises:
-            KeyError: If there is no such button or field.
-            RequestAlreadyAnswered: If the request was answered before.
-            RequestExpired: If its deadline has passed.
+            KeyError: There is no such button or field.
+            RequestAlreadyAnswered: The request was answered before.
+            RequestExpired: The deadline of the request has passed.
         """
         pressed = self._content.action(action)
         if pressed is None:
@@ -331,27 +353,27 @@ class Form:
         self._submit(pressed.sets)
 
     def edit(self, raw: Mapping[str, Raw], *, origin: str | None = None) -> None:
-        """Take what a page says was typed, and check it; raises what `set_raw` raises."""
+        """Set the texts that a page sends, by path, and validate them; raises as `set_raw`."""
         with self._lock:
             self._write(raw, origin)
             self._model.validate()
 
     def type_into(self, texts: Iterable[tuple[Draft[Any], Raw]], *, origin: str | None = None) -> None:
-        """Take what a page says was typed, by draft, and check it; raises what `set_raw` raises."""
+        """Set the texts that a page sends, by draft, and validate them; raises as `set_raw`."""
         with self._lock:
             self._require_live()
             self._model.write(texts, origin=origin)
             self._model.validate()
 
     def rebuild(self, draft: Draft[Any], change: Callable[[], object]) -> None:
-        """Change what a draft holds, as a page asks; raises what `set_raw` raises."""
+        """Change the drafts below a draft, and validate the form; raises as `set_raw`."""
         with self._lock:
             self._require_live()
             self._model.build(draft, change)
             self._model.validate()
 
     def reopen(self) -> None:
-        """Let the submitted value of a form be changed; of a request's answer nothing can be."""
+        """Let the submitted value be edited again; raises `RequestAlreadyAnswered` for the answer to a request."""
         with self._lock:
             self._require_live()
 
@@ -371,10 +393,10 @@ class Form:
         return self._send(answer)
 
     def _send(self, answer: Any) -> "_bridge.EngineFuture[None] | None":
-        # Foreign code is called without the lock: it may look at this form.
+        # Foreign code is called without the lock: it may read this form.
         try:
             outcomes = self._hand_over(answer)
-        except Exception as error:  # noqa: BLE001 - whatever the other side raises is its refusal
+        except Exception as error:  # noqa: BLE001 - every error of the other side is its refusal
             self._end(answer, error)
             return None
         waiting = [outcome for outcome in outcomes if inspect.isawaitable(outcome) or isinstance(outcome, Future)]
@@ -401,7 +423,7 @@ class Form:
             self._end(answer, None)
 
     def _end(self, answer: Any, error: Exception | None) -> None:
-        """The answer was taken, or `error` says why not."""
+        """Record whether the answer was accepted; `error` says why not."""
         with self._lock:
             if error is None:
                 self._model.accept(answer, _now_text())
@@ -415,7 +437,7 @@ class Form:
             for fn in tuple(self._listeners):
                 fn(answer)
 
-    # ---- when it is over --------------------------------------------------------------------------------------------
+    # ---- deadline ---------------------------------------------------------------------------------------------------
 
     def _require_live(self) -> None:
         self._check_deadline()
@@ -439,14 +461,14 @@ class Form:
             with self._lock:
                 self._model.expire()
 
-    # ---- how it is shown --------------------------------------------------------------------------------------------
+    # ---- display ----------------------------------------------------------------------------------------------------
 
     @property
     def widget(self) -> Any:
-        """The form as an ipywidget, to put into boxes. The same one at each reading.
+        """The form as an ipywidget, to put into boxes; always the same one.
 
         Raises:
-            WidgetsUnavailable: If ipywidgets or anywidget is missing.
+            WidgetsUnavailable: ipywidgets or anywidget is missing.
         """
         if self._page is None:
             try:
@@ -459,23 +481,23 @@ class Form:
 
     @property
     def text(self) -> str:
-        """The form in words, with the code that answers it. Shows nothing that was typed."""
+        """The form in words, with the code that answers it, without the typed texts."""
         self._check_deadline()
         return form_text(self._content, self._model, request=self._request_id is not None)
 
     def close(self) -> None:
-        """Take the form off the page. What was typed is kept for the next time it is shown. May be called twice."""
+        """Remove the form from the page. The typed texts stay for the next display. May be called twice."""
         if self._page is not None:
             self._page.close()
             self._page = None
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:
-            shown = self.widget._repr_mimebundle_()
+            bundle = self.widget._repr_mimebundle_()
         except WidgetsUnavailable:
             return {"text/plain": self.text}
         # anywidget adds metadata (a pair) where the front end needs some.
-        data, metadata = shown if isinstance(shown, tuple) else (shown or {}, {})
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
         return {**data, "text/plain": repr(self)}, metadata
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Columns to data frames: whole lists first, one `DataFrame` at the end, the same dtypes with rows and without."""
+"""Data frames from columns: one `DataFrame` from whole lists, with the same dtypes with rows and without."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN", "Column", "build_frame"]
 
-#: What a column holds. `time` is datetime64[ns, UTC], from nanoseconds, ISO 8601 text or `None`.
+#: The kind of a column. `time` is datetime64[ns, UTC], from nanoseconds, ISO 8601 text or `None`.
 Kind = Literal["string", "category", "int64", "float64", "Int64", "Float64", "bool", "object", "time"]
 Column = tuple[Kind, Sequence[Any]]
 
@@ -31,14 +31,14 @@ def build_frame(
     chosen: Chosen,
     run_ids: Iterable[str | None],
 ) -> "pd.DataFrame":
-    """Make a frame.
+    """Return a frame.
 
     Args:
-        table: What it is, for `attrs` and the line about many rows.
+        table: Name of the table, for `attrs` and the line about many rows.
         columns: Kind and values by name, all of one length.
         index: Names of the columns that become the index.
-        chosen: How the rows were chosen; kept in `attrs`.
-        run_ids: The runs that the rows are about; kept in `attrs`.
+        chosen: The filter of the rows, stored in `attrs`.
+        run_ids: The runs of the rows, stored in `attrs`.
     """
     require("pandas", extra="notebook", purpose=f"tabulate {table}")
     import pandas as pd

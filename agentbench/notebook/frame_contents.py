@@ -1,4 +1,4 @@
-"""What checkpoints hold, for frames: opened when it is asked for, as far as it can be read."""
+"""The content of checkpoints, for frames: loaded on demand, as far as it can be read."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ _PAGE = 64
 
 
 class Contents(ABC):
-    """Checkpoints with what they hold, as far as it can be read."""
+    """Checkpoints with their content, as far as it can be read."""
 
     def __init__(self) -> None:
         self._problems: dict[str, WorkflowCheckpointException] = {}
@@ -27,18 +27,18 @@ class Contents(ABC):
 
     @abstractmethod
     def newest_first(self) -> Iterator[WorkflowCheckpoint]:
-        """Those that a frame is about, the last one first; what they hold is read when it is asked for."""
+        """Return the checkpoints of a frame, the last one first; their content is loaded on demand."""
 
     @abstractmethod
     def find(self, checkpoint_id: str | None) -> WorkflowCheckpoint | None:
-        """One of them, or of those that they went on from; `None` if there is none."""
+        """Return one of them, or one of their ancestors; `None` if there is none."""
 
     def can_read(self, checkpoint: WorkflowCheckpoint) -> bool:
-        """Read what a checkpoint holds, and note it if that cannot be done."""
+        """Load the content of a checkpoint; return whether that is possible, and record the problem if not."""
         if checkpoint.checkpoint_id in self._problems:
             return False
         try:
-            checkpoint.state  # noqa: B018 - what is read later is read now
+            checkpoint.state  # noqa: B018 - loads the content
         except WorkflowCheckpointException as error:
             self._problems[checkpoint.checkpoint_id] = error
             return False
@@ -46,7 +46,7 @@ class Contents(ABC):
         return True
 
     def warn_about_problems(self) -> None:
-        """Warn once of checkpoints that cannot be read.
+        """Emit one warning about checkpoints that cannot be read.
 
         Raises:
             WorkflowCheckpointException: None could be read.
@@ -62,11 +62,11 @@ class Contents(ABC):
 
 
 class Everything(Contents):
-    """Checkpoints that are at hand.
+    """Checkpoints that are listed already.
 
     Attributes:
-        rows: Those that a frame is about, in the order of their storage.
-        by_id: Those and the others of their chains.
+        rows: The checkpoints of a frame, in the order of their storage.
+        by_id: These and the others of their chains.
     """
 
     def __init__(self, rows: Sequence[WorkflowCheckpoint], by_id: Mapping[str, WorkflowCheckpoint]) -> None:
@@ -84,11 +84,11 @@ class Everything(Contents):
 
 
 class Pages(Contents):
-    """Checkpoints of a storage, of which one page after another is listed, from the end.
+    """Checkpoints of a storage, listed page by page from the end.
 
     Args:
         storage: Lists infos.
-        chains: In their order, each with the run whose checkpoints are wanted, `None` for all.
+        chains: Chains in their order, each with the run whose checkpoints are listed, `None` for all.
     """
 
     def __init__(self, storage: CheckpointStorage, chains: Sequence[tuple[str, str | None]]) -> None:
@@ -106,13 +106,13 @@ class Pages(Contents):
             at += 1
 
     def find(self, checkpoint_id: str | None) -> WorkflowCheckpoint | None:
-        """See `Contents`. What the next page does not have is looked up by its id."""
+        """See `Contents`. A checkpoint that is not on the next page is loaded by its id."""
         if checkpoint_id is None:
             return None
         if checkpoint_id not in self._known:
             self._list_more()
         if checkpoint_id not in self._known:
-            self._known[checkpoint_id] = self._loaded(checkpoint_id)
+            self._known[checkpoint_id] = self._load(checkpoint_id)
         return self._known[checkpoint_id]
 
     def _list_more(self) -> bool:
@@ -135,7 +135,7 @@ class Pages(Contents):
                     break
                 before = page[0].checkpoint_id
 
-    def _loaded(self, checkpoint_id: str) -> WorkflowCheckpoint | None:
+    def _load(self, checkpoint_id: str) -> WorkflowCheckpoint | None:
         try:
             return run_on_engine(load_checkpoint(self._storage, checkpoint_id), self._storage)
         except CheckpointNotFoundError:
@@ -146,7 +146,7 @@ class Pages(Contents):
 
 
 def _read_later(storage: CheckpointStorage, info: CheckpointInfo) -> WorkflowCheckpoint:
-    """A checkpoint of which only the info is known yet."""
+    """Return a checkpoint from its info, whose content is loaded on demand."""
     known = {
         "workflow_name": info.workflow_name,
         "checkpoint_id": info.checkpoint_id,

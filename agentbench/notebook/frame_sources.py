@@ -1,4 +1,4 @@
-"""What a frame can be made from, brought to one form: runs with their events, checkpoints, infos of checkpoints.
+"""The sources of frames, normalized: runs with their events, checkpoints, infos of checkpoints.
 
 Storages are asynchronous; they are read on the engine thread, once per frame.
 """
@@ -30,7 +30,7 @@ __all__ = [
     "time_ns",
 ]
 
-# A superstep, or a moment as datetime or ISO 8601 text.
+# A superstep, or a time as datetime or ISO 8601 text.
 Since = int | datetime | str
 
 Event = WorkflowEvent[Any]
@@ -44,12 +44,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which part of the sources a frame is about.
+    """The filter of a frame: which part of its sources it has rows of.
 
     Attributes:
         workflow_name: Only this chain of a storage.
         run_id: Only this run.
-        since: Only what happened from this superstep or moment on.
+        since: Only what happened from this superstep or time on.
         limit: At most so many rows, the last ones.
     """
 
@@ -67,11 +67,11 @@ class Chosen:
             raise ValueError(msg)
 
     def last(self, rows: list[T]) -> list[T]:
-        """The rows that `limit` leaves."""
+        """Return the rows within `limit`."""
         return rows if self.limit is None else rows[max(0, len(rows) - self.limit) :]
 
     def gather(self, newest_first: Iterable[S], rows_of: Callable[[S], list[T]]) -> list[T]:
-        """Rows of each, in order, as many as `limit` leaves; no more is looked at than that takes."""
+        """Return the rows of each source within `limit`, in order; reads no more sources than that takes."""
         found: list[list[T]] = []
         count = 0
         for each in newest_first if self.limit != 0 else ():
@@ -83,28 +83,28 @@ class Chosen:
         return self.last([row for rows in reversed(found) for row in rows])
 
     def includes(self, superstep: int, at: str | int | None) -> bool:
-        """Whether `since` leaves what happened in this superstep, at this time (text, nanoseconds, `None`: unknown)."""
+        """Whether something at this superstep and time (text, nanoseconds, `None`: unknown) is within `since`."""
         if self.since is None:
             return True
         if isinstance(self.since, int):
             return superstep >= self.since
-        moment = time_ns(at) if isinstance(at, str) else at
-        first = time_ns(self.since)
-        return moment is not None and first is not None and moment >= first
+        at_ns = time_ns(at) if isinstance(at, str) else at
+        first_ns = time_ns(self.since)
+        return at_ns is not None and first_ns is not None and at_ns >= first_ns
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run as its handle or its result tells of it.
+    """A run, read from its handle or its result.
 
     Attributes:
-        run_id: Its id; of a result without stamps `None`.
-        events: In order of emission.
-        infos: Checkpoints that it saved.
-        status: State that it is in, if known.
-        error: What made it fail.
-        open_requests: Ids of requests that still wait; `None` if that cannot be told.
-        storage: Where its checkpoints are.
+        run_id: Its id; `None` for a result without stamps.
+        events: Its events, in order of emission.
+        infos: The checkpoints that it saved.
+        status: Its status, if known.
+        error: The error that made it fail.
+        open_requests: Ids of its pending requests; `None` if that is unknown.
+        storage: The storage of its checkpoints.
     """
 
     run_id: str | None
@@ -121,8 +121,8 @@ class Read(Generic[T]):
     """Checkpoints, or infos of them.
 
     Attributes:
-        rows: Those that a frame is about, each once, in the order of their storage.
-        by_id: Those and the others of their chains, from which they may have gone on.
+        rows: Those of a frame, each once, in the order of their storage.
+        by_id: These and the others of their chains, which may be their ancestors.
     """
 
     rows: Sequence[T]
@@ -131,21 +131,21 @@ class Read(Generic[T]):
 
 @dataclass
 class _Parts:
-    """The sources, sorted by what they are; `named` are ids of runs."""
+    """The sources, sorted by their types."""
 
     runs: list[Run] = field(default_factory=list)
     storages: list[CheckpointStorage] = field(default_factory=list)
     checkpoints: list[WorkflowCheckpoint] = field(default_factory=list)
     infos: list[CheckpointInfo] = field(default_factory=list)
-    named: set[str] = field(default_factory=set)
+    run_ids: set[str] = field(default_factory=set)
 
     @property
     def is_empty(self) -> bool:
         return not (self.runs or self.storages or self.checkpoints or self.infos)
 
     @property
-    def kept_in(self) -> list[CheckpointStorage]:
-        """The storages that are read, each as often as it is named."""
+    def read_storages(self) -> list[CheckpointStorage]:
+        """The storages that are read, each as often as it is a source."""
         return [*self.storages, *(run.storage for run in self.runs if run.storage is not None)]
 
     @property
@@ -153,69 +153,71 @@ class _Parts:
         return bool(self.storages or self.checkpoints or any(run.storage is not None for run in self.runs))
 
     def includes(self, run_id: str | None) -> bool:
-        """Whether ids among the sources leave what a run saved: what is in storages is narrowed to them."""
-        return not self.named or run_id in self.named or any(run.run_id == run_id for run in self.runs)
+        """Whether the checkpoints of a run are wanted: ids among the sources filter the content of storages."""
+        return not self.run_ids or run_id in self.run_ids or any(run.run_id == run_id for run in self.runs)
 
 
 def read_runs(source: object, chosen: Chosen, *, events_wanted: bool = False) -> list[Run]:
-    """The runs among the sources; with `events_wanted`, a warning if there are other sources only."""
-    parts = _sorted_out(source)
+    """Return the runs among the sources; with `events_wanted`, emit a warning if there are only other sources."""
+    parts = _sort_sources(source)
     if events_wanted and not parts.runs and not parts.is_empty:
-        warnings.warn("Storages and checkpoints keep no events. Give the run or its result.", stacklevel=3)
+        warnings.warn("Storages and checkpoints have no events. Pass the run or its result.", stacklevel=3)
     return [run for run in parts.runs if chosen.run_id in (None, run.run_id)]
 
 
 def read_infos(source: object, chosen: Chosen) -> Read[CheckpointInfo]:
-    """Infos of the checkpoints that the sources tell of."""
-    parts = _sorted_out(source)
-    return run_on_engine(_infos(parts, chosen), *parts.kept_in)
+    """Return the infos of all checkpoints of the sources."""
+    parts = _sort_sources(source)
+    return run_on_engine(_infos(parts, chosen), *parts.read_storages)
 
 
 def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = False) -> Contents:
-    """The checkpoints that the sources tell of; with `content_wanted`, a warning if they only have names for them.
+    """Return the checkpoints of the sources; with `content_wanted`, emit a warning if only infos are available.
 
-    Of the checkpoints of one storage no more than `chosen` leaves is read.
+    Of the checkpoints of one storage no more than `chosen` needs is read.
     """
-    parts = _sorted_out(source)
+    parts = _sort_sources(source)
     if content_wanted and not parts.is_empty and not parts.has_content:
-        warnings.warn("A run without a storage keeps no checkpoints. Give checkpoint_storage= to it.", stacklevel=3)
-    is_one = not parts.checkpoints and len(parts.kept_in) == 1 and len({chosen.run_id, *parts.named} - {None}) <= 1
+        warnings.warn("A run without a storage has no checkpoints. Pass checkpoint_storage= to it.", stacklevel=3)
+    is_one = (
+        not parts.checkpoints and len(parts.read_storages) == 1 and len({chosen.run_id, *parts.run_ids} - {None}) <= 1
+    )
     if chosen.limit is not None and is_one:
-        (storage,) = parts.kept_in
+        (storage,) = parts.read_storages
         if isinstance(storage, SupportsCheckpointInfos):
             return Pages(storage, _page_filters(parts, chosen, run_on_engine(_chains(parts, chosen), storage)))
     return _everything(parts, chosen)
 
 
 def read_all_checkpoints(source: object, chosen: Chosen) -> Everything:
-    """All checkpoints that the sources tell of, whatever the limit."""
-    return _everything(_sorted_out(source), chosen)
+    """Return all checkpoints of the sources; the limit does not count."""
+    return _everything(_sort_sources(source), chosen)
 
 
 def _everything(parts: _Parts, chosen: Chosen) -> Everything:
-    read = run_on_engine(_checkpoints(parts, chosen), *parts.kept_in)
+    read = run_on_engine(_checkpoints(parts, chosen), *parts.read_storages)
     return Everything(read.rows, read.by_id)
 
 
-def time_ns(moment: datetime | str) -> int | None:
-    """Nanoseconds since 1970, UTC; a moment without a zone is one in UTC. `None` for text that is no time."""
-    if isinstance(moment, str):
+def time_ns(time: datetime | str) -> int | None:
+    """Return nanoseconds since 1970, UTC; a time without a zone is one in UTC. `None` for text that is no time."""
+    if isinstance(time, str):
         try:  # Python 3.10 does not read the letter Z
-            moment = datetime.fromisoformat(f"{moment[:-1]}+00:00" if moment.endswith(("Z", "z")) else moment)
+            time = datetime.fromisoformat(f"{time[:-1]}+00:00" if time.endswith(("Z", "z")) else time)
         except ValueError:  # written by another program
             return None
-    moment = moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment
-    past = moment - _EPOCH
+    time = time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time
+    past = time - _EPOCH
     return ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1000
 
 
 # ---- sorting ----------------------------------------------------------------------------------------------------
 
 
-def _sorted_out(source: object) -> _Parts:
+def _sort_sources(source: object) -> _Parts:
     parts = _Parts()
     for each in _flat(source):
-        # A handle has a storage and is none; a manager has one and stands for it.
+        # A handle has a storage and is none; of a manager, its storage is the source.
         if isinstance(each, Run):
             parts.runs.append(each)
         elif isinstance(each, WorkflowCheckpoint):
@@ -223,16 +225,16 @@ def _sorted_out(source: object) -> _Parts:
         elif isinstance(each, CheckpointInfo):
             parts.infos.append(each)
         elif isinstance(each, str):
-            parts.named.add(each)
+            parts.run_ids.add(each)
         else:
             parts.storages.append(each)
-    if parts.named and parts.is_empty:
-        raise _refused(min(parts.named))
+    if parts.run_ids and parts.is_empty:
+        raise _unknown_source(min(parts.run_ids))
     return parts
 
 
 def _flat(source: object) -> Iterable[Any]:
-    """Every single source in a source."""
+    """Return every single source in a source."""
     handle = getattr(source, "handle", None)
     if handle is not None and _is_handle(handle):
         yield _of_handle(handle)
@@ -251,13 +253,13 @@ def _flat(source: object) -> Iterable[Any]:
             else:
                 yield from _flat(each)
     else:
-        raise _refused(source)
+        raise _unknown_source(source)
 
 
-def _refused(source: object) -> TypeError:
-    shown = repr(source)[:80] if isinstance(source, str) else type(source).__name__
+def _unknown_source(source: object) -> TypeError:
+    name = repr(source)[:80] if isinstance(source, str) else type(source).__name__
     msg = (
-        f"No frame can be made from {shown}. Give a checkpoint storage, a run (workflow.start()), a result (await "
+        f"No frame can be made from {name}. Expected a checkpoint storage, a run (workflow.start()), a result (await "
         "workflow.run()), a stepper, or a list of them. A run's id goes with its storage: [storage, id], or run_id=..."
     )
     return TypeError(msg)
@@ -318,29 +320,29 @@ def _error_of(events: Iterable[Event], error: BaseException | None) -> str | Non
 
 
 async def _chains(parts: _Parts, chosen: Chosen) -> list[str]:
-    """The chains of the only storage."""
+    """Return the chains of the only storage."""
     if parts.runs:  # more than the handle's own list is in its chains, but no other chain
         return sorted({info.workflow_name for info in parts.runs[0].infos})
     return await list_workflow_names(parts.storages[0]) if chosen.workflow_name is None else [chosen.workflow_name]
 
 
 def _page_filters(parts: _Parts, chosen: Chosen, chains: Iterable[str]) -> list[tuple[str, str | None]]:
-    """Chains and the run of which they are read."""
+    """Return the chains to read, each with the run whose checkpoints are read."""
     own = parts.runs[0].run_id if parts.runs else None
     if None not in (own, chosen.run_id) and own != chosen.run_id:
         return []
-    only = min(parts.named) if parts.named else None
+    only = min(parts.run_ids) if parts.run_ids else None
     chosen_chains = [chain for chain in chains if chosen.workflow_name in (None, chain)]
     return [(chain, own or chosen.run_id or only) for chain in chosen_chains]
 
 
 async def _infos(parts: _Parts, chosen: Chosen) -> Read[CheckpointInfo]:
-    given = [*parts.infos, *map(CheckpointInfo.of, parts.checkpoints), *(i for run in parts.runs for i in run.infos)]
+    infos = [*parts.infos, *map(CheckpointInfo.of, parts.checkpoints), *(i for run in parts.runs for i in run.infos)]
 
     async def of_chain(storage: CheckpointStorage, chain: str) -> list[CheckpointInfo]:
         return await list_infos(storage, workflow_name=chain)
 
-    return await _read(parts, chosen, given, of_chain)
+    return await _read(parts, chosen, infos, of_chain)
 
 
 async def _checkpoints(parts: _Parts, chosen: Chosen) -> Read[WorkflowCheckpoint]:
@@ -353,14 +355,14 @@ async def _checkpoints(parts: _Parts, chosen: Chosen) -> Read[WorkflowCheckpoint
 async def _read(
     parts: _Parts,
     chosen: Chosen,
-    given: Sequence[K],
+    direct: Sequence[K],
     of_chain: Callable[[CheckpointStorage, str], Awaitable[list[K]]],
 ) -> Read[K]:
     everything: dict[str, K] = {}
     wanted: set[str] = set()
     for storage in parts.storages:
-        named = chosen.workflow_name
-        for chain in await list_workflow_names(storage) if named is None else [named]:
+        only = chosen.workflow_name
+        for chain in await list_workflow_names(storage) if only is None else [only]:
             read = await of_chain(storage, chain)
             everything |= {each.checkpoint_id: each for each in read}
             wanted |= {each.checkpoint_id for each in read}
@@ -372,8 +374,8 @@ async def _read(
             read = await of_chain(run.storage, chain)
             everything |= {each.checkpoint_id: each for each in read}
             wanted |= {each.checkpoint_id for each in read if _run_of(each) == run.run_id}
-    wanted |= {each.checkpoint_id for each in given}
-    for each in given:
+    wanted |= {each.checkpoint_id for each in direct}
+    for each in direct:
         everything.setdefault(each.checkpoint_id, each)
     rows = [each for each in everything.values() if each.checkpoint_id in wanted and _is_chosen(each, parts, chosen)]
     return Read(rows, everything)

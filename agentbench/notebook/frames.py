@@ -33,10 +33,13 @@ __all__ = [
 
 
 class Frames:
-    """All frames of one source, each built anew when it is asked for.
+    """All frames of one source; each call builds a new one. A cell displays which frames there are.
 
     Args:
         source: A storage, a run, a result, or a list of those. A run that saves checkpoints is a source for all frames.
+
+    Raises:
+        TypeError: By each method, if no frame can be made from the source.
 
     Example:
         ```python
@@ -95,7 +98,7 @@ class Frames:
         """What differs between two checkpoints, by default the last two of the source; see `diff_frame`.
 
         Raises:
-            ValueError: None are named, and the source has less than two.
+            ValueError: The source has fewer than two checkpoints, and `a` or `b` is missing.
         """
         if a is None or b is None:
             a, b = _last_two(self.source)
@@ -113,7 +116,7 @@ class Frames:
         return {kind: part for kind, part in parts.items() if is_wanted(kind, include, exclude)}
 
 
-#: Each frame, what a row of it is, and what tells it.
+#: Each frame, the meaning of its rows, and the source of its data.
 _TABLES = (
     ("checkpoints()", "checkpoint", "checkpoints"),
     ("messages()", "message that waited in a checkpoint", "checkpoints"),
@@ -130,7 +133,7 @@ _TABLES = (
 
 
 def _page(source: Any) -> Page:
-    """What there is to tabulate. Nothing is read for it; of a run it is known how much there is."""
+    """Return the list of frames. Nothing is read; for a run, the numbers of events and checkpoints are known."""
     handle = getattr(source, "handle", source)
     facts = []
     for name, noun in (("events", "event"), ("checkpoints", "checkpoint")):

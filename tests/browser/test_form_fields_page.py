@@ -138,7 +138,7 @@ def test_a_list_of_texts_can_be_typed_one_a_line(lab: Any, open_notebook: Any) -
     shown = open_notebook("lines")
     shown.run_all()
     form = shown.panel.locator(".abf")
-    form.get_by_role("button", name="One a line").click()
+    form.get_by_role("button", name="One per line").click()
     lines = form.locator(".abf-rows textarea")
     expect(lines).to_have_value("red")
     lines.fill("red\n\nblue\n")

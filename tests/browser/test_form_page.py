@@ -116,7 +116,7 @@ def test_a_refused_answer_stands_in_the_field_again(lab: Any, open_notebook: Any
     field = shown.panel.get_by_label("Your answer")
     field.fill("Ulysses")
     field.press("Control+Enter")
-    expect(shown.panel.locator(".abf-status")).to_have_text("Not taken: not while the moon is full")
+    expect(shown.panel.locator(".abf-status")).to_have_text("Not accepted: not while the moon is full")
     expect(field).to_have_value("Ulysses")
     expect(shown.button("Send")).to_be_enabled()
 

@@ -91,7 +91,7 @@ def test_broken_json_is_kept_and_the_fields_too():
     [
         ('{"titel": "U"}', "has no field 'titel'"),
         ('{"title": "U", "title": "V"}', "'title' is there twice"),
-        ("[1]", "The whole is an object, not [1]."),
+        ("[1]", "The form is an object, not [1]."),
         ('{"tags": "a"}', "tags is a list"),
         ('{"pet": {"kind": "cat", "wings": 2}}', "pet has no field 'wings'"),
         ("[" * 100_000, "too deep"),

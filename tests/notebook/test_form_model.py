@@ -32,10 +32,10 @@ def test_only_touched_fields_complain_before_the_first_try():
     model.set_raw({"a": "x"})
     assert not model.validate()
     assert list(model.errors) == ["a", "b"]
-    assert list(model.shown_errors) == ["a"]
+    assert list(model.visible_errors) == ["a"]
     with pytest.raises(FormInvalid):
         model.begin_sending()
-    assert list(model.shown_errors) == ["a", "b"]
+    assert list(model.visible_errors) == ["a", "b"]
 
 
 def test_an_untouched_field_is_no_empty_text():

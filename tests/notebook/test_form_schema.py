@@ -57,8 +57,8 @@ def test_limits_are_told_at_their_field():
     assert made.errors == {
         "amount": "Input should be less than or equal to 5",
         "tags": "At most 2 taken; there are 3.",
-        "tags.1": "Row 1 says the same already.",
-        "tags.2": "Row 1 says the same already.",
+        "tags.1": "Row 1 has the same value.",
+        "tags.2": "Row 1 has the same value.",
     }
 
 

@@ -468,7 +468,7 @@ def test_a_set_says_which_row_is_there_twice():
     made.set_raw("value.0", "1")
     made.set_raw("value.1", "01")
     made.validate()
-    assert made.errors == {"value.1": "Row 1 says the same already."}
+    assert made.errors == {"value.1": "Row 1 has the same value."}
 
 
 def test_a_double_key_is_an_error_at_the_key():

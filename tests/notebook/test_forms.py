@@ -458,7 +458,7 @@ def test_text_forms_say_what_a_field_needs_and_what_its_arguments_are_now():
     data = {"prompt": "Send?", "arguments": {"to": "all", "token": "hush"}, "editable": True, "reason_required": True}
     text = ask(data, Approval)[0].text
     assert "'reason', ...)  # Needed when you reject\n" in text
-    assert '\'edited\', ...)  # optional; JSON; as it is: {"to": "all", "token": "•••"}\n' in text
+    assert '\'edited\', ...)  # optional; JSON; now: {"to": "all", "token": "•••"}\n' in text
 
 
 def test_a_request_that_says_nothing_is_named_once():

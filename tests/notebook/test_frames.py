@@ -172,7 +172,7 @@ def every_kind_of_source(storage: InMemoryCheckpointStorage) -> dict[str, Any]:
     }
 
 
-@pytest.mark.filterwarnings("ignore:Storages and checkpoints keep no events", "ignore:A run without a storage")
+@pytest.mark.filterwarnings("ignore:Storages and checkpoints have no events", "ignore:A run without a storage")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_source_and_mixture_gives_the_same_columns(name: str, storage: InMemoryCheckpointStorage):
     for kind, source in every_kind_of_source(storage).items():
@@ -180,7 +180,7 @@ def test_every_source_and_mixture_gives_the_same_columns(name: str, storage: InM
         assert shape_of(frame) == (COLUMNS[name], INDEX[name]), kind
 
 
-@pytest.mark.filterwarnings("ignore:Storages and checkpoints keep no events")
+@pytest.mark.filterwarnings("ignore:Storages and checkpoints have no events")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mixture_tells_of_nothing_twice(name: str, storage: InMemoryCheckpointStorage):
     run = run_sync(answered(storage))
@@ -527,7 +527,7 @@ def test_an_observed_result_has_its_status_events_in_their_places():
 
 
 def test_a_storage_keeps_no_events_and_that_is_said(storage: InMemoryCheckpointStorage):
-    with pytest.warns(UserWarning, match="keep no events"):
+    with pytest.warns(UserWarning, match="have no events"):
         assert events_frame(storage).empty
 
 

@@ -112,9 +112,9 @@ function makeRows(spec, id, host) {
     else if (timer) { clearTimeout(timer); told(); timer = null; }
     lines.hidden = !asLines;
     self.holder.hidden = add.hidden = asLines;
-    swap.textContent = asLines ? "As rows" : "One a line";
+    swap.textContent = asLines ? "As rows" : "One per line";
   };
-  const swap = button("One a line", () => show(lines.hidden), { class: "abf-more", hidden: true });
+  const swap = button("One per line", () => show(lines.hidden), { class: "abf-more", hidden: true });
   const foot = node("div", { class: "abf-line" });
   foot.append(add, swap);
   const self = makeBox(spec, id, host, {

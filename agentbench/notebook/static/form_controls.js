@@ -84,7 +84,7 @@ function textControl(spec, id, heard, described) {
       if (main.value !== text) main.value = text;
     },
     focus: () => main.focus(),
-    keeps: () => { if (spec.control !== "combo") main.placeholder = spec.kept ? "kept as it is; type to replace it" : ""; },
+    keeps: () => { if (spec.control !== "combo") main.placeholder = spec.kept ? "unchanged; type to replace it" : ""; },
     length: () => [...main.value].length,
   };
 }
@@ -127,7 +127,7 @@ function fileControl(spec, id, heard, described) {
     main,
     read: () => undefined,
     put: (raw) => {
-      if (raw.size === undefined) { main.value = ""; said.textContent = spec.kept ? "A file is there and is kept." : ""; }
+      if (raw.size === undefined) { main.value = ""; said.textContent = spec.kept ? "A file is set; choose another to replace it." : ""; }
       else if (!main.files.length) said.textContent = raw.size ? `A file of ${sizeText(raw.size)}` : "";
     },
     focus: () => main.focus(),
