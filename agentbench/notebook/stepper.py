@@ -47,8 +47,8 @@ from agentbench.notebook.stepper_screen import Layout, StepperScreen
 from agentbench.notebook.stepper_session import Start, StepperSession
 from agentbench.notebook.stepper_travel import StepperTravel, require_count, require_speed
 from agentbench.notebook.waiting import wait
-from agentbench.workflows.builder.adoption import adopt_checkpoint
 from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.persist.migration import migrate_checkpoint
 from agentbench.workflows.run.report import StepReport
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.workflow import Workflow
@@ -125,7 +125,9 @@ def stepper(  # noqa: PLR0913 - published signature
     async def start(note_down: Callable[[str], object]) -> WorkflowRun:
         begin = checkpoint
         if force and checkpoint is not None:
-            begin, left_out = await adopt_checkpoint(target, checkpoint, workflow, clock=options.clock, ids=options.ids)
+            begin, left_out = await migrate_checkpoint(
+                target, checkpoint, workflow, clock=options.clock, ids=options.ids
+            )
             for line in left_out:
                 note_down(line)
         run: WorkflowRun = workflow.start(input, checkpoint_storage=target, resume_from=begin, options=options)

@@ -1,12 +1,12 @@
-"""Going on from a checkpoint of another graph, where somebody insists: a copy with what this graph has places for.
+"""Migration of a checkpoint to another graph: a copy with the parts that the graph has executors and edges for.
 
-The original is never changed. What has no place any more is left out, and told.
+The original is never changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
 
 from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
@@ -15,41 +15,58 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
 from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, internal_source
-from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup
 from agentbench.workflows.graph.routing import buffer_key
 from agentbench.workflows.persist.writer import EXECUTOR_STATE, FAN_IN_BUFFERS
 
-if TYPE_CHECKING:
-    from agentbench.workflows.run.workflow import Workflow
-
-__all__ = ["adopt_checkpoint", "without_place"]
+__all__ = ["MigrationTarget", "migrate_checkpoint", "split_by_graph"]
 
 _OF_ONE_SUPERSTEP = (keys.RUN_ID, keys.WRITERS, keys.DURATION_S)
 
 
-async def adopt_checkpoint(
+class MigrationTarget(Protocol):
+    """What a migration reads of a `Workflow`."""
+
+    name: str
+    executors: dict[str, Executor]
+
+    @property
+    def edge_groups(self) -> Sequence[EdgeGroup]:
+        """All groups."""
+
+    @property
+    def graph_signature(self) -> dict[str, Any]:
+        """The signature of its graph."""
+
+    @property
+    def graph_signature_hash(self) -> str:
+        """The hash of the signature."""
+
+
+async def migrate_checkpoint(
     storage: CheckpointStorage | CheckpointManager,
     checkpoint: CheckpointInfo | str,
-    workflow: Workflow,
+    workflow: MigrationTarget,
     *,
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> tuple[CheckpointInfo, list[str]]:
-    """Save a copy of a checkpoint from which a workflow with another graph can go on.
+    """Save a copy of a checkpoint from which a workflow with another graph can continue.
 
-    The shared state is kept. Left out are waiting messages of senders, own states and requests of executors, and
-    fan-ins that this graph does not have. Nothing is saved where the graph fits as it is.
+    The shared state is copied. Left out are waiting messages of senders, states and requests of executors, and
+    fan-ins that this graph does not have. A checkpoint whose graph is the same is not copied.
 
     Args:
         storage: Where the checkpoint is, and where the copy goes.
         checkpoint: The original, by its id or its info.
-        workflow: What is to go on from it.
-        clock: Gives the time of the copy; by default the clock of the process.
-        ids: Gives its id; by default the ids of the process.
+        workflow: The workflow that shall continue from it.
+        clock: Source of the copy's time; by default the clock of the process.
+        ids: Source of its id; by default the ids of the process.
 
     Returns:
-        What to resume from, and one line for each thing that was left out.
+        What to resume from, and one line for each part that was left out.
 
     Raises:
         WorkflowCheckpointException: The original is unknown or of an unknown format, or the copy cannot be saved.
@@ -60,7 +77,7 @@ async def adopt_checkpoint(
     original.require_known_version()
     if original.graph_signature_hash == workflow.graph_signature_hash:
         return CheckpointInfo.of(original), []
-    content, told = without_place(original, workflow)
+    content, left_out = split_by_graph(original, workflow)
     chain = workflow.name
     copy = WorkflowCheckpoint(
         chain,
@@ -84,40 +101,36 @@ async def adopt_checkpoint(
         },
     }
     await save_checkpoint(storage, copy)
-    return CheckpointInfo.of(copy), told
+    return CheckpointInfo.of(copy), left_out
 
 
-def without_place(original: WorkflowCheckpoint, workflow: Workflow) -> tuple[dict[str, Any], list[str]]:
-    """What of a checkpoint a graph has places for: `state`, `messages` and requests; and what is left out, in words."""
-    told: list[str] = []
+def split_by_graph(original: WorkflowCheckpoint, workflow: MigrationTarget) -> tuple[dict[str, Any], list[str]]:
+    """Return the parts of a checkpoint that a graph has executors and edges for, and a line for each other part."""
     known = workflow.executors
     senders = {source for group in workflow.edge_groups for source in group.source_executor_ids}
     senders |= {WORKFLOW_SOURCE, *map(internal_source, known)}
+    left_out: list[str] = []
     messages = {}
     for source, queued in original.messages.items():
         if source in senders:
             messages[source] = queued
         else:
-            told.append(f"left out: {_counted(len(queued), 'message')} of {source!r}, which sends to nobody here")
+            noun = "message" if len(queued) == 1 else "messages"
+            left_out.append(f"left out: {len(queued):,} {noun} of {source!r}, which has no outgoing edge here")
     requests = {}
     for request_id, event in original.pending_request_info_events.items():
         if event.source_executor_id in known:
             requests[request_id] = event
         else:
-            told.append(f"left out: request {request_id!r} of {event.source_executor_id!r}, which is not there")
+            left_out.append(f"left out: request {request_id!r} of {event.source_executor_id!r}, which is not there")
     state = dict(original.state)
     fan_ins = {buffer_key(group) for group in workflow.edge_groups if isinstance(group, FanInEdgeGroup)}
-    _keep_known(state, EXECUTOR_STATE, known, "the own state of executor {!r}, which is not there", told)
-    _keep_known(state, FAN_IN_BUFFERS, dict.fromkeys(fan_ins), "what waits at fan-in {!r}, which is not there", told)
-    return {"state": state, "messages": messages, "pending_request_info_events": requests}, told
-
-
-def _keep_known(state: dict[str, Any], key: str, known: Mapping[str, Any], what: str, told: list[str]) -> None:
-    if key not in state:
-        return
-    told += [f"left out: {what.format(each)}" for each in state[key] if each not in known]
-    state[key] = {each: value for each, value in state[key].items() if each in known}
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    parts: tuple[tuple[str, Collection[str], str], ...] = (
+        (EXECUTOR_STATE, known, "the state of executor"),
+        (FAN_IN_BUFFERS, fan_ins, "messages that wait at fan-in"),
+    )
+    for key, names, what in parts:
+        if key in state:
+            left_out += [f"left out: {what} {name!r}, which is not there" for name in state[key] if name not in names]
+            state[key] = {name: value for name, value in state[key].items() if name in names}
+    return {"state": state, "messages": messages, "pending_request_info_events": requests}, left_out

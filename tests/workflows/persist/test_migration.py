@@ -1,4 +1,4 @@
-"""Checkpoints of another graph that a workflow goes on from because somebody insists."""
+"""Checkpoints of another graph from which a workflow continues."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError
-from agentbench.workflows.builder.adoption import adopt_checkpoint, without_place
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
 from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.persist.migration import migrate_checkpoint, split_by_graph
 from agentbench.workflows.run.workflow import Workflow
 
 
@@ -26,7 +26,7 @@ class Question:
 
 
 class Pass(Executor):
-    """Counts what it got, and passes it on."""
+    """Counts its messages and sends each on."""
 
     def __init__(self, name: str) -> None:
         super().__init__(id=name)
@@ -67,19 +67,19 @@ async def saved(workflow: Workflow, storage: InMemoryCheckpointStorage, superste
     return info
 
 
-async def test_a_checkpoint_that_fits_is_taken_as_it_is() -> None:
+async def test_a_checkpoint_of_the_same_graph_is_not_copied() -> None:
     storage = InMemoryCheckpointStorage()
     info = await saved(chained("a", "b", "c"), storage, 2)
-    assert await adopt_checkpoint(storage, info, chained("a", "b", "c")) == (info, [])
+    assert await migrate_checkpoint(storage, info, chained("a", "b", "c")) == (info, [])
     assert len(await storage.list_infos()) == 2
 
 
-async def test_one_that_does_not_is_copied_and_the_run_goes_on_in_the_new_graph() -> None:
+async def test_one_of_another_graph_is_copied_and_the_run_continues_in_the_new_graph() -> None:
     storage = InMemoryCheckpointStorage()
     info = await saved(chained("a", "b", "c"), storage, 2)
     original = (await storage.load(info.checkpoint_id)).to_dict()
     longer = chained("a", "b", "c", "d")
-    copy, left_out = await adopt_checkpoint(storage, info.checkpoint_id, longer)
+    copy, left_out = await migrate_checkpoint(storage, info.checkpoint_id, longer)
     assert left_out == []
     assert (copy.source, copy.forked_from, copy.previous_checkpoint_id) == ("update", *[info.checkpoint_id] * 2)
     assert (copy.iteration, copy.n_messages, copy.run_id) == (info.iteration, 1, None)
@@ -90,13 +90,13 @@ async def test_one_that_does_not_is_copied_and_the_run_goes_on_in_the_new_graph(
     assert (await storage.load(info.checkpoint_id)).to_dict() == original
 
 
-async def test_what_has_no_place_any_more_is_left_out_and_told() -> None:
+async def test_parts_that_the_graph_has_no_executor_for_are_left_out_and_listed() -> None:
     storage = InMemoryCheckpointStorage()
     info = await saved(chained("a", "b", "c"), storage, 2)
-    copy, left_out = await adopt_checkpoint(storage, info, chained("a", "c"))
+    copy, left_out = await migrate_checkpoint(storage, info, chained("a", "c"))
     assert left_out == [
-        "left out: 1 message of 'b', which sends to nobody here",
-        "left out: the own state of executor 'b', which is not there",
+        "left out: 1 message of 'b', which has no outgoing edge here",
+        "left out: the state of executor 'b', which is not there",
     ]
     held = await storage.load(copy.checkpoint_id)
     assert held.messages == {}
@@ -107,22 +107,22 @@ async def test_what_has_no_place_any_more_is_left_out_and_told() -> None:
 async def test_requests_of_executors_that_are_gone_are_left_out() -> None:
     storage = InMemoryCheckpointStorage()
     info = await saved(chained("a", "ask"), storage, 2)
-    copy, left_out = await adopt_checkpoint(storage, info, chained("a", "b"))
+    copy, left_out = await migrate_checkpoint(storage, info, chained("a", "b"))
     assert (info.n_requests, copy.n_requests) == (1, 0)
     assert "of 'ask', which is not there" in " ".join(left_out)
-    kept, nothing = await adopt_checkpoint(storage, info, chained("a", "b", "ask"))
-    assert (kept.n_requests, nothing) == (1, [])
+    same, nothing = await migrate_checkpoint(storage, info, chained("a", "b", "ask"))
+    assert (same.n_requests, nothing) == (1, [])
 
 
 async def test_fan_ins_that_are_gone_are_left_out() -> None:
     waiting = {"some fan-in": {"a": [WorkflowMessage("x", "a")]}}
     held = WorkflowCheckpoint("flow", "hash", state={"_fan_in_buffers": waiting})
-    content, left_out = without_place(held, chained("a", "b"))
+    content, left_out = split_by_graph(held, chained("a", "b"))
     assert content["state"] == {"_fan_in_buffers": {}}
-    assert left_out == ["left out: what waits at fan-in 'some fan-in', which is not there"]
+    assert left_out == ["left out: messages that wait at fan-in 'some fan-in', which is not there"]
     assert held.state == {"_fan_in_buffers": waiting}
 
 
 async def test_an_unknown_checkpoint_is_refused() -> None:
     with pytest.raises(CheckpointNotFoundError):
-        await adopt_checkpoint(InMemoryCheckpointStorage(), "nothing", chained("a", "b"))
+        await migrate_checkpoint(InMemoryCheckpointStorage(), "nothing", chained("a", "b"))
