@@ -1,4 +1,4 @@
-"""Settings from arguments, a `.env` file and the environment, with credentials that do not show themselves."""
+"""Settings from arguments, a `.env` file and the environment, with credentials that hide themselves."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ForwardRef, NamedTuple, TypeVar, cast, ge
 
 from agentbench._copying import isolate_or_same
 from agentbench._extras import require
+from agentbench._secrets import is_secret
 from agentbench._signatures.annotations import Scope, UnknownNameError
 from agentbench._signatures.forms import is_any, is_typed_dict, is_union, origin_of, special_name
 from agentbench.exceptions import SettingNotFoundError
@@ -80,7 +81,7 @@ class SecretString(str):
         """A field of a model: takes text and secrets, hides in the model's `repr`, is dumped as the plain text."""
         from pydantic_core import core_schema  # noqa: PLC0415 - loaded only where a model is built
 
-        text = core_schema.no_info_before_validator_function(_unwrapped, core_schema.str_schema())
+        text = core_schema.no_info_before_validator_function(_reveal, core_schema.str_schema())
         return core_schema.no_info_after_validator_function(
             cls,
             text,
@@ -89,10 +90,9 @@ class SecretString(str):
         )
 
 
-def _unwrapped(value: Any) -> Any:
-    """The text behind an object of the `get_secret_value` kind, such as pydantic's `SecretStr`; others as they are."""
-    reveal = None if isinstance(value, (str, type)) else getattr(value, "get_secret_value", None)
-    return reveal() if callable(reveal) else value
+def _reveal(value: Any) -> Any:
+    """The text of a secret object such as pydantic's `SecretStr`; other values as they are."""
+    return value.get_secret_value() if is_secret(value) and not isinstance(value, str) else value
 
 
 def load_settings(
@@ -119,7 +119,7 @@ def load_settings(
         env_file_encoding: Of the file; UTF-8 by default.
         required_fields: Fields that need a value; of the fields in a tuple exactly one needs it.
         require_non_empty: An empty text is no value for a required field.
-        **overrides: Values by field. `None` means not given; functions are taken for any field (they may fetch tokens);
+        **overrides: Values by field. `None` is no value; functions are accepted for any field (they may fetch tokens);
             unknown names are ignored.
 
     Returns:
@@ -129,7 +129,7 @@ def load_settings(
         TypeError: `settings_type` is not a `TypedDict`.
         ValueError: An override is not of its field's type, or the file is not in its encoding.
         FileNotFoundError: There is no such file.
-        MissingExtraError: A file was given, and python-dotenv is not installed.
+        MissingExtraError: A file is to be read, and python-dotenv is not installed.
         SettingNotFoundError: A required field has no value, more than one of a group have one, or there is no such
             field.
 
@@ -159,7 +159,7 @@ def load_settings(
 
 
 def read_flag(text: str) -> bool | None:
-    """What a word says about a switch: true, 1, yes, on; false, 0, no, off and nothing at all; else None."""
+    """Return the value of a switch: true, 1, yes, on; false, 0, no, off and the empty text; `None` for other words."""
     word = text.strip().lower()
     return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
 
@@ -171,9 +171,9 @@ class _Field(NamedTuple):
     """One setting.
 
     Attributes:
-        name: Of the field.
-        variable: In the environment and in files.
-        arms: The types that it may have, in order; `None` if there is one among them that cannot be checked.
+        name: The field's name.
+        variable: Its name in the environment and in files.
+        arms: The types that it may have, in order; `None` if one of them cannot be checked.
         known: The classes among the arms.
         default: From the class body.
     """
@@ -194,8 +194,8 @@ def _fields_of(settings_type: type, env_prefix: str, nearby: Mapping[str, Any]) 
     defaults = _with_bases(settings_type, {})
     fields = {}
     for name, annotation in settings_type.__annotations__.items():
-        arms = list(_arms(_resolved(annotation, settings_type, nearby)))
-        known = tuple(arm for arm in arms if _is_class(arm))
+        arms = list(_arms(_resolve(annotation, settings_type, nearby)))
+        known = tuple(arm for arm in arms if isinstance(arm, type) and origin_of(arm) is None and not is_any(arm))
         default = next((vars(cls)[name] for cls in defaults.__mro__ if name in vars(cls)), None)
         fields[name] = _Field(
             name, f"{env_prefix}{name.upper()}", known if len(known) == len(arms) else None, known, default
@@ -204,14 +204,14 @@ def _fields_of(settings_type: type, env_prefix: str, nearby: Mapping[str, Any]) 
 
 
 def _with_bases(settings_type: type, made: dict[type, type]) -> type:
-    """A class with what the body of a `TypedDict` assigns, over the like of its bases.
+    """A class with the defaults that the body of a `TypedDict` assigns, derived from such classes of its bases.
 
     A `TypedDict` itself descends from `dict` alone: it forgets its bases, and has attributes such as `items` that are
     no defaults.
 
     Args:
         settings_type: The `TypedDict`.
-        made: The classes that there are already, by their `TypedDict`; grows.
+        made: The classes that were made already, by their `TypedDict`; new ones are added.
     """
     if settings_type not in made:
         parents = [origin_of(base) or base for base in getattr(settings_type, "__orig_bases__", ())]
@@ -230,7 +230,7 @@ def _caller_names() -> Mapping[str, Any]:
     return sys._getframe(2).f_locals  # noqa: SLF001  inspect.stack reads every source file on the way
 
 
-def _resolved(annotation: Any, settings_type: type, nearby: Mapping[str, Any]) -> Any:
+def _resolve(annotation: Any, settings_type: type, nearby: Mapping[str, Any]) -> Any:
     module = getattr(annotation, "__forward_module__", None) or settings_type.__module__
     names = dict(vars(sys.modules[module])) if module in sys.modules else {}
     try:
@@ -238,7 +238,7 @@ def _resolved(annotation: Any, settings_type: type, nearby: Mapping[str, Any]) -
     except (UnknownNameError, ValueError):
         text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else str(annotation)
         logger.debug("load_settings: the annotation %r of %s is not known.", text, settings_type.__name__)
-        # What cannot be read must not turn a secret into text that shows itself.
+        # An annotation that cannot be read must not turn a secret into plain text.
         return SecretString if "SecretString" in text else Any
 
 
@@ -255,32 +255,28 @@ def _arms(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _is_class(arm: Any) -> bool:
-    return isinstance(arm, type) and origin_of(arm) is None and not is_any(arm)
-
-
 # --------------------------------------------------------------------------------------------------------------- values
 
 
 def _value_of(field: _Field, override: Any, texts: Sequence[Mapping[str, str | None]]) -> Any:
     if override is not None:
-        return _checked(field, override)
+        return _check(field, override)
     for source in texts:
         text = source.get(field.variable)
         if text is not None:
-            return _converted(field, text)
-    return _hidden(field, isolate_or_same(field.default))
+            return _convert(field, text)
+    return _hide(field, isolate_or_same(field.default))
 
 
-def _hidden(field: _Field, value: Any) -> Any:
+def _hide(field: _Field, value: Any) -> Any:
     return field.secret(value) if field.secret and isinstance(value, str) else value
 
 
-def _checked(field: _Field, value: Any) -> Any:
+def _check(field: _Field, value: Any) -> Any:
     if field.secret and not isinstance(value, field.known):
-        value = _unwrapped(value)
+        value = _reveal(value)
     if field.arms is None or callable(value) or isinstance(value, field.arms):
-        return _hidden(field, value)
+        return _hide(field, value)
     if field.secret and isinstance(value, str):
         return field.secret(value)
     if float in field.arms and isinstance(value, int):
@@ -288,17 +284,17 @@ def _checked(field: _Field, value: Any) -> Any:
     expected = " or ".join(arm.__name__ for arm in field.arms)
     problem = (
         f"The setting {field.name!r} has to be {expected}, but its argument is of type {type(value).__name__}. "
-        f"Give a value of that type, or leave the argument out to read {field.variable}."
+        f"Pass a value of that type, or leave the argument out to read {field.variable}."
     )
     raise ValueError(problem)
 
 
-def _converted(field: _Field, text: str) -> Any:
+def _convert(field: _Field, text: str) -> Any:
     """Text from a file or the environment as the first type of the field that it can be."""
     for arm in field.known:
         value = _read_as(arm, text)
         if value is not _UNCONVERTED:
-            return _hidden(field, value)
+            return _hide(field, value)
     if bool in field.known:
         logger.warning(
             "load_settings: %s is neither true, 1, yes, on nor false, 0, no, off; taken as false.", field.variable
@@ -306,15 +302,13 @@ def _converted(field: _Field, text: str) -> Any:
         return False
     numbers = [arm.__name__ for arm in field.known if arm in (int, float)]
     if numbers:
-        logger.warning("load_settings: %s cannot be read as %s; kept as text.", field.variable, " or ".join(numbers))
+        logger.warning("load_settings: %s cannot be read as %s; it stays text.", field.variable, " or ".join(numbers))
     return text
 
 
 def _read_as(arm: type, text: str) -> Any:
-    if issubclass(arm, SecretString):
+    if arm is str or issubclass(arm, SecretString):
         return arm(text)
-    if arm is str:
-        return text
     if arm is bool:
         flag = read_flag(text)
         return _UNCONVERTED if flag is None else flag
@@ -329,14 +323,14 @@ def _read_as(arm: type, text: str) -> Any:
 def _read_env_file(path: str | os.PathLike[str], encoding: str | None) -> Mapping[str, str | None]:
     file = Path(path)
     if not file.exists() or file.is_dir():
-        problem = f"There is no settings file {os.fspath(path)!r}. Give the path of a file, or leave out env_file_path."
+        problem = f"There is no settings file {os.fspath(path)!r}. Pass the path of a file, or leave out env_file_path."
         raise FileNotFoundError(problem)
     dotenv = require("dotenv", extra="settings", purpose="read settings from a file")
     try:
         values: dict[str, str | None] = dotenv.dotenv_values(file, encoding=encoding or "utf-8-sig")
     except UnicodeDecodeError:
         problem = (
-            f"The settings file {os.fspath(path)!r} is not {encoding or 'UTF-8'} text. Give its env_file_encoding."
+            f"The settings file {os.fspath(path)!r} is not {encoding or 'UTF-8'} text. Pass its env_file_encoding."
         )
         # Not chained: that error carries the whole file.
         raise ValueError(problem) from None
@@ -363,7 +357,11 @@ def _check_required(
                     f"{settings_type.__name__} has no field {name!r} to be required. Its fields: {', '.join(fields)}."
                 )
                 raise SettingNotFoundError(problem)
-        present = [name for name in names if _is_set(settings[name], require_non_empty=require_non_empty)]
+        present = [
+            name
+            for name in names
+            if settings[name] is not None and not (require_non_empty and not str(settings[name]).strip())
+        ]
         if len(present) != 1:
             raise SettingNotFoundError(
                 _missing(fields[entry], require_non_empty=require_non_empty)
@@ -374,17 +372,11 @@ def _check_required(
             logger.warning("load_settings: the required setting %r is an empty text.", present[0])
 
 
-def _is_set(value: Any, *, require_non_empty: bool) -> bool:
-    if require_non_empty and isinstance(value, str):
-        return bool(value.strip())
-    return value is not None
-
-
 def _missing(field: _Field, *, require_non_empty: bool) -> str:
     state = "no value, or an empty one" if require_non_empty else "no value"
     return (
         f"The required setting {field.name!r} has {state}. "
-        f"Give the argument {field.name}=..., or set the environment variable {field.variable}."
+        f"Pass the argument {field.name}=..., or set the environment variable {field.variable}."
     )
 
 

@@ -6,8 +6,7 @@ from agentbench.observability import configure_otel_providers
 configure_otel_providers(enable_console_exporters=True)
 ```
 
-Whoever has set up OpenTelemetry already needs nothing of this: spans and metrics go where the installed providers take
-them.
+A program that has set up OpenTelemetry already needs nothing of this: spans and metrics go to the installed providers.
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ __all__ = [
     "user_agent",
 ]
 
-# Found when they are touched: setting up is rare, and the mixins belong to the layer of agents, which stands above.
-_FOUND_IN = {
+# Imported at first use: setting up is rare, and the mixins belong to the layer of agents, which is above this one.
+_MODULES = {
     "AgentTelemetryLayer": "agentbench.agents.telemetry.layers",
     "ChatTelemetryLayer": "agentbench.agents.telemetry.layers",
     "EmbeddingTelemetryLayer": "agentbench.agents.telemetry.layers",
@@ -63,11 +62,11 @@ _FOUND_IN = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _FOUND_IN:
+    if name not in _MODULES:
         problem = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(problem)
-    found = globals()[name] = getattr(importlib.import_module(_FOUND_IN[name]), name)
-    return found
+    value = globals()[name] = getattr(importlib.import_module(_MODULES[name]), name)
+    return value
 
 
 def __dir__() -> list[str]:

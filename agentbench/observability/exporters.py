@@ -1,4 +1,4 @@
-"""Where spans, metrics and log records are sent: the OTLP variables, and the exporters that they ask for."""
+"""The targets of spans, metrics and log records by the OTLP variables, and their exporters."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class OtlpSettings(TypedDict, total=False):
 
 
 class OtlpTarget(NamedTuple):
-    """One place to send one kind of telemetry to.
+    """An endpoint for one kind of telemetry.
 
     Attributes:
-        signal: What is sent.
+        signal: The kind.
         protocol: `grpc` or `http/protobuf`.
         endpoint: The address.
-        headers: Sent along; may hold credentials, which is why they do not show themselves.
+        headers: Sent along; they may hold credentials, so their values are secret.
     """
 
     signal: Signal
@@ -65,7 +65,7 @@ class OtlpTarget(NamedTuple):
 def read_otlp_targets(
     *, env_file_path: str | os.PathLike[str] | None = None, env_file_encoding: str | None = None
 ) -> list[OtlpTarget]:
-    """What the variables `OTEL_EXPORTER_OTLP_...` ask for.
+    """Return the targets in the variables `OTEL_EXPORTER_OTLP_...`.
 
     Args:
         env_file_path: A file with these variables; see `load_settings`.
@@ -84,7 +84,7 @@ def read_otlp_targets(
 
 
 def otlp_targets(settings: Mapping[str, Any]) -> list[OtlpTarget]:
-    """One target for each kind of telemetry that has an endpoint; what is said of one kind beats what is said of all.
+    """Return a target for each kind of telemetry that has an endpoint; settings of a kind win over those of all kinds.
 
     Raises:
         ValueError: A protocol or a header is not known or not readable.
@@ -105,7 +105,7 @@ def otlp_targets(settings: Mapping[str, Any]) -> list[OtlpTarget]:
 
 
 def local_targets(port: int) -> list[OtlpTarget]:
-    """A target for all kinds on this machine, as an editor's extension listens there."""
+    """Return targets for all kinds on this machine, where an editor's extension listens."""
     return [OtlpTarget(signal, _GRPC, f"http://localhost:{port}", {}) for signal in SIGNALS]
 
 
@@ -124,7 +124,7 @@ def _headers(text: str | None) -> dict[str, SecretString]:
 
 
 def make_otlp_exporter(target: OtlpTarget) -> Any:
-    """The exporter to a target.
+    """Return an exporter to a target.
 
     Raises:
         MissingExtraError: The package of the exporter is not installed.
@@ -145,7 +145,7 @@ def make_otlp_exporter(target: OtlpTarget) -> Any:
 
 
 def console_exporters() -> list[Any]:
-    """Exporters that print.
+    """Return exporters that print.
 
     Raises:
         MissingExtraError: The OpenTelemetry SDK is not installed.
@@ -156,10 +156,10 @@ def console_exporters() -> list[Any]:
 
 
 def sort_exporters(exporters: Iterable[Any]) -> dict[Signal, list[Any]]:
-    """Exporters by what they take.
+    """Return exporters by the kind of telemetry that they export.
 
     Raises:
-        TypeError: One takes nothing of the kind.
+        TypeError: One exports neither kind.
     """
     traces, metrics, logs = (_sdk(f"opentelemetry.sdk.{part}.export") for part in ("trace", "metrics", "_logs"))
     kinds: list[tuple[Signal, type]] = [
@@ -167,11 +167,11 @@ def sort_exporters(exporters: Iterable[Any]) -> dict[Signal, list[Any]]:
         ("metrics", metrics.MetricExporter),
         ("logs", getattr(logs, "LogRecordExporter", None) or logs.LogExporter),
     ]
-    found: dict[Signal, list[Any]] = {signal: [] for signal in SIGNALS}
+    by_signal: dict[Signal, list[Any]] = {signal: [] for signal in SIGNALS}
     for exporter in exporters:
         for signal, kind in kinds:
             if isinstance(exporter, kind):
-                found[signal].append(exporter)
+                by_signal[signal].append(exporter)
                 break
         else:
             problem = (
@@ -179,7 +179,7 @@ def sort_exporters(exporters: Iterable[Any]) -> dict[Signal, list[Any]]:
                 "Expected a SpanExporter, a MetricExporter or a LogRecordExporter of the OpenTelemetry SDK."
             )
             raise TypeError(problem)
-    return found
+    return by_signal
 
 
 def _sdk(module: str) -> Any:

@@ -1,4 +1,4 @@
-"""Set OpenTelemetry up: one call for those who have not done it yet."""
+"""Set OpenTelemetry up in one call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _SetUpSettings(TypedDict, total=False):
 
 
 _configured: list[Any] = []
-"""The providers that were set up here; a cell that is run twice must not export everything twice."""
+"""The providers that were set up here: a cell that is run twice must not export everything twice."""
 
 
 def configure_otel_providers(
@@ -46,9 +46,9 @@ def configure_otel_providers(
 ) -> None:
     """Install providers for spans, metrics and log records, and switch telemetry on.
 
-    Exported is to the exporters given here, to the endpoints in the variables `OTEL_EXPORTER_OTLP_...`, to an editor's
-    extension and to the console, all that are asked for. Providers that are installed already are kept: spans are
-    exported by them too, and metrics and log records are theirs alone.
+    Telemetry goes to the `exporters`, to the endpoints in the variables `OTEL_EXPORTER_OTLP_...`, to an editor's
+    extension and to the console, as far as they are requested. Providers that are installed already stay: they get the
+    exporters of spans too, and metrics and log records remain theirs alone.
 
     Args:
         enable_sensitive_data: Contents of messages may appear in spans; by default as `ENABLE_SENSITIVE_DATA` says.
@@ -61,9 +61,16 @@ def configure_otel_providers(
         env_file_encoding: Of that file.
 
     Raises:
-        MissingExtraError: The OpenTelemetry SDK, or the package of an exporter that is asked for, is not installed.
+        MissingExtraError: The OpenTelemetry SDK, or the package of a requested exporter, is not installed.
         TypeError: An exporter takes neither spans, metrics nor log records.
         ValueError: A variable cannot be read.
+
+    Example:
+        ```python
+        from agentbench.observability import configure_otel_providers
+
+        configure_otel_providers(enable_console_exporters=True)
+        ```
     """
     file = {"env_file_path": env_file_path, "env_file_encoding": env_file_encoding}
     settings = load_settings(
@@ -81,7 +88,7 @@ def configure_otel_providers(
         return
     port = settings["vs_code_extension_port"]
     targets = [*read_otlp_targets(**file), *(local_targets(port) if isinstance(port, int) else ())]  # type: ignore[arg-type]
-    wanted = sort_exporters(
+    by_signal = sort_exporters(
         [
             *(exporters or ()),
             *map(make_otlp_exporter, targets),
@@ -89,9 +96,9 @@ def configure_otel_providers(
         ]
     )
     resource = create_resource(**file)  # type: ignore[arg-type]
-    _configured.append(_install_traces(resource, wanted["traces"]))
-    _configured.append(_install_metrics(resource, wanted["metrics"], views or ()))
-    _configured.append(_install_logs(resource, wanted["logs"]))
+    _configured.append(_install_traces(resource, by_signal["traces"]))
+    _configured.append(_install_metrics(resource, by_signal["metrics"], views or ()))
+    _configured.append(_install_logs(resource, by_signal["logs"]))
 
 
 def _install_traces(resource: Any, exporters: Sequence[Any]) -> Any:
@@ -132,12 +139,9 @@ def _install_logs(resource: Any, exporters: Sequence[Any]) -> Any:
         warnings.simplefilter("ignore", DeprecationWarning)
         handler = sdk.LoggingHandler(logger_provider=provider)
     # The provider flushes itself at exit. The handler would need a thread for it, which cannot be started by then.
-    handler.flush = _nothing
+    handler.flush = lambda: None
     logging.getLogger(SCOPE).addHandler(handler)
     return provider
-
-
-def _nothing() -> None: ...
 
 
 def _part(module: str) -> Any:

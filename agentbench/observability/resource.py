@@ -1,4 +1,4 @@
-"""Who reports, and which metrics."""
+"""The program that reports, and the metrics of this library."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def create_resource(
     env_file_encoding: str | None = None,
     **attributes: Any,
 ) -> Resource:
-    """Describe the program that reports.
+    """Return a description of the program that reports.
 
     Args:
         service_name: By default `OTEL_SERVICE_NAME`, else `service.name` of `OTEL_RESOURCE_ATTRIBUTES`, else
@@ -42,6 +42,14 @@ def create_resource(
 
     Raises:
         MissingExtraError: The OpenTelemetry SDK is not installed.
+
+    Example:
+        ```python
+        from agentbench.observability import create_resource
+
+        resource = create_resource("orders", deployment_environment="test")
+        print(resource.attributes["deployment.environment"])  # test
+        ```
     """
     sdk = require("opentelemetry.sdk.resources", extra="otel", purpose="describe the program that reports")
     settings = load_settings(
@@ -61,10 +69,17 @@ def create_resource(
 
 
 def create_metric_views() -> list[View]:
-    """Views that keep the metrics of this library and of generative models, and drop all others.
+    """Return views that pass on the metrics of this library and of generative models, and drop all others.
 
     Raises:
         MissingExtraError: The OpenTelemetry SDK is not installed.
+
+    Example:
+        ```python
+        from agentbench.observability import configure_otel_providers, create_metric_views
+
+        configure_otel_providers(enable_console_exporters=True, views=create_metric_views())
+        ```
     """
     sdk = require("opentelemetry.sdk.metrics.view", extra="otel", purpose="choose metrics")
     return [

@@ -1,4 +1,4 @@
-"""The switches of telemetry, and the one boolean that stands in front of everything."""
+"""The switches of telemetry, and the one boolean that is checked before everything."""
 
 from __future__ import annotations
 
@@ -24,13 +24,20 @@ def _flag(name: str, *, default: bool) -> bool:
 
 
 class ObservabilitySettings:
-    """The switches of telemetry.
+    """The switches of telemetry, first read from the environment. Use the instance `OBSERVABILITY_SETTINGS`.
 
     Attributes:
-        ENABLED: instrumentation is wanted; on by default, and without effect until an SDK provider is installed.
-        SENSITIVE_DATA_ENABLED: contents of messages may appear in spans.
-        WORKFLOW_DEFINITION_ENABLED: the span of a build carries the whole graph as JSON.
-        is_user_disabled: switched off for good by `disable_instrumentation()`.
+        ENABLED: Instrumentation is on, as by default; it has no effect until an SDK provider is installed.
+        SENSITIVE_DATA_ENABLED: Contents of messages may appear in spans.
+        WORKFLOW_DEFINITION_ENABLED: The span of a build has the whole graph as JSON.
+        is_user_disabled: Switched off for good by `disable_instrumentation()`.
+
+    Example:
+        ```python
+        from agentbench.observability import OBSERVABILITY_SETTINGS
+
+        OBSERVABILITY_SETTINGS.WORKFLOW_DEFINITION_ENABLED = False
+        ```
     """
 
     __slots__ = ("ENABLED", "SENSITIVE_DATA_ENABLED", "WORKFLOW_DEFINITION_ENABLED", "is_user_disabled")
@@ -43,7 +50,7 @@ class ObservabilitySettings:
 
     @property
     def is_setup(self) -> bool:
-        """An SDK provider is installed."""
+        """Whether an SDK provider is installed."""
         return _provider_installed()
 
     def __repr__(self) -> str:
@@ -57,12 +64,12 @@ OBSERVABILITY_SETTINGS = ObservabilitySettings()
 
 
 def is_tracing() -> bool:
-    """Whether telemetry is to be made: instrumentation is on and an SDK provider is there to take it."""
+    """Return whether spans are made: instrumentation is on, and an SDK provider of spans or metrics is installed."""
     return OBSERVABILITY_SETTINGS.ENABLED and _provider_installed()
 
 
 def is_measuring() -> bool:
-    """Whether metrics are to be made: instrumentation is on and an SDK meter provider is there to take them."""
+    """Return whether metrics are made: instrumentation is on, and an SDK meter provider is installed."""
     return OBSERVABILITY_SETTINGS.ENABLED and _takes_metrics()
 
 
@@ -71,7 +78,7 @@ def _provider_installed() -> bool:
 
 
 def _takes_spans() -> bool:
-    # Whoever installs a provider has imported the API; without it there is nothing to ask.
+    # Code that installs a provider has imported the API.
     api = sys.modules.get("opentelemetry.trace")
     return api is not None and _is_of_an_sdk(api, "_TRACER_PROVIDER", api.get_tracer_provider)
 
@@ -86,13 +93,13 @@ _LOADED_BY_NAME = any(f"OTEL_PYTHON_{kind}_PROVIDER" in os.environ for kind in (
 
 
 def _is_of_an_sdk(api: ModuleType, name: str, getter: Callable[[], object]) -> bool:
-    # Every run asks this several times, and the getter looks into the environment each time until one is installed.
+    # Every run checks this several times, and the getter reads the environment each time until one is installed.
     provider = _UNKNOWN if _LOADED_BY_NAME else getattr(api, name, _UNKNOWN)
     if provider is None:
         return False
     if provider is _UNKNOWN:
         provider = getter()
-    # The API's own providers stand in for a missing one and take nothing.
+    # The API's own providers do nothing; they are there where none is installed.
     return not type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))
 
 
@@ -100,8 +107,16 @@ def enable_instrumentation(*, enable_sensitive_data: bool | None = None, force: 
     """Switch telemetry on.
 
     Args:
-        enable_sensitive_data: allow contents of messages in spans; None reads `ENABLE_SENSITIVE_DATA` again.
-        force: also after `disable_instrumentation()`.
+        enable_sensitive_data: Allow contents of messages in spans; `None` reads `ENABLE_SENSITIVE_DATA` again.
+        force: Also after `disable_instrumentation()`.
+
+    Example:
+        ```python
+        from agentbench.observability import disable_instrumentation, enable_instrumentation
+
+        disable_instrumentation()
+        enable_instrumentation(force=True)
+        ```
     """
     settings = OBSERVABILITY_SETTINGS
     if settings.is_user_disabled and not force:
@@ -115,7 +130,7 @@ def enable_instrumentation(*, enable_sensitive_data: bool | None = None, force: 
 
 
 def enable_sensitive_telemetry(*, force: bool = False) -> None:
-    """Switch telemetry on, contents of messages included."""
+    """Switch telemetry on, contents of messages included; as `enable_instrumentation(enable_sensitive_data=True)`."""
     enable_instrumentation(enable_sensitive_data=True, force=force)
 
 

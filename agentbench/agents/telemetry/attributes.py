@@ -1,4 +1,4 @@
-"""Pure: what the spans and metrics of agents, models and tools say about themselves."""
+"""Pure: the attributes of the spans and metrics of agents, models and tools."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _METRIC_KEYS = frozenset(
 
 
 def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> Attributes:
-    """What is known before an agent runs.
+    """Return the attributes that are known before an agent runs.
 
     Args:
         agent: The agent.
-        options: The agent's own options and those of the run, put together.
+        options: The agent's default options merged with those of the run.
         session: The session of the run, if it has one.
     """
     conversation = (
@@ -48,7 +48,7 @@ def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> At
         or options.get("conversation_id")
         or getattr(session, "session_id", None)
     )
-    return _given(
+    return _without_none(
         {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.provider.name": agent_provider_name(agent),
@@ -63,21 +63,21 @@ def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> At
 
 
 def agent_title(agent: Any) -> str:
-    """The name of an agent's span."""
+    """Return the name of an agent's span."""
     return f"invoke_agent {getattr(agent, 'name', None) or getattr(agent, 'id', None) or type(agent).__name__}"
 
 
 def agent_provider_name(agent: Any) -> str:
-    """The name under which an agent is reported."""
-    given = getattr(agent, "otel_agent_provider_name", None) or getattr(agent, "AGENT_PROVIDER_NAME", None)
-    return str(given or "agentbench")
+    """Return the name under which an agent is reported."""
+    name = getattr(agent, "otel_agent_provider_name", None) or getattr(agent, "AGENT_PROVIDER_NAME", None)
+    return str(name or "agentbench")
 
 
 def agent_options(agent: Any, options: Any) -> Attributes:
-    """An agent's default options with those of the run put over them."""
-    own, given = getattr(agent, "default_options", None), options
+    """Return an agent's default options merged with those of the run, which win."""
+    own = getattr(agent, "default_options", None)
     merged = dict(own) if isinstance(own, Mapping) else {}
-    for key, value in dict(given).items() if isinstance(given, Mapping) else ():
+    for key, value in dict(options).items() if isinstance(options, Mapping) else ():
         if value is None:
             continue
         if key == "instructions" and merged.get(key):
@@ -91,53 +91,53 @@ def agent_options(agent: Any, options: Any) -> Attributes:
 
 
 def chat_attributes(client: Any, options: Any, *, operation: str = "chat") -> Attributes:
-    """What is known before a model is called.
+    """Return the attributes that are known before a model is called.
 
     Args:
         client: The client.
         options: Of the call.
         operation: `chat` or `embeddings`.
     """
-    given = options if isinstance(options, Mapping) else {}
+    options = options if isinstance(options, Mapping) else {}
     address, port = _server(client)
-    return _given(
+    return _without_none(
         {
             "gen_ai.operation.name": operation,
             "gen_ai.provider.name": provider_name(client),
             "server.address": address,
             "server.port": port,
-            **(request_attributes(given) if operation == "chat" else {}),
-            "gen_ai.request.model": model_name(client, given),
-            "gen_ai.conversation.id": _text(given.get("conversation_id")),
+            **(request_attributes(options) if operation == "chat" else {}),
+            "gen_ai.request.model": model_name(client, options),
+            "gen_ai.conversation.id": _text(options.get("conversation_id")),
         }
     )
 
 
 def provider_name(client: Any) -> str:
-    """The name under which a client reports its service."""
+    """Return the name under which a client reports its service."""
     return str(getattr(client, "otel_provider_name", None) or getattr(client, "OTEL_PROVIDER_NAME", None) or "unknown")
 
 
 def model_name(client: Any, options: Any) -> str:
-    """The model that a call asks for; `unknown` where neither the call nor the client says."""
-    given = options.get("model") if isinstance(options, Mapping) else None
-    return str(given or getattr(client, "model", None) or "unknown")
+    """Return the model of a call; `unknown` where neither the options nor the client name one."""
+    model = options.get("model") if isinstance(options, Mapping) else None
+    return str(model or getattr(client, "model", None) or "unknown")
 
 
 def request_attributes(options: Mapping[str, Any]) -> Attributes:
-    """The options of a request that spans show."""
+    """Return the options of a request that are attributes."""
     found: Attributes = {key: options.get(option) for option, key in _REQUEST.items()}
     found["gen_ai.request.model"] = _text(found["gen_ai.request.model"])
     stop = options.get("stop")
     if stop:
         found["gen_ai.request.stop_sequences"] = (stop,) if isinstance(stop, str) else tuple(map(str, stop))
     found["gen_ai.request.choice.count"] = 1
-    return _given(found)
+    return _without_none(found)
 
 
 def tool_attributes(tool: Any, call_id: str | None) -> Attributes:
-    """What is known before a tool is called."""
-    return _given(
+    """Return the attributes that are known before a tool is called."""
+    return _without_none(
         {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": tool_name(tool),
@@ -149,14 +149,14 @@ def tool_attributes(tool: Any, call_id: str | None) -> Attributes:
 
 
 def tool_name(tool: Any) -> str:
-    """The name of a tool."""
+    """Return the name of a tool."""
     return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or type(tool).__name__)
 
 
 def response_attributes(response: Any) -> Attributes:
-    """What a model's answer says of itself."""
+    """Return the attributes of a model's answer."""
     finish = getattr(response, "finish_reason", None)
-    return _given(
+    return _without_none(
         {
             "gen_ai.response.id": _text(getattr(response, "response_id", None)),
             "gen_ai.response.model": _text(getattr(response, "model", None)),
@@ -167,31 +167,26 @@ def response_attributes(response: Any) -> Attributes:
 
 
 def usage_attributes(usage: Mapping[str, Any] | None) -> Attributes:
-    """Tokens read and written, as far as they are known."""
-    counts = usage or {}
-    return _given(
-        {
-            "gen_ai.usage.input_tokens": _count(counts.get("input_token_count")),
-            "gen_ai.usage.output_tokens": _count(counts.get("output_token_count")),
-        }
-    )
+    """Return the numbers of tokens read and written, as far as they are known."""
+    counts = {direction: (usage or {}).get(f"{direction}_token_count") for direction in ("input", "output")}
+    return {f"gen_ai.usage.{direction}_tokens": n for direction, n in counts.items() if isinstance(n, int)}
 
 
 def embedding_attributes(embeddings: Any) -> Attributes:
-    """What the answer of an embedding client says of itself."""
+    """Return the attributes of an embedding client's answer."""
     first = embeddings[0] if isinstance(embeddings, list) and embeddings else None
     usage = usage_attributes(getattr(embeddings, "usage", None))
     usage.pop("gen_ai.usage.output_tokens", None)
-    return _given({"gen_ai.response.model": _text(getattr(first, "model", None)), **usage})
+    return _without_none({"gen_ai.response.model": _text(getattr(first, "model", None)), **usage})
 
 
 def metric_attributes(attributes: Mapping[str, Any]) -> Attributes:
-    """The attributes of a span that a metric may have too: those with few values."""
+    """Return the attributes of a span that a metric may have too: those with few values."""
     return {key: value for key, value in attributes.items() if key in _METRIC_KEYS}
 
 
 def tool_definitions(tools: Any) -> str | None:
-    """The tools that were offered, as JSON; None if there are none."""
+    """Return the definitions of tools as JSON, without secrets; `None` if there are none."""
     definitions = [_definition(tool) for tool in as_list(tools)]
     return json.dumps(definitions, default=str, ensure_ascii=False) if definitions else None
 
@@ -204,7 +199,7 @@ def _definition(tool: Any) -> Any:
 
 
 def _server(client: Any) -> tuple[str | None, int | None]:
-    """Address and port of a client's service; what stands before the `@` of an address may be a password."""
+    """Address and port of a client's service, without what is before the `@`: that may be a password."""
     address = getattr(client, "service_url", None)
     url = str(address()) if callable(address) else None
     if not url or "://" not in url:
@@ -218,7 +213,7 @@ def _server(client: Any) -> tuple[str | None, int | None]:
 
 
 def as_list(tools: Any) -> list[Any]:
-    """Tools as they are given, one or several, as a list."""
+    """Return one or several tools as a list."""
     if tools is None:
         return []
     return list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, Mapping)) else [tools]
@@ -228,9 +223,5 @@ def _text(value: object) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) else None
-
-
-def _given(attributes: Attributes) -> Attributes:
+def _without_none(attributes: Attributes) -> Attributes:
     return {key: value for key, value in attributes.items() if value is not None}

@@ -15,7 +15,7 @@ from agentbench.messages.stream import ResponseStream
 from agentbench.observability import is_tracing
 
 _embedding: ContextVar[Any] = ContextVar("agentbench-embedding", default=None)
-"""The client whose span is open; a class that asks its base class, or itself for parts, gets one span."""
+"""The client whose span is open; a class that calls its base class, or itself for parts, gets one span."""
 
 
 class _Client(Protocol):
@@ -31,12 +31,30 @@ class _Embedder(Protocol):
 
 
 class ChatTelemetryLayer:
-    """Spans around `get_response` of the class that comes next: `class Traced(ChatTelemetryLayer, MyClient)`.
+    """Puts a span around each `get_response` of a client class that is not made by us.
+
+    Clients that derive from `BaseChatClient` make their own spans; with them it only takes its argument.
 
     Args:
         *args: For the next class.
         otel_provider_name: The name under which the service is reported; by default the class' `OTEL_PROVIDER_NAME`.
         **kwargs: For the next class.
+
+    Example:
+        ```python
+        from agentbench import ChatResponse, ChatTelemetryLayer
+
+
+        class MyClient:
+            additional_properties: dict[str, object] = {}
+
+            async def get_response(self, messages, *, stream=False, options=None):
+                return ChatResponse(text="Hello")
+
+
+        class TracedClient(ChatTelemetryLayer, MyClient):
+            OTEL_PROVIDER_NAME = "my-service"
+        ```
     """
 
     def __init__(self, *args: Any, otel_provider_name: str | None = None, **kwargs: Any) -> None:
@@ -45,34 +63,37 @@ class ChatTelemetryLayer:
             self.otel_provider_name: str | None = otel_provider_name
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
-        """Ask the next class, within a span.
+        """Call the next class, within a span.
 
         Args:
-            messages: What the model gets.
-            stream: Whether updates are wanted.
+            messages: The messages to the model.
+            stream: Whether to stream the answer.
             options: Of the call.
-            **more: For the next class, as `stream` and `options` are where they are given.
+            **more: For the next class.
 
         Returns:
-            What the next class gives: an awaitable, or a stream.
+            What the next class returns: an awaitable, or a stream.
         """
         inner = cast("_Client", super()).get_response
-        given = {**({"stream": True} if stream else {}), **({} if options is None else {"options": options}), **more}
+        if stream:
+            more["stream"] = True
+        if options is not None:
+            more["options"] = options
 
-        def ask() -> Any:
-            return inner(messages, **given)
+        def call() -> Any:
+            return inner(messages, **more)
 
         if getattr(super(), "MAKES_OWN_SPANS", False) or not is_tracing():
-            return ask()
+            return call()
         from agentbench.agents.telemetry.spans import traced_chat, traced_chat_stream  # noqa: PLC0415 - OpenTelemetry
 
         if stream:
-            return traced_chat_stream(self, messages, options, lambda: _as_stream(ask(), ChatResponse.from_updates))
-        return traced_chat(self, messages, options, lambda: _awaited(ask()))
+            return traced_chat_stream(self, messages, options, lambda: _as_stream(call(), ChatResponse.from_updates))
+        return traced_chat(self, messages, options, lambda: _await(call()))
 
 
 class AgentSpans:
-    """Spans around `run` of the class that comes next: `Agent` is made with it.
+    """Puts a span around each `run` of the class that comes next: `Agent` is made with it.
 
     Args:
         *args: For the next class.
@@ -102,7 +123,7 @@ class AgentSpans:
             **kwargs: For the next class.
 
         Returns:
-            What the next class gives: an awaitable, or a stream if `stream=True`.
+            What the next class returns: an awaitable, or a stream if `stream=True`.
         """
         inner = cast("_Agent", super()).run
 
@@ -116,24 +137,42 @@ class AgentSpans:
             traced_agent_stream,
         )
 
-        options, session = _with_tools(kwargs.get("options"), kwargs.get("tools")), kwargs.get("session")
+        options, tools, session = kwargs.get("options"), kwargs.get("tools"), kwargs.get("session")
+        if tools is not None:
+            options = dict(options) if isinstance(options, Mapping) else {}
+            options["tools"] = [*as_list(options.get("tools")), *as_list(tools)]
         if kwargs.get("stream"):
             return traced_agent_stream(
                 self, messages, options, session, lambda: _as_stream(run(), AgentResponse.from_updates)
             )
-        return traced_agent_run(self, messages, options, session, lambda: _awaited(run()))
+        return traced_agent_run(self, messages, options, session, lambda: _await(run()))
 
 
-class AgentTelemetryLayer(AgentSpans):
-    """Spans around `run` of the class that comes next: `class Traced(AgentTelemetryLayer, RawAgent)`.
+class AgentTelemetryLayer(AgentSpans):  # not the same class, so that it may also be a base before `Agent`
+    """Puts a span around each `run` of an agent class that is not `Agent`, which makes its own spans.
 
-    A class of its own, so that it may also stand before `Agent`, where it adds its keywords and no second span. The
-    arguments are those of `AgentSpans`.
+    Args:
+        *args: For the next class.
+        otel_agent_provider_name: The name under which the agent is reported; by default `AGENT_PROVIDER_NAME`.
+        otel_provider_name: The same.
+        **kwargs: For the next class.
+
+    Example:
+        ```python
+        from agentbench import AgentTelemetryLayer, EchoChatClient, RawAgent
+
+
+        class TracedAgent(AgentTelemetryLayer, RawAgent):
+            AGENT_PROVIDER_NAME = "my-agents"
+
+
+        agent = TracedAgent(EchoChatClient(), name="echo")
+        ```
     """
 
 
 class EmbeddingSpans:
-    """Spans around `get_embeddings` of the class that comes next: embedding clients of ours are made with it.
+    """Puts a span around each `get_embeddings` of the class that comes next: our embedding clients are made with it.
 
     Args:
         *args: For the next class.
@@ -147,10 +186,10 @@ class EmbeddingSpans:
             self.otel_provider_name: str | None = otel_provider_name
 
     async def get_embeddings(self, values: Any, *args: Any, **kwargs: Any) -> Any:
-        """Ask the next class, within a span.
+        """Call the next class, within a span.
 
         Args:
-            values: What is embedded.
+            values: The values to embed.
             *args: For the next class.
             **kwargs: For the next class.
         """
@@ -158,54 +197,64 @@ class EmbeddingSpans:
         return await embeddings_in_span(self, values, kwargs.get("options"), lambda: inner(values, *args, **kwargs))
 
 
-async def embeddings_in_span(client: Any, values: Any, options: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
-    """Ask for embeddings within a span, unless nothing is traced, there are no values, or the client is in one already.
+async def embeddings_in_span(client: Any, values: Any, options: Any, call: Callable[[], Awaitable[Any]]) -> Any:
+    """Embed values within a span, unless tracing is off, there are no values, or the client is in one already.
 
     Args:
-        client: Who is asked.
-        values: What is embedded.
+        client: The client.
+        values: The values to embed.
         options: Of the call.
-        ask: Does the work.
+        call: The call itself.
     """
     if not is_tracing() or not len(values) or _embedding.get() is client:
-        return await ask()
+        return await call()
     from agentbench.agents.telemetry.spans import traced_embeddings  # noqa: PLC0415 - OpenTelemetry
 
     token = _embedding.set(client)
     try:
-        return await traced_embeddings(client, options, ask)
+        return await traced_embeddings(client, options, call)
     finally:
         _embedding.reset(token)
 
 
-class EmbeddingTelemetryLayer(EmbeddingSpans):
-    """Spans around `get_embeddings` of the class that comes next: `class Traced(EmbeddingTelemetryLayer, MyClient)`.
+class EmbeddingTelemetryLayer(EmbeddingSpans):  # not the same class, so that it may also be a base before our clients
+    """Puts a span around each `get_embeddings` of a client class that is not made by us.
 
-    A class of its own, so that it may also stand before an embedding client of ours, where it adds its keywords and no
-    second span. The arguments are those of `EmbeddingSpans`.
+    Embedding clients of this library make their own spans; with them it only takes its argument.
+
+    Args:
+        *args: For the next class.
+        otel_provider_name: The name under which the service is reported; by default the class' `OTEL_PROVIDER_NAME`.
+        **kwargs: For the next class.
+
+    Example:
+        ```python
+        from agentbench import EmbeddingTelemetryLayer
+
+
+        class MyEmbeddings:
+            async def get_embeddings(self, values, *, options=None):
+                return [[float(len(value))] for value in values]
+
+
+        class TracedEmbeddings(EmbeddingTelemetryLayer, MyEmbeddings):
+            OTEL_PROVIDER_NAME = "my-service"
+        ```
     """
 
 
-def _with_tools(options: Any, tools: Any) -> Any:
-    """The options of a run with the tools of that run among them, as its span shows them."""
-    if tools is None:
-        return options
-    given = dict(options) if isinstance(options, Mapping) else {}
-    return {**given, "tools": [*as_list(given.get("tools")), *as_list(tools)]}
+async def _await(reply: Any) -> Any:
+    return await reply if hasattr(reply, "__await__") else reply
 
 
-async def _awaited(made: Any) -> Any:
-    return await made if hasattr(made, "__await__") else made
+def _as_stream(reply: Any, fold: Callable[[Any], Any]) -> ResponseStream[Any, Any]:
+    """A reply as a `ResponseStream`: it is one, an async iterable, or a promise of either."""
+    if isinstance(reply, ResponseStream):
+        return reply
+    if hasattr(reply, "__aiter__"):
+        return ResponseStream(reply, finalizer=fold)
 
+    async def open_stream() -> ResponseStream[Any, Any]:
+        return _as_stream(await reply, fold)
 
-def _as_stream(made: Any, fold: Callable[[Any], Any]) -> ResponseStream[Any, Any]:
-    """A stream of ours of what a client or an agent gave for one: a stream, an async iterable, or a promise of one."""
-    if isinstance(made, ResponseStream):
-        return made
-    if hasattr(made, "__aiter__"):
-        return ResponseStream(made, finalizer=fold)
-    return ResponseStream.from_awaitable(_opened(made, fold))
-
-
-async def _opened(made: Awaitable[Any], fold: Callable[[Any], Any]) -> ResponseStream[Any, Any]:
-    return _as_stream(await made, fold)
+    return ResponseStream.from_awaitable(open_stream())

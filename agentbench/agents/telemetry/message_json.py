@@ -1,4 +1,4 @@
-"""Pure: messages, arguments and results as the JSON that spans carry when contents are allowed in them."""
+"""Pure: messages, arguments and results as the JSON that spans have when contents are allowed in them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from agentbench._secrets import is_secret
+from agentbench.serialization.plain import object_to_plain, to_plain
 from agentbench.settings import SecretString
 
 _MODALITIES = ("image", "audio", "video")
@@ -27,7 +29,7 @@ def messages_json(messages: Iterable[Any], *, finish_reason: object = None) -> s
 
 
 def instructions_json(instructions: object) -> str | None:
-    """Instructions as a JSON list of text parts; None if there are none."""
+    """Instructions as a JSON list of text parts; `None` if there are none."""
     texts = [instructions] if isinstance(instructions, str) else list(instructions or ())  # type: ignore[call-overload]
     parts = [{"type": "text", "content": str(text)} for text in texts if text]
     return as_json(parts) if parts else None
@@ -40,9 +42,9 @@ def arguments_json(arguments: object, secret: Iterable[str] = ()) -> str:
         arguments: A mapping, a model of pydantic, or JSON text.
         secret: Names of arguments that are masked.
     """
-    hidden = frozenset(secret)
-    if isinstance(arguments, str) and not isinstance(arguments, SecretString):
-        if not hidden:
+    masked = frozenset(secret)
+    if isinstance(arguments, str) and not is_secret(arguments):
+        if not masked:
             return arguments
         try:
             arguments = json.loads(arguments)
@@ -51,93 +53,47 @@ def arguments_json(arguments: object, secret: Iterable[str] = ()) -> str:
     if not isinstance(arguments, Mapping):
         fields = getattr(arguments, "__dict__", None)
         arguments = {} if arguments is None else fields if fields is not None else {"value": arguments}
-    return as_json({key: SecretString() if key in hidden else value for key, value in arguments.items()})
+    return as_json({key: SecretString() if key in masked else value for key, value in arguments.items()})
 
 
 def result_text(result: object) -> str:
-    """What a tool gave: its text, else JSON."""
+    """The text of a tool's result, else its JSON."""
     if isinstance(result, (list, tuple)) and result and all(hasattr(part, "type") for part in result):
-        return "\n".join(text for text in map(_result_text, result) if text)
-    return _result_text(result)
-
-
-def _result_text(result: object) -> str:
-    if isinstance(result, SecretString):
-        return repr(result)
+        return "\n".join(text for text in map(result_text, result) if text)
     if isinstance(result, str):
-        return result
-    for name in ("text", "result"):
-        found = getattr(result, name, None)
-        if isinstance(found, str):
-            return found
-    return as_json(result)
+        return repr(result) if is_secret(result) else result
+    texts = (getattr(result, name, None) for name in ("text", "result"))
+    return next((text for text in texts if isinstance(text, str)), None) or as_json(result)
 
 
 def as_json(value: object) -> str:
-    """Plain data as JSON; secrets within it are masked, what JSON cannot say becomes its text."""
-    return json.dumps(_masked(value), default=_plain, ensure_ascii=False)
+    """A value as JSON; secrets in it are masked, and objects without a plain form become their text."""
+    return json.dumps(to_plain(value, _object_to_plain), default=str, ensure_ascii=False)
 
 
-def _masked(value: Any) -> Any:
-    if isinstance(value, SecretString):
-        return repr(value)
-    if isinstance(value, Mapping):
-        return {str(key): _masked(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_masked(part) for part in value]
-    return value
-
-
-def _plain(value: Any) -> Any:
-    for name in ("to_dict", "model_dump"):
-        dump = getattr(value, name, None)
-        if callable(dump) and not isinstance(value, type):
-            return _masked(dump())
-    return str(value)
+def _object_to_plain(value: Any) -> Any:
+    return repr(value) if is_secret(value) else object_to_plain(value, _object_to_plain, str)
 
 
 def _part(content: Any) -> dict[str, Any]:
-    make = _PARTS.get(content.type)
-    if make is not None:
-        return make(content)
+    """A piece of content in the form of OpenTelemetry's conventions."""
+    match content.type:
+        case "text":
+            return {"type": "text", "content": content.text or ""}
+        case "text_reasoning":
+            return {"type": "reasoning", "content": content.text or ""}
+        case "uri":
+            return {"type": "uri", "uri": content.uri, **_media(content.media_type)}
+        case "data":
+            return {"type": "blob", "content": (content.uri or "").partition(",")[2], **_media(content.media_type)}
+        case "function_call":
+            return {"type": "tool_call", "id": content.call_id, "name": content.name, "arguments": content.arguments}
+        case "function_result":
+            return {"type": "tool_call_response", "id": content.call_id, "response": content.result}
     return {key: value for key, value in content.to_dict().items() if key != "additional_properties" or value}
-
-
-def _text_part(content: Any) -> dict[str, Any]:
-    return {"type": "text", "content": content.text or ""}
-
-
-def _reasoning_part(content: Any) -> dict[str, Any]:
-    return {"type": "reasoning", "content": content.text or ""}
-
-
-def _uri_part(content: Any) -> dict[str, Any]:
-    return {"type": "uri", "uri": content.uri, **_media(content.media_type)}
-
-
-def _blob_part(content: Any) -> dict[str, Any]:
-    return {"type": "blob", "content": (content.uri or "").partition(",")[2], **_media(content.media_type)}
-
-
-def _call_part(content: Any) -> dict[str, Any]:
-    return {"type": "tool_call", "id": content.call_id, "name": content.name, "arguments": content.arguments}
-
-
-def _result_part(content: Any) -> dict[str, Any]:
-    return {"type": "tool_call_response", "id": content.call_id, "response": content.result}
 
 
 def _media(media_type: str | None) -> dict[str, Any]:
     kind = (media_type or "").partition("/")[0].lower()
     modality = {"modality": kind} if kind in _MODALITIES else {}
     return {"mime_type": media_type, **modality} if media_type else {}
-
-
-_PARTS = {
-    "text": _text_part,
-    "text_reasoning": _reasoning_part,
-    "uri": _uri_part,
-    "data": _blob_part,
-    "function_call": _call_part,
-    "function_result": _result_part,
-}

@@ -14,12 +14,12 @@ TOKENS: Final = "gen_ai.client.token.usage"
 MODEL_SECONDS: Final = "gen_ai.client.operation.duration"
 TOOL_SECONDS: Final = "agentbench.function.invocation.duration"
 
-_WHAT = {
+_HISTOGRAMS = {
     TOKENS: ("tokens", "Tokens that calls of models read and wrote", TOKEN_BUCKETS),
     MODEL_SECONDS: ("s", "Time that calls of models took", DURATION_BUCKETS),
     TOOL_SECONDS: ("s", "Time that calls of tools took", DURATION_BUCKETS),
 }
-_made: dict[str, tuple[object, Histogram]] = {}
+_cache: dict[str, tuple[object, Histogram]] = {}
 
 
 def record_model_call(attributes: Mapping[str, Any], seconds: float) -> None:
@@ -31,12 +31,12 @@ def record_model_call(attributes: Mapping[str, Any], seconds: float) -> None:
     """
     if not is_measuring():
         return
-    kept = metric_attributes(attributes)
-    _histogram(MODEL_SECONDS).record(seconds, kept)
+    few = metric_attributes(attributes)
+    _histogram(MODEL_SECONDS).record(seconds, few)
     for direction in ("input", "output"):
         tokens = attributes.get(f"gen_ai.usage.{direction}_tokens")
         if tokens is not None:
-            _histogram(TOKENS).record(tokens, {**kept, "gen_ai.token.type": direction})
+            _histogram(TOKENS).record(tokens, {**few, "gen_ai.token.type": direction})
 
 
 def record_tool_call(attributes: Mapping[str, Any], seconds: float) -> None:
@@ -53,12 +53,12 @@ def record_tool_call(attributes: Mapping[str, Any], seconds: float) -> None:
 def _histogram(name: str) -> Histogram:
     """The histogram of the meter in use; a second one of the same name would make the SDK warn."""
     meter = get_meter()
-    kept = _made.get(name)
-    if kept is not None and kept[0] is meter:
-        return kept[1]
-    unit, description, buckets = _WHAT[name]
+    owner, histogram = _cache.get(name, (None, None))
+    if histogram is not None and owner is meter:
+        return histogram
+    unit, description, buckets = _HISTOGRAMS[name]
     histogram = meter.create_histogram(
         name, unit=unit, description=description, explicit_bucket_boundaries_advisory=buckets
     )
-    _made[name] = meter, histogram
+    _cache[name] = meter, histogram
     return histogram

@@ -13,18 +13,17 @@ from opentelemetry.trace import Span
 
 from agentbench.agents.telemetry.attributes import Attributes, response_attributes
 from agentbench.exceptions import UserInputRequiredException
-from agentbench.observability.failures import mark_failed
-from agentbench.observability.instruments import get_tracer
+from agentbench.observability.instruments import get_tracer, mark_failed
 
 _RUN_KEY = otel_context.create_key("agentbench-run")
 
 
 class RunTotals:
-    """What the model calls of one run of an agent have reported on their own spans.
+    """The sums over the model calls of one run of an agent.
 
     Attributes:
-        response_ids: Of their answers.
-        tokens: Sums by attribute.
+        response_ids: The ids of their answers.
+        tokens: Numbers of tokens by attribute.
     """
 
     __slots__ = ("response_ids", "tokens")
@@ -34,7 +33,7 @@ class RunTotals:
         self.tokens: dict[str, int] = {}
 
     def add(self, attributes: Attributes) -> None:
-        """Take in what a model call reported."""
+        """Add the attributes of a model call."""
         if "gen_ai.response.id" in attributes:
             self.response_ids.add(attributes["gen_ai.response.id"])
         for key in ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"):
@@ -47,27 +46,27 @@ class Operation:
 
     Args:
         title: Its name.
-        attributes: What is known already. Grows by what is reported later.
-        totals: Where the model calls within this operation report to, if it is the run of an agent.
+        attributes: The attributes that are known already.
+        totals: The sums to which the model calls within this operation are added, if it is the run of an agent.
 
     Attributes:
-        attributes: All that was reported, contents aside.
+        attributes: All attributes that were set, contents aside.
     """
 
-    __slots__ = ("_around", "_began", "_ended_at", "_span", "_totals", "attributes")
+    __slots__ = ("_agent_run", "_ended_at", "_span", "_started_at", "_totals", "attributes")
 
     def __init__(self, title: str, attributes: Attributes, totals: RunTotals | None = None) -> None:
         self.attributes = dict(attributes)
         self._totals = totals
-        around = otel_context.get_value(_RUN_KEY)
-        self._around = around if isinstance(around, RunTotals) else None
+        agent_run = otel_context.get_value(_RUN_KEY)
+        self._agent_run = agent_run if isinstance(agent_run, RunTotals) else None
         self._ended_at: float | None = None
         self._span: Span = get_tracer().start_span(title, attributes=self.attributes)
-        self._began = time.perf_counter()
+        self._started_at = time.perf_counter()
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """The span is the current one within; to be left in the task that entered."""
+        """Make the span the current one within; the task that enters must leave."""
         context = trace.set_span_in_context(self._span)
         if self._totals is not None:
             context = otel_context.set_value(_RUN_KEY, self._totals, context)
@@ -75,7 +74,7 @@ class Operation:
         try:
             yield
         except GeneratorExit:
-            # A coroutine that is given up while it waits may be closed by the garbage collector, outside its task.
+            # A coroutine that is dropped while it waits may be closed by the garbage collector, outside its task.
             with suppress(ValueError):
                 token.var.reset(token)
             raise
@@ -85,24 +84,24 @@ class Operation:
         otel_context.detach(token)
 
     def report(self, attributes: Attributes) -> None:
-        """Put more attributes on the span."""
+        """Set more attributes."""
         self.attributes.update(attributes)
         self._span.set_attributes(attributes)
 
     def report_answer(self, response: Any) -> None:
-        """Put a model's answer on the span, and tell the run of the agent around it."""
-        found = response_attributes(response)
-        self.report(found)
-        if self._around is not None:
-            self._around.add(found)
+        """Set the attributes of a model's answer, and add them to the run of the agent around it."""
+        attributes = response_attributes(response)
+        self.report(attributes)
+        if self._agent_run is not None:
+            self._agent_run.add(attributes)
 
     def report_content(self, key: str, text: str | None) -> None:
-        """Put contents on the span; the caller has asked whether that is allowed."""
+        """Set contents; the caller has checked that they are allowed."""
         if text is not None:
             self._span.set_attribute(key, text)
 
     def fail(self, error: BaseException) -> None:
-        """Mark the span as failed. What an error says may be content, so that is kept only where contents are."""
+        """Mark the span as failed, unless the run waits for a person."""
         if isinstance(error, UserInputRequiredException):
             return
         self.attributes["error.type"] = type(error).__name__
@@ -110,11 +109,11 @@ class Operation:
 
     @property
     def seconds(self) -> float:
-        """How long it took, or has taken so far."""
-        return (time.perf_counter() if self._ended_at is None else self._ended_at) - self._began
+        """How long it took, or has been running."""
+        return (time.perf_counter() if self._ended_at is None else self._ended_at) - self._started_at
 
     def end(self) -> bool:
-        """End the span; False if it had ended before."""
+        """End the span, and return whether it had not ended before."""
         if self._ended_at is not None:
             return False
         self._ended_at = time.perf_counter()

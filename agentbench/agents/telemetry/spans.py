@@ -38,44 +38,28 @@ async def traced_agent_run(agent: Any, messages: Any, options: Any, session: Any
     Args:
         agent: The agent.
         messages: Its input, in any form that `run` takes.
-        options: Of the run; the agent's own ones are added.
-        session: Of the run, or None.
+        options: Of the run; the agent's default options are added.
+        session: Of the run, or `None`.
         run: The run itself.
-
-    Returns:
-        What the run gives.
     """
     span = _AgentSpan(agent, messages, options, session)
-    operation = span.begin()
-    try:
-        with operation.current():
-            response = await run()
-        span.answered(operation, response)
-        return response
-    except BaseException as error:
-        operation.fail(error)
-        raise
-    finally:
-        operation.end()
+    return await _call_in_span(span.begin(), run, span.report)
 
 
 def traced_agent_stream(
     agent: Any, messages: Any, options: Any, session: Any, open_stream: Callable[[], ResponseStream[Any, Any]]
 ) -> ResponseStream[Any, Any]:
-    """Stream an agent's run within its span, which begins at the first pull.
+    """Return the stream of an agent's run within its span, which begins at the first pull.
 
     Args:
         agent: The agent.
         messages: Its input, in any form that `run` takes.
-        options: Of the run; the agent's own ones are added.
-        session: Of the run, or None.
+        options: Of the run; the agent's default options are added.
+        session: Of the run, or `None`.
         open_stream: Makes the stream; called at the first pull.
-
-    Returns:
-        The stream, with the same updates and the same final response.
     """
     span = _AgentSpan(agent, messages, options, session)
-    return stream_in_span(open_stream, begin=span.begin, answered=span.answered)
+    return stream_in_span(open_stream, begin=span.begin, report=span.report)
 
 
 async def traced_chat(client: Any, messages: Iterable[Any], options: Any, call: Callable[[], Awaitable[R]]) -> R:
@@ -83,43 +67,27 @@ async def traced_chat(client: Any, messages: Iterable[Any], options: Any, call: 
 
     Args:
         client: The client.
-        messages: What the model gets.
+        messages: The messages to the model.
         options: Of the call.
         call: The call itself.
-
-    Returns:
-        What the call gives.
     """
     span = _ChatSpan(client, messages, options)
-    operation = span.begin()
-    try:
-        with operation.current():
-            response = await call()
-        span.answered(operation, response)
-        return response
-    except BaseException as error:
-        operation.fail(error)
-        raise
-    finally:
-        _end_model_call(operation)
+    return await _call_in_span(span.begin(), call, span.report, _end_model_call)
 
 
 def traced_chat_stream(
     client: Any, messages: Iterable[Any], options: Any, open_stream: Callable[[], ResponseStream[Any, Any]]
 ) -> ResponseStream[Any, Any]:
-    """Stream a model's answer within its span, which begins at the first pull.
+    """Return the stream of a model's answer within its span, which begins at the first pull.
 
     Args:
         client: The client.
-        messages: What the model gets.
+        messages: The messages to the model.
         options: Of the call.
         open_stream: Makes the stream; called at the first pull.
-
-    Returns:
-        The stream, with the same updates and the same final response.
     """
     span = _ChatSpan(client, messages, options)
-    return stream_in_span(open_stream, begin=span.begin, answered=span.answered, ended=_end_model_call)
+    return stream_in_span(open_stream, begin=span.begin, report=span.report, end=_end_model_call)
 
 
 async def traced_tool(tool: Any, call_id: str | None, arguments: Any, call: Callable[[], Awaitable[R]]) -> R:
@@ -130,26 +98,21 @@ async def traced_tool(tool: Any, call_id: str | None, arguments: Any, call: Call
         call_id: Of the model's call.
         arguments: A mapping, a model of pydantic, or JSON text.
         call: The call itself.
-
-    Returns:
-        What the tool gives.
     """
     operation = Operation(f"execute_tool {tool_name(tool)}", tool_attributes(tool, call_id))
     if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
-        operation.report_content("gen_ai.tool.call.arguments", arguments_json(arguments, _secret_arguments(tool)))
-    try:
-        with operation.current():
-            result = await call()
+        operation.report_content("gen_ai.tool.call.arguments", arguments_json(arguments, _secret_parameters(tool)))
+
+    def report(operation: Operation, result: Any) -> None:
         if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
             operation.report_content("gen_ai.tool.call.result", result_text(result))
-        return result
-    except BaseException as error:
-        operation.fail(error)
-        raise
-    finally:
+
+    def end(operation: Operation) -> None:
         operation.report({"agentbench.function.invocation.duration": operation.seconds})
         operation.end()
         record_tool_call(operation.attributes, operation.seconds)
+
+    return await _call_in_span(operation, call, report, end)
 
 
 async def traced_embeddings(client: Any, options: Any, call: Callable[[], Awaitable[R]]) -> R:
@@ -159,27 +122,34 @@ async def traced_embeddings(client: Any, options: Any, call: Callable[[], Awaita
         client: The client.
         options: Of the call.
         call: The call itself.
-
-    Returns:
-        What the call gives.
     """
-    operation = Operation(
-        f"embeddings {model_name(client, options)}", chat_attributes(client, options, operation="embeddings")
+    title = f"embeddings {model_name(client, options)}"
+    operation = Operation(title, chat_attributes(client, options, operation="embeddings"))
+    return await _call_in_span(
+        operation, call, lambda operation, made: operation.report(embedding_attributes(made)), _end_model_call
     )
+
+
+async def _call_in_span(
+    operation: Operation,
+    call: Callable[[], Awaitable[R]],
+    report: Callable[[Operation, Any], None],
+    end: Callable[[Operation], object] = Operation.end,
+) -> R:
     try:
         with operation.current():
-            made = await call()
-        operation.report(embedding_attributes(made))
-        return made
+            response = await call()
+        report(operation, response)
+        return response
     except BaseException as error:
         operation.fail(error)
         raise
     finally:
-        _end_model_call(operation)
+        end(operation)
 
 
 class _AgentSpan:
-    """What the span of one run of an agent says."""
+    """The span of one run of an agent."""
 
     __slots__ = ("_agent", "_messages", "_options", "_session", "_totals")
 
@@ -194,16 +164,16 @@ class _AgentSpan:
         _report_input(operation, self._messages, self._options)
         return operation
 
-    def answered(self, operation: Operation, response: Any) -> None:
-        found = {**self._totals.tokens, **response_attributes(response)}
-        if found.get("gen_ai.response.id") in self._totals.response_ids:
-            del found["gen_ai.response.id"]
-        operation.report(found)
+    def report(self, operation: Operation, response: Any) -> None:
+        attributes = {**self._totals.tokens, **response_attributes(response)}
+        if attributes.get("gen_ai.response.id") in self._totals.response_ids:
+            del attributes["gen_ai.response.id"]
+        operation.report(attributes)
         _report_output(operation, response)
 
 
 class _ChatSpan:
-    """What the span of one call of a model says."""
+    """The span of one call of a model."""
 
     __slots__ = ("_client", "_messages", "_options")
 
@@ -211,13 +181,12 @@ class _ChatSpan:
         self._client, self._messages, self._options = client, messages, options
 
     def begin(self) -> Operation:
-        operation = Operation(
-            f"chat {model_name(self._client, self._options)}", chat_attributes(self._client, self._options)
-        )
+        title = f"chat {model_name(self._client, self._options)}"
+        operation = Operation(title, chat_attributes(self._client, self._options))
         _report_input(operation, self._messages, self._options)
         return operation
 
-    def answered(self, operation: Operation, response: Any) -> None:
+    def report(self, operation: Operation, response: Any) -> None:
         operation.report_answer(response)
         finish = response.finish_reason if isinstance(response, ChatResponse) else None
         _report_output(operation, response, finish)
@@ -242,15 +211,15 @@ def _report_output(operation: Operation, response: Any, finish_reason: object = 
         )
 
 
-def _secret_arguments(tool: Any) -> list[str]:
-    """The parameters of a tool that its schema marks as secret."""
+def _secret_parameters(tool: Any) -> list[str]:
+    """The parameters of a tool that are secret by their schema."""
     parameters = getattr(tool, "parameters", None)
     schema = parameters() if callable(parameters) else {}
     properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
-    return [name for name, part in properties.items() if _is_secret(part)]
+    return [name for name, part in properties.items() if _is_secret_schema(part)]
 
 
-def _is_secret(schema: Any) -> bool:
+def _is_secret_schema(schema: Any) -> bool:
     if not isinstance(schema, Mapping):
         return False
-    return schema.get("format") == "password" or any(map(_is_secret, schema.get("anyOf", ())))
+    return schema.get("format") == "password" or any(map(_is_secret_schema, schema.get("anyOf", ())))

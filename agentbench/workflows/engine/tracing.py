@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags
 
-from agentbench.observability.failures import mark_failed, told
-from agentbench.observability.instruments import get_tracer
+from agentbench.observability.instruments import error_text, get_tracer, mark_failed
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.graph.routing import EdgeGroupDeliveryStatus, EdgeRunner, PlanNotes
@@ -40,7 +39,7 @@ def build_span(name: str | None, description: str | None, *, definition: bool = 
             yield BuildSpan(span, definition=definition)
         except Exception as error:
             span.add_event(
-                "build.error", {"build.error.message": told(error), "build.error.type": type(error).__name__}
+                "build.error", {"build.error.message": error_text(error), "build.error.type": type(error).__name__}
             )
             mark_failed(span, error)
             raise
@@ -89,7 +88,7 @@ class RunTracer:
 
     def failed(self, error: BaseException) -> None:
         """The run ended with an error, or was cancelled."""
-        self._run.add_event("workflow.error", {"error.message": told(error), "error.type": type(error).__name__})
+        self._run.add_event("workflow.error", {"error.message": error_text(error), "error.type": type(error).__name__})
         mark_failed(self._run, error)
         self._run.end()
 
