@@ -48,14 +48,14 @@ class GraphView:
         direction: Where the edges lead.
         detail: `full` or `short`.
         theme: `auto`, `light` or `dark`.
-            renderer: Name of the renderer, `None` for the configured or automatic one.
+        renderer: Name of the renderer, `None` for the configured or automatic one.
 
     Example:
-            ```python
-            view = draw(workflow, direction="TB")
-            print(view.text)
-            view.save("graph.svg")
-            ```
+        ```python
+        view = draw(workflow, direction="TB")
+        print(view.text)
+        view.save("graph.svg")
+        ```
     """
 
     shape: GraphShape
@@ -193,7 +193,7 @@ class GraphView:
             remark = str(problem.problem) if isinstance(problem, Rendered) and problem.problem else ""
         except (AgentFrameworkException, ValueError) as error:
             remark = f"No picture: {error}"
-        except Exception as error:  # noqa: BLE001 - a cell must show the text, whatever is wrong with the picture
+        except Exception as error:  # noqa: BLE001 - a cell must show the text even if the picture fails
             remark = f"No picture: {type(error).__name__}: {error}"
         if _includes("text/plain", include, exclude):
             bundle["text/plain"] = f"{self.text}\n{esc(remark, into='line')}" if remark else self.text
@@ -267,14 +267,14 @@ def draw(  # noqa: PLR0913 - published signature
         renderer: `pure`, `dot`, `builtin` or `wasm`; by default the configured one or the first that is there.
 
     Raises:
-            TypeError: `source` holds no graph, or `run` holds no states of executors.
-            ValueError: For an unknown direction, detail or theme.
+        TypeError: `source` holds no graph, or `run` holds no states of executors.
+        ValueError: For an unknown direction, detail or theme.
 
     Example:
-            ```python
-            draw(workflow)
-            draw(workflow, run=run, direction="TB").save("run.png")
-            ```
+        ```python
+        draw(workflow)
+        draw(workflow, run=run, direction="TB").save("run.png")
+        ```
     """
     _require("detail", detail, ("auto", *get_args(Detail)))
     _require("theme", theme, get_args(settings.Theme))

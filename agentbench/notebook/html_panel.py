@@ -16,12 +16,14 @@ __all__ = ["HtmlGraphPanel"]
 
 
 class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """A graph in which one can see a run, select nodes and set breakpoints. Made by `make_graph_panel`.
+    """A live graph without anywidget: states, selection and breakpoints. Made by `make_graph_panel`; see its example.
+
+    Its methods are those of `GraphPanel`. Ids that the workflow does not have raise `ValueError`.
 
     Attributes:
         selected: Element id of the selected node, or `""`.
         breakpoints: Elements with a breakpoint.
-        model: What is shown, without the widget.
+        model: The state of the panel, without the widget.
     """
 
     selected = traitlets.Unicode("")
@@ -40,12 +42,12 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
         self._quiet = False
         super().__init__(children=(self._style, self._picture, self._row))
         self._send_changes()
-        self._list.observe(self._picked, "value")
-        self._stop.observe(self._toggled, "value")
-        self._open.on_click(self._opened)
+        self._list.observe(self._on_pick, "value")
+        self._stop.observe(self._on_toggle, "value")
+        self._open.on_click(self._on_open)
 
     def close(self) -> None:
-        """Take the panel off the page and forget what it held; may be called twice."""
+        """Take the panel off the page and drop its content; may be called twice."""
         self._pacer.close()
         self._quiet = True
         if self.comm is not None:
@@ -78,9 +80,9 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
 
     def _html(self) -> str:
         name = esc(self.model.shape.name, limit=80)
-        label = f"Graph of {name}. The list below it names its nodes and tells their states."
-        told = self.model.shape.note.replace(HOW_TO_OPEN, "select one in the list, then open it")
-        note = f'<div class="ab_tools"><span>{esc(told)}</span></div>' if told else ""
+        label = f"Graph of {name}. The list below it has its nodes and their states."
+        note = self.model.shape.note.replace(HOW_TO_OPEN, "select one in the list, then open it")
+        note = f'<div class="ab_tools"><span>{esc(note)}</span></div>' if note else ""
         return (
             f'<div class="ab_panel">{note}<div class="ab_port" role="img" aria-label="{label}">'
             f"{self.model.painted_svg()}</div></div>"
@@ -89,7 +91,7 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
     def _send_layout(self) -> None:
         self._send_changes()
 
-    def _picked(self, change: Any) -> None:
+    def _on_pick(self, change: Any) -> None:
         if not self._quiet:
             self._selected_is(self.model.executor_of(change["new"]))
 
@@ -110,12 +112,12 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
         super()._show_breakpoints()
         self._pacer.touch()
 
-    def _toggled(self, change: Any) -> None:
+    def _on_toggle(self, change: Any) -> None:
         if not self._quiet and self.selected:
             others = [each for each in self.breakpoints if each != self.selected]
             self._breakpoints_are([*others, self.selected] if change["new"] else others)
 
-    def _opened(self, _button: object) -> None:
+    def _on_open(self, _button: object) -> None:
         node = self.model.shape.node_of.get(self.selected)
         if node is not None:
             self.toggle_expanded(node.id)

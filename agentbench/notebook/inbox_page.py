@@ -1,4 +1,4 @@
-"""The page's side of an inbox: a box of forms, one below the other. It holds no text of anybody's."""
+"""The page's side of an inbox: a box of forms, one below the other. It holds no text of requests or answers."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ class InboxPage:
         self.box.add_class("abi")
 
     def show(self, forms: Sequence[Form]) -> None:
-        """Show these, from top to bottom; forms that are shown already stay as they are."""
+        """Display these forms, from top to bottom; those that are displayed already stay as they are."""
         widgets = tuple(form.widget for form in forms) or (self._empty,)
         if widgets != self.box.children:
             self.box.children = widgets

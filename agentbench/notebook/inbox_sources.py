@@ -21,7 +21,7 @@ class Source:
         pending: Its open requests, the oldest first.
         send: Takes a request's id and the answer; may be async.
         watch: Calls a function when something happened; returns what ends it.
-        answers: Answers that others gave, by request id, as far as they are told.
+        answers: Answers sent elsewhere, by request id, as far as they are reported.
     """
 
     name: str
@@ -63,8 +63,8 @@ def _stepper(stepper: Any) -> Source:
     answers: dict[str, Any] = {}
 
     def watch(look: Callable[[], object]) -> Unwatch:
-        stops = [stepper.on("answer", lambda told: answers.update([told]))]
-        stops += [stepper.on(kind, lambda _told: look()) for kind in ("status", "step", "request_info", "answer")]
+        stops = [stepper.on("answer", lambda answered: answers.update([answered]))]
+        stops += [stepper.on(kind, lambda _: look()) for kind in ("status", "step", "request_info", "answer")]
         return lambda: [stop() for stop in stops]
 
     return Source(

@@ -201,7 +201,7 @@ def _sign(row: Row) -> str:
 
 
 def name_of(row: Row) -> str:
-    """The id of a checkpoint, shortened, or how many there are."""
+    """The short id of a checkpoint, or how many there are."""
     return f"{row.folded} checkpoints" if row.folded > 1 else short_id(row.info.checkpoint_id)
 
 

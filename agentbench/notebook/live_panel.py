@@ -18,7 +18,10 @@ _LOOKS = {name: [style.icon, style.words if name != "idle" else ""] for name, st
 
 
 class GraphPanel(PanelCommands, anywidget.AnyWidget):
-    """A graph in which one can see a run, select nodes and set breakpoints. Made by `make_graph_panel`.
+    """A live graph in a cell: states of a run, selection, breakpoints. Made by `make_graph_panel`; see its example.
+
+    `update` changes states and badges, `on_select` and `on_breakpoints` add listeners, `snapshot` returns a static
+    picture. Ids that the workflow does not have, and unknown states, raise `ValueError`.
 
     Attributes:
         svg: The picture; set only when its structure changes.
@@ -27,8 +30,8 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
         badges: Short texts by element.
         breakpoints: Elements with a breakpoint; set by both sides.
         selected: Element id of the selected node, or `""`; set by both sides.
-        view: Zoom and place, as the page last told. Never part of a saved notebook.
-        model: What is shown, without the widget.
+        view: Zoom and place, as last reported by the page. Never part of a saved notebook.
+        model: The state of the panel, without the widget.
     """
 
     _esm = read_script("graph_panel.js")
@@ -56,9 +59,9 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
         self.observe(self._view_from_python, "view")
 
     def close(self) -> None:
-        """Take the panel off the page and forget what it held; may be called twice."""
+        """Take the panel off the page and drop its content; may be called twice."""
         self._pacer.close()
-        self._watch.arrived()
+        self._watch.finish()
         if self.comm is not None:
             with self.hold_sync():
                 self.svg = self.selected = self.note = self.label = ""
@@ -98,7 +101,7 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
             return
         kind = content.get("kind")
         if kind == "ready":
-            self._watch.arrived()
+            self._watch.finish()
             self.send({"kind": "full", "states": self.model.drawn_states()})
             if self.view:
                 self.send({"kind": "view", "view": self.view})

@@ -37,8 +37,8 @@ _EXECUTOR_USAGE = """\
 %%executor [id=NAME] [in=TYPE] [out=TYPE]
     make an executor of the one function in this cell: async def name(message, ctx)
 
-Types that are not given are those of the annotations. A function of one parameter sends what it returns. To define an
-executor anew replaces it; the cell tells which variables run the older code from then on.
+Types that are left out are those of the annotations. A function of one parameter sends what it returns. To define an
+executor anew replaces it; the cell lists the variables that run the older code from then on.
 
 As a function: define_executor()."""
 
@@ -62,9 +62,9 @@ _before: list[bool] = []
 
 
 def load_ipython_extension(ip: InteractiveShell) -> None:
-    """Add the magics, and let runs of this notebook be observed: that is what its views are made of.
+    """Add the magics to IPython, and turn on `observe` for the runs of this notebook, which its views need.
 
-    Nothing is displayed and nothing is patched. Loading twice is loading once.
+    Called by `%load_ext agentbench`. Nothing is displayed and nothing is patched. Loading twice is loading once.
     """
     if not _before:
         _before.append(runtime_defaults().observe)
@@ -91,7 +91,10 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(ip: InteractiveShell) -> None:
-    """Take away what `load_ipython_extension` added. What its cells have made stays in its variables."""
+    """Remove the magics that `load_ipython_extension` added, and restore `observe`; called by `%unload_ext agentbench`.
+
+    Executors and workflows that cells have made stay in their variables.
+    """
     magics = ip.magics_manager.magics
     for kind, name in (("line", "agentbench"), ("cell", "executor"), ("cell", "workflow")):
         magics[kind].pop(name, None)
@@ -104,18 +107,18 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
 
 
 def agentbench_magic(line: str, namespace: dict[str, Any]) -> Any:
-    """Do what a line says; an empty one asks what can be said.
+    """Run the command in a line; an empty line prints the commands.
 
     Args:
         line: The text after `%agentbench`.
         namespace: The variables of the notebook.
 
     Returns:
-        What the cell shows, if the line is its last expression.
+        The value that the cell displays, if the line is its last expression.
 
     Raises:
-        MagicUsageError: The line says nothing that is known (the message lists what is), or there is no such variable.
-        Exception: Whatever the command raises.
+        MagicUsageError: The command is unknown (the message lists the commands), or there is no such variable.
+        Exception: What the command raises.
     """
     words = _words(line)
     if not words:
@@ -220,22 +223,24 @@ def executor_magic(line: str, cell: str, namespace: dict[str, Any]) -> Definitio
         namespace: The variables of the notebook.
 
     Returns:
-        What was defined; shows its ports.
+        The definition; a cell displays its ports.
 
     Raises:
-        MagicUsageError: The line says something else.
-        Exception: Whatever `define_executor` raises.
+        MagicUsageError: The line has something else.
+        Exception: What `define_executor` raises.
     """
     from agentbench.notebook.executor_cells import define_executor
 
-    given: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     for word in _words(line):
         key, sign, value = word.partition("=")
-        if key not in ("id", "in", "out") or not sign or not value or key in given:
+        if key not in ("id", "in", "out") or not sign or not value or key in arguments:
             msg = f"%%executor does not take {word!r}. Expected:\n{_EXECUTOR_USAGE}"
             raise MagicUsageError(msg)
-        given[key] = value
-    return define_executor(cell, namespace, id=given.get("id"), input=given.get("in"), output=given.get("out"))
+        arguments[key] = value
+    return define_executor(
+        cell, namespace, id=arguments.get("id"), input=arguments.get("in"), output=arguments.get("out")
+    )
 
 
 def workflow_magic(line: str, cell: str, namespace: dict[str, Any]) -> Workflow:
@@ -248,7 +253,7 @@ def workflow_magic(line: str, cell: str, namespace: dict[str, Any]) -> Workflow:
 
     Raises:
         MagicUsageError: The line is no name.
-        Exception: Whatever `define_workflow` raises; the variable stays as it was.
+        Exception: What `define_workflow` raises; the variable stays as it was.
     """
     from agentbench.notebook.workflow_cells import define_workflow
 

@@ -1,4 +1,4 @@
-"""Small pages of facts and tables, as HTML and as plain text that says the same; all that stands in them is escaped."""
+"""Small pages of facts and tables, as HTML and as plain text with the same content; all values in them are escaped."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from agentbench.notebook.escaping import esc
 from agentbench.notebook.states import STATES
 from agentbench.notebook.style import read_static
 
-__all__ = ["Markup", "Page", "Table", "element", "shortened"]
+__all__ = ["Markup", "Page", "Table", "element", "shorten"]
 
 MAX_ROWS = 60
 
@@ -34,20 +34,20 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
         *children: What is in it.
         **attributes: Its attributes; a trailing underscore is dropped (`class_`).
     """
-    shown = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{_finished(value)}"'
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{_escape(value)}"'
         for name, value in attributes.items()
         if value is not None
     )
-    inside = "".join(_finished(child) for child in children if child is not None)
-    return Markup(f"<{tag}{shown}>{inside}</{tag}>")
+    inside = "".join(_escape(child) for child in children if child is not None)
+    return Markup(f"<{tag}{written}>{inside}</{tag}>")
 
 
-def _finished(value: object) -> str:
+def _escape(value: object) -> str:
     return value if isinstance(value, Markup) else esc(value)
 
 
-def shortened(value: str) -> str | None:
+def shorten(value: str) -> str | None:
     """A UTC time to the second, or the first part of a UUID; `None` for other text, which is not shortened."""
     if time := _TIME.fullmatch(value):
         return f"{time[1]} {time[2]} UTC"
@@ -58,7 +58,7 @@ def shortened(value: str) -> str | None:
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table. Rows beyond the sixtieth are counted, not shown. In HTML, times and UUIDs are shortened.
+    """A titled table. Rows beyond the sixtieth are only counted. In HTML, times and UUIDs are shortened.
 
     Attributes:
         title: What the rows are.
@@ -95,18 +95,18 @@ class Table:
         limit = self.limit or _TEXT_CELL_LIMIT
         cells = [[esc_line(cell, limit) for cell in row] for row in self.rows[:MAX_ROWS]]
         widths = [max(len(row[index]) for row in cells) for index in range(len(self.head))] if cells else []
-        shown = [
+        rows = [
             "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in cells
         ]
-        return [self.title.lower(), *shown, *([f"  {self.hidden}"] if self.hidden else [])]
+        return [self.title.lower(), *rows, *([f"  {self.hidden}"] if self.hidden else [])]
 
 
 def esc_cell(cell: object, limit: int) -> Markup:
     """Return a cell of an HTML table, cut; a time or a UUID in short, with the whole of it as its title."""
     if isinstance(cell, Markup):
         return cell
-    if isinstance(cell, str) and (short := shortened(cell)) is not None:
+    if isinstance(cell, str) and (short := shorten(cell)) is not None:
         return element("span", short, title=cell)
     return Markup(esc(cell, limit=limit))
 
@@ -118,22 +118,22 @@ def esc_line(cell: object, limit: int = _TEXT_CELL_LIMIT) -> str:
 
 def _facts(facts: Sequence[str]) -> Markup:
     """Facts in one line of HTML."""
-    shown = [
-        esc_cell(fact, _TITLE_LIMIT) if shortened(fact) is not None else Markup(esc(esc_line(fact))) for fact in facts
+    cells = [
+        esc_cell(fact, _TITLE_LIMIT) if shorten(fact) is not None else Markup(esc(esc_line(fact))) for fact in facts
     ]
-    return Markup(" · ".join(shown))
+    return Markup(" · ".join(cells))
 
 
 @dataclass(frozen=True)
 class Page:
-    """One object as it is shown.
+    """The content of one object's display.
 
     Attributes:
-        title: What it is.
+        title: Name of the object.
         state: In what state, `""` if it has none.
         look: Key of the state table that gives the state its colour and sign.
         facts: Short facts for the first line.
-        tables: What it holds; empty tables are not shown.
+        tables: Its content; empty tables are left out.
         picture: A finished picture to show above the tables.
     """
 

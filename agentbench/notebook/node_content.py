@@ -31,7 +31,7 @@ def node_facts(model: StepperModel, shape: GraphShape, executor: str, *, times: 
         model: The stepper.
         shape: Its graph.
         executor: Id of the executor.
-        times: Whether durations are shown.
+        times: Whether durations are included.
     """
     mine = _events_of(model, executor)
     superstep = max((number for number, event in mine if event.type == "executor_invoked"), default=None)
@@ -42,7 +42,7 @@ def node_facts(model: StepperModel, shape: GraphShape, executor: str, *, times: 
         ("now", STATES[state].words),
         ("visits", _visits(model.activity.visits[executor], superstep)),
         ("in", _messages([event.data for event in latest if event.type == "executor_invoked"])),
-        ("out", _messages(_sent(latest))),
+        ("out", _messages(_sent_messages(latest))),
     ]
     took = [event.duration_s for event in latest if event.type == "executor_completed" and event.duration_s is not None]
     if took and times:
@@ -53,7 +53,7 @@ def node_facts(model: StepperModel, shape: GraphShape, executor: str, *, times: 
 
 
 def node_entries(model: StepperModel, executor: str) -> list[Entry]:
-    """The values behind those lines: what it got, sent, asked, yielded, and what waits for it."""
+    """The values behind those lines: messages in and out, requests, outputs, and messages that wait for it."""
     mine = _events_of(model, executor)
     waiting = [planned.message for planned in model.facts.planned if planned.target == executor]
     entries = [Entry("waits for it", waiting)] if waiting else []
@@ -95,7 +95,7 @@ def _visits(count: int, superstep: int | None) -> str:
     return f"{count:,}" if superstep is None else f"{count:,}, the last in superstep {superstep}"
 
 
-def _sent(events: Sequence[WorkflowEvent[Any]]) -> list[Any]:
+def _sent_messages(events: Sequence[WorkflowEvent[Any]]) -> list[Any]:
     sent: list[Any] = []
     for event in events:
         if event.type == "executor_completed" and isinstance(event.data, (list, tuple)):

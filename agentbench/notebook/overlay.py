@@ -9,12 +9,12 @@ from agentbench.workflows.run.report import planned
 
 __all__ = ["read_states"]
 
-# A run that has one of these states does nothing any more; what was at work then was broken off.
+# A run that has one of these states does nothing any more; an executor at work then was cancelled.
 _ENDED = frozenset({"IDLE", "IDLE_WITH_PENDING_REQUESTS", "FAILED", "CANCELLED"})
 
 
 def read_states(run: object) -> dict[Any, str]:
-    """Return states by executor id, and by (source id, target id) where given; empty for `None` and for workflows.
+    """Return states by executor id, and by (source id, target id) of edges; empty for `None` and for workflows.
 
     Args:
         run: A run, its result, any list of events, or a mapping to the keys of `STATES`, which is checked.
@@ -24,16 +24,14 @@ def read_states(run: object) -> dict[Any, str]:
         ValueError: For a state that does not exist.
     """
     if isinstance(run, Mapping):
-        return _checked(run)
+        return _check(run)
     events = getattr(run, "events", run)
     if callable(events) or not isinstance(events, Iterable) or isinstance(events, (str, bytes)):
         if run is None or hasattr(run, "executors") or hasattr(run, "nodes"):
             return {}
-        msg = (
-            f"run={type(run).__name__} tells nothing about executors. Pass a run, its result, or states by executor id."
-        )
+        msg = f"run={type(run).__name__} has no states of executors. Pass a run, its result, or states by executor id."
         raise TypeError(msg)
-    states, open_requests, ended = _folded(events)
+    states, open_requests, ended = _fold(events)
     if ended:
         states = {executor_id: state for executor_id, state in states.items() if state != "running"}
     known_open = getattr(run, "pending_requests", None)
@@ -56,7 +54,7 @@ def _with_queued(states: dict[Any, str], run: Any) -> dict[Any, str]:
     return states | {key: strongest((states.get(key, "idle"), "queued")) for key in queued}
 
 
-def _folded(events: Iterable[Any]) -> tuple[dict[str, str], dict[str, str], bool]:
+def _fold(events: Iterable[Any]) -> tuple[dict[str, str], dict[str, str], bool]:
     """States by executor, executors by id of the request that they wait for, and whether the run is over."""
     states: dict[str, str] = {}
     open_requests: dict[str, str] = {}
@@ -82,7 +80,7 @@ def _values(requests: Any) -> Iterable[Any]:
     return requests.values() if isinstance(requests, Mapping) else requests
 
 
-def _checked(states: Mapping[Any, str]) -> dict[Any, str]:
+def _check(states: Mapping[Any, str]) -> dict[Any, str]:
     for key, state in states.items():
         if state not in STATES:
             msg = f"{key!r} has the state {state!r}, which does not exist. Use one of {', '.join(map(repr, STATES))}."

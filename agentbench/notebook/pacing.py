@@ -19,7 +19,7 @@ class Pacer:
     """Calls `send` soon after `touch`, but never more often than every `interval_s` seconds.
 
     The first touch after a pause sends at once, in the caller's thread; those that follow too early share one call
-    later, on the engine thread. What is sent is up to `send`: whatever has been gathered by then.
+    later, on the engine thread. `send` sends all changes gathered by then.
 
     Args:
         send: Sends what has been gathered; must be quick.

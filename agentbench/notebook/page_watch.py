@@ -12,7 +12,7 @@ from agentbench.notebook.kernel import in_kernel
 __all__ = ["PageWatch"]
 
 _ADVICE = (
-    "The live graph has not loaded. If nothing is shown above: configure(live_graph=False), then run this cell again."
+    "The live graph has not loaded. If nothing appears above: configure(live_graph=False), then run this cell again."
 )
 _GRACE_S = 1.0
 
@@ -49,8 +49,8 @@ class PageWatch:
             self._started = True
         self._later(self._delay_s, self._check)
 
-    def arrived(self) -> None:
-        """The page is there, or is not wanted any more."""
+    def finish(self) -> None:
+        """Stop waiting and take the line back: the page has answered, or was closed."""
         with self._lock:
             self._arrived = True
             replace, self._replace = self._replace, None

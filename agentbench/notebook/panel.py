@@ -34,7 +34,7 @@ __all__ = ["Panel", "Unsubscribe", "make_graph_panel"]
 
 
 class Panel(Protocol):
-    """What `GraphPanel` and `HtmlGraphPanel` have in common."""
+    """The common interface of `GraphPanel` and `HtmlGraphPanel`."""
 
     selected: str
     breakpoints: list[str]
@@ -45,7 +45,7 @@ class Panel(Protocol):
 
     @property
     def states(self) -> dict[Any, str]:
-        """States by executor id and by (source id, target id), as last asked for; a copy."""
+        """States by executor id and by (source id, target id), as last set; a copy."""
 
     @property
     def text(self) -> str:
@@ -73,10 +73,10 @@ class Panel(Protocol):
         """Send at once what is still being gathered."""
 
     def select(self, executor_id: str | None) -> None:
-        """Select a node, or nothing; functions given to `on_select` are told."""
+        """Select a node, or nothing; listeners of `on_select` are called."""
 
     def set_breakpoints(self, executor_ids: Iterable[str]) -> None:
-        """Replace the breakpoints that are shown."""
+        """Replace the displayed breakpoints."""
 
     def on_select(self, fn: Callable[[str | None], object]) -> Unsubscribe:
         """Call `fn(executor_id or None)` whenever the selection changes."""
@@ -94,7 +94,7 @@ class Panel(Protocol):
         """Return a static picture with the states as they are now."""
 
     def close(self) -> None:
-        """Take the panel off the page and forget what it held; may be called twice."""
+        """Take the panel off the page and drop its content; may be called twice."""
 
 
 def make_graph_panel(
@@ -105,7 +105,9 @@ def make_graph_panel(
     max_nodes: int = 300,
     height: int = 420,
 ) -> Panel:
-    """Return a live panel for a graph: a `GraphPanel` if anywidget is there and wanted, else an `HtmlGraphPanel`.
+    """Return a live panel for a graph: a `GraphPanel` if anywidget is installed, else an `HtmlGraphPanel`.
+
+    `configure(live_graph=False)` chooses the latter, too.
 
     Args:
         source: A workflow, a run of one, or a `GraphShape`.
@@ -117,6 +119,14 @@ def make_graph_panel(
     Raises:
         WidgetsUnavailable: ipywidgets is not installed.
         TypeError: `source` holds no graph.
+
+    Example:
+        ```python
+        panel = make_graph_panel(workflow)
+        panel.update({"review": "waiting", ("plan", "review"): "done"}, badges={"review": "2 visits"})
+        stop = panel.on_select(print)
+        panel  # the last expression of a cell displays it
+        ```
     """
     model = PanelModel(source, direction=direction, expand=expand, max_nodes=max_nodes)
     try:

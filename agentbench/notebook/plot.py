@@ -1,4 +1,4 @@
-"""What all plots are: a picture that stands alone, the same in words, and the data behind it."""
+"""The common form of all plots: a standalone picture, the same in words, and the data behind it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
@@ -18,17 +18,27 @@ _SUFFIXES = {".svg": "svg", ".txt": "text", ".csv": "csv"}
 
 
 class Plot:
-    """A picture with its words and its data; each part is built when it is asked for.
+    """A picture with its words and its data; each part is built at its first use.
 
-    Made by `timeline`, `lineage`, `usage`, `compare` and `diff`.
+    Made by `timeline`, `lineage`, `usage`, `compare` and `diff`. A cell displays the picture.
 
     Args:
         title: One line about it.
-        svg: Draws it.
-        text: Says it.
-        frame: Tabulates it.
-        forms: Other ways to draw it, by name, where there are some; `svg` is the first of them.
-        keys: What is chosen with each row of the picture, where rows can be chosen.
+        svg: Draws the picture.
+        text: Returns the words.
+        frame: Returns the data.
+        forms: Other ways to draw it, by name; `svg` is the first of them.
+        keys: The key of each row of the picture, where rows can be chosen.
+
+    Raises:
+        MissingExtraError: `frame` needs pandas, `panel` needs anywidget.
+
+    Example:
+        ```python
+        plot = timeline(run)
+        plot.save("timeline.svg")
+        plot.frame
+        ```
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Pictures of runs: plain SVG that stands alone, with the data behind it. Nothing here needs a plotting package."""
+"""Pictures of runs: standalone SVG with the data behind it. Nothing here needs a plotting package."""
 
 from collections.abc import Callable
 from typing import Any, Literal, get_args
@@ -27,18 +27,23 @@ UsedBy = Literal["superstep", "executor", "model"]
 def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: float = 640) -> Plot:
     """Draw what each executor of a run did, and when: a lane per executor, a band per superstep.
 
-    Failures are hatched, questions to people marked with a pause sign. Pauses much longer than the work are cut out of
+    Failures are hatched, requests to people marked with a pause sign. Pauses much longer than the work are cut out of
     the axis. Beyond 2,000 bars supersteps are folded into columns. Its `panel()` switches between both kinds of axis.
 
     Args:
         run: A run, a result, or a list of events.
-        by: `"time"`: as long as things took; `"step"`: every superstep equally wide. Runs that were not observed keep
+        by: `"time"`: as long as things took; `"step"`: every superstep equally wide. Runs that were not observed have
             no times and are drawn in equal steps.
         run_id: Only this one of several runs.
         width: Of the picture, in points; text stays readable at 600 pixels.
 
     Raises:
         ValueError: If `by` is neither.
+
+    Example:
+        ```python
+        timeline(run, by="step").save("timeline.svg")
+        ```
     """
     _require(by, By)
     runs = read_runs(run, Chosen(run_id=run_id), events_wanted=True)
@@ -49,19 +54,19 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
     def words() -> str:
         return timeline_text(bars, title, times=times)
 
-    def drawn(kind: By) -> Callable[[], str]:
+    def draw(kind: By) -> Callable[[], str]:
         return lambda: timeline_svg(bars, title=title, description=words(), by=kind, width=width, times=times)
 
-    forms = {"real time": drawn("time"), "equal steps": drawn("step")}
+    forms = {"real time": draw("time"), "equal steps": draw("step")}
     if by == "step":
         forms = dict(reversed(forms.items()))
-    return Plot(title, svg=drawn(by), text=words, frame=lambda: timeline_frame(run, run_id=run_id), forms=forms)
+    return Plot(title, svg=draw(by), text=words, frame=lambda: timeline_frame(run, run_id=run_id), forms=forms)
 
 
 def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = None, width: float | None = None) -> Plot:
     """Draw which checkpoint followed which: time flows down, forks are branches to the right.
 
-    Of a run that went on from a checkpoint of another one, that checkpoint is shown too. In its `panel()` a checkpoint
+    Of a run that went on from a checkpoint of another one, that checkpoint is drawn too. In its `panel()` a checkpoint
     can be chosen by mouse or keyboard: `panel.chosen` is its id, `panel.on_select(fn)` calls a function with it.
 
     Args:
@@ -69,6 +74,12 @@ def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = No
         current: The checkpoint to ring: its id or info.
         workflow_name: Only this chain.
         width: Of the picture, in points; by default as wide as its words.
+
+    Example:
+        ```python
+        panel = lineage(storage).panel()
+        panel.on_select(print)
+        ```
     """
     read = read_infos(storage, Chosen(workflow_name))
     ringed = getattr(current, "checkpoint_id", current)
@@ -100,13 +111,18 @@ def usage(
 
     Args:
         run: A run, a result, or a list of events.
-        by: What there is a bar for: `"superstep"`, `"executor"` or `"model"`.
+        by: What each bar is for: `"superstep"`, `"executor"` or `"model"`.
         prices: What a million tokens cost, by model name; see `usage_frame`.
         run_id: Only this one of several runs.
         width: Of the picture, in points.
 
     Raises:
         ValueError: `by` is none of the three, or `prices` has another form.
+
+    Example:
+        ```python
+        usage(run, by="model", prices={"gpt-4o": (2.5, 10)})
+        ```
     """
     _require(by, UsedBy)
     known = known_prices(prices)
@@ -120,11 +136,11 @@ def usage(
     def words() -> str:
         return usage_text(steps if by == "superstep" else named, total, title, by)
 
-    def drawn() -> str:
+    def draw() -> str:
         facts = Facts(title, words(), total, width)
         return columns_svg(steps, facts) if by == "superstep" else rows_svg(named, facts, by)
 
-    return Plot(title, svg=drawn, text=words, frame=lambda: usage_frame(run, prices=prices, run_id=run_id))
+    return Plot(title, svg=draw, text=words, frame=lambda: usage_frame(run, prices=prices, run_id=run_id))
 
 
 def _require(by: str, kinds: Any) -> None:

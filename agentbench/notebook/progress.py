@@ -40,11 +40,11 @@ def progress(run: WorkflowRun | Stepper, *, total: int | None = None) -> Progres
     """Drive a run under a progress bar.
 
     In a notebook it is a widget with a Stop button, in a terminal tqdm's bar if tqdm is installed, else a line every
-    five seconds. Runs under half a second show none. What stays is one line of text, without times where outputs are
+    five seconds. Runs under half a second show none. At the end one line of text stays, without times where outputs are
     compared.
 
     Args:
-        run: A run that nobody drives yet, `workflow.start(...)`; or a stepper, which then runs as with its Run button.
+        run: A run that is not driven yet, `workflow.start(...)`; or a stepper, which then runs as with its Run button.
         total: How many supersteps are expected, if that is known. Otherwise they are counted, against the
             `max_supersteps` of a stepper if one was chosen.
 
@@ -68,11 +68,18 @@ def progress(run: WorkflowRun | Stepper, *, total: int | None = None) -> Progres
 
 
 class Progress:
-    """A run under a bar; made by `progress`.
+    """A run under a bar; made by `progress`, which documents the arguments.
+
+    Nothing runs until it is awaited in a cell, or its `wait()` is called in a script; both raise what the run raises.
 
     Attributes:
         state: How far it is.
-        run: What is driven.
+        run: The run or stepper being driven.
+
+    Example:
+        ```python
+        status = progress(workflow.start("hello")).wait()
+        ```
     """
 
     def __init__(
@@ -84,7 +91,7 @@ class Progress:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._driver = _driver_of(run)
-        self.state = ProgressState(_checked(total), limit=self._driver.limit)
+        self.state = ProgressState(_check_total(total), limit=self._driver.limit)
         self.run = run
         self._open = open_display or _display_for
         self._now = now
@@ -105,11 +112,11 @@ class Progress:
         return f"Progress({self.name}, {self.state.count}, {self.state.state})"
 
     def __await__(self) -> Generator[Any, None, WorkflowRunState]:
-        return self._awaited().__await__()
+        return self._drive().__await__()
 
-    async def _awaited(self) -> WorkflowRunState:
+    async def _drive(self) -> WorkflowRunState:
         loop = _home_loop()
-        with self._shown(loop):
+        with self._drawing(loop):
             await self._driver.arun(self.state.see, loop)
         return self._driver.status
 
@@ -117,7 +124,7 @@ class Progress:
         """Drive the run and wait for its end; for scripts and cells that do not await."""
         _bridge.require_blocking("progress")
         guard = _bridge.cancelled_with_caller
-        with guard(), self._shown(None), guard():
+        with guard(), self._drawing(None), guard():
             self._driver.run_sync(self.state.see)
         return self._driver.status
 
@@ -126,7 +133,7 @@ class Progress:
         self._driver.stop()
 
     @contextmanager
-    def _shown(self, loop: asyncio.AbstractEventLoop | None) -> Iterator[None]:
+    def _drawing(self, loop: asyncio.AbstractEventLoop | None) -> Iterator[None]:
         """Draw while the run is driven, and leave one line when it is over."""
         self._begun, self._began = True, self._now()
         ticking = _bridge.submit(self._tick(), loop=loop)
@@ -138,7 +145,7 @@ class Progress:
                 self._over = True
             self.state.state = str(self._driver.status)
             self.state.elapsed_s = self._now() - self._began
-            text = self.state.last_words(self.name, times=not _compared())
+            text = self.state.last_words(self.name, times=not _is_compared())
             if self._display is None or not self._display.close(text):
                 print(text, flush=True)  # noqa: T201 - the line that stays is what it is for
 
@@ -164,7 +171,7 @@ class Progress:
 
 
 class _Driver(Protocol):
-    """Drives a run to its end and tells of its events."""
+    """Drives a run to its end and passes its events on."""
 
     @property
     def name(self) -> str: ...
@@ -188,7 +195,7 @@ def _driver_of(run: object) -> _Driver:
     raise TypeError(msg)
 
 
-def _checked(total: int | None) -> int | None:
+def _check_total(total: int | None) -> int | None:
     if total is None:
         return None
     if isinstance(total, bool) or not isinstance(total, int):
@@ -249,19 +256,19 @@ class _StepperDriver:
         return None if self._panel.max_supersteps == USUAL_LIMIT else self._panel.max_supersteps
 
     async def arun(self, see: _See, loop: asyncio.AbstractEventLoop | None) -> None:
-        with self._watched(see):
+        with self._watching(see):
             await self._panel.arun()
             if self._stopping is not None:
                 await asyncio.to_thread(self._stopping.join)
 
     def run_sync(self, see: _See) -> None:
-        with self._watched(see):
+        with self._watching(see):
             self._panel.run()
             if self._stopping is not None:
                 self._stopping.join()
 
     @contextmanager
-    def _watched(self, see: _See) -> Iterator[None]:
+    def _watching(self, see: _See) -> Iterator[None]:
         unsubscribe = self._panel.on("event", see)
         try:
             yield
@@ -293,16 +300,16 @@ def _home_loop() -> asyncio.AbstractEventLoop | None:
 # --- where it is drawn ------------------------------------------------------------------------------------------------
 
 
-def _compared() -> bool:
+def _is_compared() -> bool:
     """Whether outputs are compared with stored ones, so that they must hold no times."""
     return settings.current().deterministic or "PYTEST_CURRENT_TEST" in os.environ
 
 
-def _display_for(shown: Progress) -> Display | None:
-    if _compared():
+def _display_for(bar: Progress) -> Display | None:
+    if _is_compared():
         return None
     if in_kernel() and importlib.util.find_spec("ipywidgets") is not None:
-        return Widget(shown.name, shown.stop)
+        return Widget(bar.name, bar.stop)
     if not sys.stderr.isatty():
         return Lines()
-    return Bar(shown.name, shown.state.most) if importlib.util.find_spec("tqdm") is not None else Lines()
+    return Bar(bar.name, bar.state.most) if importlib.util.find_spec("tqdm") is not None else Lines()

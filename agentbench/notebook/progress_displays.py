@@ -34,7 +34,7 @@ def progress_html(state: ProgressState, name: str) -> Markup:
     """Two bars: supersteps, and the executors of the present one. Without a total or limit the first one only moves."""
     ended, called = state.share_here
     here = f"{ended:,} of {called:,} done"
-    spent = " · ".join(state.spent(times=True))
+    spent = " · ".join(state.consumption(times=True))
     return element(
         "div",
         *_row("Run", "supersteps", state.supersteps, state.most, state.count, spent, elapsed_s=state.elapsed_s),
@@ -139,7 +139,7 @@ class Bar:
     def draw(self, state: ProgressState) -> None:
         """Show how far it is."""
         self._bar.set_postfix_str(
-            ", ".join(filter(None, [*state.spent(times=False), state.names_at_work])), refresh=False
+            ", ".join(filter(None, [*state.consumption(times=False), state.names_at_work])), refresh=False
         )
         self._bar.update(state.supersteps - self._bar.n)
         self._bar.refresh()

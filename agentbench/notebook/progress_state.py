@@ -28,12 +28,12 @@ class ProgressState:
 
     Attributes:
         total: Supersteps expected, `None` if unknown.
-        limit: Supersteps after which the run pauses at the latest, if somebody chose it.
+        limit: Supersteps after which the run pauses at the latest, if `max_supersteps` was chosen.
         supersteps: Supersteps that have ended, that of the start executors included.
         calls: Handlers that were called.
         tokens: Tokens that agents used.
         elapsed_s: Seconds since it began.
-        state: Of the run, as last told.
+        state: Of the run, as last reported.
     """
 
     total: int | None = None
@@ -96,14 +96,14 @@ class ProgressState:
         at_most = "at most " if self.total is None else ""
         return f"{self.supersteps:,} of {at_most}{count_text(self.most, 'superstep')}"
 
-    def spent(self, *, times: bool) -> list[str]:
-        """What it took so far: tokens, if any, and time."""
+    def consumption(self, *, times: bool) -> list[str]:
+        """The tokens, if any, and the time that the run has used."""
         tokens = [count_text(self.tokens, "token")] if self.tokens else []
         return [*tokens, _duration(self.elapsed_s)] if times else tokens
 
     def words(self, *, times: bool) -> str:
         """How far it is, in one line."""
-        parts = [self.count, count_text(self.calls, "call"), *self.spent(times=times)]
+        parts = [self.count, count_text(self.calls, "call"), *self.consumption(times=times)]
         if self.at_work:
             parts.append(f"at work: {self.names_at_work}")
         return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""Text that a model or a person wrote, to be read: as it is, or with the little Markdown that can do no harm.
+"""Text of a model or a person for display: as it is, or with the part of Markdown that can do no harm.
 
 Paragraphs, headings, lists, emphasis and code become elements whose text is escaped. There is no raw HTML, no picture
 and no remote load; a link is its text with the address beside it.
@@ -45,10 +45,10 @@ def prose(text: str, *, render: Render = "plain", limit: int = LIMIT) -> Prose:
     """Show a text in a cell.
 
     Args:
-        text: What somebody wrote; not trusted.
+        text: The text of a model or a person; not trusted.
         render: `plain` shows it as it is, line ends included. `markdown` reads paragraphs, headings, lists,
             emphasis and code, and nothing else.
-        limit: Most characters that are shown; a cut says how many are left out.
+        limit: Most characters that are displayed; a cut says how many are left out.
 
     Raises:
         TypeError: `text` is no text.
@@ -59,9 +59,9 @@ def prose(text: str, *, render: Render = "plain", limit: int = LIMIT) -> Prose:
         prose(result.outputs[-1], render="markdown")
         ```
     """
-    given: object = text
-    if not isinstance(given, str):
-        msg = f"text is a {type(given).__name__}; expected a str. For other values: prose(str(value))."
+    value: object = text
+    if not isinstance(value, str):
+        msg = f"text is a {type(value).__name__}; expected a str. For other values: prose(str(value))."
         raise TypeError(msg)
     if render not in get_args(Render):
         msg = f"render={render!r} is not possible. Choose one of {', '.join(get_args(Render))}."
@@ -74,12 +74,17 @@ def prose(text: str, *, render: Render = "plain", limit: int = LIMIT) -> Prose:
 
 @dataclass(frozen=True, repr=False)
 class Prose(Displayable):
-    """A text to look at; made by `prose`.
+    """A text for a cell, made by `prose`, which checks the arguments; the last expression of a cell displays it.
 
     Attributes:
         source: The text itself, whole.
-        render: How it is shown.
-        limit: Most characters that are shown.
+        render: `plain` or `markdown`.
+        limit: Most characters that are displayed.
+
+    Example:
+        ```python
+        prose("# A heading", render="markdown").html
+        ```
     """
 
     source: str
@@ -88,12 +93,12 @@ class Prose(Displayable):
 
     @property
     def text(self) -> str:
-        """What is shown where there is no HTML: the text as it was written."""
+        """The form without HTML: the text as it was written."""
         return esc(self.source, into="text", limit=self.limit)
 
     @property
     def html(self) -> str:
-        """What a notebook shows."""
+        """The form for notebooks."""
         style = Markup(f"<style>{read_static('views.css')}</style>")
         return element("div", style, prose_blocks(self.source, self.render, self.limit), class_="ab_view ab_prose")
 
@@ -107,17 +112,17 @@ class Prose(Displayable):
         return {"text/html": self.html, "text/plain": self.text}
 
 
-def _finished(text: str) -> Markup:
-    """Escape what was cut already."""
+def _escape_cut(text: str) -> Markup:
+    """Escape a text that was cut already."""
     return Markup(esc(text, limit=None))
 
 
 def prose_blocks(text: str, render: Render, limit: int) -> Markup:
-    """Return a text as HTML without a frame and a style, to stand inside an element of the class `ab_prose`."""
-    shown = esc(text, into="text", limit=limit)
+    """Return a text as HTML without a frame and a style, for an element of the class `ab_prose`."""
+    escaped = esc(text, into="text", limit=limit)
     if render == "plain":
-        return element("div", _finished(shown), class_="ab_plain")
-    return Markup("".join(_blocks(shown.split("\n"))))
+        return element("div", _escape_cut(escaped), class_="ab_plain")
+    return Markup("".join(_blocks(escaped.split("\n"))))
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -131,7 +136,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[Markup]:
             at += 1
         elif fence := _FENCE.match(line):
             end = _end_of_code(lines, at + 1, fence[1])
-            yield element("pre", element("code", _finished("\n".join(lines[at + 1 : end]))))
+            yield element("pre", element("code", _escape_cut("\n".join(lines[at + 1 : end]))))
             at = end + 1
         elif heading := _HEADING.match(line):
             # The page has headings of its own, above these.
@@ -187,18 +192,18 @@ def _items(lines: Sequence[str]) -> Iterator[_Item]:
 
 def _list(items: Sequence[_Item], depth: int = 0) -> Markup:
     """Items that are further in than the first belong to the one before them."""
-    shown: list[Markup] = []
+    escaped: list[Markup] = []
     at = 0
     while at < len(items):
         end = at + 1
         while end < len(items) and items[end].indent > items[0].indent and depth < _DEEPEST:
             end += 1
         inner = _list(items[at + 1 : end], depth + 1) if end > at + 1 else None
-        shown.append(element("li", _inline(items[at].words), inner))
+        escaped.append(element("li", _inline(items[at].words), inner))
         at = end
     number = items[0].number
     start = None if number in (None, "1") else int(str(number))
-    return element("ul" if number is None else "ol", *shown, start=start)
+    return element("ul" if number is None else "ol", *escaped, start=start)
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
@@ -208,17 +213,17 @@ def _inline(text: str, depth: int = 0) -> Markup:
     parts: list[str] = []
     at = 0
     for found in _INLINE.finditer(text) if depth < _DEEPEST else ():
-        parts += [_finished(text[at : found.start()]), _marked(found, depth)]
+        parts += [_escape_cut(text[at : found.start()]), _markup_of(found, depth)]
         at = found.end()
-    parts.append(_finished(text[at:]))
+    parts.append(_escape_cut(text[at:]))
     return Markup("".join(parts))
 
 
-def _marked(found: re.Match[str], depth: int) -> Markup:
+def _markup_of(found: re.Match[str], depth: int) -> Markup:
     if found["literal"] is not None:
-        return _finished(found["literal"])
+        return _escape_cut(found["literal"])
     if found["code"] is not None:
-        return element("code", _finished(found["code"].strip()))
+        return element("code", _escape_cut(found["code"].strip()))
     if found["address"] is not None:
         return _link(found["words"], found["address"], depth)
     strong = found["strong"] if found["strong"] is not None else found["strong_"]
@@ -229,7 +234,7 @@ def _marked(found: re.Match[str], depth: int) -> Markup:
 
 def _link(words: str, address: str, depth: int) -> Markup:
     """A reader sees where it leads; only addresses of the web can be followed."""
-    beside: Markup = _finished(address)
+    beside: Markup = _escape_cut(address)
     if _WEB.fullmatch(address):
         beside = element("a", beside, href=beside, rel="noopener noreferrer", target="_blank")
     return Markup(f"{_inline(words, depth + 1)} ({beside})" if words else beside)

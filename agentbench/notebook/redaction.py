@@ -1,4 +1,4 @@
-"""Copies of values in which secrets are masked, for tables and questions that people see and save."""
+"""Copies of values in which secrets are masked, for tables and questions on the page and in saved notebooks."""
 
 import dataclasses
 import re
@@ -27,15 +27,15 @@ def mask_secrets(value: object, *, key: object = None) -> object:
 
     Secret is what sits under a key or field whose name says so, and every object that hides itself behind
     `get_secret_value`. What holds no secret is returned itself, not a copy; containers that do are copied, and other
-    objects that do become their text. Values inside themselves, or 50 levels deep, are shown as `…`.
+    objects that do become their text. Values inside themselves, or 50 levels deep, become `…`.
 
     Args:
         value: Anything.
-        key: The name under which the value is kept, if it has one.
+        key: The name under which the value is stored, if it has one.
     """
     if key is not None and _hidden(key, value):
         return MASK
-    return value if type(value) in _PLAIN else _Masker().masked(value, _DEPTH)
+    return value if type(value) in _PLAIN else _Masker().mask(value, _DEPTH)
 
 
 def preview(value: object, *, limit: int = PREVIEW_LIMIT) -> str:
@@ -120,19 +120,19 @@ class _Masker:
     """One walk over a value. What is met twice is masked once, so that shared parts cost nothing."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, object] = {}
+        self._results: dict[int, object] = {}
 
-    def masked(self, value: object, depth: int) -> object:
+    def mask(self, value: object, depth: int) -> object:
         if type(value) in _PLAIN:
             return value
         if is_secret(value):
             return MASK
         if depth == 0:
             return _CUT
-        if id(value) not in self._seen:
-            self._seen[id(value)] = _CUT  # what is found here on the way down is inside itself
-            self._seen[id(value)] = self._inside(value, depth - 1)
-        return self._seen[id(value)]
+        if id(value) not in self._results:
+            self._results[id(value)] = _CUT  # what is found here on the way down is inside itself
+            self._results[id(value)] = self._inside(value, depth - 1)
+        return self._results[id(value)]
 
     def _inside(self, value: object, depth: int) -> object:
         if isinstance(value, Mapping):
@@ -147,17 +147,17 @@ class _Masker:
         return f"{type(value).__name__}({', '.join(f'{name}={preview(item)}' for name, item in after.items())})"
 
     def _mapping(self, value: Mapping[Any, object], depth: int) -> Mapping[Any, object]:
-        changed = {name: MASK if _hidden(name, item) else self.masked(item, depth) for name, item in value.items()}
+        changed = {name: MASK if _hidden(name, item) else self.mask(item, depth) for name, item in value.items()}
         return changed if any(changed[name] is not item for name, item in value.items()) else value
 
     def _items(self, value: "list[object] | tuple[object, ...] | deque[object] | Set[object]", depth: int) -> object:
         before = list(value)
-        after = [self.masked(item, depth) for item in before]
+        after = [self.mask(item, depth) for item in before]
         same = [new is old for new, old in zip(after, before, strict=True)]
         if all(same):
             return value
         if isinstance(value, Set):  # masked parts may be unhashable
-            return {new if kept else preview(new) for new, kept in zip(after, same, strict=True)}
+            return {new if same_item else preview(new) for new, same_item in zip(after, same, strict=True)}
         return next(kind(after) for kind in (list, tuple, deque) if isinstance(value, kind))
 
 
@@ -180,13 +180,13 @@ class _Previewer(reprlib.Repr):
 
     def repr_instance(self, x: object, level: int) -> str:
         try:
-            masked = _Masker().masked(x, _DEPTH)
-            if masked is not x:
-                return masked if isinstance(masked, str) else super().repr1(masked, level)
+            mask = _Masker().mask(x, _DEPTH)
+            if mask is not x:
+                return mask if isinstance(mask, str) else super().repr1(mask, level)
             text = repr(x)
         except Exception as error:  # noqa: BLE001 - `repr` is user code
             return f"<{type(x).__name__}: its repr raised {type(error).__name__}>"
-        # An address tells a reader nothing and differs in every run.
+        # An address has no meaning for a reader and differs in every run.
         text = _ADDRESS.sub("", text)
         return text if len(text) <= self.maxother else text[: self.maxother] + "…"
 

@@ -27,7 +27,7 @@ class RequestForms:
         self.box.add_class("abs-requests")
         self._answer = answer
         self._title = ipywidgets.HTML()
-        #: Those shown, and all that are still open: a failed run asks nothing until it goes on.
+        #: The displayed forms, and all that are still open: a failed run asks nothing until it goes on.
         self._forms: dict[str, Form] = {}
         self._open: dict[str, Form] = {}
         self._moved = -1
@@ -36,7 +36,7 @@ class RequestForms:
         """Bring the forms up to date.
 
         Args:
-            view: What is shown.
+            view: The view of the stepper.
             steps: How many supersteps were taken; an answered form goes when that changes.
 
         Returns:

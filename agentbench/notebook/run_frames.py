@@ -133,7 +133,7 @@ def runs_frame(
         workflow_name: Only runs of this chain.
         run_id: Only this run.
         prices: What a million tokens cost, by model name; see `usage_frame`.
-        since: Only runs that came as far as this superstep (a number), or started at this moment (a datetime, ISO 8601
+        since: Only runs that came as far as this superstep (a number), or started at this time (a datetime, ISO 8601
             text) or later.
         limit: At most so many rows, the last ones.
 

@@ -87,8 +87,8 @@ def warning_rows(events: Sequence[Any]) -> list[tuple[str, str]]:
 
 
 def _warning(data: object) -> str:
-    told = f"{type(data).__name__}: {data}" if isinstance(data, BaseException) else data
-    return line_preview(told, WARNING_LIMIT)
+    text = f"{type(data).__name__}: {data}" if isinstance(data, BaseException) else data
+    return line_preview(text, WARNING_LIMIT)
 
 
 def output_rows(events: Iterable[Any]) -> list[tuple[str, str, str]]:

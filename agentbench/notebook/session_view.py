@@ -1,4 +1,4 @@
-"""A session by its ids and by what it holds, in one line each. Nothing is loaded, written or called for it."""
+"""A session by its ids and its state, in one line each. Nothing is loaded, written or called for it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["session"]
 _PREVIEW_LIMIT = 90
 
 
-def session(shown: Any) -> dict[str, Any]:
+def session(session: Any) -> dict[str, Any]:
     """A session: its ids, how many messages it holds, and a row for each key of its state. Secrets are masked."""
-    state = shown.state if isinstance(shown.state, Mapping) else {}
-    facts = [shown.session_id]
-    if shown.service_session_id is not None:
-        facts.append(f"kept by the service as {shown.service_session_id}")
+    state = session.state if isinstance(session.state, Mapping) else {}
+    facts = [session.session_id]
+    if session.service_session_id is not None:
+        facts.append(f"stored by the service as {session.service_session_id}")
     facts.append(count_text(sum(len(_messages_in(value)) for value in state.values()), "message"))
     rows = [(line_preview(str(key)), _size_of(value), _preview_of(key, value)) for key, value in state.items()]
     table = Table("State", ("key", "holds", "content"), rows, limit=_PREVIEW_LIMIT)
-    return Page(type(shown).__name__, facts=facts, tables=[table]).bundle()
+    return Page(type(session).__name__, facts=facts, tables=[table]).bundle()
 
 
 def _messages_in(value: Any) -> list[Message]:
-    """The messages that a history keeps under one key."""
+    """The messages that a history stores under one key."""
     held = value.get("messages") if isinstance(value, Mapping) else value
     return [each for each in held if isinstance(each, Message)] if isinstance(held, list) else []
 
@@ -50,6 +50,6 @@ def _preview_of(key: Any, value: Any) -> str:
         return MASK
     if messages := _messages_in(value):
         last = messages[-1]
-        said = last.text or ", ".join(content.type for content in last.contents)
-        return line_preview(f"last by {last.role}: {said}", _PREVIEW_LIMIT)
+        content = last.text or ", ".join(content.type for content in last.contents)
+        return line_preview(f"last by {last.role}: {content}", _PREVIEW_LIMIT)
     return line_preview(value, _PREVIEW_LIMIT)

@@ -1,6 +1,6 @@
-"""How this process shows things: one immutable value, replaced by `configure`.
+"""The notebook settings of this process: one immutable value, replaced by `configure`.
 
-What nobody configured is taken from the environment: AGENTBENCH_THEME=dark stands for `configure(theme="dark")`, and so
+Settings that were not configured come from the environment: AGENTBENCH_THEME=dark is `configure(theme="dark")`, and so
 for each setting that text can say. (The renderer's variable is read when a picture is drawn.)
 """
 
@@ -41,10 +41,10 @@ _TRUE, _FALSE, _NONE = ("true", "yes", "on", "1"), ("false", "no", "off", "0"), 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What `configure` sets.
+    """The settings of this process, as `configure` takes and returns them; displayed as a table in a cell.
 
     Attributes:
-        renderer: Who turns DOT into pictures; `None` takes the first that is there (see `rendering.renderers`).
+        renderer: Program or package that turns DOT into pictures; `None` takes the first that is installed.
         theme: Colours of static pictures; `auto` follows the reader's browser.
         live_graph: `False` shows graphs in steppers without anywidget, as plain pictures with a list of nodes.
         static_png: Whether stored outputs hold a PNG beside the SVG, for pages that show no SVG.
@@ -53,6 +53,12 @@ class Settings:
         loop: Where steppers run: on the engine thread (`uvloop`: the same, on uvloop), or on the kernel's own loop.
         render_timeout_s: How long a renderer may take, in seconds.
         prices: What a million tokens cost, by model name: `Price`, or numbers `(input, output)`. None are built in.
+
+    Example:
+        ```python
+        configure(theme="dark", prices={"gpt-4o": (2.5, 10)})
+        print(configure().changed)
+        ```
     """
 
     renderer: RendererName | None = None
@@ -67,7 +73,7 @@ class Settings:
 
     @property
     def changed(self) -> dict[str, Any]:
-        """The settings that are not what they are by default."""
+        """The settings that differ from their defaults."""
         return {name: value for name, value in vars(self).items() if value != getattr(_DEFAULTS, name)}
 
     def __repr__(self) -> str:
@@ -108,7 +114,7 @@ def configure(**settings: Any) -> Settings:
         ```
     """
     global _current
-    checked = {name: _checked(name, value) for name, value in settings.items()}
+    checked = {name: _check(name, value) for name, value in settings.items()}
     _apply(checked)
     _current = replace(_current, **checked)
     return _current
@@ -130,8 +136,8 @@ def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict
     """Read settings from environment variables.
 
     Returns:
-        The settings, and by the names of their variables what is wrong with the others. Values of variables are not
-        told.
+        The settings, and by the names of their variables what is wrong with the others, without the values of the
+        variables.
     """
     found: dict[str, Any] = {}
     wrong: dict[str, str] = {}
@@ -140,7 +146,7 @@ def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict
         if name in ("renderer", "prices") or not variables.get(variable):
             continue
         try:
-            found[name] = _checked(name, parse_setting(name, variables[variable]))
+            found[name] = _check(name, parse_setting(name, variables[variable]))
         except ValueError:
             choices = choices_of(name)
             wrong[variable] = f"Expected {' or '.join(choices) if choices else 'a positive number of seconds'}."
@@ -154,7 +160,7 @@ def parse_setting(name: str, text: str) -> Any:
         TypeError: For a name that is no setting.
         ValueError: For a text that says no value of this setting.
     """
-    kind = _known(name)
+    kind = _kind_of(name)
     word = text.strip().strip("\"'")
     if kind is bool and word.lower() in _TRUE + _FALSE:
         return word.lower() in _TRUE
@@ -162,10 +168,10 @@ def parse_setting(name: str, text: str) -> Any:
         try:
             return float(word)
         except ValueError as error:
-            raise _refused(name, text, "a number of seconds") from error
+            raise _refusal(name, text, "a number of seconds") from error
     if name == "renderer" and word.lower() in _NONE:
         return None
-    return _checked(name, word)
+    return _check(name, word)
 
 
 def _apply(changed: dict[str, Any]) -> None:
@@ -180,7 +186,7 @@ def _apply(changed: dict[str, Any]) -> None:
         choose_engine_loop("uvloop" if changed["loop"] == "uvloop" else "asyncio")
 
 
-def _known(name: str) -> type:
+def _kind_of(name: str) -> type:
     kinds = {field.name: type(field.default) for field in fields(Settings)}
     if name not in kinds:
         close = difflib.get_close_matches(name, kinds, n=1)
@@ -190,23 +196,23 @@ def _known(name: str) -> type:
     return kinds[name]
 
 
-def _checked(name: str, value: Any) -> Any:
-    kind = _known(name)
+def _check(name: str, value: Any) -> Any:
+    kind = _kind_of(name)
     if name == "renderer" and value is None:
         return None
     if name == "prices":
         return read_prices(value)
     if name in _CHOICES:
         if value not in _CHOICES[name]:
-            raise _refused(name, value, " or ".join(map(repr, _CHOICES[name])))
+            raise _refusal(name, value, " or ".join(map(repr, _CHOICES[name])))
     elif kind is bool and not isinstance(value, bool):
-        raise _refused(name, value, "True or False")
+        raise _refusal(name, value, "True or False")
     elif kind is float and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0):
-        raise _refused(name, value, "a positive number of seconds")
+        raise _refusal(name, value, "a positive number of seconds")
     return value
 
 
-def _refused(name: str, value: object, expected: str) -> ValueError:
+def _refusal(name: str, value: object, expected: str) -> ValueError:
     return ValueError(f"{name}={value!r} is not possible. Expected {expected}. Nothing was changed.")
 
 

@@ -54,7 +54,7 @@ class ShapeNode:
         name: What is written on it.
         kinds: What is particular about it, in the order of `KIND_WORDS`; empty for a plain executor.
         type_name: The executor's own type name.
-        members: Ids of the executors that a folded group stands for.
+        members: Ids of the executors in a folded group.
         frame: Id of the opened sub-workflow that it lies in.
     """
 
@@ -136,7 +136,7 @@ class GraphShape:
 
     @cached_property
     def holder_of(self) -> dict[str, str]:
-        """Id of the node that stands for an executor: its own, or that of the group it is folded into."""
+        """Id of the node of an executor: its own, or that of the group it is folded into."""
         table = {node.id: node.id for node in (*self.nodes, *self.frames)}
         table.update((member, node.id) for node in self.nodes for member in node.members)
         return table
@@ -177,7 +177,7 @@ def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphS
     workflow = find_workflow(source)
     if expand:
         return _read(workflow, expand)
-    # The same workflow is shown again and again, in cell after cell; one that was changed meanwhile has other facts.
+    # The same workflow is drawn in many cells; one that was changed meanwhile has other facts.
     facts = _facts(workflow)
     try:
         known = _closed.get(workflow)
@@ -203,7 +203,7 @@ def _read(workflow: Any, expand: Collection[str] | bool) -> GraphShape:
     reader = _Reader(expand)
     reader.read(workflow, prefix="", frame=None)
     return GraphShape(
-        name=_shown_name(getattr(workflow, "name", None)),
+        name=_display_name(getattr(workflow, "name", None)),
         nodes=tuple(reader.nodes),
         edges=tuple(reader.edges.values()),
         frames=tuple(reader.frames),
@@ -232,7 +232,7 @@ def back_edges(
 
 
 def running_order(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the nodes in topological order, ties in the given order; nodes of loops that nothing opens come last."""
+    """Return the nodes in topological order, ties in their order; nodes of loops that nothing opens come last."""
     waiting = dict.fromkeys(nodes, 0)
     after: dict[str, list[str]] = {node: [] for node in waiting}
     for source, target in edges:
@@ -316,8 +316,8 @@ class _Reader:
             self.edges.setdefault(ends, ShapeEdge(source=ends[0], target=ends[1], kind=kind, label=edge.label))
 
 
-def _shown_name(name: object) -> str:
-    # Workflows that nobody named have a generated name with a random id, which would differ in every picture.
+def _display_name(name: object) -> str:
+    # Workflows without a name have a generated one with a random id, which would differ in every picture.
     return "workflow" if not name or str(name).startswith("WorkflowBuilder-") else str(name)
 
 
@@ -353,12 +353,12 @@ def _edges_of(group: EdgeGroup) -> list[ShapeEdge]:
     if isinstance(group, SwitchCaseEdgeGroup):
         return _switch_edges(group)
     if isinstance(group, FanOutEdgeGroup):
-        label = f"by {_spoken(group.selection_func_name)}" if group.selection_func_name else ""
+        label = f"by {_function_words(group.selection_func_name)}" if group.selection_func_name else ""
         return [_edge(edge, "fan_out", label) for edge in group.edges]
     if isinstance(group, FanInEdgeGroup):
         return [_edge(edge, "fan_in", "") for edge in group.edges]
     return [
-        _edge(edge, "conditional", f"if {_spoken(edge.condition_name, edge.condition)}")
+        _edge(edge, "conditional", f"if {_function_words(edge.condition_name, edge.condition)}")
         if edge.has_condition or edge.condition_name
         else _edge(edge, "direct", "")
         for edge in group.edges
@@ -369,7 +369,7 @@ def _switch_edges(group: SwitchCaseEdgeGroup) -> list[ShapeEdge]:
     labels: dict[str, list[str]] = {}
     for case in group.cases:
         word = (
-            f"if {_spoken(case.condition_name, case.condition)}"
+            f"if {_function_words(case.condition_name, case.condition)}"
             if isinstance(case, SwitchCaseEdgeGroupCase)
             else "default"
         )
@@ -381,8 +381,8 @@ def _edge(edge: Any, kind: EdgeKind, label: str) -> ShapeEdge:
     return ShapeEdge(source=edge.source_id, target=edge.target_id, kind=kind, label=label)
 
 
-def _spoken(name: str | None, condition: object = None) -> str:
-    """The name of a function; of a lambda what it computes: the name that Python gives it tells a reader nothing."""
+def _function_words(name: str | None, condition: object = None) -> str:
+    """The name of a function; of a lambda its expression, since Python's name for it is always the same."""
     if name not in (None, "<lambda>", "<callable>"):
         return str(name)
     return lambda_text(condition) or "λ"

@@ -1,4 +1,4 @@
-"""Graphs as text: the adjacency list that stands for every picture, and Mermaid source."""
+"""Graphs as text: the adjacency list that accompanies every picture, and Mermaid source."""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def shape_text(
 
     Args:
         shape: The graph.
-        states: States by executor id; `idle` is not said.
+        states: States by executor id; `idle` is left out.
         max_lines: Most lines; the last one says how many nodes are not listed.
         note: One more remark for the end, beside the shape's own.
     """

@@ -17,7 +17,7 @@ class StateStyle:
         name: The key used by `update` and, after `ab_s_`, the CSS class.
         words: What a screen reader says.
         light: Fill in light themes, `None` for the surface of the theme. Six-digit hex.
-        dark: Fill in dark themes, likewise.
+        dark: Fill in dark themes, in the same form.
         sign: The second sign in text, empty when there is none.
         icon: The same as a stroked SVG path around the origin, 8 units wide: fonts lack some of the signs.
         border: The second sign of the outline, in words.
@@ -34,7 +34,7 @@ class StateStyle:
 
 PAUSE = "M-1.9-2.8V2.8M1.9-2.8V2.8"
 
-# Okabe and Ito's palette, which people with the usual colour vision deficiencies tell apart. Dark fills: the same hues.
+# Okabe and Ito's palette: people with the usual colour vision deficiencies can distinguish it. Dark fills: same hues.
 STATES: dict[str, StateStyle] = {
     style.name: style
     for style in (
@@ -56,7 +56,7 @@ PRECEDENCE = ("failed", "waiting", "running", "queued", "done", "skipped", "idle
 
 
 def strongest(states: Iterable[str]) -> str:
-    """Return the state that stands for several, `idle` for none."""
+    """Return the strongest of several states, `idle` for none."""
     return min(states, key=PRECEDENCE.index, default="idle")
 
 

@@ -147,7 +147,7 @@ def view_of(model: StepperModel, *, times: bool = True, older: Sequence[str] = (
     return StepperView(
         status=model.status,
         header=header,
-        announcement=_announcement(model, header),
+        announcement=_announce(model, header),
         buttons=buttons_of(model),
         run_menu=run_menu_of(model),
         more_menu=more_menu_of(model),
@@ -206,7 +206,7 @@ def _names(executors: Sequence[str]) -> str:
     return names + (f" and {len(executors) - _NAMED} more" if len(executors) > _NAMED else "")
 
 
-def _announcement(model: StepperModel, header: Header) -> str:
+def _announce(model: StepperModel, header: Header) -> str:
     """What a screen reader hears: the change, not the whole screen."""
     if model.viewing is not None:
         return f"viewing {model.viewing + 1} of {len(model.past)}"

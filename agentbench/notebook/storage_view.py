@@ -1,4 +1,4 @@
-"""A checkpoint storage as its chains. Content is not read, nothing is created, and no server is asked."""
+"""A checkpoint storage as its chains. Content is not read, nothing is created, and no server is contacted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["storage_bundle"]
 _MOST_CHAINS = 20
 _PATIENCE_S = 2.0
 _SQLITE_HEADER = b"SQLite format 3\0"
-#: Of the table that tells which version the others have.
+#: The table with the schema version of the others.
 _SCHEMA_TABLE = b"agentbench_schema"
 
 Row = tuple[str, str, str]
@@ -28,7 +28,7 @@ Row = tuple[str, str, str]
 def storage_bundle(storage: Any) -> dict[str, Any]:
     """A storage by its address, and where that costs nothing by its chains: their checkpoints, and when the last came.
 
-    Never raises: what cannot be listed now is not shown.
+    Never raises: what cannot be listed now is left out.
     """
     address = _address(storage)
     try:

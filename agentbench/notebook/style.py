@@ -47,11 +47,11 @@ _DARK = "[data-jp-theme-light=false],.vscode-dark"
 
 
 def static_style(theme: str, *, states: bool = True) -> str:
-    """Return the style of a picture that stands alone, where no style of the page reaches.
+    """Return the style of a standalone picture, where no style of the page reaches.
 
     Args:
         theme: `light`, `dark`, or `auto`: light, and dark where the reader's browser prefers it.
-        states: Whether states are shown; without them the style is half as long.
+        states: Whether the picture has states; without them the style is half as long.
     """
     first: Scheme = "dark" if theme == "dark" else "light"
     parts = [f".ab_{theme}{{{_variables(first)}}}"]

@@ -26,7 +26,7 @@ _WORDS: dict[Scheme, dict[str, str]] = {
 def picture(
     parts: Iterable[str], *, width: float, height: float, title: str, description: str, rules: Sequence[str] = ()
 ) -> str:
-    """A whole SVG that stands alone, light or dark as its reader prefers, or as `configure(theme=...)` says.
+    """Return a standalone SVG, light or dark as its reader prefers, or as set by `configure(theme=...)`.
 
     Args:
         parts: What it shows, escaped.

@@ -30,7 +30,7 @@ _STATUS_ORDER = ("failed", "waiting", "cancelled", "running", "bypassed", "compl
 class Mark:
     """One rectangle: a bar, or the bars of one executor in several supersteps that are folded into one.
 
-    `answered` is the place on the axis at which a person had answered what was asked, where that is known.
+    `answered` is the place on the axis of the answers to its requests, where that is known.
     """
 
     lane: int
@@ -87,7 +87,7 @@ def lay_out(bars: Sequence[Bar], *, width: float, by: By = "time", max_bars: int
     Args:
         bars: By superstep and plan order.
         width: Room for them, in points.
-        by: `time`: as long as they took, if all of them tell; `step`: every superstep equally wide.
+        by: `time`: as long as they took, if all of them have times; `step`: every superstep equally wide.
         max_bars: Beyond so many bars, supersteps are folded.
     """
     lanes = list(dict.fromkeys(bar.executor for bar in bars))
@@ -114,7 +114,7 @@ def _count(bars: Iterable[Bar], steps: Sequence[int], size: int) -> int:
     return len({(column_of[bar.superstep], bar.executor) for bar in bars})
 
 
-def _gathered(
+def _gather(
     bars: Sequence[Bar], lanes: Sequence[str], columns: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], list[Bar]]:
     """Bars by (column, lane)."""
@@ -127,7 +127,7 @@ def _gathered(
 
 
 def _status(bars: Iterable[Bar]) -> str:
-    """The status that stands for several: the one that asks for attention first."""
+    """The one status of several bars: the one that needs attention first."""
     return min((bar.status for bar in bars), key=_STATUS_ORDER.index)
 
 
@@ -147,7 +147,7 @@ def _by_step(
             _status(those),
             those,
         )
-        for (column, lane), those in _gathered(bars, lanes, columns).items()
+        for (column, lane), those in _gather(bars, lanes, columns).items()
     ]
     bands = [Band(first, last, at * room, room) for at, (first, last) in enumerate(columns)]
     return Layout(lanes, marks, bands, "step", width, folded)
@@ -161,7 +161,7 @@ def _by_time(
 ) -> Layout:
     marks = []
     edges: dict[int, list[float]] = {}
-    for (column, lane), those in _gathered(bars, lanes, columns).items():
+    for (column, lane), those in _gather(bars, lanes, columns).items():
         start, end = scale.span(those)
         x = min(scale(start), scale.width - _NARROWEST)
         waits = [bar.end_ns + bar.wait_ns for bar in those if bar.end_ns is not None and bar.wait_ns is not None]
@@ -179,15 +179,15 @@ class _TimeScale:
         self.width = width
         self.breaks: list[Break] = []
         self._latest = max((t for bar in bars for t in (bar.start_ns, bar.end_ns) if t is not None), default=0)
-        busy = _merged([self.span([bar]) for bar in bars])
+        busy = _merge([self.span([bar]) for bar in bars])
         worked = sum(end - start for start, end in busy)
         self.has_length = worked > 0
         pauses = [(before[1], after[0]) for before, after in itertools.pairwise(busy)]
         cut = sorted((p for p in pauses if p[1] - p[0] > _LONG_PAUSE * worked), key=lambda p: p[0] - p[1])
         cut = sorted(cut[:_MOST_BREAKS])
         first = busy[0][0] if busy else 0
-        shown = max(1, self._latest - first - sum(end - start for start, end in cut))
-        per_ns = max(0.0, width - _BREAK_WIDTH * len(cut)) / shown
+        visible = max(1, self._latest - first - sum(end - start for start, end in cut))
+        per_ns = max(0.0, width - _BREAK_WIDTH * len(cut)) / visible
         # Knots of a piecewise linear function.
         self._knots: list[tuple[int, float]] = [(first, 0.0)]
         for start, end in cut:
@@ -250,7 +250,7 @@ _SECOND = 1_000_000_000
 _ROUND_S = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200)
 
 
-def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:

@@ -34,19 +34,19 @@ def timeline_text(bars: Sequence[Bar], title: str, *, times: bool) -> str:
     steps: dict[int, list[Bar]] = {}
     for bar in bars:
         steps.setdefault(bar.superstep, []).append(bar)
-    lines = [f"superstep {step}: {_listed(those, times=times)}" for step, those in steps.items()]
+    lines = [f"superstep {step}: {_listed_words(those, times=times)}" for step, those in steps.items()]
     if len(lines) > _MOST_LINES - 1:
         head, tail = (_MOST_LINES - 2) // 2, (_MOST_LINES - 2) - (_MOST_LINES - 2) // 2
         lines = [*lines[:head], f"… {len(lines) - head - tail} more supersteps …", *lines[-tail:]]
     return "\n".join([esc(title, into="line", limit=200), *lines])
 
 
-def _listed(bars: Sequence[Bar], *, times: bool) -> str:
-    shown = ", ".join(_said(bar, times=times) for bar in bars[:_NAMED])
-    return shown + (f", and {len(bars) - _NAMED} more" if len(bars) > _NAMED else "")
+def _listed_words(bars: Sequence[Bar], *, times: bool) -> str:
+    listed = ", ".join(_bar_words(bar, times=times) for bar in bars[:_NAMED])
+    return listed + (f", and {len(bars) - _NAMED} more" if len(bars) > _NAMED else "")
 
 
-def _said(bar: Bar, *, times: bool) -> str:
+def _bar_words(bar: Bar, *, times: bool) -> str:
     notes = [] if bar.status == "completed" else [bar.status]
     if bar.messages_in > 1:
         notes.append(f"x{bar.messages_in}")

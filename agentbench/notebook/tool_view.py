@@ -1,4 +1,4 @@
-"""A tool as it is shown: what a model may fill in, whether a person is asked, how often it was called."""
+"""The display of a tool: the arguments a model fills in, whether a person approves, how often it was called."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _fields(schema: Mapping[str, Any], defs: Mapping[str, Any], path: str, insid
         where = f"{path}{name}"
         what = str(part.get("description") or "")
         yield where, _type(part, defs), _default(name, part, required), what
-        nested, suffix, ref = _nested(part, defs)
+        nested, suffix, ref = _inner_object(part, defs)
         if nested and ref not in inside and len(inside) < _MOST_LEVELS:
             yield from _fields(nested, defs, f"{where}{suffix}.", (*inside, ref))
 
@@ -119,8 +119,8 @@ def _type(part: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
     if options:
         words = " or ".join(_type(option, defs) for option in options if isinstance(option, Mapping))
     else:
-        given = target.get("type") or "anything"
-        words = given if isinstance(given, str) else " or ".join(map(str, given))
+        kinds = target.get("type") or "anything"
+        words = kinds if isinstance(kinds, str) else " or ".join(map(str, kinds))
     items = target.get("items")
     if isinstance(items, Mapping) and items:
         words += f" of {_type(items, defs)}"
@@ -128,17 +128,17 @@ def _type(part: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
     return ", ".join([" ".join([words, *limits[:1]]), *limits[1:]])
 
 
-def _nested(part: Mapping[str, Any], defs: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, str]:
+def _inner_object(part: Mapping[str, Any], defs: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, str]:
     """Return the object in a property, or in a list or a choice there: its schema, `[]` for a list, its name."""
     target, name = _follow(part, defs)
     if target.get("properties"):
         return target, "", name
     items = target.get("items")
     if isinstance(items, Mapping):
-        nested, suffix, name = _nested(items, defs)
+        nested, suffix, name = _inner_object(items, defs)
         return nested, f"[]{suffix}", name
     for option in target.get("anyOf") or ():
-        if isinstance(option, Mapping) and (found := _nested(option, defs))[0]:
+        if isinstance(option, Mapping) and (found := _inner_object(option, defs))[0]:
             return found
     return {}, "", ""
 

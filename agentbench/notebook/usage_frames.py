@@ -33,16 +33,16 @@ def usage_frame(
         prices: What a million tokens cost, by model name: `{"model": Price(input=2.0, output=8.0)}`, or numbers
             `(2.0, 8.0)`. They come before those of `configure(prices=...)`; there are no others.
         run_id: Only this run.
-        since: Only from this superstep (a number) or this moment (a datetime, ISO 8601 text) on.
+        since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
         limit: At most so many rows, the last ones.
 
     Shapes:
         Index (`superstep` int64, `executor` string, `call` int64), `call` being the number of the call within executor
         and superstep, from 1; columns `model` category, `tokens_in`, `tokens_out`, `tokens_cached` Int64, `cost`
         Float64, `latency_ms` float64, `run_id` category. `tokens_cached` is a part of `tokens_in`. Counts that the
-        client does not tell are NA, and so is `cost` where no price is known.
+        client does not report are NA, and so is `cost` where no price is known.
 
-    Units: `cost` in the currency of the prices, or as the event tells it; `latency_ms` in milliseconds.
+    Units: `cost` in the currency of the prices, or as reported by the event; `latency_ms` in milliseconds.
 
     Raises:
         ValueError: `prices` has another form.
@@ -81,10 +81,10 @@ def usage_frame(
 _NAN = float("nan")
 
 
-def known_prices(given: Prices | None) -> dict[str, Price]:
-    """The prices of `configure`, and those that are given, which come first.
+def known_prices(prices: Prices | None) -> dict[str, Price]:
+    """Return the prices of `configure`, overridden by those passed.
 
     Raises:
         ValueError: They have another form.
     """
-    return {**settings.current().prices, **read_prices(given)}
+    return {**settings.current().prices, **read_prices(prices)}

@@ -83,7 +83,7 @@ def calls_of(events: Sequence[WorkflowEvent[Any]], prices: Mapping[str, Price]) 
         number = numbers[superstep, executor]
         model = _part(event.data, "model")
         name = None if model is None else str(model)
-        used, latency = _used(event.data, name, prices), _latency_ms(event)
+        used, latency = _usage_of(event.data, name, prices), _latency_ms(event)
         found.append(ModelCall(superstep, executor, number, name, used, latency, event.time_ns))
     return found
 
@@ -121,11 +121,11 @@ def group_usages(calls: Iterable[ModelCall], keys: Iterable[K]) -> dict[K, Usage
     return {key: sum_usages(call.used for call in each) for key, each in groups.items()}
 
 
-def _used(data: Any, model: str | None, prices: Mapping[str, Price]) -> Usage:
+def _usage_of(data: Any, model: str | None, prices: Mapping[str, Price]) -> Usage:
     usage = _counts_in(data)
     tokens_in, tokens_out, cached = (_count(usage, names) for names in (_IN, _OUT, _CACHED))
-    told = _number(_part(data, "cost"))
-    cost = cost_of(model, tokens_in, tokens_out, cached, prices) if told is None else told
+    stated = _number(_part(data, "cost"))
+    cost = cost_of(model, tokens_in, tokens_out, cached, prices) if stated is None else stated
     return Usage(1, tokens_in, tokens_out, cached, cost)
 
 
@@ -134,9 +134,9 @@ def _counts_in(data: Any) -> Any:
 
 
 def _latency_ms(event: WorkflowEvent[Any]) -> float | None:
-    told = _number(_part(event.data, "latency_ms"))
-    if told is not None:
-        return told
+    stated = _number(_part(event.data, "latency_ms"))
+    if stated is not None:
+        return stated
     seconds = [_number(_part(event.data, "latency_s")), _number(_part(event.data, "latency")), event.duration_s]
     return next((1000 * each for each in seconds if each is not None), None)
 

@@ -16,17 +16,17 @@ class Price:
     """The price of a million tokens of a model, in any currency; costs come out in the same.
 
     Attributes:
-            input: Price of input tokens.
-            output: Price of output tokens.
-            cached: Price of input tokens that the provider served from its cache; `None`: the same as `input`.
+        input: Price of input tokens.
+        output: Price of output tokens.
+        cached: Price of input tokens that the provider served from its cache; `None`: the same as `input`.
 
     Raises:
-            ValueError: A price is no number, negative or infinite.
+        ValueError: A price is no number, negative or infinite.
 
     Example:
-            ```python
-            usage_frame(run, prices={"gpt-4o": Price(2.5, 10, cached=1.25)})
-            ```
+        ```python
+        usage_frame(run, prices={"gpt-4o": Price(2.5, 10, cached=1.25)})
+        ```
     """
 
     input: float

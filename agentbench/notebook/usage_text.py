@@ -26,7 +26,7 @@ def usage_text(groups: Mapping[int, Usage] | Mapping[str, Usage], total: Usage, 
     """A line per group, columns aligned, and the sum; at most 60 lines.
 
     Args:
-        groups: What was used, by what it is told by.
+        groups: The usage by superstep, executor or model.
         total: The sum.
         title: The first line.
         head: What the groups are.
@@ -41,13 +41,13 @@ def usage_text(groups: Mapping[int, Usage] | Mapping[str, Usage], total: Usage, 
         hidden = (f"… {len(body) - 2 * half:,} more", "", "", "", "", "")
         body = [*body[:half], hidden, *body[-half:]]
     rows = [(head, "calls", "in", "out", "cached", "cost"), *body, _cells("all", total, digits)]
-    shown = range(len(rows[0]) if any(row[-1] not in ("", _UNKNOWN) for row in rows[1:]) else len(rows[0]) - 1)
-    widths = [max(len(row[column]) for row in rows) for column in shown]
+    columns = range(len(rows[0]) if any(row[-1] not in ("", _UNKNOWN) for row in rows[1:]) else len(rows[0]) - 1)
+    widths = [max(len(row[column]) for row in rows) for column in columns]
     numbers = all(isinstance(key, int) for key in groups)
     lines = [
         "  ".join(
             row[column].ljust(widths[column]) if column == 0 and not numbers else row[column].rjust(widths[column])
-            for column in shown
+            for column in columns
         ).rstrip()
         for row in rows
     ]

@@ -1,7 +1,7 @@
 """Pure: values of any size as a tree of short rows, one level at a time, secrets masked.
 
 The page asks for a level by the places of the rows above it (`[2, 0]`: the first row under the third), so that it can
-name nothing that it was not shown.
+reach nothing that was not sent to it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Entry:
     Attributes:
         name: The key.
         value: The value.
-        note: What stands beside the name, such as `changed`.
+        note: A word beside the name, such as `changed`.
         path: Where the value may be edited, such as `draft.title`; `None` where it may not.
     """
 
@@ -47,9 +47,9 @@ class Row:
 
     Attributes:
         name: The key, as text.
-        kind: Type of the value, and its length where it has one; empty where the text tells it.
+        kind: Type of the value, and its length where it has one; empty where the text has it.
         text: The value in short.
-        note: What stands beside the name.
+        note: A word beside the name.
         opens: Whether there is a level below.
         cut: Whether `text` is not all of it.
         path: Where the value may be edited, `None` where it may not.
@@ -180,7 +180,7 @@ def _children(entry: Entry) -> Iterator[Entry]:
     if is_secret_name(entry.name) or isinstance(value, _ATOMS):
         return
     if isinstance(value, Mapping):
-        # The key itself is shown, and decides by its name whether its value is.
+        # The key itself is never masked; its name decides whether its value is.
         yield from (
             Entry(key if isinstance(key, str) else preview(key, limit=_KEY_LIMIT), v, path=_below_path(entry, key))
             for key, v in value.items()

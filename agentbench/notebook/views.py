@@ -68,7 +68,7 @@ def result_bundle(result: Any) -> Bundle:
 
 
 def run_bundle(run: Any) -> Bundle:
-    """A run that is driven step by step: the same as of a result, under a picture of where it stands."""
+    """A run that is driven step by step: the same as of a result, under a picture of its present state."""
     events = run.events
     state = "PAUSED" if getattr(run, "paused", False) else _state_name(run.status)
     facts = [
@@ -124,7 +124,7 @@ def checkpoint_bundle(checkpoint: Any) -> Bundle:
     tables = [
         Table("Messages", ("from", "to", "data"), messages),
         Table("Open requests", ("id", "executor", "question", "answer type"), request_rows(_values(requests))),
-        Table("State", ("key", "value"), [(key, _masked(key, value)) for key, value in state]),
+        Table("State", ("key", "value"), [(key, _mask(key, value)) for key, value in state]),
     ]
     facts = [
         checkpoint.checkpoint_id,
@@ -196,7 +196,7 @@ def _info_table(info: Any) -> Table:
     return Table("Checkpoint", ("field", "value"), [(name, value) for name, value in rows if value not in (None, "")])
 
 
-def _masked(key: str, value: str) -> str:
+def _mask(key: str, value: str) -> str:
     return MASK if is_secret_name(key) else value
 
 

@@ -1,4 +1,4 @@
-"""Waiting in a notebook: engine work awaited from a cell, and loops inside loops for those who insist.
+"""Waiting in a notebook: engine work awaited from a cell, and nested event loops.
 
 `wait` keeps the kernel's loop turning while a cell awaits, because an idle loop does not notice the stop button.
 `run_sync` is the bridge's own, plus `nested=True`, the only way in this project by which a nest package is loaded.
@@ -38,14 +38,19 @@ async def wait(future: Future[T]) -> T:
     """Await engine work from a cell, in a way that the stop button can end.
 
     Args:
-        future: What `submit` returned, or any other `concurrent.futures.Future`.
+        future: The future of `submit`, or any other `concurrent.futures.Future`.
 
     Returns:
         The result of the work.
 
     Raises:
         asyncio.CancelledError: If the cell was interrupted; the work is cancelled first.
-        Exception: Whatever the work raises.
+        Exception: What the work raises.
+
+    Example:
+        ```python
+        result = await wait(submit(workflow.run("hello")))
+        ```
     """
     heart = asyncio.ensure_future(_beat())
     try:
@@ -69,7 +74,7 @@ class NestState:
     """Which nest packages this process has loaded, and which one patched a loop here.
 
     Attributes:
-        loaded: Module names, loaded by whomever (ipykernel loads one).
+        loaded: Names of loaded nest packages; ipykernel loads one, too.
         applied: The package that `run_sync(..., nested=True)` applied, `None` if it never did.
         task_is_c: Whether `asyncio.Task` is still the fast one.
     """
@@ -84,7 +89,7 @@ _applied: str | None = None
 
 
 def nest_state() -> NestState:
-    """Tell what has been done to asyncio in this process. Loads nothing."""
+    """Return which nest packages are loaded and applied in this process. Loads nothing."""
     return NestState(
         loaded=tuple(name for name in _PACKAGES if name in sys.modules),
         applied=_applied,
@@ -106,7 +111,12 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None, nested: bool =
         NestedLoopError: On the engine thread; or with `nested=True` if the running loop cannot be nested.
         NoBlockingError: If this Python has no threads; use `await` there.
         TimeoutError: After `timeout` seconds; the work is cancelled.
-        Exception: Whatever the work raises.
+        Exception: What the work raises.
+
+    Example:
+        ```python
+        result = run_sync(workflow.run("hello"))
+        ```
     """
     if not nested:
         return _bridge.run_sync(coro, timeout=timeout)
@@ -116,10 +126,10 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None, nested: bool =
         return _bridge.run_sync(coro, timeout=timeout)  # nothing to nest into
     package = _nest_package(coro, loop)
     _apply(package, loop)
-    return loop.run_until_complete(_limited(coro, timeout))
+    return loop.run_until_complete(_with_timeout(coro, timeout))
 
 
-async def _limited(awaitable: Awaitable[T], timeout: float | None) -> T:
+async def _with_timeout(awaitable: Awaitable[T], timeout: float | None) -> T:
     if timeout is None:
         return await awaitable
     try:

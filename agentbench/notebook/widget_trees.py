@@ -1,4 +1,4 @@
-"""Closing widgets that hold others: ipywidgets closes only the one that it is asked to."""
+"""Closing widgets that hold others: ipywidgets closes only the outermost one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The executors of this notebook: what `%%executor` has defined so far, and which workflows still run older code."""
+"""The executors that `%%executor` cells have defined, and which workflows still run older code."""
 
 from __future__ import annotations
 
@@ -15,14 +15,23 @@ __all__ = ["Workbench", "older_code", "ports_of", "workbench"]
 
 
 def ports_of(executor: Executor) -> tuple[str, str, str]:
-    """What an executor takes, sends and yields, in words."""
+    """Return the types that an executor takes, sends and yields, in words."""
     ports = (executor.input_types, executor.output_types, executor.workflow_output_types)
     takes, sends, yields = (" or ".join(map(type_name, types)) or "nothing" for types in ports)
     return f"takes {takes}", f"sends {sends}", f"yields {yields}"
 
 
 class Workbench:
-    """Executors by id, the newest code of each. There is one, `workbench()`."""
+    """The executors of this notebook by id, the newest code of each; a cell displays them with their types.
+
+    There is one, which `workbench()` returns; `%%executor` and `define_executor` fill it.
+
+    Example:
+        ```python
+        workbench().executors["review"]
+        workbench().clear()
+        ```
+    """
 
     def __init__(self) -> None:
         self._executors: dict[str, Executor] = {}
@@ -56,7 +65,7 @@ class Workbench:
         return newest is not None and code is not None and code != self._code_of[newest]
 
     def clear(self) -> None:
-        """Forget all executors; workflows keep theirs."""
+        """Remove all executors; workflows built with them are not changed."""
         self._executors.clear()
         self._code_of.clear()
 
@@ -75,7 +84,7 @@ _workbench = Workbench()
 
 
 def workbench() -> Workbench:
-    """The workbench of this notebook: what its `%%executor` cells have defined."""
+    """Return the workbench of this notebook, with the executors that its `%%executor` cells have defined."""
     return _workbench
 
 
@@ -84,6 +93,12 @@ def older_code(of: Any) -> tuple[str, ...]:
 
     Args:
         of: A workflow, a run or a stepper.
+
+    Example:
+        ```python
+        if older_code(workflow):
+            workflow = build()  # with the newest executors
+        ```
     """
     workflow = getattr(of, "workflow", of)
     executors = getattr(workflow, "executors", {})

@@ -35,8 +35,8 @@ def define_workflow(text: str, namespace: Mapping[str, Any], *, name: str = "wor
 
     Args:
         text: Lines such as `load -> check if ready`; see `agentbench.notebook.workflow_text`. Nothing of it is
-            evaluated: names are looked up.
-        namespace: The variables with executors (and whatever else the builder takes for one) and conditions. Executors
+            evaluated: names are read from `namespace`.
+        namespace: The variables with executors (and all that the builder adapts to one) and conditions. Executors
             that are only on the workbench are found there by their ids.
         name: Of the workflow.
 
@@ -44,8 +44,8 @@ def define_workflow(text: str, namespace: Mapping[str, Any], *, name: str = "wor
         An ordinary workflow; its `to_python()` is the builder code.
 
     Raises:
-        WorkflowTextError: The text says something else, or names what is not there; tells line, column and what was
-            expected.
+        WorkflowTextError: The text has another form, or a name in it does not exist; the error has line, column and
+            what was expected.
         WorkflowValidationError: The executors do not fit together.
 
     Example:
@@ -57,7 +57,7 @@ def define_workflow(text: str, namespace: Mapping[str, Any], *, name: str = "wor
 
 
 class _Building:
-    """Looks up the names of a text and tells a builder what it says."""
+    """Finds the names of a text in the namespace and makes the builder calls for it."""
 
     def __init__(self, text: str, namespace: Mapping[str, Any], name: str) -> None:
         self._statements = parse_workflow(text)

@@ -29,7 +29,7 @@ _SLIPS = {">": "'->' or '=>'", "-": "'->'", "=": "'=>'", "→": "'->'", "⇒": "
 
 @dataclass(frozen=True)
 class Name:
-    """A name and where it stands; equal to the same name elsewhere.
+    """A name and its position in the text; equal to the same name elsewhere.
 
     Attributes:
         text: The name.
@@ -100,7 +100,7 @@ def parse_workflow(text: str) -> tuple[Statement, ...]:
         What they say, in their order; a chain becomes one statement for each of its arrows.
 
     Raises:
-        WorkflowTextError: A line says something else; the error tells where, and what was expected.
+        WorkflowTextError: A line is not of this form; the error has its position, and what was expected.
     """
     lines = text.splitlines()
     statements: list[Statement] = []
@@ -163,9 +163,9 @@ class _Line:
             return
         statement: Statement
         while True:
-            if self._accept("->"):
+            if self._take("->"):
                 targets, statement = self._arrow(sources)
-            elif self._accept("=>"):
+            elif self._take("=>"):
                 targets, statement = self._fan(sources)
             else:
                 self._fail("'->', '=>' or ','" if len(sources) == 1 else "'=>' or ','")
@@ -185,16 +185,16 @@ class _Line:
         target = self._name("the name of an executor")
         if self._sees(","):
             self._fail("one executor after '->'. To reach several write '=>'")
-        if not self._accept("if"):
+        if not self._take("if"):
             return (target,), Link(sources[0], target)
         condition = self._name("the name of a condition")
         if not self._sees("else"):
             return (target,), Link(sources[0], target, condition)
         cases = [(condition, target)]
         while True:
-            self._accept("else")
+            self._take("else")
             target = self._name("the name of an executor")
-            if not self._accept("if"):
+            if not self._take("if"):
                 return (target,), Switch(sources[0], tuple(cases), target)
             cases.append((self._name("the name of a condition"), target))
             if not self._sees("else"):
@@ -216,7 +216,7 @@ class _Line:
 
     def _names(self, expected: str) -> tuple[Name, ...]:
         names = [self._name(expected)]
-        while self._accept(","):
+        while self._take(","):
             name = self._name(expected)
             if name in names:
                 self._fail_at(name.column, "each executor once", f"{name.text!r} again")
@@ -249,7 +249,7 @@ class _Line:
         token = self._peek()
         return token is not None and token.text == text
 
-    def _accept(self, text: str) -> bool:
+    def _take(self, text: str) -> bool:
         found = self._sees(text)
         self._at += found
         return found

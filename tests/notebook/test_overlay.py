@@ -91,7 +91,7 @@ def test_nothing_and_workflows_tell_nothing():
 
 
 def test_other_things_are_refused():
-    with pytest.raises(TypeError, match="tells nothing about executors"):
+    with pytest.raises(TypeError, match="has no states of executors"):
         read_states(3)
-    with pytest.raises(TypeError, match="tells nothing about executors"):
+    with pytest.raises(TypeError, match="has no states of executors"):
         read_states("plan")

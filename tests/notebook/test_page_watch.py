@@ -39,7 +39,7 @@ def test_a_page_that_answers_leaves_no_trace():
     cell = Cell()
     watch = cell.watch()
     watch.start()
-    watch.arrived()
+    watch.finish()
     cell.pass_time()
     assert cell.lines == []
 
@@ -59,14 +59,14 @@ def test_a_late_answer_takes_the_line_back():
     watch = cell.watch()
     watch.start()
     cell.pass_time()
-    watch.arrived()
+    watch.finish()
     assert cell.lines == [""]
 
 
 def test_a_page_that_is_there_already_is_not_waited_for():
     cell = Cell()
     watch = cell.watch()
-    watch.arrived()
+    watch.finish()
     watch.start()
     assert cell.waiting == []
 

@@ -117,7 +117,7 @@ def test_a_short_run_gets_no_bar_and_a_long_one_does() -> None:
 def test_the_bar_is_gone_when_the_run_is_over() -> None:
     recorder = Recorder()
     shown = Progress(counting().start(1), open_display=lambda _: recorder, now=iter_of(0.0, 1.0))
-    with shown._shown(None):
+    with shown._drawing(None):
         shown.tick()
     assert (len(recorder.drawn), recorder.closed) == (1, 1)
 
@@ -127,7 +127,7 @@ def test_a_stop_ends_the_run() -> None:
     shown = progress(run)
 
     async def stopped_soon() -> WorkflowRunState:
-        running = asyncio.ensure_future(shown._awaited())
+        running = asyncio.ensure_future(shown._drive())
         await asyncio.sleep(0)
         shown.stop()
         return await running
@@ -163,7 +163,7 @@ def test_lines_come_every_five_seconds(capsys: pytest.CaptureFixture[str]) -> No
     ("seconds", "text"), [(0, "0.0 s"), (59.94, "59.9 s"), (60, "1 min 0 s"), (125, "2 min 5 s"), (3720, "1 h 2 min")]
 )
 def test_long_times_are_told_in_minutes_and_hours(seconds: float, text: str) -> None:
-    assert ProgressState(elapsed_s=seconds).spent(times=True) == [text]
+    assert ProgressState(elapsed_s=seconds).consumption(times=True) == [text]
 
 
 def test_a_terminal_gets_the_bar_of_tqdm(capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,7 +242,7 @@ def test_the_line_stands_in_the_place_of_the_bar(
         counting().start(1), open_display=lambda each: Widget(each.name, each.stop), now=iter_of(0.0, 1.0, 2.0)
     )
     shown._began = 0.0
-    with shown._shown(None):
+    with shown._drawing(None):
         shown.tick()
     assert capsys.readouterr().out == ""
     assert [text.split(":")[0] for update in page[1].updates for text in update.values()] == ["counting"]
@@ -325,7 +325,7 @@ def test_the_limit_that_was_chosen_for_a_stepper_makes_a_full_bar(capsys: pytest
     shown = Progress(
         stepper(counting(), 4, max_supersteps=20), open_display=lambda _: recorder, now=iter_of(0.0, 1.0, 2.0)
     )
-    with shown._shown(None):
+    with shown._drawing(None):
         shown.tick()
     assert recorder.drawn == ["0 of at most 20 supersteps, 0 calls, 1.0 s"]
     assert "0 supersteps, 0 calls" in capsys.readouterr().out
@@ -369,7 +369,7 @@ def test_a_stop_ends_a_stepper_without_waiting() -> None:
     shown = progress(panel)
 
     async def stopped_soon() -> WorkflowRunState:
-        running = asyncio.ensure_future(shown._awaited())
+        running = asyncio.ensure_future(shown._drive())
         await asyncio.sleep(0)
         shown.stop()
         return await running
@@ -418,7 +418,7 @@ def test_stop_may_be_pressed_on_a_thread_with_a_loop_of_its_own(kind: str) -> No
         shown.stop()
 
     async def cell() -> WorkflowRunState:
-        driven = asyncio.ensure_future(shown._awaited())
+        driven = asyncio.ensure_future(shown._drive())
         await asyncio.sleep(0)
         await asyncio.to_thread(lambda: asyncio.run(press()))
         return await driven

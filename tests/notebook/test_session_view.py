@@ -36,7 +36,7 @@ def test_it_tells_ids_keys_sizes_and_how_many_messages_are_stored() -> None:
         "  n          int         5",
     ]
     session.service_session_id = "svc"
-    assert lines(session)[0] == "AgentSession: s-1, kept by the service as svc, 2 messages"
+    assert lines(session)[0] == "AgentSession: s-1, stored by the service as svc, 2 messages"
 
 
 def test_an_empty_session_is_one_line() -> None:

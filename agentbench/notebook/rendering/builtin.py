@@ -117,7 +117,7 @@ class _Picture:
     def _group(self, kind: str, default_id: str, name: str, attributes: dict[str, str], content: str) -> None:
         classes = f"{kind} {attributes['class']}" if attributes.get("class") else kind
         self.parts.append(
-            f"<g id={_quoted(attributes.get('id', default_id))} class={_quoted(classes)}>"
+            f"<g id={_quote(attributes.get('id', default_id))} class={_quote(classes)}>"
             f"<title>{_text(attributes.get('tooltip', name))}</title>{content}</g>"
         )
 
@@ -127,10 +127,10 @@ class _Picture:
         filled = "filled" in attributes.get("style", "")
         fill = attributes.get("fillcolor", "lightgrey") if filled else "none"
         colour, thickness = attributes.get("color", "black"), attributes.get("penwidth", "1")
-        paint = f"stroke={_quoted(colour)} stroke-width={_quoted(thickness)}"
+        paint = f"stroke={_quote(colour)} stroke-width={_quote(thickness)}"
         double = attributes.get("peripheries") == "2"
         inner = Box(box.x, box.y, box.width - 8, box.height - 8) if double else box
-        drawn = _outline(attributes, inner, f"fill={_quoted(fill)} {paint}")
+        drawn = _outline(attributes, inner, f"fill={_quote(fill)} {paint}")
         if double:
             drawn += _outline(attributes, box, f'fill="none" {paint}', lid=False)
         low = 6.0 if attributes.get("shape") == "cylinder" else 0.0
@@ -147,11 +147,11 @@ class _Picture:
         half = _ARROW * 0.4
         x3, y3 = x2 - ux * _ARROW, y2 - uy * _ARROW
         curve = f"L{_n(x3)},{_n(y3)}" if wire.bend is None else f"Q{_at(*wire.bend)} {_at(x3, y3)}"
-        colour = _quoted(attributes.get("color", "black"))
+        colour = _quote(attributes.get("color", "black"))
         dashes = _DASHES.get(attributes.get("style", ""), "")
         drawn = (
-            f'<path fill="none" stroke={colour} stroke-width={_quoted(attributes.get("penwidth", "1"))}'
-            f'{f" stroke-dasharray={_quoted(dashes)}" if dashes else ""} d="M{_at(x1, y1)}{curve}"/>'
+            f'<path fill="none" stroke={colour} stroke-width={_quote(attributes.get("penwidth", "1"))}'
+            f'{f" stroke-dasharray={_quote(dashes)}" if dashes else ""} d="M{_at(x1, y1)}{curve}"/>'
             f'<polygon fill={colour} stroke={colour} points="{_at(x2, y2)}'
             f' {_at(x3 - uy * half, y3 + ux * half)} {_at(x3 + uy * half, y3 - ux * half)}"/>'
         )
@@ -187,7 +187,7 @@ class _Picture:
         self._cover(*frame)
         attributes = cluster.attributes
         drawn = (
-            f'<rect fill="none" stroke={_quoted(attributes.get("color", "black"))} stroke-dasharray="5,2" rx="8"'
+            f'<rect fill="none" stroke={_quote(attributes.get("color", "black"))} stroke-dasharray="5,2" rx="8"'
             f' x="{_n(left)}" y="{_n(top)}" width="{_n(right - left)}" height="{_n(bottom - top)}"/>'
         )
         label = attributes.get("label", "")
@@ -228,8 +228,8 @@ def _cylinder(box: Box, paint: str, *, lid: bool) -> str:
 
 def _lines(lines: list[str], x: float, y: float, attributes: dict[str, str], default_size: float) -> str:
     size = _number(attributes.get("fontsize"), default_size)
-    font = _quoted(attributes.get("fontname", "Helvetica,Arial,sans-serif"))
-    colour = f" fill={_quoted(attributes['fontcolor'])}" if "fontcolor" in attributes else ""
+    font = _quote(attributes.get("fontname", "Helvetica,Arial,sans-serif"))
+    colour = f" fill={_quote(attributes['fontcolor'])}" if "fontcolor" in attributes else ""
     first = y - (len(lines) - 1) * size * _LINE_HEIGHT / 2 + size * 0.35
     return "".join(
         f'<text text-anchor="middle" x="{_n(x)}" y="{_n(first + index * size * _LINE_HEIGHT)}" font-family={font}'
@@ -258,5 +258,5 @@ def _text(text: str) -> str:
     return escape(text)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return quoteattr(text)

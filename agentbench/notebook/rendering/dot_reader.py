@@ -241,12 +241,12 @@ class _Parser:
     def _text(self) -> str:
         if self.kind not in ("word", "quoted"):
             self._fail(f"expected a name, found {self.value or 'the end'!r}")
-        text = _unescaped(self.value) if self.kind == "quoted" else self.value
+        text = _unescape(self.value) if self.kind == "quoted" else self.value
         self._next()
         return text
 
 
-def _unescaped(quoted: str) -> str:
+def _unescape(quoted: str) -> str:
     """Read escapes and entities the way Graphviz does in labels."""
     text = _ESCAPE.sub(lambda match: "\n" if match.group(1) in "nlr" else match.group(1), quoted)
     return html.unescape(text)

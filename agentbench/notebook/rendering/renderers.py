@@ -89,23 +89,23 @@ def render_dot(dot: str, output_format: str = "svg", *, renderer: str | None = N
 
     Raises:
         RendererUnavailable: The named renderer is not installed.
-        RenderFailed: It failed, took too long or does not write this format, and nothing else could be asked.
+        RenderFailed: It failed, took too long or does not write this format, and no other renderer is installed.
     """
     named = renderer or settings.current().renderer or os.environ.get(ENVIRONMENT) or None
     if named is not None:
         chosen = find_renderer(named)
         _require_format(chosen, output_format)
-        return Rendered(_cached(chosen, dot, output_format), chosen)
+        return Rendered(_render_once(chosen, dot, output_format), chosen)
     chosen = _first_for(output_format)
     try:
-        return Rendered(_cached(chosen, dot, output_format), chosen)
+        return Rendered(_render_once(chosen, dot, output_format), chosen)
     except RenderFailed as failure:
         if chosen.name == "builtin" or output_format != "svg":
             raise
         fallback = find_renderer("builtin")
-        data = _cached(fallback, dot, output_format)
-        told = RenderFailed(failure.renderer, failure.reason, dot_line=failure.dot_line, fallback="builtin")
-        return Rendered(data, fallback, told)
+        data = _render_once(fallback, dot, output_format)
+        problem = RenderFailed(failure.renderer, failure.reason, dot_line=failure.dot_line, fallback="builtin")
+        return Rendered(data, fallback, problem)
 
 
 def find_renderer(name: str) -> Renderer:
@@ -210,14 +210,14 @@ _lock = threading.Lock()
 _wasm_lock = threading.Lock()
 
 
-def _cached(renderer: Renderer, dot: str, output_format: str) -> bytes:
+def _render_once(renderer: Renderer, dot: str, output_format: str) -> bytes:
     dot = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", dot)
     key = hashlib.sha256("\0".join((renderer.name, renderer.version, output_format, dot)).encode()).hexdigest()
     with _lock:
         if key in _cache:
             _cache.move_to_end(key)
             return _cache[key]
-    data = _drawn(renderer, dot, output_format)
+    data = _render(renderer, dot, output_format)
     with _lock:
         _cache[key] = data
         while len(_cache) > _CACHE_SIZE:
@@ -225,7 +225,7 @@ def _cached(renderer: Renderer, dot: str, output_format: str) -> bytes:
     return data
 
 
-def _drawn(renderer: Renderer, dot: str, output_format: str) -> bytes:
+def _render(renderer: Renderer, dot: str, output_format: str) -> bytes:
     if renderer.name == "builtin":
         data = render_builtin(dot, output_format)
     elif renderer.name == "wasm":
@@ -260,8 +260,8 @@ def _start(command: list[str], stdin: bytes, name: str) -> "subprocess.Completed
 
 
 def _failure(name: str, done: "subprocess.CompletedProcess[bytes]", dot: str) -> RenderFailed:
-    said = [line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-    errors = [line for line in said if "error" in line.lower()] or said
+    complaints = [line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    errors = [line for line in complaints if "error" in line.lower()] or complaints
     reason = errors[0] if errors else f"exit status {done.returncode}, no picture"
     match = _BAD_LINE.search(reason)
     lines = dot.splitlines()

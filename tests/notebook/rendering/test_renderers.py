@@ -161,7 +161,7 @@ def test_a_picture_is_made_once_and_old_ones_are_forgotten(monkeypatch: pytest.M
         made.append(dot)
         return b"picture"
 
-    monkeypatch.setattr(renderers, "_drawn", draw)
+    monkeypatch.setattr(renderers, "_render", draw)
     for dot in ["a", "b", "a", *map(str, range(63)), "a", "b"]:
         render_dot(dot, renderer="builtin")
     assert made.count("a") == 1
