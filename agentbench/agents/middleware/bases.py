@@ -1,4 +1,4 @@
-"""The three kinds of middleware: base classes, decorators and the types of what may be given."""
+"""The three kinds of middleware: base classes, decorators, and the types of `middleware=` arguments."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from agentbench.exceptions import MiddlewareException
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 CallNext: TypeAlias = Callable[[], Awaitable[None]]
-"""Goes on with the call. Takes nothing, returns nothing: the outcome stands in `context.result`."""
+"""Continues the call, without arguments or a result: the outcome is in `context.result`."""
 
 MARK = "_agentbench_middleware_type"
-"""Name of the attribute that a decorated function carries its kind in."""
+"""Name of the attribute that holds the kind of a decorated function."""
 
 
 class MiddlewareType(str, Enum):
-    """What a middleware stands around: a run of an agent, a call of a tool, a call of a model."""
+    """What a middleware wraps: a run of an agent, a call of a tool, a call of a model."""
 
     AGENT = "agent"
     FUNCTION = "function"
@@ -28,45 +28,142 @@ class MiddlewareType(str, Enum):
 
 
 class AgentMiddleware(ABC):
-    """Stands around every run of an agent."""
+    """The base of middleware around every run of an agent. A subclass implements `process`.
+
+    Example:
+        ```python
+        class Greeting(AgentMiddleware):
+            async def process(self, context, call_next):
+                context.messages.insert(0, Message("system", ["Begin with a greeting."]))
+                await call_next()
+                print(context.result.text)
+
+
+        agent = Agent(EchoChatClient(), middleware=[Greeting()])
+        ```
+    """
 
     @abstractmethod
     async def process(self, context: AgentContext, call_next: CallNext) -> None:
-        """Act before and after `await call_next()`, or set `context.result` instead of calling it."""
+        """Act before and after `await call_next()`, or set `context.result` instead of calling it.
+
+        Args:
+            context: The run: its messages and options, later its result; all of them may be changed.
+            call_next: Continues with the next middleware, at last with the agent; may be called again to retry.
+
+        Raises:
+            MiddlewareTermination: To end the run here, with its `result`.
+        """
 
 
 class ChatMiddleware(ABC):
-    """Stands around every call of a model."""
+    """The base of middleware around every call of a model. A subclass implements `process`.
+
+    Example:
+        ```python
+        class Cool(ChatMiddleware):
+            async def process(self, context, call_next):
+                context.options["temperature"] = 0.0
+                await call_next()
+
+
+        agent = Agent(EchoChatClient(), middleware=[Cool()])
+        ```
+    """
 
     @abstractmethod
     async def process(self, context: ChatContext, call_next: CallNext) -> None:
-        """Act before and after `await call_next()`, or set `context.result` instead of calling it."""
+        """Act before and after `await call_next()`, or set `context.result` instead of calling it.
+
+        Args:
+            context: The call: its messages and options, later its result; all of them may be changed.
+            call_next: Continues with the next middleware, at last with the model; may be called again to retry.
+
+        Raises:
+            MiddlewareTermination: To end the call here, with its `result`.
+        """
 
 
 class FunctionMiddleware(ABC):
-    """Stands around every call of a tool."""
+    """The base of middleware around every call of a tool. A subclass implements `process`.
+
+    Example:
+        ```python
+        class Audit(FunctionMiddleware):
+            async def process(self, context, call_next):
+                print(context.function.name, context.arguments)
+                await call_next()
+
+
+        agent = Agent(EchoChatClient(), middleware=[Audit()])
+        ```
+    """
 
     @abstractmethod
     async def process(self, context: FunctionInvocationContext, call_next: CallNext) -> None:
-        """Act before and after `await call_next()`, or set `context.result` instead of calling it."""
+        """Act before and after `await call_next()`, or set `context.result` instead of calling it.
+
+        Args:
+            context: The call: its tool and arguments, later its result; all of them may be changed.
+            call_next: Continues with the next middleware, at last with the tool; may be called again to retry.
+
+        Raises:
+            MiddlewareTermination: To end the loop of model and tools, with its `result` for this call.
+        """
 
 
 def agent_middleware(func: _F) -> _F:
-    """Mark a function `(context, call_next)` as middleware around the runs of an agent."""
-    return _marked(func, MiddlewareType.AGENT)
+    """Mark a function `(context, call_next)` as middleware around the runs of an agent.
+
+    Raises:
+        MiddlewareException: The function is marked as another kind.
+
+    Example:
+        ```python
+        @agent_middleware
+        async def log(context, call_next):
+            await call_next()
+            print(context.result.text)
+        ```
+    """
+    return _mark(func, MiddlewareType.AGENT)
 
 
 def chat_middleware(func: _F) -> _F:
-    """Mark a function `(context, call_next)` as middleware around the calls of a model."""
-    return _marked(func, MiddlewareType.CHAT)
+    """Mark a function `(context, call_next)` as middleware around the calls of a model.
+
+    Raises:
+        MiddlewareException: The function is marked as another kind.
+
+    Example:
+        ```python
+        @chat_middleware
+        async def cool(context, call_next):
+            context.options["temperature"] = 0.0
+            await call_next()
+        ```
+    """
+    return _mark(func, MiddlewareType.CHAT)
 
 
 def function_middleware(func: _F) -> _F:
-    """Mark a function `(context, call_next)` as middleware around the calls of tools."""
-    return _marked(func, MiddlewareType.FUNCTION)
+    """Mark a function `(context, call_next)` as middleware around the calls of tools.
+
+    Raises:
+        MiddlewareException: The function is marked as another kind.
+
+    Example:
+        ```python
+        @function_middleware
+        async def audit(context, call_next):
+            print(context.function.name, context.arguments)
+            await call_next()
+        ```
+    """
+    return _mark(func, MiddlewareType.FUNCTION)
 
 
-def _marked(func: _F, kind: MiddlewareType) -> _F:
+def _mark(func: _F, kind: MiddlewareType) -> _F:
     before = getattr(func, MARK, kind)
     if before is not kind:
         message = f"{func!r} is {before.value} middleware already. Expected one decorator: leave out the others."

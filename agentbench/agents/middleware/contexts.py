@@ -1,4 +1,4 @@
-"""What a middleware is handed: the call as it stands, to be read and changed before and after it goes on."""
+"""The contexts of middleware: one call, to be read and changed before and after it continues."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 RUN_INVOCATIONS = "run_invocations"
 """Key in `FunctionInvocationContext.metadata`: how often each tool was called in this run, by the tool's name.
 
-Whoever drives the tools of a run puts one dict there for all of its calls; a tool counts its own calls in it.
+The tool loop puts one dict there for all calls of its run; a tool counts its own calls in it.
 """
 
 INNER_APPROVALS = "inner_approvals"
-"""Key in `FunctionInvocationContext.metadata`: `InnerApprovals`, if the tool asked for some when it was called."""
+"""Key in `FunctionInvocationContext.metadata`: `InnerApprovals`, if an earlier call of the tool requested approvals."""
 
 
 class InnerApprovals(NamedTuple):
-    """What a tool asked a person about calls that it wants to make itself, with the answers; it is called once more.
+    """The approvals that a tool requested for calls of its own, with a person's answers; the tool is called once more.
 
     Attributes:
-        requests: As the tool raised them, in a `UserInputRequiredException`.
+        requests: From the `UserInputRequiredException` of the tool.
         answers: Responses to some or all of them, approved or not.
     """
 
@@ -31,25 +31,34 @@ class InnerApprovals(NamedTuple):
 
 
 class AgentContext:
-    """One run of an agent, as agent middleware sees it.
+    """One run of an agent, for agent middleware. All attributes may be changed; the arguments have the same names.
 
     Attributes:
         agent: The agent that runs.
-        messages: The messages of this run; what is in this list when the run goes on is what the agent gets.
+        messages: The input; the agent gets the list as it is when the run continues.
         session: The session, if any.
-        tools: Tools given to this run alone.
+        tools: Tools of this run only.
         options: Options of this run.
         stream: Whether updates are streamed.
         compaction_strategy: The strategy of this run, if any.
         tokenizer: The tokenizer of this run, if any.
         metadata: Shared between the middleware of this run.
         result: `None` until there is one; then an `AgentResponse`, or a `ResponseStream` when streaming.
-        kwargs: Everything else that the run was given.
-        client_kwargs: Handed on to the model's client.
-        function_invocation_kwargs: Handed on to the tools.
-        stream_transform_hooks: Called with every streamed update; what they return replaces it, unless it is `None`.
-        stream_result_hooks: Called with the response at the end of the stream; likewise.
-        stream_cleanup_hooks: Called without arguments when the stream ends, fails or is given up.
+        kwargs: All other keywords of the run.
+        client_kwargs: For the model's client.
+        function_invocation_kwargs: For the tools.
+        stream_transform_hooks: Called with every streamed update; their result replaces it, unless it is `None`.
+        stream_result_hooks: Called with the response at the end of the stream; their result replaces it, unless it is
+            `None`.
+        stream_cleanup_hooks: Called without arguments when the stream ends, fails or is closed.
+
+    Example:
+        ```python
+        @agent_middleware
+        async def log(context: AgentContext, call_next):
+            await call_next()
+            print(len(context.messages), context.result.text)
+        ```
     """
 
     __slots__ = (
@@ -71,7 +80,7 @@ class AgentContext:
         "tools",
     )
 
-    def __init__(  # noqa: PLR0913 - one argument for each thing that a run can be given
+    def __init__(  # noqa: PLR0913 - one argument for each attribute
         self,
         *,
         agent: Any,
@@ -116,20 +125,29 @@ class AgentContext:
 
 
 class ChatContext:
-    """One call of a model, as chat middleware sees it.
+    """One call of a model, for chat middleware. All attributes may be changed; the arguments have the same names.
 
     Attributes:
         client: The client of the model.
-        messages: What the model gets; a change here is what it sees.
+        messages: For the model, which gets the list as it is when the call continues.
         options: Options of this call.
         stream: Whether updates are streamed.
         metadata: Shared between the middleware of this call.
         result: `None` until there is one; then a `ChatResponse`, or a `ResponseStream` when streaming.
-        kwargs: Everything else that the call was given.
-        function_invocation_kwargs: Handed on to the tools.
-        stream_transform_hooks: Called with every streamed update; what they return replaces it, unless it is `None`.
-        stream_result_hooks: Called with the response at the end of the stream; likewise.
-        stream_cleanup_hooks: Called without arguments when the stream ends, fails or is given up.
+        kwargs: All other keywords of the call.
+        function_invocation_kwargs: For the tools.
+        stream_transform_hooks: Called with every streamed update; their result replaces it, unless it is `None`.
+        stream_result_hooks: Called with the response at the end of the stream; their result replaces it, unless it is
+            `None`.
+        stream_cleanup_hooks: Called without arguments when the stream ends, fails or is closed.
+
+    Example:
+        ```python
+        @chat_middleware
+        async def cool(context: ChatContext, call_next):
+            context.options["temperature"] = 0.0
+            await call_next()
+        ```
     """
 
     __slots__ = (
@@ -146,7 +164,7 @@ class ChatContext:
         "stream_transform_hooks",
     )
 
-    def __init__(  # noqa: PLR0913 - one argument for each thing that a call can be given
+    def __init__(  # noqa: PLR0913 - one argument for each attribute
         self,
         client: Any,
         messages: Sequence[Any] | None = None,
@@ -180,16 +198,28 @@ class ChatContext:
 
 
 class FunctionInvocationContext:
-    """One call of a tool, as function middleware sees it, and as the tool itself gets it if it has such a parameter.
+    """One call of a tool, for function middleware, and for the tool itself if it has a parameter of this type.
+
+    All attributes may be changed; the arguments have the same names.
 
     Attributes:
         function: The tool.
-        arguments: What it is called with, by parameter; validated again if a middleware changes it.
+        arguments: Its arguments, by parameter; validated again if a middleware changes them.
         session: The session of the run, if any.
         metadata: Shared between the middleware of this call. Holds `call_id`; `approval_response` when a person
-            approved the call; `inner_approvals` when it is called again with answers to what it asked itself.
+            approved the call; `inner_approvals` when it is called again with answers to its own requests.
         result: `None` until the tool ran; then its result as a list of `Content`.
-        kwargs: What the run was given for its tools, by name; the model does not see it.
+        kwargs: The `function_invocation_kwargs` of the run; the model does not see them.
+
+    Example:
+        ```python
+        @tool
+        def greet(context: FunctionInvocationContext) -> str:
+            return f"Hello, {context.kwargs['user']}."
+
+
+        response = await agent.run("Greet me.", function_invocation_kwargs={"user": "Ada"})
+        ```
     """
 
     __slots__ = ("arguments", "function", "kwargs", "metadata", "result", "session")

@@ -15,7 +15,7 @@ from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.stream import ResponseStream
 
-_ASKED = (
+_ARGUMENTS = (
     "session",
     "tools",
     "options",
@@ -29,18 +29,17 @@ _Chain = Sequence[Callable[..., Any]]
 
 
 class AgentMiddlewareRuns:
-    """Puts agent middleware around the runs of the class it is mixed over: `Agent` is made with it.
+    """Agent middleware around the runs of the class that comes next, as in `Agent`.
 
-    Chat and function middleware among what is given travels on as `client_kwargs["middleware"]`: the agent's, then the
-    run's.
+    Chat and function middleware goes on to the client as `client_kwargs["middleware"]`: the agent's, then the run's.
 
     Args:
-        *args: For the class below.
+        *args: For the next class.
         middleware: Of every run, outermost first.
-        **kwargs: For the class below.
+        **kwargs: For the next class.
 
     Raises:
-        MiddlewareException: If something given is no middleware, or its kind cannot be told.
+        MiddlewareException: If something in `middleware` is no middleware, or its kind is unclear.
     """
 
     def __init__(self, *args: Any, middleware: Any = None, **kwargs: Any) -> None:
@@ -48,7 +47,7 @@ class AgentMiddlewareRuns:
         sort_middleware(middleware)
         self.middleware: list[Any] = flat_middleware(middleware)
 
-    def run(  # noqa: PLR0913 - the given signature
+    def run(  # noqa: PLR0913 - the public signature
         self,
         messages: Any = None,
         *,
@@ -63,20 +62,20 @@ class AgentMiddlewareRuns:
         client_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Run the agent below with its middleware around it; `middleware` is that of this run alone.
+        """Run the next class with middleware around it; the arguments are for it, but for `middleware` of this run.
 
         Returns:
-            What the agent below returns, or what a middleware puts in its place: an awaitable, `None` being its result
-            where a middleware ends the run without one; with `stream=True` a stream.
+            An awaitable of the response, or of `None` where a middleware ends the run without one; with `stream=True` a
+            stream.
 
         Raises:
-            MiddlewareException: If something given is no middleware, or its kind cannot be told.
+            MiddlewareException: If something in `middleware` is no middleware, or its kind is unclear.
         """
         chain, for_client = _split([*self.middleware, *flat_middleware(middleware)])
         if for_client:
             client_kwargs = dict(client_kwargs or {})
             client_kwargs["middleware"] = [*for_client, *flat_middleware(client_kwargs.get("middleware"))]
-        given = {
+        arguments = {
             "session": session,
             "tools": tools,
             "options": options,
@@ -85,49 +84,58 @@ class AgentMiddlewareRuns:
             "function_invocation_kwargs": function_invocation_kwargs,
             "client_kwargs": client_kwargs,
         }
-        below: Callable[..., Any] = super().run  # type: ignore[misc]
+        inner: Callable[..., Any] = super().run  # type: ignore[misc]
         if not chain:
-            present = {name: value for name, value in given.items() if value is not None}
-            return below(messages, **({"stream": True} if stream else {}), **present, **kwargs)
+            present = {name: value for name, value in arguments.items() if value is not None}
+            return inner(messages, **({"stream": True} if stream else {}), **present, **kwargs)
         for name in ("options", "function_invocation_kwargs", "client_kwargs"):
-            given[name] = dict(given[name] or {})  # a middleware may add to them, and the caller's stay as they are
-        context = AgentContext(agent=self, messages=normalize_messages(messages), stream=stream, kwargs=kwargs, **given)
+            arguments[name] = dict(arguments[name] or {})  # a middleware may add to them, not to the caller's
+        context = AgentContext(
+            agent=self, messages=normalize_messages(messages), stream=stream, kwargs=kwargs, **arguments
+        )
         if not stream:
-            return _answered(chain, context, below)
-        streamed = _Streamed(chain, context, below)
+            return _respond(chain, context, inner)
+        streamed = _StreamedRun(chain, context, inner)
         return ResponseStream(streamed.updates(), finalizer=streamed.final)
 
 
 class AgentMiddlewareLayer(AgentMiddlewareRuns):
-    """Puts agent middleware around the runs of the class that comes next: a `RawAgent`, or any class with a `run`.
+    """Agent middleware around the runs of the class that comes next: a `RawAgent`, or any class with a `run`.
 
-    A class of its own, so that it may also stand before `Agent`, where it adds nothing. The arguments are those of
-    `AgentMiddlewareRuns`.
-    """
+    Before `Agent`, which has agent middleware, it adds nothing. Chat and function middleware goes on to the client as
+    `client_kwargs["middleware"]`: the agent's, then the run's.
 
-
-async def _answered(chain: _Chain, context: AgentContext, below: Callable[..., Any]) -> Any:
-    of_agent: Any = None
-
-    async def innermost() -> None:
-        nonlocal of_agent
-        result = below(context.messages, **_given(context))
-        context.result = of_agent = await result if isawaitable(result) else result
-
-    await run_pipeline(chain, context, innermost)
-    if context.result is not of_agent:
-        _check_result(context.result)
-    return context.result
-
-
-def _check_result(result: object) -> None:
-    """Refuse what is no response of an agent, ours or another library's.
+    Args:
+        *args: For the next class.
+        middleware: Of every run, outermost first.
+        **kwargs: For the next class.
 
     Raises:
-        TypeError: A middleware set something else.
+        MiddlewareException: If something in `middleware` is no middleware, or its kind is unclear.
+
+    Example:
+        ```python
+        class Guarded(AgentMiddlewareLayer, RawAgent):
+            pass
+
+
+        agent = Guarded(EchoChatClient(), middleware=[])
+        ```
     """
-    if result is None or (hasattr(result, "messages") and not isinstance(result, ChatResponse)):
-        return
+
+
+async def _respond(chain: _Chain, context: AgentContext, inner: Callable[..., Any]) -> Any:
+    response: Any = None
+
+    async def innermost() -> None:
+        nonlocal response
+        result = inner(context.messages, **_inner_arguments(context))
+        context.result = response = await result if isawaitable(result) else result
+
+    await run_pipeline(chain, context, innermost)
+    result = context.result
+    if result is response or result is None or (hasattr(result, "messages") and not isinstance(result, ChatResponse)):
+        return result
     message = (
         f"The result that a middleware set for the run is {describe(result)}. Expected an AgentResponse, such as "
         "AgentResponse(text='...')."
@@ -135,19 +143,23 @@ def _check_result(result: object) -> None:
     raise TypeError(message)
 
 
-class _Streamed:
-    """A stream with middleware around it, which runs at the first pull."""
+class _StreamedRun:
+    """A streamed run with middleware around it, which begins with the first update."""
 
-    def __init__(self, chain: _Chain, context: AgentContext, below: Callable[..., Any]) -> None:
-        self._chain, self._context, self._below = chain, context, below
+    def __init__(self, chain: _Chain, context: AgentContext, inner: Callable[..., Any]) -> None:
+        self._chain, self._context, self._inner = chain, context, inner
         self._stream: ResponseStream[Any, Any] | None = None
 
     async def updates(self) -> AsyncIterator[Any]:
         context = self._context
 
         async def innermost() -> None:
-            result = self._below(context.messages, stream=True, **_given(context))
-            context.result = result if isinstance(result, ResponseStream) else _stream_of(result)
+            result = self._inner(context.messages, stream=True, **_inner_arguments(context))
+            if hasattr(result, "__aiter__"):
+                own = isinstance(result, ResponseStream)
+                context.result = result if own else ResponseStream(result, finalizer=AgentResponse.from_updates)
+            else:
+                context.result = ResponseStream.from_awaitable(result)
 
         stream: ResponseStream[Any, Any] | None = None
         try:
@@ -158,11 +170,11 @@ class _Streamed:
             async for update in stream:
                 yield update
         except Exception as error:
-            tell = getattr(context.agent, "error_to_raise", None)
-            told = error if tell is None else tell(error)
-            if told is error:
+            error_to_raise = getattr(context.agent, "error_to_raise", None)
+            raised = error if error_to_raise is None else error_to_raise(error)
+            if raised is error:
                 raise
-            raise told from error
+            raise raised from error
         finally:
             if stream is not None:
                 await stream.aclose()
@@ -171,21 +183,14 @@ class _Streamed:
         return AgentResponse() if self._stream is None else await self._stream.get_final_response()
 
 
-def _given(context: AgentContext) -> dict[str, Any]:
-    """What the run below is called with; what has no value is left out, since it may take fewer arguments."""
-    present = {name: value for name in _ASKED if (value := getattr(context, name)) is not None and value != {}}
+def _inner_arguments(context: AgentContext) -> dict[str, Any]:
+    """Return the arguments for the next class: those that have a value, since it may take fewer."""
+    present = {name: value for name in _ARGUMENTS if (value := getattr(context, name)) is not None and value != {}}
     return {**present, **context.kwargs}
 
 
-def _stream_of(result: Any) -> ResponseStream[Any, Any]:
-    """What an agent of another library streams, as a stream of ours."""
-    if hasattr(result, "__aiter__"):
-        return ResponseStream(result, finalizer=AgentResponse.from_updates)
-    return ResponseStream.from_awaitable(result)
-
-
 def _split(middleware: Sequence[Any]) -> tuple[list[Callable[..., Any]], list[Any]]:
-    """The agent middleware, ready to be called, and the rest for the client, which sorts it itself."""
+    """Return the agent middleware, ready to be called, and the rest, which the client sorts itself."""
     chain: list[Callable[..., Any]] = []
     for_client: list[Any] = []
     for one in middleware:
@@ -195,12 +200,12 @@ def _split(middleware: Sequence[Any]) -> tuple[list[Callable[..., Any]], list[An
             for_client.append(one)
             continue
         # Of several kinds at once: the client takes no agent middleware.
-        for_client += [_alone(call, chat_middleware) for call in kinds.chat]
-        for_client += [_alone(call, function_middleware) for call in kinds.function]
+        for_client += [_of_one_kind(call, chat_middleware) for call in kinds.chat]
+        for_client += [_of_one_kind(call, function_middleware) for call in kinds.function]
     return chain, for_client
 
 
-def _alone(call: Callable[..., Any], kind: Callable[[Any], Any]) -> Any:
+def _of_one_kind(call: Callable[..., Any], kind: Callable[[Any], Any]) -> Any:
     async def process(context: Any, call_next: Any) -> None:
         await call(context, call_next)
 

@@ -21,25 +21,25 @@ async def run_pipeline(
 
     Args:
         middleware: Called with the context and `call_next`, outermost first.
-        context: The context of the call; the outcome stands in its `result`.
-        innermost: The call itself; reads the context and sets its `result`. Runs as often as it is asked to.
+        context: The context of the call; it gets the `result`.
+        innermost: The call itself; reads the context and sets its `result`. Runs once per `call_next()`.
 
     Returns:
-        Whether a middleware ended the call by `MiddlewareTermination`. The result that the exception brought is then
-        in `context.result`, unless there was one already.
+        Whether a middleware ended the call by `MiddlewareTermination`. The result of the exception is then in
+        `context.result`, unless there was one already.
 
     Raises:
-        Exception: Whatever a middleware or the call raises; also a `MiddlewareTermination` of the call itself, which
-            is no middleware.
+        Exception: Any error of a middleware or the call; also a `MiddlewareTermination` of the call itself, which is no
+            middleware.
     """
     if not middleware:
         await innermost()
         return False
     chain = _Chain(middleware, context, innermost)
     try:
-        await chain.go_on_from(0)
+        await chain.continue_from(0)
     except MiddlewareTermination as termination:
-        if termination is chain.not_ours:
+        if termination is chain.raised_by_call:
             raise
         if context.result is None:
             context.result = termination.result
@@ -51,34 +51,34 @@ class _Chain:
     """One pass through the middleware.
 
     Attributes:
-        not_ours: The termination that came out of the call itself, if one did.
+        raised_by_call: The termination that the call itself raised, if it did.
     """
 
-    __slots__ = ("_context", "_innermost", "_middleware", "not_ours")
+    __slots__ = ("_context", "_innermost", "_middleware", "raised_by_call")
 
     def __init__(
         self, middleware: Sequence[Callable[..., Any]], context: Any, innermost: Callable[[], Awaitable[None]]
     ) -> None:
         self._middleware, self._context, self._innermost = middleware, context, innermost
-        self.not_ours: MiddlewareTermination | None = None
+        self.raised_by_call: MiddlewareTermination | None = None
 
-    async def go_on_from(self, index: int) -> None:
+    async def continue_from(self, index: int) -> None:
         if index == len(self._middleware):
             try:
                 await self._innermost()
             except MiddlewareTermination as termination:
-                self.not_ours = termination
+                self.raised_by_call = termination
                 raise
             return
 
-        async def call_next(*given: object) -> None:
-            if given:
+        async def call_next(*arguments: object) -> None:
+            if arguments:
                 message = "call_next() takes no arguments. Change the context where need be, then `await call_next()`."
                 raise TypeError(message)
-            await self.go_on_from(index + 1)
+            await self.continue_from(index + 1)
 
         pending = self._middleware[index](self._context, call_next)
-        if pending is not None:  # a plain function may have set the result and be done
+        if pending is not None:  # a plain function returns None
             returned = await pending
             if returned is not None and self._context.result is None:
                 _warn_of_return(self._middleware[index], returned)
@@ -94,7 +94,7 @@ def _warn_of_return(middleware: Callable[..., Any], returned: object) -> None:
 
 
 def with_stream_hooks(stream: object, context: AgentContext | ChatContext) -> ResponseStream[Any, Any]:
-    """Put the three hook lists of a context on the stream that its call resulted in.
+    """Return the stream that a call resulted in, with the three hook lists of its context.
 
     Raises:
         ValueError: The result is no stream.

@@ -1,10 +1,10 @@
-"""Which kind each given middleware is of."""
+"""Middleware sorted by kind: around runs of agents, calls of models, calls of tools."""
 
 from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from agentbench._signatures.annotations import UnknownNameError, holds_text, scope_of, take_apart
@@ -35,11 +35,11 @@ _HOW = (
 )
 
 _known_kinds: weakref.WeakKeyDictionary[Callable[..., Any], MiddlewareType] = weakref.WeakKeyDictionary()
-"""Kinds of functions met before; weak, for the functions of notebook cells that are run again."""
+"""A cache of the kinds of functions; weak, for the functions of notebook cells that are run again."""
 
 
 class SortedMiddleware(NamedTuple):
-    """Middleware by kind, each as a callable `(context, call_next)`, in the order given: outermost first."""
+    """Middleware by kind, each as a callable `(context, call_next)`, outermost first."""
 
     agent: tuple[Callable[..., Any], ...] = ()
     chat: tuple[Callable[..., Any], ...] = ()
@@ -49,16 +49,16 @@ class SortedMiddleware(NamedTuple):
 _NONE = SortedMiddleware()
 
 
-def sort_middleware(*given: object) -> SortedMiddleware:
-    """Sort middleware by kind.
+def sort_middleware(*middleware: object) -> SortedMiddleware:
+    """Return middleware by kind.
 
     Args:
-        *given: Each is `None`, one middleware, or a sequence of middleware, possibly nested.
+        *middleware: Each is `None`, one middleware, or a sequence of middleware, possibly nested.
 
     Raises:
-        MiddlewareException: Something given is no middleware, or its kind cannot be told.
+        MiddlewareException: Something is no middleware, or its kind is unclear.
     """
-    entries = [one for item in given for one in flat_middleware(item)]
+    entries = [one for item in middleware for one in flat_middleware(item)]
     if not entries:
         return _NONE
     sorted_: dict[MiddlewareType, list[Callable[..., Any]]] = {_AGENT: [], _CHAT: [], _FUNCTION: []}
@@ -69,23 +69,19 @@ def sort_middleware(*given: object) -> SortedMiddleware:
     return SortedMiddleware(tuple(sorted_[_AGENT]), tuple(sorted_[_CHAT]), tuple(sorted_[_FUNCTION]))
 
 
-def flat_middleware(given: object) -> list[Any]:
-    """Middleware as a flat list, of whatever kind: `None`, one, or a sequence, possibly nested."""
-    return [] if given is None else list(_flat(given))
-
-
-def _flat(given: object) -> Iterator[object]:
-    if isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
-        for item in given:
-            yield from _flat(item)
-    else:
-        yield given
+def flat_middleware(middleware: object) -> list[Any]:
+    """Return middleware of any kind as a flat list: of `None`, one, or a sequence, possibly nested."""
+    if middleware is None:
+        return []
+    if isinstance(middleware, Sequence) and not isinstance(middleware, (str, bytes)):
+        return [one for item in middleware for one in ([item] if item is None else flat_middleware(item))]
+    return [middleware]
 
 
 def _read(one: object) -> tuple[tuple[MiddlewareType, ...], Callable[..., Any]]:
     """Return the kinds of a middleware and what to call; an object of several classes is of several kinds."""
     if isinstance(one, type):
-        _refuse(one, f"is a class. Expected an instance: give {one.__name__}() instead of {one.__name__}.")
+        _refuse(one, f"is a class. Expected an instance: {one.__name__}() instead of {one.__name__}.")
     kinds = tuple(kind for cls, kind in _CLASSES.items() if isinstance(one, cls))
     if kinds:
         return kinds, one.process  # type: ignore[attr-defined]
@@ -111,7 +107,7 @@ def _find_kind(func: Callable[..., Any]) -> MiddlewareType:
     if mark is None:
         if len(annotated) == 1:
             return annotated[0]
-        problem = "takes several contexts, so its kind cannot be told" if annotated else "does not tell its kind"
+        problem = "takes several contexts, so its kind is unclear" if annotated else "has no kind"
         _refuse(func, f"{problem}. {_HOW}")
     if annotated and mark not in annotated:
         stated, meant = mark.value, " or ".join(kind.value for kind in annotated)
@@ -158,7 +154,7 @@ def _check_parameters(func: Callable[..., Any]) -> None:
         _refuse(func, f"cannot be called with two arguments: its parameters are {signature}. {_HOW}")
 
 
-def _refuse(given: object, problem: str) -> NoReturn:
-    name = getattr(given, "__qualname__", None) or repr(given)
+def _refuse(one: object, problem: str) -> NoReturn:
+    name = getattr(one, "__qualname__", None) or repr(one)
     message = f"{name} {problem}"
     raise MiddlewareException(message)

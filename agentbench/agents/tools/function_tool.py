@@ -246,11 +246,8 @@ class FunctionTool(SerializationMixin, Displayable):
                 in_run[self.name] = in_run.get(self.name, 0) + 1
 
     def _limit_reached(self, counters: Counters, in_run: Mapping[str, int] | None) -> str | None:
-        most, most_errors, most_in_run = (
-            self.max_invocations,
-            self.max_invocation_exceptions,
-            self.max_invocations_per_run,
-        )
+        most, most_in_run = self.max_invocations, self.max_invocations_per_run
+        most_errors = self.max_invocation_exceptions
         mend = "Call reset() on it to begin again, or raise the limit."
         if most is not None and counters.invocations >= most:
             problem = f"was called {counters.invocations} times, and max_invocations={most} allows no more. {mend}"
