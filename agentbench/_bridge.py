@@ -321,6 +321,12 @@ def submit(coro: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = None)
     Raises:
         TypeError: `coro` cannot be awaited.
         NoBlockingError: This Python has no threads, and there is no `loop`.
+
+    Example:
+        ```python
+        future = submit(workflow.run("hello"))
+        result = future.result(timeout=60)
+        ```
     """
     if loop is None:
         if not threads_available():

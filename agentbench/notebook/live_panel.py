@@ -23,6 +23,13 @@ class GraphPanel(PanelCommands, anywidget.AnyWidget):
     `update` changes states and badges, `on_select` and `on_breakpoints` add listeners, `snapshot` returns a static
     picture. Ids that the workflow does not have, and unknown states, raise `ValueError`.
 
+    Example:
+        ```python
+        panel = make_graph_panel(workflow)
+        panel.update({"review": "running"}, badges={"review": "2 visits"})
+        panel.snapshot().save("graph.svg")
+        ```
+
     Attributes:
         svg: The picture; set only when its structure changes.
         patch: States that changed, by element.

@@ -65,6 +65,15 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
     """Add the magics to IPython, and turn on `observe` for the runs of this notebook, which its views need.
 
     Called by `%load_ext agentbench`. Nothing is displayed and nothing is patched. Loading twice is loading once.
+
+    Args:
+        ip: The shell of the notebook.
+
+    Example:
+        ```python
+        %load_ext agentbench
+        %agentbench doctor
+        ```
     """
     if not _before:
         _before.append(runtime_defaults().observe)
@@ -94,6 +103,9 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
     """Remove the magics that `load_ipython_extension` added, and restore `observe`; called by `%unload_ext agentbench`.
 
     Executors and workflows that cells have made stay in their variables.
+
+    Args:
+        ip: The shell of the notebook.
     """
     magics = ip.magics_manager.magics
     for kind, name in (("line", "agentbench"), ("cell", "executor"), ("cell", "workflow")):

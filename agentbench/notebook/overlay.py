@@ -14,7 +14,7 @@ _ENDED = frozenset({"IDLE", "IDLE_WITH_PENDING_REQUESTS", "FAILED", "CANCELLED"}
 
 
 def read_states(run: object) -> dict[Any, str]:
-    """Return states by executor id, and by (source id, target id) of edges; empty for `None` and for workflows.
+    """Return states by executor id, and by (source id, target id) of edges; empty for `None` and workflows.
 
     Args:
         run: A run, its result, any list of events, or a mapping to the keys of `STATES`, which is checked.

@@ -74,6 +74,15 @@ def requests_frame(
         checkpoint has the answer: only checkpoints store answers.
 
     Units: `wait_s` is in seconds.
+
+    Raises:
+        TypeError: No frame can be made from the source.
+        ValueError: `limit` is negative, or `since` is a text that is no time.
+
+    Example:
+        ```python
+        requests_frame(storage)["wait_s"].max()
+        ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     runs = read_runs(source, chosen)
@@ -143,7 +152,17 @@ def runs_frame(
         `forked_from`, `error` string. Tokens are NA where no model was called, or the run is known from checkpoints
         alone; `cost` is NA unless it is known of every call. `forked_from` is the checkpoint that was forked.
 
-    Units: `duration_s` is in seconds, from the first to the last sign of the run; `cost` in the currency of the prices.
+    Units: `duration_s` is in seconds, from the first to the last event or checkpoint of the run; `cost` in the currency
+        of the prices.
+
+    Raises:
+        TypeError: No frame can be made from the source.
+        ValueError: `limit` is negative, `since` is a text that is no time, or `prices` has another form.
+
+    Example:
+        ```python
+        runs_frame(storage, prices={"gpt-4o": (2.5, 10)}).sort_values("cost")
+        ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     known = known_prices(prices)

@@ -23,13 +23,21 @@ _MESSAGE = re.compile(r"messages\[(0|[1-9][0-9]*)\](?:\.(.+))?", re.ASCII | re.D
 @drawn_by("agentbench.notebook.edit_view:edit_bundle")
 @dataclass(frozen=True, slots=True, repr=False)
 class Edit(Displayable):
-    """One value to be changed. `str()` is a line such as `~ draft.title: 'Cats' -> 'Dogs'`, secrets masked.
+    """One staged change of a value, made by `Stepper.edit`.
+
+    Its text is a line such as `~ draft.title: 'Cats' -> 'Dogs'`, secrets masked.
 
     Attributes:
         path: Where: `score`, `draft.title`, `items.0` in the shared state; `messages[0]`, `messages[0].title` among
             the messages that wait.
-        before: What the checkpoint holds there.
-        after: What is to be there.
+        before: The value in the checkpoint.
+        after: The new value.
+
+    Example:
+        ```python
+        edit = panel.edit("draft.title", "Dogs")
+        print(edit.path, edit.before, edit.after)
+        ```
     """
 
     path: str

@@ -45,7 +45,13 @@ def usage_frame(
     Units: `cost` in the currency of the prices, or as reported by the event; `latency_ms` in milliseconds.
 
     Raises:
-        ValueError: `prices` has another form.
+        TypeError: No frame can be made from the source.
+        ValueError: `prices` has another form, `limit` is negative, or `since` is a text that is no time.
+
+    Example:
+        ```python
+        usage_frame(run, prices={"gpt-4o": (2.5, 10)})["cost"].sum()
+        ```
     """
     chosen = Chosen(None, run_id, since, limit)
     known = known_prices(prices)

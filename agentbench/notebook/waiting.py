@@ -89,7 +89,13 @@ _applied: str | None = None
 
 
 def nest_state() -> NestState:
-    """Return which nest packages are loaded and applied in this process. Loads nothing."""
+    """Return which nest packages are loaded and applied in this process. Loads nothing.
+
+    Example:
+        ```python
+        assert nest_state().applied is None
+        ```
+    """
     return NestState(
         loaded=tuple(name for name in _PACKAGES if name in sys.modules),
         applied=_applied,

@@ -84,7 +84,13 @@ _workbench = Workbench()
 
 
 def workbench() -> Workbench:
-    """Return the workbench of this notebook, with the executors that its `%%executor` cells have defined."""
+    """Return the workbench of this notebook, with the executors that its `%%executor` cells have defined.
+
+    Example:
+        ```python
+        workbench()  # a table of all executors and their types
+        ```
+    """
     return _workbench
 
 
