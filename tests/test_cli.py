@@ -246,7 +246,7 @@ def test_a_report_that_is_not_to_be_published_is_not_shown(tmp_path: Path) -> No
 def test_where_nobody_can_answer_the_demo_says_so_and_takes_yes(tmp_path: Path) -> None:
     done = agentbench("demo", cwd=tmp_path)
     assert done.returncode == 0
-    assert "Publish this report? yes (taken for granted: input is no terminal, so nobody can answer)" in done.stdout
+    assert "Publish this report? yes (the default: input is no terminal)" in done.stdout
     assert "the answer is yes" in " ".join(agentbench("demo", "--help", cwd=tmp_path).stdout.split())
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import stat
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -215,44 +213,17 @@ def test_list_draws_what_lost_its_predecessor_as_a_beginning(shown: Shown, tmp_p
     assert shown("list", tmp_path, "--tree", "--workflow", "flow").splitlines()[1:] == [
         "* flow-0001  superstep 0, input",
         "  + flow-0004  superstep 3, fork, from flow-0001",
-        "* flow-0003  superstep 2, after flow-0002, which is not shown here",
+        "* flow-0003  superstep 2, after flow-0002, which is not listed here",
         "  + flow-0006  superstep 5, from flow-0003",
         "* flow-0005  superstep 4",
     ]
 
 
-def test_list_folds_a_long_tree_where_nothing_branches(shown: Shown, tmp_path: Path) -> None:
-    links = [(number, number - 1 or None) for number in range(1, 100)]
-    long = [
-        WorkflowCheckpoint(
-            *("flow", "hash"),
-            checkpoint_id=f"cp-{number}",
-            previous_checkpoint_id=previous and f"cp-{previous}",
-            iteration_count=number - 1,
-            metadata={"seq": number, "source": "input" if number == 1 else "step"},
-        )
-        for number, previous in links
-    ]
-    keep(tmp_path, long)
-    shown("fork", tmp_path, "cp-50", "--to", "flow")
-    lines = shown("list", tmp_path, "--tree").splitlines()
-    fork = lines.pop(4)
-    assert fork.startswith("  + ")
-    assert fork.endswith("from cp-50")
-    assert lines == [
-        "flow: 100 checkpoints",
-        "* cp-1  superstep 0, input",
-        ": 48 checkpoints  up to superstep 48",
-        "* cp-50  superstep 49",
-        ": 48 checkpoints  up to superstep 97",
-        "* cp-99  superstep 98",
-    ]
-
-
 def test_nothing_to_list_is_said(folder: Path, shown: Shown, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert shown("list", tmp_path / "empty").startswith("There are no checkpoints in ")
-    assert shown("list", folder, "--run", "nobody").startswith("There are no such checkpoints in ")
+    for arguments in ((tmp_path / "empty",), (folder, "--run", "nobody")):
+        assert shown("list", *arguments).strip() == ""
+        assert shown.error.startswith("No checkpoints to list in ")
     assert json.loads(shown("list", folder, "--run", "nobody", "--json")) == []
 
 
@@ -268,52 +239,13 @@ def damage(folder: Path, checkpoint_id: str) -> None:
     file.write_bytes(file.read_bytes()[:-20])
 
 
-def pickle_into(folder: Path, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
-    async def save() -> None:
-        storage = FileCheckpointStorage(folder, codec="pickle")
-        for each in checkpoints:
-            await storage.save(each)
-        storage.close()
-
-    asyncio.run(save())
-
-
-@pytest.mark.parametrize("form", [[], ["--json"], ["--tree"]])
-def test_a_damaged_checkpoint_does_not_vanish_from_the_list(form: list[str], folder: Path, shown: Shown) -> None:
+def test_a_damaged_checkpoint_is_left_out_of_the_list_with_a_warning(
+    folder: Path, shown: Shown, caplog: pytest.LogCaptureFixture
+) -> None:
     damage(folder, "flow-0002")
-    told = shown("list", folder, *form)
-    assert "flow-0001" in told
-    assert shown.error.startswith("1 checkpoint could not be read: flow-0002: it was changed or damaged")
-    assert len(shown.error.splitlines()) == 1
-
-
-def test_where_nothing_can_be_read_that_is_told_and_is_a_failure(folder: Path, shown: Shown, tmp_path: Path) -> None:
-    for file in folder.glob("*.json"):
-        damage(folder, file.stem)
-    assert shown("list", folder, status=1) == ""
-    first, *others = shown.error.splitlines()
-    assert first == "4 checkpoints could not be read:"
-    assert [each.split(":")[0] for each in others] == ["  flow-0001", "  flow-0002", "  flow-0003", "  other-0001"]
-    pickle_into(tmp_path / "pickled", flow())
-    assert json.loads(shown("list", tmp_path / "pickled", "--json", status=1)) == []
-    assert shown.error.count("it is in the pickled format") == 3
-    assert "it is in the pickled format" in shown.failure("show", tmp_path / "pickled", "flow-0001")
-
-
-def test_of_the_newest_checkpoints_those_that_cannot_be_read_are_told(folder: Path, shown: Shown) -> None:
-    pickle_into(folder, [checkpoint("old", 1), checkpoint("flow", 4)])
-    told = json.loads(shown("list", folder, "--json", "--workflow", "flow", "--limit", "2"))
-    assert [each["checkpoint_id"] for each in told] == ["flow-0003"]
-    assert shown.error.startswith("1 checkpoint could not be read: flow-0004: it is in the pickled format")
-
-
-def test_of_many_unreadable_checkpoints_a_few_are_named(shown: Shown, tmp_path: Path) -> None:
-    many = [checkpoint(f"chain{number}", 1) for number in range(8)]
-    pickle_into(tmp_path, many)
-    keep(tmp_path, [checkpoint("flow", 1)])
-    assert "flow-0001" in shown("list", tmp_path)
-    lines = shown.error.splitlines()
-    assert (lines[0], lines[-1], len(lines)) == ("8 checkpoints could not be read:", "  and 3 more", 7)
+    assert "flow-0001" in shown("list", folder)
+    assert "flow-0002" in caplog.text
+    assert "it was changed or damaged" in caplog.text
 
 
 # ----------------------------------------------------------------------------------------------------------------- show
@@ -384,7 +316,7 @@ def test_a_checkpoint_is_named_in_many_ways(reference: str, found: str, folder: 
 
 
 def test_what_names_none_or_several_is_told(folder: Path, shown: Shown) -> None:
-    for reference in ("nobody", "latest:nobody", "flow@9", "…", "../flow-0001", ""):
+    for reference in ("nobody", "latest:nobody", "flow@9", "…"):
         assert "There is no checkpoint " in shown.failure("show", folder, reference)
     line = shown.failure("show", folder, "flow-")
     assert "'flow-' may be each of 3 checkpoints: flow-0001 ('flow'), flow-0002" in line
@@ -447,46 +379,6 @@ def test_a_setting_that_is_none_is_refused(setting: str, folder: Path, shown: Sh
     assert len(kept(folder)) == 3
 
 
-class Point(NamedTuple):
-    x: int
-    y: int
-
-
-@dataclass(frozen=True)
-class Search:
-    limit: int
-    at: Point
-    more: dict[str, Any] = field(default_factory=dict)
-
-
-def test_a_fork_changes_what_lies_in_a_value(shown: Shown, tmp_path: Path) -> None:
-    state = {"n": {"len": 3, "x.y": 1}, "a.b": 1, "search": Search(3, Point(1, 2), {"deep": 1}), "list": [1]}
-    keep(tmp_path, [checkpoint("flow", 1, state=state)])
-    settings = ["n.len=1", "n.new=2", "n.x.y=9", "a.b=2", "search.at.x=7", "state.search.more.deep=8", "fresh=0"]
-    shown("fork", tmp_path, "latest", *(each for setting in settings for each in ("--set", setting)))
-    original, fork = kept(tmp_path)
-    assert original.state == state
-    assert fork.state == {
-        "n": {"len": 1, "x.y": 9, "new": 2},
-        "a.b": 2,
-        "search": Search(3, Point(7, 2), {"deep": 8}),
-        "list": [1],
-        "fresh": 0,
-    }
-
-
-@pytest.mark.parametrize("name", ["m.len", "n.len.x", "search.limits", "search.at.z", "list[0]", "a.c", "list.0"])
-def test_a_setting_that_leads_nowhere_is_told_with_what_is_there(name: str, shown: Shown, tmp_path: Path) -> None:
-    state = {"n": {"len": 3}, "a.b": 1, "search": Search(3, Point(1, 2)), "list": [1]}
-    keep(tmp_path, [checkpoint("flow", 1, state=state)])
-    line = shown.failure("fork", tmp_path, "latest", "--set", f"{name}=1")
-    assert line.startswith(f"agentbench: --set {name}: there is no ")
-    expected = {"n": "none", "search.l": "'limit', 'at', 'more'", "search.a": "'x', 'y'", "list.": "none"}
-    there = next((value for key, value in expected.items() if name.startswith(key)), "'n', 'a.b', 'search', 'list'")
-    assert f"There are: {there}." in line
-    assert len(kept(tmp_path)) == 1
-
-
 # ---------------------------------------------------------------------------------------------------------------- prune
 
 
@@ -536,144 +428,19 @@ def test_prune_needs_a_chain_that_is_there_and_a_count(folder: Path, shown: Show
     assert len(ids_in(folder)) == 3
 
 
-def test_prune_counts_what_it_removes_also_where_it_cannot_be_read(folder: Path, shown: Shown) -> None:
-    pickle_into(folder, [checkpoint("flow", 4)])
-    told = shown("prune", folder, "--workflow", "flow", "--keep", "1", "--dry-run")
-    assert told.startswith("Would remove 3 of 4 checkpoints of chain 'flow':")
-    assert "flow-0003" in told
-    pickle_into(folder, [checkpoint("old", 1), checkpoint("old", 2)])
-    assert "Would remove 1 of 2 " in shown("prune", folder, "--workflow", "old", "--keep", "1", "--dry-run")
-    assert shown.error.startswith("1 checkpoint could not be read: old-0001: it is in the pickled format")
-
-
 # --------------------------------------------------------------------------------------------------------------- export
 
 
-def test_export_writes_a_line_per_checkpoint(folder: Path, shown: Shown, tmp_path: Path) -> None:
-    file = tmp_path / "flow.jsonl"
-    assert shown("export", folder, "--workflow", "flow", "-o", file) == ""
-    assert "3 checkpoints written to" in shown.error
-    lines = file.read_text(encoding="utf-8").splitlines()
+def test_export_prints_a_line_per_checkpoint(folder: Path, shown: Shown) -> None:
+    lines = shown("export", folder, "--workflow", "flow").splitlines()
     assert as_json([WorkflowCheckpoint.from_json(line) for line in lines]) == as_json(kept(folder))
-    if os.name != "nt":
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["flow.jsonl", "runs"]
-
-
-def test_export_goes_to_the_terminal_by_default(folder: Path, shown: Shown) -> None:
     assert WorkflowCheckpoint.from_json(shown("export", folder, "latest:other")).checkpoint_id == "other-0001"
     assert len(shown("export", folder, "--all").splitlines()) == 4
-
-
-def test_an_export_that_fails_leaves_the_old_file(folder: Path, shown: Shown, tmp_path: Path) -> None:
-    file = tmp_path / "flow.jsonl"
-    file.write_text("old")
-    shown.failure("export", folder, "--workflow", "nobody", "-o", file, "--force")
-    assert file.read_text() == "old"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["flow.jsonl", "runs"]
-
-
-def content_of(path: Path) -> dict[str, bytes]:
-    return {each.name: each.read_bytes() for each in ([path] if path.is_file() else sorted(path.iterdir()))}
-
-
-def test_an_export_never_replaces_the_database_it_reads(folder: Path, shown: Shown, tmp_path: Path) -> None:
-    pytest.importorskip("sqlalchemy")
-    database = tmp_path / "runs.db"
-    shown("export", folder, "--all", "--to", database)
-    before = content_of(database)
-    (tmp_path / "link").symlink_to(database)
-    os.link(database, tmp_path / "hard")
-    for source in (str(database), f"sqlite:///{database}"):
-        for output in (database, tmp_path / "runs" / ".." / "runs.db", tmp_path / "link", tmp_path / "hard"):
-            assert "it is what is being exported" in shown.failure("export", source, "--all", "-o", output, "--force")
-        for suffix in ("-wal", "-shm", "-journal"):
-            assert "being exported" in shown.failure("export", source, "--all", "-o", f"{database}{suffix}")
-    assert "a database of SQLite" in shown.failure("export", folder, "--all", "-o", database, "--force")
-    assert content_of(database) == before
-    assert len(shown("export", database, "--all").splitlines()) == 4
-
-
-def test_an_export_never_replaces_checkpoints(folder: Path, shown: Shown, tmp_path: Path) -> None:
-    before = content_of(folder)
-    (tmp_path / "link").symlink_to(folder)
-    for output in (folder / "flow-0001.json", folder / "new.jsonl", tmp_path / "link" / "flow-0001.json"):
-        for target in (folder, folder.as_uri()):
-            line = shown.failure("export", target, "--all", "-o", output, "--force")
-            assert repr(str(output)) in line
-            assert "the folder that is being exported" in line
-    keep(tmp_path / "others", [checkpoint("other", 1)])
-    for name in ("other-0001.json", "new.jsonl"):
-        line = shown.failure("export", folder, "--all", "-o", tmp_path / "others" / name, "--force")
-        assert "in a folder of checkpoints" in line
-    single = tmp_path / "copy.json"
-    single.write_bytes((folder / "flow-0001.json").read_bytes())
-    assert "it is a checkpoint" in shown.failure("export", folder, "--all", "-o", single, "--force")
-    assert content_of(folder) == before
-
-
-def test_an_export_replaces_a_file_only_if_told_to(folder: Path, shown: Shown, tmp_path: Path) -> None:
-    file = tmp_path / "notes.txt"
-    file.write_text("milk, eggs")
-    assert "replace it with --force" in shown.failure("export", folder, "--all", "-o", file)
-    assert file.read_text() == "milk, eggs"
-    shown("export", folder, "--all", "-o", file, "--force")
-    assert len(file.read_text(encoding="utf-8").splitlines()) == 4
-
-
-def test_an_output_that_cannot_be_is_named_as_it_was_written(
-    folder: Path, shown: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "sub").mkdir()
-    for output, problem in {
-        "absent/x": "'absent/x' cannot be written: there is no folder 'absent'",
-        "sub": "'sub' is a folder",
-        "new/": "'new/' is a folder",
-        os.devnull: f"{os.devnull!r} is no plain file",
-        "x" * 300: f"'{'x' * 300}' cannot be written",
-    }.items():
-        line = shown.failure("export", folder, "--all", "-o", output)
-        assert problem in line
-        assert ".tmp" not in line
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs", "sub"]
-
-
-def test_a_storage_is_not_copied_to_itself(
-    folder: Path, shown: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "link").symlink_to(folder)
-    before = content_of(folder)
-    for other in (folder, "runs", "runs/", "./runs/../runs", "link", folder.as_uri()):
-        assert "is the same storage as" in shown.failure("export", folder, "--all", "--to", other)
-    assert content_of(folder) == before
-
-
-def test_a_server_is_not_copied_to_itself(folder: Path, shown: Shown, redis_url: str) -> None:
-    pytest.importorskip("redis")
-    shown("export", folder, "--all", "--to", redis_url)
-    line = shown.failure("export", redis_url, "--all", "--to", redis_url.replace("redis://", "redis://me:hunter2@"))
-    assert "is the same storage as" in line
-    assert "hunter2" not in line
-
-
-@pytest.mark.parametrize("to", ["-o", "--to"])
-def test_an_export_that_lacks_something_says_so(to: str, folder: Path, shown: Shown, tmp_path: Path) -> None:
-    damage(folder, "flow-0002")
-    pickle_into(folder, [checkpoint("old", 1)])
-    shown("export", folder, "--all", to, tmp_path / "copy", status=1)
-    first, *others = shown.error.splitlines()
-    assert first.startswith("3 checkpoints written to ")
-    assert others[0] == "2 checkpoints could not be read:"
-    assert [each.split(":")[0] for each in others[1:]] == ["  old-0001", "  flow-0002"]
-    assert "No checkpoint of chain 'old' can be read" in shown.failure("export", folder, "--workflow", "old")
 
 
 def test_export_needs_to_know_what(folder: Path, shown: Shown) -> None:
     shown("export", folder, status=2)
     shown("export", folder, "flow-0001", "--all", status=2)
-    shown("export", folder, "--all", "-o", "x", "--to", "y", status=2)
 
 
 @pytest.fixture(params=["folder", "SQLite", "PostgreSQL", "Redis"])
@@ -697,7 +464,7 @@ def test_chains_move_to_another_storage_and_the_move_can_be_made_again(
     shown("export", folder, "flow-0001", "--to", place)
     for _ in range(2):
         shown("export", folder, "--all", "--to", place)
-        assert "4 checkpoints written to" in shown.error
+        assert "4 checkpoints copied to" in shown.error
     shown("export", place, "--all", "--to", back)
     for chain in ("flow", "other"):
         assert as_json(kept(back, chain)) == as_json(kept(folder, chain))
@@ -821,85 +588,6 @@ def test_classes_of_a_script_are_read_once_the_script_is_imported(tmp_path: Path
         *("-m", "agentbench", "checkpoints", "export", "notes", "cp", "--import", "save_notes.py"), cwd=tmp_path
     )
     assert "__main__.Note" in copied.stdout, "it is still a class of the script"
-
-
-MANY_KINDS = """
-import asyncio
-from dataclasses import dataclass
-from enum import Enum
-from collections import OrderedDict, defaultdict
-from typing import Any, NamedTuple
-from agentbench import FileCheckpointStorage, WorkflowCheckpoint
-from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.executors.message import WorkflowMessage
-
-class Mood(Enum):
-    GOOD = 1
-
-class Point(NamedTuple):
-    x: int
-    y: Any
-
-@dataclass(frozen=True)
-class Key:
-    name: str
-
-@dataclass
-class Note:
-    text: str
-    more: Any = None
-    api_key: str = "sk-789"
-
-async def save():
-    storage = FileCheckpointStorage("notes")
-    state = {
-        "notes": [Note("n" * 2000, {"mood": Mood.GOOD, 1: "a", "password": "hunter2"}), Point(1, Note("inside"))],
-        "keys": {Key("b"), Key("a")},
-        "by key": {Key("a"): [Mood.GOOD]},
-        "many": [Note(str(number)) for number in range(40)],
-        "types": [Note, list[Note]],
-        "pairs": Note("", [OrderedDict(password="hunter2"), defaultdict(str, {"x": "1", "password": "hunter2"})]),
-    }
-    asked = {"r": WorkflowEvent.request_info("r", "ask", Note("well?"), Note)}
-    sent = {"plan": [WorkflowMessage(Note("go on"), "plan")]}
-    for number in (1, 2):
-        await storage.save(WorkflowCheckpoint("flow", "hash", checkpoint_id=f"cp-{number}", state=state, messages=sent,
-            pending_request_info_events=asked, metadata={"seq": number}))
-    with open("expected.jsonl", "w", encoding="utf-8") as file:
-        for number in (1, 2):
-            print((await storage.load(f"cp-{number}")).to_json(), file=file)
-    storage.close()
-
-if __name__ == "__main__":
-    asyncio.run(save())
-"""
-
-
-def test_what_is_only_copied_needs_no_classes(tmp_path: Path, shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "save_notes.py").write_text(MANY_KINDS, encoding="utf-8")
-    assert program("save_notes.py", cwd=tmp_path).stderr == ""
-    monkeypatch.chdir(tmp_path)
-    shown("export", "notes", "--all", "-o", "out.jsonl")
-    shown("export", "notes", "--all", "--to", "copy")
-    shown("export", "copy", "--all", "-o", "again.jsonl")
-    expected = Path("expected.jsonl").read_text(encoding="utf-8")
-    assert Path("out.jsonl").read_text(encoding="utf-8") == expected
-    assert Path("again.jsonl").read_text(encoding="utf-8") == expected
-    told = shown("show", "copy", "latest", "--json", "--show-secrets")
-    assert json.loads(told) == json.loads(expected.splitlines()[-1])
-    masked = shown("show", "notes", "cp-1", "--json")
-    assert "__main__.Note" in masked
-    assert ("hunter2" in told, "sk-789" in told) == (True, True)
-    assert ("hunter2" in masked, "sk-789" in masked) == (False, False)
-    assert "--import SCRIPT.py" in shown.failure("show", "notes", "cp-1")
-
-
-def test_what_is_damaged_is_not_copied_for_want_of_a_class(tmp_path: Path, shown: Shown) -> None:
-    (tmp_path / "save_notes.py").write_text(MANY_KINDS, encoding="utf-8")
-    assert program("save_notes.py", cwd=tmp_path).returncode == 0
-    (pack,) = (tmp_path / "notes").glob("*.parts")
-    pack.unlink()
-    assert "is missing" in shown.failure("export", tmp_path / "notes", "cp-1")
 
 
 def test_classes_of_a_module_are_read_once_the_module_is_imported(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def open_storage(target: str | os.PathLike[str], *, create: bool = False) -> Che
     return _sql(text, create=create)
 
 
-def shown_address(target: str | os.PathLike[str]) -> str:
+def displayed_address(target: str | os.PathLike[str]) -> str:
     """Return an address without what may be secret in it: what stands before the host and after the question mark.
 
     What only resembles a URL, because of a slash that is missing, may hold a password too.
@@ -107,7 +107,7 @@ def _path_of_database(url: str) -> str:
 def _path_of(url: str) -> str:
     parts = urlsplit(url)
     if parts.netloc not in ("", "localhost"):
-        msg = f"{shown_address(url)!r} is on another machine. Expected a folder of this one: file:///folder."
+        msg = f"{displayed_address(url)!r} is on another machine. Expected a folder of this one: file:///folder."
         raise WorkflowCheckpointException(msg)
     path = unquote(parts.path)
     return path[1:] if re.match(r"/[A-Za-z]:", path) else path  # a drive of Windows
@@ -129,14 +129,14 @@ def _open_path(path: str, *, create: bool) -> CheckpointStorage:
 def _require_database(url: str, *, create: bool) -> None:
     path = _path_of_database(url)
     if path in ("", ":memory:"):
-        msg = f"{shown_address(url)!r} is a database in memory, which is empty. Name its file: sqlite:///runs.db."
+        msg = f"{displayed_address(url)!r} is a database in memory, which is empty. Name its file: sqlite:///runs.db."
         raise WorkflowCheckpointException(msg)
     if not create and not path.startswith("file:") and not os.path.exists(path):
-        raise _nothing_at(shown_address(url))
+        raise _nothing_at(displayed_address(url))
 
 
 def _nothing_at(path: str) -> WorkflowCheckpointException:
-    msg = f"There is nothing at {shown_address(path)!r}, so there are no checkpoints. {_EXPECTED}"
+    msg = f"There is nothing at {displayed_address(path)!r}, so there are no checkpoints. {_EXPECTED}"
     return WorkflowCheckpointException(msg)
 
 
@@ -159,11 +159,12 @@ def _sql(url_or_path: str, *, create: bool) -> CheckpointStorage:
         raise
     except (exc.ArgumentError, ImportError) as error:
         reason = str(error).rstrip(".")
-        msg = f"{shown_address(url_or_path)!r} names no driver that is there: {reason}. Install it, or correct the URL."
+        place = displayed_address(url_or_path)
+        msg = f"{place!r} names no driver that is installed: {reason}. Install it, or correct the URL."
         raise WorkflowCheckpointException(msg, error) from error
     if not create and _lacks_tables(url_or_path):
         storage.close()
-        msg = f"The database at {shown_address(url_or_path)!r} holds no checkpoints: none were ever saved there."
+        msg = f"The database at {displayed_address(url_or_path)!r} holds no checkpoints: none were ever saved there."
         raise WorkflowCheckpointException(msg)
     return storage
 
@@ -189,7 +190,9 @@ def _lacks_tables(url_or_path: str) -> bool:
 def _redis(url: str) -> CheckpointStorage:
     parts = urlsplit(url)
     if parts.scheme.lower() != "unix" and not re.fullmatch(r"/?[0-9]*", parts.path):
-        msg = f"{shown_address(url)!r} names no database of a Redis server. Expected its number: redis://host:6379/0."
+        msg = (
+            f"{displayed_address(url)!r} names no database of a Redis server. Expected its number: redis://host:6379/0."
+        )
         raise WorkflowCheckpointException(msg)
     from agentbench.checkpoints.redis import RedisCheckpointStorage  # noqa: PLC0415
 

@@ -26,19 +26,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Those of the command line by default.
 
     Returns:
-        The exit status: 0 if all went well, 1 for an error that was told, 2 for arguments that are none, 130 if the
+        The exit status: 0 if all went well, 1 for an error that was printed, 2 for wrong arguments, 130 if the
         person at the keyboard ended it.
     """
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows another, and goes on
-    command: Callable[[argparse.Namespace], int] = given.command
+    command: Callable[[argparse.Namespace], int] = options.command
     try:
-        status = command(given)
+        status = command(options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read this has enough, as `head` does. What Python still holds would fail again when it ends.
+        # The reader has enough, as `head` does. What Python still buffers would fail again when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (AgentFrameworkException, OSError, EOFError) as error:

@@ -1,4 +1,4 @@
-"""Pure: checkpoints as lines of text and as plain JSON; everything escaped, secrets masked unless asked for."""
+"""Pure: checkpoints as lines of text and as plain JSON; everything escaped, secrets masked by default."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from agentbench.notebook.diff_view import hides, masked_path, short_value
 from agentbench.notebook.escaping import MASK, esc
 from agentbench.notebook.redaction import mask_secrets
 from agentbench.serialization.json_text import to_json
-from agentbench.serialization.writer import TAG
 
 _LINE_LIMIT = 100
 _WIDTH = 100
 _HEAD = ("number", "id", "superstep", "source", "saved (UTC)", "messages", "requests", "size", "executors")
-_OF_PAIRS = {"dict", "OrderedDict", "Counter"}
 _IN_STATE = {"_executor_state": "executors", "_fan_in_buffers": "fan-in buffers"}
 _OF_THE_ENGINE = {"seq", "source", "run_id", "forked_from", "writers", "sizes", GRAPH_SIGNATURE, DURATION_S}
 
@@ -102,9 +100,9 @@ def checkpoint_text(checkpoint: WorkflowCheckpoint, *, full: bool = False, secre
     """Return what a checkpoint is and holds.
 
     Args:
-        checkpoint: What to show.
+        checkpoint: What to describe.
         full: Values in full, over several lines; otherwise the beginning of each.
-        secrets: Show them.
+        secrets: Do not mask them.
     """
     values = _Values(full=full, secrets=secrets)
     lines = list(_facts(checkpoint, values))
@@ -136,12 +134,12 @@ def _facts(checkpoint: WorkflowCheckpoint, values: _Values) -> Iterator[str]:
 
 def _sections(checkpoint: WorkflowCheckpoint) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     messages = [
-        (f"{source} -> {getattr(message, 'target_id', None) or 'whom it concerns'}", getattr(message, "data", message))
+        (f"{source} -> {getattr(message, 'target_id', None) or 'all targets'}", getattr(message, "data", message))
         for source, sent in checkpoint.messages.items()
         for message in sent
     ]
     requests = [
-        (f"{request_id} of {getattr(event, 'source_id', None) or 'nobody'}", getattr(event, "data", event))
+        (f"{request_id} of {getattr(event, 'source_id', None) or 'unknown'}", getattr(event, "data", event))
         for request_id, event in checkpoint.pending_request_info_events.items()
     ]
     yield "messages", messages
@@ -152,7 +150,7 @@ def _sections(checkpoint: WorkflowCheckpoint) -> Iterator[tuple[str, list[tuple[
 
 
 class _Values:
-    """How values are shown."""
+    """Values as lines, masked and cut as the options say."""
 
     def __init__(self, *, full: bool, secrets: bool) -> None:
         self._full = full
@@ -163,8 +161,8 @@ class _Values:
             yield f"  {line(name, 60)} = {self.short(name, value)}"
             return
         yield f"  {line(name)} ="
-        shown = value if self._secrets else mask_secrets(value, key=name)
-        text = shown if isinstance(shown, str) else pprint.pformat(shown, width=_WIDTH, sort_dicts=False)
+        masked = value if self._secrets else mask_secrets(value, key=name)
+        text = masked if isinstance(masked, str) else pprint.pformat(masked, width=_WIDTH, sort_dicts=False)
         for each in esc(text, into="text", limit=None).split("\n"):
             yield f"    {each}"
 
@@ -206,24 +204,5 @@ def stored_form(value: object, *, secrets: bool = False) -> Any:
         value: One that can be stored.
         secrets: Leave them in; otherwise what lies under the name of a secret is masked.
     """
-    # Masked as it is, where every key is known, and as it is stored, where every field has its name.
     plain = json.loads(to_json(value if secrets else mask_secrets(value)))
-    return plain if secrets else _masked(plain)
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_masked(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    tag, found = value.get(TAG), value.get("v")
-    if tag in _OF_PAIRS and isinstance(found, list):
-        return {TAG: tag, "v": list(map(_masked_pair, found))}
-    if tag == "defaultdict" and isinstance(found, list):  # behind the name of what makes its defaults
-        return {TAG: tag, "v": [found[0], *([_masked_pair(pair) for pair in pairs] for pairs in found[1:])]}
-    return {key: MASK if item is not None and is_secret_name(key) else _masked(item) for key, item in value.items()}
-
-
-def _masked_pair(pair: Any) -> Any:
-    key, item = pair
-    return [_masked(key), MASK if item is not None and is_secret_name(key) else _masked(item)]
+    return plain if secrets else mask_secrets(plain)  # again: stored, every field of an object has its name

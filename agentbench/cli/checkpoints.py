@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import functools
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from agentbench.cli.commands import Commands
@@ -20,9 +20,9 @@ _DESCRIPTION = (
 )
 _CLASSES = (
     "Reading never imports what a file names. If state holds instances of classes of yours, name the module that "
-    "defines them with --import; export and show --json do without."
+    "defines them with --import."
 )
-_SECRETS = "Values under names such as password, token or api_key are masked unless --show-secrets is given."
+_SECRETS = "Values under names such as password, token or api_key are masked, but for --show-secrets."
 
 
 def add_checkpoints(commands: Commands) -> None:
@@ -80,8 +80,7 @@ def _add_fork(actions: Commands) -> None:
         action="append",
         default=[],
         metavar="KEY=JSON",
-        help="a new value for a key of the state, such as --set topic='\"llamas\"' --set limit=3, or for what lies in "
-        "a value: --set search.limit=3; may be repeated",
+        help="a new value for a key of the state, such as --set topic='\"llamas\"' --set limit=3; may be repeated",
     )
     _add_import(parser)
 
@@ -91,7 +90,7 @@ def _add_prune(actions: Commands) -> None:
         "Removes all but the newest checkpoints of a chain, for good, and whatever only they need. Asks at a terminal; "
         "where input is none, it is not asked."
     )
-    parser = _action(actions, "prune_checkpoints", "prune", "remove the older checkpoints of a chain", about)
+    parser = _action(actions, "prune_chain", "prune", "remove the older checkpoints of a chain", about)
     parser.add_argument("--workflow", required=True, metavar="CHAIN", help="the chain")
     parser.add_argument("--keep", required=True, type=_count, metavar="N", help="how many to keep")
     parser.add_argument("--yes", action="store_true", help="do not ask")
@@ -100,19 +99,16 @@ def _add_prune(actions: Commands) -> None:
 
 def _add_export(actions: Commands) -> None:
     about = (
-        "Writes checkpoints as JSON, one on each line, which WorkflowCheckpoint.from_json reads; or copies them to "
-        "another storage, ids and all. Secrets are in the copy; classes need not be known for it. A copy that was "
-        "broken off goes on when it is begun again. No checkpoints and, without --force, no files are replaced."
+        "Prints checkpoints as JSON, one on each line, which WorkflowCheckpoint.from_json reads; or copies them to "
+        "another storage, ids and all. Secrets are in the copy. A copy that was interrupted goes on when it is "
+        "started again."
     )
-    parser = _action(actions, "export_checkpoints", "export", "write checkpoints to a file or another storage", about)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("id", nargs="?", metavar="ID", help=_REFERENCE)
-    what.add_argument("--workflow", metavar="CHAIN", help="a whole chain")
-    what.add_argument("--all", action="store_true", help="all chains")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("-o", "--output", default="-", metavar="FILE", help="default: the terminal")
-    where.add_argument("--to", metavar="TARGET", help="another storage, made if it is not there")
-    parser.add_argument("--force", action="store_true", help="replace the file of -o if it is there already")
+    parser = _action(actions, "export_checkpoints", "export", "print checkpoints as JSON, or copy them", about)
+    selection = parser.add_mutually_exclusive_group(required=True)
+    selection.add_argument("id", nargs="?", metavar="ID", help=_REFERENCE)
+    selection.add_argument("--workflow", metavar="CHAIN", help="a whole chain")
+    selection.add_argument("--all", action="store_true", help="all chains")
+    parser.add_argument("--to", metavar="TARGET", help="another storage, made if it is not there")
     _add_import(parser)
 
 
@@ -130,7 +126,7 @@ def _action(
 
 
 def _add_secrets(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--show-secrets", action="store_true", help="show what lies under the names of secrets")
+    parser.add_argument("--show-secrets", action="store_true", help="do not mask values under the names of secrets")
 
 
 def _add_import(parser: argparse.ArgumentParser) -> None:
@@ -163,29 +159,20 @@ def _setting(text: str) -> tuple[str, Any]:
         raise argparse.ArgumentTypeError(msg) from None
 
 
-def _run(function: str, given: argparse.Namespace) -> int:
+def _run(function: str, options: argparse.Namespace) -> int:
     # Only now: what the command needs is not loaded to describe it.
-    from agentbench.cli import checkpoint_commands, checkpoint_export  # noqa: PLC0415
-    from agentbench.cli.checkpoint_access import import_modules, with_hint  # noqa: PLC0415
+    from agentbench.cli import checkpoint_commands  # noqa: PLC0415
+    from agentbench.cli.checkpoint_access import import_classes, with_hint  # noqa: PLC0415
 
-    module = checkpoint_export if function == "export_checkpoints" else checkpoint_commands
-    command: Callable[[argparse.Namespace], Awaitable[int]] = getattr(module, function)
+    action: Callable[[argparse.Namespace], Coroutine[Any, Any, int]] = getattr(checkpoint_commands, function)
     try:
-        import_modules(given.modules)
-        return _wait_for(_awaited(command, given))
+        import_classes(options.modules)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(action(options))
+        from agentbench._bridge import run_sync  # noqa: PLC0415 - in a notebook's cell
+
+        return run_sync(action(options))
     except AgentFrameworkException as error:
         raise WorkflowCheckpointException(with_hint(error), error) from error
-
-
-def _wait_for(work: Coroutine[Any, Any, int]) -> int:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    from agentbench._bridge import run_sync  # noqa: PLC0415 - a terminal does without
-
-    return run_sync(work)  # in a notebook's cell
-
-
-async def _awaited(command: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Namespace) -> int:
-    return await command(given)

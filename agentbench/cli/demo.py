@@ -33,8 +33,10 @@ def add_demo(commands: Commands) -> None:
         "--output", type=Path, default=Path("agentbench-demo"), metavar="DIR", help="default: %(default)s"
     )
     answer = demo.add_mutually_exclusive_group()
-    answer.add_argument("--yes", dest="answer", action="store_const", const="yes", help="publish, without asking")
-    answer.add_argument("--no", dest="answer", action="store_const", const="no", help="do not publish, without asking")
+    answer.add_argument("--yes", dest="answer", action="store_const", const="yes", help="publish without a question")
+    answer.add_argument(
+        "--no", dest="answer", action="store_const", const="no", help="do not publish, without a question"
+    )
     answer.add_argument(
         "--ask", dest="answer", action="store_const", const="ask", help="ask, even if input is no terminal"
     )
@@ -58,29 +60,29 @@ def _speed(text: str) -> float:
     return speed
 
 
-def _demo(given: argparse.Namespace) -> int:
+def _demo(arguments: argparse.Namespace) -> int:
     for package in ("pandas", "vega_datasets", "graphviz"):
         require(package, extra="notebook", purpose="run the demo")
     # Not there without the extra, and the engine is not needed to say so.
     from agentbench.notebook import checkpoints_frame, draw  # noqa: PLC0415
     from agentbench.notebook.demo import Years, build_workflow  # noqa: PLC0415
 
-    _make_folder(given.output)
+    _make_folder(arguments.output)
     workflow, storage = build_workflow(), InMemoryCheckpointStorage()
     options = RunOptions(ids=CountingIds())
     run = workflow.start(Years(1970, 1982), checkpoint_storage=storage, options=options)
     print("What became of cars between 1970 and 1982?\n")
-    bar = _Bar(workflow.executors, speed=given.speed)
+    bar = _Bar(workflow.executors, speed=arguments.speed)
     bar.drive(run)
     (request,) = run.pending_requests
-    approved = _ask(request.data.question, request.data.details, given.answer)
+    approved = _ask(request.data.question, request.data.details, arguments.answer)
     run_sync(run.send_response(request.request_id, Approval(approved)))
     bar.drive(run)
     for report in run_sync(run.result()).outputs:
         print(f"\n{report.table.to_string()}")
 
-    drawing = draw(workflow).save(given.output / f"{workflow.name}.svg")
-    checkpoints, table = checkpoints_frame(storage), given.output / "checkpoints.csv"
+    drawing = draw(workflow).save(arguments.output / f"{workflow.name}.svg")
+    checkpoints, table = checkpoints_frame(storage), arguments.output / "checkpoints.csv"
     checkpoints.to_csv(table, lineterminator="\n")
     print(f"\n{'Published' if approved else 'Not published'}. Written:")
     print(f"  {drawing}  the graph")
@@ -101,23 +103,23 @@ def _make_folder(folder: Path) -> None:
 
 
 def _ask(question: str, details: str, answer: str | None) -> bool:
-    """The answer of the person at the terminal, or the one that was given in advance."""
+    """Return the answer of the person at the terminal, or that of `--yes` or `--no`."""
     print(f"\n{details}\n")
     if answer in ("yes", "no"):
         print(f"{question} {answer}")
         return answer == "yes"
     if answer is None and not sys.stdin.isatty():
-        print(f"{question} yes (taken for granted: input is no terminal, so nobody can answer)")
+        print(f"{question} yes (the default: input is no terminal)")
         return True
     while True:
         try:
-            said = input(f"{question} [y/n] ").strip().lower()
+            reply = input(f"{question} [y/n] ").strip().lower()
         except EOFError:
             print()
             msg = "The question was not answered: input is at its end. Answer with --yes or --no."
             raise EOFError(msg) from None
-        if said in ("y", "yes", "n", "no"):
-            return said.startswith("y")
+        if reply in ("y", "yes", "n", "no"):
+            return reply.startswith("y")
 
 
 class _Bar:
@@ -125,7 +127,7 @@ class _Bar:
 
     Args:
         executors: Ids of those that are expected to run.
-        speed: Supersteps a second, 0 for as fast as possible; by default slow enough to be seen on a terminal.
+        speed: Supersteps a second, 0 for as fast as possible; by default slow enough to watch on a terminal.
     """
 
     WIDTH = 32

@@ -14,9 +14,9 @@ def add_doctor(commands: Commands) -> None:
     doctor.set_defaults(command=_doctor)
 
 
-def _doctor(given: argparse.Namespace) -> int:
+def _doctor(options: argparse.Namespace) -> int:
     from agentbench.notebook.doctor import doctor  # noqa: PLC0415 - looks at everything, so it loads a lot
 
     report = doctor()
     print(report.text)
-    return 1 if given.strict and not report.ok else 0
+    return 1 if options.strict and not report.ok else 0

@@ -32,30 +32,30 @@ def add_lab(commands: Commands) -> None:
     lab.set_defaults(command=_lab)
 
 
-def _lab(given: argparse.Namespace) -> int:
-    notebook = _find_notebook(given.notebook)
+def _lab(options: argparse.Namespace) -> int:
+    notebook = _find_notebook(options.notebook)
     if importlib.util.find_spec("jupyterlab") is None:
         raise MissingExtraError("notebook", "jupyterlab", purpose="open a notebook")
     command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
     # A file as an argument would open in the browser, but the addresses that JupyterLab prints would not name it.
     command.append(f"--ServerApp.root_dir={notebook.parent}")
     command.append(f"--LabApp.default_url=/lab/tree/{urllib.parse.quote(notebook.name)}")
-    # What is done here is nobody's business: JupyterLab would fetch news and look for updates.
+    # By default JupyterLab fetches news and looks for updates.
     command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
-    if given.no_browser:
+    if options.no_browser:
         command.append("--no-browser")
-    if given.port is not None:
-        command.append(f"--ServerApp.port={given.port}")
+    if options.port is not None:
+        command.append(f"--ServerApp.port={options.port}")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command.append("--allow-root")
     print(f"Opening {notebook.name} in JupyterLab. Ctrl-C, twice, ends it.", flush=True)
-    if os.name != "nt":  # there the terminal would be given back while it is running
+    if os.name != "nt":  # there the terminal would return while it is running
         os.execv(sys.executable, command)
     return subprocess.call(command)
 
 
 def _find_notebook(wanted: str | None) -> Path:
-    """The notebook that was asked for: a file, or one in the notebooks folder of the checkout or of this folder."""
+    """Find a notebook: a file, or one in the notebooks folder of the checkout or of this folder."""
     if wanted is not None and Path(wanted).is_file():
         return Path(wanted).resolve()
     folders = [Path(__file__).resolve().parents[2] / "notebooks", Path("notebooks").resolve()]

@@ -11,7 +11,7 @@ import pytest
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
-from agentbench.checkpoints.opening import open_storage, shown_address
+from agentbench.checkpoints.opening import displayed_address, open_storage
 from agentbench.exceptions import WorkflowCheckpointException
 
 
@@ -213,7 +213,7 @@ def test_a_database_of_a_server_is_not_written_to_by_looking(postgres_url: str) 
     ],
 )
 def test_an_address_is_shown_without_what_may_be_secret(target: str, shown: str) -> None:
-    assert shown_address(target) == shown
+    assert displayed_address(target) == shown
 
 
 def test_a_file_that_is_not_there_is_told_without_the_password() -> None:
