@@ -1,4 +1,4 @@
-"""What the client needs to know about an API: how a request is made, and how an answer is read."""
+"""The interface of an API: how a request is made, and how an answer is read."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ class WireRequest(NamedTuple):
 
 
 class UpdateReader(Protocol):
-    """Reads what one stream brings, in order."""
+    """Reads the events of one stream, in order."""
 
     @property
     def ended(self) -> bool:
-        """Whether the service has said that the answer is complete."""
+        """Whether the service has reported that the answer is complete."""
         ...
 
     @property
     def failure(self) -> Any:
-        """What the service reports as its failure, if it does."""
+        """The failure that the service reports, if it does."""
         ...
 
     def read(self, event: Any, /) -> ChatResponseUpdate | None:
-        """Return the update that a piece of the stream stands for, if any."""
+        """Return the update that an event of the stream means, if any."""
         ...
 
 
 class Api(Protocol):
-    """One of the two ways to ask a model.
+    """One of the two ways to call a model.
 
     Attributes:
         path: Of the SDK's part for it.
         since: The version of the SDK that first had this part.
-        stores: Whether the service keeps answers unless it is told not to.
+        stores: Whether the service stores answers by default.
     """
 
     path: str
@@ -56,7 +56,7 @@ class Api(Protocol):
     def request(
         self, messages: Sequence[Message], options: Mapping[str, Any], *, model: str, instruction_role: str | None
     ) -> WireRequest:
-        """Make a request.
+        """Return a request.
 
         Raises:
             ChatClientInvalidRequestException: There is nothing to send.
@@ -68,7 +68,7 @@ class Api(Protocol):
         ...
 
     def failure(self, answer: Any) -> Any:
-        """What the service reports as its failure, if it does."""
+        """The failure that the service reports, if it does."""
         ...
 
     def reader(self, options: Mapping[str, Any]) -> UpdateReader:
@@ -76,5 +76,5 @@ class Api(Protocol):
         ...
 
     def stream_body(self, request: WireRequest) -> dict[str, Any]:
-        """The arguments that make a request one for a stream."""
+        """Return the arguments of a request for a stream."""
         ...

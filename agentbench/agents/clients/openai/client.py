@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 from agentbench.agents.clients.openai.api import Api
 from agentbench.agents.clients.openai.chat.completions import ChatCompletions
 from agentbench.agents.clients.openai.chat.options import OpenAIChatOptions
-from agentbench.agents.clients.openai.connected import Connected
-from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connection
-from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_UPDATES, reported, unusable
+from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
+from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_UPDATES, reported_error, unusable_error
 from agentbench.agents.clients.openai.hosted_tools import HostedTools, WebSearchTool
 from agentbench.agents.clients.openai.responses.requests import Responses
 from agentbench.agents.clients.openai.settings import ApiKey, find_target
@@ -37,7 +36,7 @@ _APIS: dict[str, Api] = {"chat_completions": ChatCompletions(), "responses": Res
 
 
 class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
-    """What the three clients have in common; their arguments are told at `OpenAIChatClient`."""
+    """The base of the three clients; their arguments are described at `OpenAIChatClient`."""
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "openai"
     NEEDS_NETWORK: ClassVar[bool] = True
@@ -78,9 +77,12 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
             otel_provider_name=otel_provider_name,
             **unknown,
         )
-        self.api: ApiName = self._checked_api(api)
+        if api is not None and api not in self.APIS:
+            message = f"{type(self).__name__} has no api {api!r}. Expected {' or '.join(map(repr, self.APIS))}."
+            raise ValueError(message)
+        self.api: ApiName = api or self.APIS[0]
         if _APIS[self.api].stores:
-            self.STORES_BY_DEFAULT = True  # type: ignore[misc]  # of this client, whatever its class does
+            self.STORES_BY_DEFAULT = True  # type: ignore[misc]  # of this client alone
         target = find_target(
             model,
             self.MODEL_SETTINGS,
@@ -96,16 +98,8 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
         self.base_url = target.base_url
         self.instruction_role = instruction_role
         self._connection = Connection(
-            target, given=async_client, default_headers=default_headers, timeout=timeout, max_retries=max_retries
+            target, async_client=async_client, default_headers=default_headers, timeout=timeout, max_retries=max_retries
         )
-
-    @classmethod
-    def _checked_api(cls, api: str | None) -> ApiName:
-        for known in cls.APIS:
-            if api in (None, known):
-                return known
-        message = f"{cls.__name__} has no api {api!r}. Expected {' or '.join(map(repr, cls.APIS))}."
-        raise ValueError(message)
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
@@ -121,81 +115,77 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
         api = _APIS[self.api]
-        checked, transport = await self._sorted_options(options, kwargs)
+        checked, transport = await self._split_options(options, kwargs)
         request = api.request(messages, checked, model=self.model, instruction_role=self.instruction_role)
         method = getattr(self._connection.resource(api.path, api.since), request.method)
         answer = await self._connection.call(method, request.body, **transport)
         failure = api.failure(answer)
         if failure is not None:
-            raise reported(failure, url=self.service_url(), secrets=self._connection.secrets())
+            raise reported_error(failure, url=self.service_url(), secrets=self._connection.secrets())
         response = api.response(answer, checked)
         if response is None:
-            raise unusable(NO_ANSWER, url=self.service_url())
+            raise unusable_error(NO_ANSWER, url=self.service_url())
         return response
 
     async def _updates(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> AsyncIterator[ChatResponseUpdate]:
         api = _APIS[self.api]
-        checked, transport = await self._sorted_options(options, kwargs)
+        checked, transport = await self._split_options(options, kwargs)
         request = api.request(messages, checked, model=self.model, instruction_role=self.instruction_role)
         method = getattr(self._connection.resource(api.path, api.since), request.method)
         opened = await self._connection.call(method, api.stream_body(request), **transport)
         reader = api.reader(checked)
-        came = False
+        is_empty = True
         async with aclosing(self._connection.updates(opened)) as events:
             async for event in events:
                 update = reader.read(event)
                 if reader.failure is not None:
-                    raise reported(reader.failure, url=self.service_url(), secrets=self._connection.secrets())
+                    raise reported_error(reader.failure, url=self.service_url(), secrets=self._connection.secrets())
                 if update is not None:
-                    came = True
+                    is_empty = False
                     yield update
-        if not came:
-            raise unusable(NO_UPDATES, url=self.service_url())
+        if is_empty:
+            raise unusable_error(NO_UPDATES, url=self.service_url())
         if not reader.ended:
             logger.warning(
                 "A stream of %s ended without a finish reason; the answer may be cut off.", self.service_url()
             )
 
-    async def _sorted_options(
+    async def _split_options(
         self, options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Check the options; return them, and apart from them those that say how a request is sent."""
+        """Check the options, and split off those that say how a request is sent."""
         checked = dict(await self._validate_options(options))
-        transport = {}
-        for name in TRANSPORT_ARGUMENTS:
-            found = kwargs.get(name, checked.pop(name, None))
-            if found is not None:
-                transport[name] = found
-        return checked, transport
+        transport = {name: kwargs.get(name, checked.pop(name, None)) for name in TRANSPORT_ARGUMENTS}
+        return checked, {name: value for name, value in transport.items() if value is not None}
 
 
 class OpenAIChatClient(OpenAIClient, HostedTools):
-    """Asks models of OpenAI, and of every service that is compatible with it.
+    """Calls models of OpenAI, and of every service that is compatible with it.
 
-    Speaks Chat Completions, or with `api="responses"` the Responses API, where the service keeps the conversation.
+    Speaks Chat Completions, or with `api="responses"` the Responses API, where the service stores the conversation.
 
-    Settings that are not given are looked up in a `.env` file, if one is named, then in the environment:
+    Settings without an argument are read from a `.env` file, if one is named, then from the environment:
     `OPENAI_API_KEY`, `OPENAI_ORG_ID`, `OPENAI_BASE_URL`, and for the model `OPENAI_CHAT_MODEL`, then `OPENAI_MODEL`.
 
     Args:
         model: The model, or the deployment.
         api: `chat_completions`, which is the default, or `responses`.
-        api_key: The key, or a function that gives it before each request. Servers on this machine or in a private
+        api_key: The key, or a function that returns it before each request. Servers on this machine or in a private
             network need none.
         org_id: The organisation that pays.
         base_url: The address of the API; by default that of OpenAI.
         default_headers: Sent with every request.
-        async_client: A client of the SDK to be used as it is; key, address and limits are then its own.
+        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
         instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
         env_file_path: A file of settings.
         env_file_encoding: Of that file.
         middleware: Around each call of the model or of a tool.
         function_invocation_configuration: How tools are called.
-        compaction_strategy: What long conversations are shortened by.
-        tokenizer: What counts tokens.
-        additional_properties: Whatever else belongs to the client.
+        compaction_strategy: Shortens long conversations.
+        tokenizer: Counts tokens.
+        additional_properties: Other data that belongs to the client.
         otel_provider_name: The name of the service in spans; by default `openai`.
         timeout: For a request, in seconds; by default the SDK's.
         max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
@@ -207,6 +197,8 @@ class OpenAIChatClient(OpenAIClient, HostedTools):
 
     Example:
         ```python
+        from agentbench import OpenAIChatClient
+
         client = OpenAIChatClient("gpt-4o-mini")  # the key from OPENAI_API_KEY
         local = OpenAIChatClient("llama3.2", base_url="http://localhost:11434/v1")
         agent = client.as_agent(instructions="Be brief.")
@@ -218,19 +210,89 @@ class OpenAIChatClient(OpenAIClient, HostedTools):
 
 
 class OpenAIChatCompletionClient(OpenAIClient, WebSearchTool):
-    """Speaks Chat Completions. The model is taken from `OPENAI_CHAT_COMPLETION_MODEL`, else from `OPENAI_MODEL`.
+    """Calls models of OpenAI, and of every compatible service, by the API Chat Completions.
 
-    The other arguments are those of `OpenAIChatClient`.
+    Settings without an argument are read from a `.env` file, if one is named, then from the environment:
+    `OPENAI_API_KEY`, `OPENAI_ORG_ID`, `OPENAI_BASE_URL`, and for the model `OPENAI_CHAT_COMPLETION_MODEL`, then
+    `OPENAI_MODEL`.
+
+    Args:
+        model: The model, or the deployment.
+        api_key: The key, or a function that returns it before each request. Servers on this machine or in a private
+            network need none.
+        org_id: The organisation that pays.
+        base_url: The address of the API; by default that of OpenAI.
+        default_headers: Sent with every request.
+        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
+        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
+        env_file_path: A file of settings.
+        env_file_encoding: Of that file.
+        middleware: Around each call of the model or of a tool.
+        function_invocation_configuration: How tools are called.
+        compaction_strategy: Shortens long conversations.
+        tokenizer: Counts tokens.
+        additional_properties: Other data that belongs to the client.
+        otel_provider_name: The name of the service in spans; by default `openai`.
+        timeout: For a request, in seconds; by default the SDK's.
+        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
+
+    Raises:
+        SettingNotFoundError: There is no model, or no key.
+        MissingExtraError: The `openai` package is not installed.
+        ValueError: The address is none.
+
+    Example:
+        ```python
+        from agentbench import OpenAIChatCompletionClient
+
+        client = OpenAIChatCompletionClient("llama3.2", base_url="http://localhost:11434/v1")
+        print(await client.get_response("Why is the sky blue?"))
+        ```
     """
 
     MODEL_SETTINGS: ClassVar[tuple[str, ...]] = ("chat_completion_model", "model")
 
 
 class OpenAIResponsesClient(OpenAIClient, HostedTools):
-    """Speaks the Responses API, where the service keeps the conversation unless `store=False`.
+    """Calls models of OpenAI by the Responses API, where the service stores the conversation unless `store=False`.
 
-    The model is taken from `OPENAI_RESPONSES_MODEL`, else from `OPENAI_CHAT_MODEL`, else from `OPENAI_MODEL`. The other
-    arguments are those of `OpenAIChatClient`.
+    Settings without an argument are read from a `.env` file, if one is named, then from the environment:
+    `OPENAI_API_KEY`, `OPENAI_ORG_ID`, `OPENAI_BASE_URL`, and for the model `OPENAI_RESPONSES_MODEL`, then
+    `OPENAI_CHAT_MODEL`, then `OPENAI_MODEL`.
+
+    Args:
+        model: The model, or the deployment.
+        api_key: The key, or a function that returns it before each request. Servers on this machine or in a private
+            network need none.
+        org_id: The organisation that pays.
+        base_url: The address of the API; by default that of OpenAI.
+        default_headers: Sent with every request.
+        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
+        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
+        env_file_path: A file of settings.
+        env_file_encoding: Of that file.
+        middleware: Around each call of the model or of a tool.
+        function_invocation_configuration: How tools are called.
+        compaction_strategy: Shortens long conversations.
+        tokenizer: Counts tokens.
+        additional_properties: Other data that belongs to the client.
+        otel_provider_name: The name of the service in spans; by default `openai`.
+        timeout: For a request, in seconds; by default the SDK's.
+        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
+
+    Raises:
+        SettingNotFoundError: There is no model, or no key.
+        MissingExtraError: The `openai` package is not installed.
+        ValueError: The address is none.
+
+    Example:
+        ```python
+        from agentbench import OpenAIResponsesClient
+
+        client = OpenAIResponsesClient("gpt-4o-mini")  # the key from OPENAI_API_KEY
+        agent = client.as_agent(tools=[client.get_web_search_tool()])
+        print(await agent.run("What is new?"))
+        ```
     """
 
     APIS: ClassVar[tuple[ApiName, ...]] = ("responses",)

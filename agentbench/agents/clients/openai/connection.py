@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._extras import require
 from agentbench._secrets import is_secret_name
-from agentbench.agents.clients.openai.errors import sdk_errors, translated
-from agentbench.agents.clients.openai.settings import Target, checked_key, without_credentials
+from agentbench.agents.clients.openai.errors import sdk_errors, translate_error
+from agentbench.agents.clients.openai.settings import Target, validate_key, without_credentials
 from agentbench.exceptions import ChatClientInvalidAuthException, MissingExtraError
 from agentbench.observability import user_agent
 from agentbench.settings import SecretString
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+    from typing_extensions import Self
 
 DEFAULT_URL = "https://api.openai.com/v1"
 
-# Stands where the SDK insists on a key: for servers that need none, and where each request gets a key of its own.
+# The SDK insists on a key, also for servers that need none, and where each request gets a key of its own.
 _NO_KEY = "not-needed"
 
 # Arguments of the SDK's methods that are not part of the request.
@@ -33,7 +34,7 @@ class Connection:
 
     Args:
         target: Model, address and credentials.
-        given: A client of the SDK that somebody else has made, and will close.
+        async_client: A client of the SDK that its owner closes; by default one is made for each event loop.
         default_headers: Sent with every request.
         timeout: For a request, in seconds; `None`: the SDK's default.
         max_retries: How often the SDK repeats a request that may succeed later; `None`: the SDK's default.
@@ -46,15 +47,15 @@ class Connection:
         self,
         target: Target,
         *,
-        given: AsyncOpenAI | None = None,
+        async_client: AsyncOpenAI | None = None,
         default_headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         max_retries: int | None = None,
     ) -> None:
-        if given is None:
+        if async_client is None:
             require("openai", extra="openai", purpose="call models of OpenAI-compatible services")
         self._target = target
-        self._given = given
+        self._async_client = async_client
         self._headers = {**_user_agent_header(default_headers), **(default_headers or {})}
         self._limits = {"timeout": timeout, "max_retries": max_retries}
         # Open connections belong to the loop in which they were opened: a script that calls asyncio.run() twice
@@ -66,14 +67,14 @@ class Connection:
     @property
     def url(self) -> str:
         """The address of the service, without credentials."""
-        if self._given is not None:
-            return without_credentials(str(getattr(self._given, "base_url", DEFAULT_URL)))
+        if self._async_client is not None:
+            return without_credentials(str(getattr(self._async_client, "base_url", DEFAULT_URL)))
         return self._target.base_url or DEFAULT_URL
 
     def sdk(self) -> AsyncOpenAI:
-        """The SDK's client for the running loop."""
-        if self._given is not None:
-            return self._given
+        """Return the SDK's client for the running loop."""
+        if self._async_client is not None:
+            return self._async_client
         loop = asyncio.get_running_loop()
         opened = self._of_loop.get(loop)
         if opened is None or opened.sdk.is_closed():
@@ -93,7 +94,7 @@ class Connection:
             await opened.aclose()
 
     def resource(self, path: str, since: str) -> Any:
-        """A part of the SDK, such as `chat.completions`.
+        """Return a part of the SDK, such as `chat.completions`.
 
         Raises:
             MissingExtraError: The version of the SDK that is installed has no such part.
@@ -108,28 +109,28 @@ class Connection:
         return found
 
     async def call(self, method: Callable[..., Any], body: Mapping[str, Any], **transport: Any) -> Any:
-        """Send one request.
+        """Send one request and return the answer.
 
         Args:
             method: Of the SDK, such as `sdk.chat.completions.create`.
-            body: What is sent. Fields that the SDK does not know are sent all the same.
+            body: The fields of the request, also those that the SDK does not know.
             **transport: How it is sent: `extra_headers`, `extra_query`, `extra_body`, `timeout`.
 
         Raises:
-            ChatClientException: It went wrong; see its subclasses.
+            ChatClientException: The request failed; see its subclasses.
         """
         arguments = self._as_arguments(method, body, transport)
         key = await self._fresh_key()
         if key is not None:
             arguments["extra_headers"] = {"Authorization": f"Bearer {key}", **(arguments.get("extra_headers") or {})}
-        with self.errors_translated():
+        with self.translated_errors():
             answer = method(**arguments)
             return await answer if inspect.isawaitable(answer) else answer
 
     async def updates(self, stream: Any) -> AsyncGenerator[Any, None]:
-        """What a stream of the SDK brings. When this ends, in whatever way, the connection is released."""
+        """Yield the events of a stream of the SDK; at the end, also by an error, the connection is released."""
         try:
-            with self.errors_translated():
+            with self.translated_errors():
                 async for update in stream:
                     yield update
         finally:
@@ -140,15 +141,15 @@ class Connection:
                     await closing
 
     @contextmanager
-    def errors_translated(self) -> Iterator[None]:
+    def translated_errors(self) -> Iterator[None]:
         """Raise errors of the SDK as errors of ours. Cancellation and everything else passes."""
         try:
             yield
         except sdk_errors() as error:
-            raise translated(error, url=self.url, secrets=self.secrets()) from error
+            raise translate_error(error, url=self.url, secrets=self.secrets()) from error
 
     def secrets(self) -> tuple[str, ...]:
-        """What must not be shown."""
+        """Return the secrets that errors must not contain."""
         target = self._target
         known = [] if target.api_key is None or callable(target.api_key) else [str(target.api_key)]
         if target.basic is not None:
@@ -172,19 +173,17 @@ class Connection:
         return made
 
     async def _fresh_key(self) -> str | None:
-        """The key from the function that was given, if one was."""
+        """The key from the function `api_key`, if it is one."""
         if not callable(self._target.api_key):
             return None
-        given = self._target.api_key()
-        key: object = await given if inspect.isawaitable(given) else given
+        returned = self._target.api_key()
+        key: object = await returned if inspect.isawaitable(returned) else returned
         try:
-            token = str(checked_key(key)) if isinstance(key, str) else ""
+            token = str(validate_key(key)) if isinstance(key, str) else ""
         except ValueError as error:
             raise ChatClientInvalidAuthException(str(error)) from None
         if not token:
-            message = (
-                f"The function given as api_key returned {type(key).__name__}, or nothing. Expected a key as text."
-            )
+            message = f"The function api_key returned {type(key).__name__}, or nothing. Expected a key as text."
             raise ChatClientInvalidAuthException(message)
         if token not in self._tokens:
             self._tokens = [*self._tokens[-7:], SecretString(token)]
@@ -212,6 +211,30 @@ class Connection:
         return arguments
 
 
+class Connected:
+    """The base of clients with a connection: its `repr` has model and address alone, and closing it closes that."""
+
+    model: str
+    _connection: Connection
+
+    def service_url(self) -> str:
+        """Return the address of the API, without credentials."""
+        return self._connection.url
+
+    async def close(self) -> None:
+        """Close the connections that the client has opened; a client of the SDK that was passed in stays open."""
+        await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(model={self.model!r}, url={self.service_url()!r})"
+
+
 class _Opened:
     """A client of the SDK that is closed in the loop in which it was opened: now, or when that loop is shut down.
 
@@ -220,7 +243,7 @@ class _Opened:
 
     def __init__(self, sdk: AsyncOpenAI) -> None:
         self.sdk = sdk
-        self._keeper = _kept_open(sdk)
+        self._keeper = _close_at_end(sdk)
         with suppress(StopIteration):  # it does not wait before it yields, and now the loop knows of it
             self._keeper.__anext__().send(None)
 
@@ -228,7 +251,7 @@ class _Opened:
         await self._keeper.aclose()
 
 
-async def _kept_open(sdk: AsyncOpenAI) -> AsyncGenerator[None, None]:
+async def _close_at_end(sdk: AsyncOpenAI) -> AsyncGenerator[None, None]:
     try:
         yield
     finally:

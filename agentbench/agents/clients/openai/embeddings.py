@@ -8,9 +8,8 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from agentbench.agents.clients.openai.connected import Connected
-from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connection
-from agentbench.agents.clients.openai.errors import NO_VECTORS, unusable
+from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
+from agentbench.agents.clients.openai.errors import NO_VECTORS, unusable_error
 from agentbench.agents.clients.openai.settings import ApiKey, find_target
 from agentbench.agents.clients.openai.wire import counts, field, items, number, text
 from agentbench.agents.model.embeddings import (
@@ -32,7 +31,7 @@ _COUNTS = (("input_token_count", "prompt_tokens"), ("total_token_count", "total_
 
 
 class EmbeddingRequests(Connected, BaseEmbeddingClient[str, list[float], EmbeddingGenerationOptions]):
-    """Asks for embeddings, without a span around it."""
+    """Requests embeddings, without a span around it."""
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "openai"
     NEEDS_NETWORK: ClassVar[bool] = True
@@ -65,7 +64,7 @@ class EmbeddingRequests(Connected, BaseEmbeddingClient[str, list[float], Embeddi
         )
         self.model = target.model
         self._connection = Connection(
-            target, given=async_client, default_headers=default_headers, timeout=timeout, max_retries=max_retries
+            target, async_client=async_client, default_headers=default_headers, timeout=timeout, max_retries=max_retries
         )
 
     async def get_embeddings(
@@ -75,7 +74,7 @@ class EmbeddingRequests(Connected, BaseEmbeddingClient[str, list[float], Embeddi
 
         Args:
             values: The texts; also a single one.
-            options: `model`, `dimensions`, and whatever else the service knows.
+            options: `model`, `dimensions`, and others that the service knows.
 
         Returns:
             One embedding per text, in order.
@@ -84,16 +83,16 @@ class EmbeddingRequests(Connected, BaseEmbeddingClient[str, list[float], Embeddi
             ChatClientException: It went wrong; see its subclasses.
         """
         sent = [values] if isinstance(values, str) else list(values)
-        asked = {name: value for name, value in (options or {}).items() if value is not None}
-        transport = {name: asked.pop(name) for name in TRANSPORT_ARGUMENTS if name in asked}
+        fields = {name: value for name, value in (options or {}).items() if value is not None}
+        transport = {name: fields.pop(name) for name in TRANSPORT_ARGUMENTS if name in fields}
         method = self._connection.resource("embeddings", "1.60").create
-        # A third of the bytes of decimal numbers. Asked for by name, it is not unpacked by the SDK, which cannot tell
-        # a wrong answer.
-        body = {"model": self.model, "encoding_format": "base64", **asked, "input": sent}
+        # A third of the bytes of decimal numbers. Where the request names it, the SDK leaves the vectors packed; its
+        # own unpacking would not notice a wrong answer.
+        body = {"model": self.model, "encoding_format": "base64", **fields, "input": sent}
         answer = await self._connection.call(method, body, **transport)
         found = list(_embeddings(answer))
         if len(found) != len(sent):
-            raise unusable(NO_VECTORS.format(found=len(found), asked=len(sent)), url=self.service_url())
+            raise unusable_error(NO_VECTORS.format(found=len(found), texts=len(sent)), url=self.service_url())
         usage = cast("UsageDetails | None", counts(field(answer, "usage"), _COUNTS) or None)
         return GeneratedEmbeddings(found, options=options, usage=usage)
 
@@ -118,21 +117,21 @@ def _vector(sent: Any) -> list[float]:
 
 
 class OpenAIEmbeddingClient(EmbeddingSpans, EmbeddingRequests):
-    """Asks embedding models of OpenAI, and of every service that is compatible with it.
+    """Calls embedding models of OpenAI, and of every service that is compatible with it.
 
     The model is taken from `OPENAI_EMBEDDING_MODEL`. Key, organisation and address are found as `OpenAIChatClient`
     finds them.
 
     Args:
         model: The model.
-        api_key: The key, or a function that gives it before each request.
+        api_key: The key, or a function that returns it before each request.
         org_id: The organisation that pays.
         base_url: The address of the API; by default that of OpenAI.
         default_headers: Sent with every request.
-        async_client: A client of the SDK to be used as it is; key, address and limits are then its own.
+        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
         env_file_path: A file of settings.
         env_file_encoding: Of that file.
-        additional_properties: Whatever else belongs to the client.
+        additional_properties: Other data that belongs to the client.
         timeout: For a request, in seconds; by default the SDK's.
         max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
         otel_provider_name: The name of the service in spans; by default `openai`.
@@ -143,7 +142,10 @@ class OpenAIEmbeddingClient(EmbeddingSpans, EmbeddingRequests):
 
     Example:
         ```python
-        vectors = await OpenAIEmbeddingClient("text-embedding-3-small").get_embeddings(["a cat", "a dog"])
-        vectors[0].dimensions
+        from agentbench import OpenAIEmbeddingClient
+
+        client = OpenAIEmbeddingClient("text-embedding-3-small")  # the key from OPENAI_API_KEY
+        vectors = await client.get_embeddings(["a cat", "a dog"])
+        print(vectors[0].dimensions)
         ```
     """

@@ -1,7 +1,7 @@
 """Errors of the SDK as errors of ours.
 
-They are told apart by the names of their classes, so that neither the SDK nor its HTTP library has to be loaded, and
-versions of them that differ in where these classes live are understood alike.
+The names of their classes decide, so that neither the SDK nor its HTTP library has to be loaded, and it does not
+matter in which module a version of them has these classes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AUTH, _REQUEST, _RESPONSE = (
 )
 
 # Class of the SDK, or of its HTTP library -> class of ours. `ChatClientException`: the call may succeed later.
-_OF_CLASS: dict[str, type[ChatClientException]] = {
+_CLASS_BY_NAME: dict[str, type[ChatClientException]] = {
     "AuthenticationError": _AUTH,
     "PermissionDeniedError": _AUTH,
     "ContentFilterFinishReasonError": OpenAIContentFilterException,
@@ -56,7 +56,7 @@ _OF_CLASS: dict[str, type[ChatClientException]] = {
 }
 
 # Code or type of an error that arrived within an answer that had begun well.
-_OF_CODE: dict[str, type[ChatClientException]] = {
+_CLASS_BY_CODE: dict[str, type[ChatClientException]] = {
     "authentication_error": _AUTH,
     "invalid_api_key": _AUTH,
     "permission_error": _AUTH,
@@ -75,11 +75,11 @@ _OF_CODE: dict[str, type[ChatClientException]] = {
     "timeout": ChatClientException,
 }
 
-_WHAT = {
+_WORDS = {
     _AUTH: ("refused the credentials", "Check api_key=... or OPENAI_API_KEY, and what the key may do."),
-    _REQUEST: ("cannot do what it was asked", "Check model, messages and options."),
+    _REQUEST: ("refused the request", "Check model, messages and options."),
     _RESPONSE: ("answered with something that is no answer", "Check that base_url=... is the address of its API."),
-    OpenAIContentFilterException: ("stopped this with its content filter", "Change what is asked."),
+    OpenAIContentFilterException: ("stopped this with its content filter", "Change the request."),
     ChatClientException: ("failed", "Try again later."),
 }
 _BUSY = ("takes no more requests for now", "Wait a while, then try again.")
@@ -90,13 +90,13 @@ _REQUEST_STATUS = frozenset({400, 404, 409, 413, 415, 422})
 _RETRYABLE_STATUS = frozenset({408, 425, 429})
 
 # What is wrong with an answer that can be decoded.
-NO_ANSWER = "it holds nothing that a model has said"
+NO_ANSWER = "it holds no answer of a model"
 NO_UPDATES = "its stream ended before it had begun"
-NO_VECTORS = "it holds {found} vectors for {asked} texts"
+NO_VECTORS = "it holds {found} vectors for {texts} texts"
 
 
 def sdk_errors() -> tuple[type[Exception], ...]:
-    """Every error that a call of the SDK may end with because of the service or the way to it."""
+    """Return the errors of a call of the SDK that come from the service or the way to it."""
     # Older versions of the SDK let errors of its HTTP library through where a stream breaks.
     libraries = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     transport = tuple(library.HTTPError for library in libraries if library is not None)
@@ -105,19 +105,19 @@ def sdk_errors() -> tuple[type[Exception], ...]:
     return *own, *transport, json.JSONDecodeError, UnicodeError
 
 
-def translated(error: Exception, *, url: str, secrets: Iterable[str] = ()) -> ChatClientException:
-    """The error of ours for an error of the SDK; to be raised from it.
+def translate_error(error: Exception, *, url: str, secrets: Iterable[str] = ()) -> ChatClientException:
+    """Return our error for an error of the SDK, to be raised from it.
 
     Args:
-        error: What the SDK raised. A secret that the service has repeated in it is blotted out.
-        url: The address of the service, as it may be shown.
-        secrets: What must not be shown.
+        error: The error of the SDK. Secrets that the service has repeated in it are masked.
+        url: The address of the service, without credentials.
+        secrets: Texts that the error must not contain.
     """
     secrets = tuple(secrets)
     if secrets:
-        _blot_out(error, secrets)
+        _mask_error(error, secrets)
     body = field(error, "body")
-    found = _described(
+    translated = _make_error(
         _class_for(error, body),
         detail=text(body, "message") or (body if isinstance(body, str) and body else str(error)),
         status=number(error, "status_code"),
@@ -125,31 +125,32 @@ def translated(error: Exception, *, url: str, secrets: Iterable[str] = ()) -> Ch
         url=url,
         inner=error,
     )
-    found.retry_after = _retry_after(field(field(error, "response"), "headers"))
-    return found
+    translated.retry_after = _retry_after(field(field(error, "response"), "headers"))
+    return translated
 
 
-def reported(body: Any, *, url: str, secrets: Iterable[str] = ()) -> ChatClientException:
-    """The error of ours for a failure that a service reports as part of an answer.
+def reported_error(body: Any, *, url: str, secrets: Iterable[str] = ()) -> ChatClientException:
+    """Return our error for a failure that a service reports as part of an answer.
 
     Args:
-        body: What it reports: `code` and `message`, or only a text.
-        url: The address of the service, as it may be shown.
-        secrets: What must not be shown.
+        body: The report: `code` and `message`, or only a text.
+        url: The address of the service, without credentials.
+        secrets: Texts that the error must not contain.
     """
-    said = text(body, "message") or (body if isinstance(body, str) else None) or "no reason was given"
-    detail = _blotted(said, tuple(secrets))
-    return _described(_of_code(body), detail=detail, status=None, body=body, url=url, inner=None)
+    detail = text(body, "message") or (body if isinstance(body, str) else None) or "it names no reason"
+    return _make_error(
+        _class_of_code(body), detail=_mask(detail, tuple(secrets)), status=None, body=body, url=url, inner=None
+    )
 
 
-def unusable(problem: str, *, url: str) -> ChatClientInvalidResponseException:
-    """The error for an answer that can be decoded, and yet is none.
+def unusable_error(problem: str, *, url: str) -> ChatClientInvalidResponseException:
+    """Return the error for an answer that can be decoded, and yet is none.
 
     Args:
         problem: What is wrong with it, as the end of a sentence: "it holds no choices".
-        url: The address of the service, as it may be shown.
+        url: The address of the service, without credentials.
     """
-    what, mend = _WHAT[_RESPONSE]
+    what, mend = _WORDS[_RESPONSE]
     return ChatClientInvalidResponseException(f"The service at {url} {what}: {problem}. {mend}")
 
 
@@ -159,17 +160,17 @@ def _class_for(error: Exception, body: Any) -> type[ChatClientException] | None:
     names = [cls.__name__ for cls in type(error).__mro__]
     if "APIConnectionError" in names and type(error.__cause__).__name__ == "DecodingError":
         return _RESPONSE
-    found = next((_OF_CLASS[name] for name in names if name in _OF_CLASS), None)
-    return _of_code(body) if found is None and number(error, "status_code") is None else found
+    found = next((_CLASS_BY_NAME[name] for name in names if name in _CLASS_BY_NAME), None)
+    return _class_of_code(body) if found is None and number(error, "status_code") is None else found
 
 
-def _of_code(body: Any) -> type[ChatClientException] | None:
+def _class_of_code(body: Any) -> type[ChatClientException] | None:
     codes = (text(body, "code"), text(body, "type"))
-    named = next((_OF_CODE[code] for code in codes if code in _OF_CODE), None)
-    return named or _of_status(number(body, "code") or 0)
+    named = next((_CLASS_BY_CODE[code] for code in codes if code in _CLASS_BY_CODE), None)
+    return named or _class_of_status(number(body, "code") or 0)
 
 
-def _of_status(status: int) -> type[ChatClientException] | None:
+def _class_of_status(status: int) -> type[ChatClientException] | None:
     """The class for a status of HTTP, which some services report within an answer."""
     if status in (401, 403):
         return _AUTH
@@ -178,7 +179,7 @@ def _of_status(status: int) -> type[ChatClientException] | None:
     return ChatClientException if status in _RETRYABLE_STATUS or status >= 500 else None
 
 
-def _described(
+def _make_error(
     cls: type[ChatClientException] | None,
     *,
     detail: str,
@@ -187,30 +188,28 @@ def _described(
     url: str,
     inner: Exception | None,
 ) -> ChatClientException:
-    what, mend = _described_as(cls, status or number(body, "code"), inner)
-    shown = " ".join(detail.split())[:_LONGEST_DETAIL].rstrip(".")
-    message = f"The service at {url} {what}{f' (HTTP {status})' if status else ''}: {shown}. {mend}"
-    made: ChatClientException
+    what, mend = _words(cls, status or number(body, "code"), inner)
+    short = " ".join(detail.split())[:_LONGEST_DETAIL].rstrip(".")
+    message = f"The service at {url} {what}{f' (HTTP {status})' if status else ''}: {short}. {mend}"
+    error: ChatClientException
     if cls is OpenAIContentFilterException:
-        made = _content_filter_error(message, inner, body)
+        error = _content_filter_error(message, inner, body)
     else:
-        made = (cls or ChatClientException)(message, inner)
-    made.status_code = status
-    made.is_retryable = cls is ChatClientException or status == 408
-    return made
+        error = (cls or ChatClientException)(message, inner)
+    error.status_code = status
+    error.is_retryable = cls is ChatClientException or status == 408
+    return error
 
 
-def _described_as(
-    cls: type[ChatClientException] | None, status: int | None, inner: Exception | None
-) -> tuple[str, str]:
-    """What the service did, and what to do about it."""
+def _words(cls: type[ChatClientException] | None, status: int | None, inner: Exception | None) -> tuple[str, str]:
+    """What the service did, and how to mend it."""
     if cls is None:
         return "reported an error", "Check the request."
     if cls is ChatClientException and status == 429:
         return _BUSY
     if cls is ChatClientException and status is None and inner is not None:
         return _SLOW if "Timeout" in type(inner).__name__ else _AWAY
-    return _WHAT[cls]
+    return _WORDS[cls]
 
 
 def _content_filter_error(message: str, inner: Exception | None, body: Any) -> OpenAIContentFilterException:
@@ -226,7 +225,7 @@ def _content_filter_error(message: str, inner: Exception | None, body: Any) -> O
 
 
 def _retry_after(headers: Any) -> float | None:
-    """How long the service asks to wait, in seconds; it may say so in three ways."""
+    """The seconds to wait before the next request, which services report in three ways."""
     if not isinstance(headers, Mapping):
         return None
     milliseconds = _as_number(headers.get("retry-after-ms"))
@@ -258,31 +257,31 @@ def _seconds_until(date: str) -> float | None:
 # -------------------------------------------------------------------------------------------------------------- secrets
 
 
-def _blot_out(error: BaseException, secrets: tuple[str, ...]) -> None:
-    """Remove secrets from an error and those behind it: some services repeat the key that they refuse."""
+def _mask_error(error: BaseException, secrets: tuple[str, ...]) -> None:
+    """Mask secrets in an error and its causes: some services repeat the key that they refuse."""
     for each in _chain(error):
-        each.args = tuple(_blotted(arg, secrets) for arg in each.args)
+        each.args = tuple(_mask(arg, secrets) for arg in each.args)
         for name, value in list(vars(each).items()):
             if isinstance(value, (str, dict, list)):
-                setattr(each, name, _blotted(value, secrets))
+                setattr(each, name, _mask(value, secrets))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
         each = waiting.pop()
-        if each is not None and id(each) not in seen:
-            seen.add(id(each))
+        if each is not None and id(each) not in visited:
+            visited.add(id(each))
             yield each
             waiting += [each.__cause__, each.__context__]
 
 
-def _blotted(value: Any, secrets: tuple[str, ...]) -> Any:
+def _mask(value: Any, secrets: tuple[str, ...]) -> Any:
     if isinstance(value, str):
         for secret in secrets:
             value = value.replace(secret, _HIDDEN)
         return value
     if isinstance(value, dict):
-        return {key: _blotted(item, secrets) for key, item in value.items()}
-    return [_blotted(item, secrets) for item in value] if isinstance(value, list) else value
+        return {key: _mask(item, secrets) for key, item in value.items()}
+    return [_mask(item, secrets) for item in value] if isinstance(value, list) else value

@@ -26,18 +26,16 @@ class Audio(NamedTuple):
 
 
 def media_group(content: Content) -> str:
-    """What is in a `data` or `uri` content: `image`, `audio`, `video`, or `file`."""
-    media_type = content.media_type or _guessed(content.uri or "")
+    """Return the kind of a `data` or `uri` content: `image`, `audio`, `video`, or `file`."""
+    media_type, uri = content.media_type, content.uri or ""
+    if not media_type and not uri.startswith("data:"):
+        media_type = mimetypes.guess_type(urlsplit(uri).path)[0]
     group = (media_type or "").partition("/")[0].lower()
     return group if group in ("image", "audio", "video") else "file"
 
 
-def _guessed(uri: str) -> str | None:
-    return None if uri.startswith("data:") else mimetypes.guess_type(urlsplit(uri).path)[0]
-
-
 def audio_of(content: Content) -> Audio | None:
-    """The sound in a content; `None` if it is of no format that is accepted, or only an address."""
+    """Return the sound in a content; `None` if services do not accept its format, or it is only an address."""
     kind = _AUDIO_FORMATS.get((content.media_type or "").partition(";")[0].strip().lower())
     if kind is None or content.type != "data":
         return None
@@ -45,12 +43,12 @@ def audio_of(content: Content) -> Audio | None:
 
 
 def file_name(content: Content) -> str | None:
-    """The name that a file was given, in its additional properties or as its `name`."""
+    """Return the name of a file, from its additional properties or its `name`."""
     name = content.additional_properties.get("filename") or content.name
     return name if isinstance(name, str) else None
 
 
 def image_detail(content: Content) -> str | None:
-    """How closely the model is to look at an image: `low`, `high`, `auto`."""
+    """Return the resolution in which the model gets an image: `low`, `high`, `auto`; `None` without one."""
     detail = content.additional_properties.get("detail")
     return detail if isinstance(detail, str) else None

@@ -1,4 +1,4 @@
-"""What a client needs to know before its first request: model, address and credentials, and where they are found."""
+"""Model, address and credentials of a client, and where they are found."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class OpenAISettings(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Target:
-    """Which model is asked, where, and as whom.
+    """The model, its address, and the credentials.
 
     Attributes:
         model: The model, or the deployment.
-        api_key: The key, or a function that gives it before each request; `None`: the server needs none.
+        api_key: The key, or a function that returns it before each request; `None`: the server needs none.
         org_id: The organisation that pays.
         base_url: The address without credentials; `None`: the SDK's own default.
         basic: Value of the header `Authorization`, where the address held a name and a password.
@@ -68,11 +68,11 @@ def find_target(  # noqa: PLR0913 - one argument per setting
     """Find model, address and credentials: in arguments, else a `.env` file, else the environment.
 
     Args:
-        model: The model, if it was given.
+        model: The model; `None`: from the settings.
         model_fields: Fields of the settings that may name the model, in order.
-        api_key: The key, if it was given.
-        org_id: The organisation, if it was given.
-        base_url: The address, if it was given.
+        api_key: The key; `None`: from the settings.
+        org_id: The organisation; `None`: from the settings.
+        base_url: The address; `None`: from the settings.
         env_file_path: A file of settings.
         env_file_encoding: Of that file.
         connected: Whether there is a connection already, so that neither key nor address is needed.
@@ -94,25 +94,25 @@ def find_target(  # noqa: PLR0913 - one argument per setting
     chosen = model or next((name for name in map(settings.get, model_fields) if name), None)
     if not isinstance(chosen, str):
         variables = " or ".join(PREFIX + name.upper() for name in model_fields)
-        message = f"No model is set. Give model=..., or set the environment variable {variables}."
+        message = f"No model is set. Pass model=..., or set the environment variable {variables}."
         raise SettingNotFoundError(message)
     if connected:
         return Target(chosen)
     url, basic = split_credentials(settings["base_url"]) if settings["base_url"] else (None, None)
     key = settings["api_key"]
     if not callable(key):
-        key = None if key is None or not key.strip() else checked_key(key)
+        key = None if key is None or not key.strip() else validate_key(key)
     if key is None and basic is None and not (url and is_private(url)):
         message = (
-            f"No API key is set. Give api_key=..., or set the environment variable {PREFIX}API_KEY. "
+            f"No API key is set. Pass api_key=..., or set the environment variable {PREFIX}API_KEY. "
             "Only servers on this machine or in a private network (base_url=...) need none."
         )
         raise SettingNotFoundError(message)
     return Target(chosen, key, settings["org_id"] or None, url, basic)
 
 
-def checked_key(key: str) -> SecretString:
-    """The key as it can be sent in a header.
+def validate_key(key: str) -> SecretString:
+    """Return the key as it can be sent in a header.
 
     Raises:
         ValueError: It holds blanks, line breaks or characters beyond ASCII. The message does not show it.
@@ -129,7 +129,7 @@ def checked_key(key: str) -> SecretString:
 
 
 def is_private(url: str) -> bool:
-    """Whether an address is on this machine or in a private network."""
+    """Return whether an address is on this machine or in a private network."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
@@ -142,7 +142,7 @@ def split_credentials(url: str) -> tuple[str, SecretString | None]:
     """Take name and password out of an address, because HTTP libraries write addresses into their logs.
 
     Returns:
-        The address without them, and the header `Authorization` that stands for them.
+        The address without them, and the header `Authorization` that replaces them.
 
     Raises:
         ValueError: This is no address of a server.
@@ -161,5 +161,5 @@ def split_credentials(url: str) -> tuple[str, SecretString | None]:
 
 
 def without_credentials(url: str) -> str:
-    """An address as it may be shown."""
+    """Return an address without credentials, for errors and logs."""
     return re.sub(r"^(\w+://)[^/?#]*@", r"\1", url)

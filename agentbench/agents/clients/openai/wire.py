@@ -1,7 +1,7 @@
 """Reads what a service has sent, whether it comes as objects of the SDK or as plain JSON.
 
-Compatible servers leave fields out, send `null`, or add fields of their own. A reader here gives the field if it is of
-the kind asked for, else nothing.
+Compatible servers leave fields out, send `null`, or add fields of their own. A reader here returns the field if it is
+of the right kind, else nothing.
 """
 
 from __future__ import annotations
@@ -13,53 +13,53 @@ from typing import Any
 
 
 def field(source: Any, name: str) -> Any:
-    """The field, whatever it is; `None` if there is none."""
+    """Return a field of any kind; `None` if there is none."""
     return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
 
 
 def text(source: Any, name: str) -> str | None:
-    """The field if it is text."""
+    """Return a field if it is text."""
     value = field(source, name)
     return value if isinstance(value, str) else None
 
 
 def number(source: Any, name: str) -> int | None:
-    """The field if it is a whole number."""
+    """Return a field if it is a whole number."""
     value = field(source, name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def items(source: Any, name: str) -> Sequence[Any]:
-    """The entries of the field if it is a list."""
+    """Return the entries of a field if it is a list."""
     value = field(source, name)
     return value if isinstance(value, (list, tuple)) else ()
 
 
 def json_text(value: Any) -> str:
-    """Arguments as the JSON text that they should have been sent as."""
+    """Return arguments as JSON text, the form in which services should send them."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def plain(value: Any) -> Any:
-    """JSON of an object of the SDK; plain values as they are."""
+    """Return the JSON of an object of the SDK; plain values as they are."""
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json", exclude_none=True)
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def moment(seconds: Any) -> str | None:
-    """A POSIX time as ISO 8601 text, UTC."""
+def iso_time(seconds: Any) -> str | None:
+    """Return a POSIX time as ISO 8601 text, UTC."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         return None
     return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat()
 
 
 def counts(source: Any, names: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Token counts.
+    """Return token counts.
 
     Args:
-        source: What holds them.
+        source: The object or mapping that has them.
         names: Pairs of our name and theirs; `details.cached_tokens` is a field of the field `details`.
     """
     found = {}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentbench._clock import TickingClock, set_runtime_defaults
-from agentbench.agents.clients.openai.errors import reported, translated, unusable
+from agentbench.agents.clients.openai.errors import reported_error, translate_error, unusable_error
 from agentbench.exceptions import (
     ChatClientContentFilterException,
     ChatClientException,
@@ -74,7 +74,7 @@ def test_each_error_has_its_class(
     name: str, status: int | None, expected: type[ChatClientException], retryable: bool
 ) -> None:
     inner = sdk_error(name, status=status)
-    found = translated(inner, url=URL)
+    found = translate_error(inner, url=URL)
     assert type(found) is expected
     assert (found.status_code, found.is_retryable) == (status, retryable)
     assert found.inner_exception is inner
@@ -93,33 +93,33 @@ def test_each_error_has_its_class(
     ],
 )
 def test_what_may_succeed_later_is_told_apart(name: str, status: int | None, told: str) -> None:
-    assert str(translated(sdk_error(name, status=status), url=URL)) == f"The service at {URL} {told}"
+    assert str(translate_error(sdk_error(name, status=status), url=URL)) == f"The service at {URL} {told}"
 
 
 def test_a_real_error_of_json_is_an_invalid_response() -> None:
     with pytest.raises(json.JSONDecodeError) as caught:
         json.loads("{nope")
-    assert type(translated(caught.value, url=URL)) is RESPONSE
+    assert type(translate_error(caught.value, url=URL)) is RESPONSE
 
 
 def test_data_that_cannot_be_unpacked_are_an_invalid_response() -> None:
     error = sdk_error("APIConnectionError")
     error.__cause__ = type("DecodingError", (Exception,), {})()
-    assert type(translated(error, url=URL)) is RESPONSE
+    assert type(translate_error(error, url=URL)) is RESPONSE
 
 
 def test_the_message_is_the_services_own_words() -> None:
     error = sdk_error("NotFoundError", status=404, body={"message": "The model `x` does not exist."}, text="Error code")
-    assert str(translated(error, url=URL)) == (
-        "The service at http://host.example/v1 cannot do what it was asked (HTTP 404): The model `x` does not exist. "
+    assert str(translate_error(error, url=URL)) == (
+        "The service at http://host.example/v1 refused the request (HTTP 404): The model `x` does not exist. "
         "Check model, messages and options."
     )
 
 
 def test_a_page_instead_of_a_message_is_cut() -> None:
     error = sdk_error("InternalServerError", status=502, body="<html>" + "x\n" * 9000)
-    assert len(str(translated(error, url=URL))) < 700
-    assert "\n" not in str(translated(error, url=URL))
+    assert len(str(translate_error(error, url=URL))) < 700
+    assert "\n" not in str(translate_error(error, url=URL))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_page_instead_of_a_message_is_cut() -> None:
     ],
 )
 def test_a_bad_request_can_be_a_matter_of_the_content_filter(body: dict[str, Any]) -> None:
-    found = translated(sdk_error("BadRequestError", status=400, body=body), url=URL)
+    found = translate_error(sdk_error("BadRequestError", status=400, body=body), url=URL)
     assert isinstance(found, ChatClientContentFilterException)
     assert isinstance(found, OpenAIContentFilterException)
     assert (found.status_code, found.content_filter_code) == (400, body["code"])
@@ -145,7 +145,7 @@ def test_what_the_content_filter_found_is_kept() -> None:
         "param": "prompt",
         "innererror": {"code": "ResponsibleAIPolicyViolation", "content_filter_result": result},
     }
-    found = translated(sdk_error("BadRequestError", status=400, body=body), url=URL)
+    found = translate_error(sdk_error("BadRequestError", status=400, body=body), url=URL)
     assert isinstance(found, OpenAIContentFilterException)
     assert found.param == "prompt"
     assert found.content_filter_code == "ResponsibleAIPolicyViolation"
@@ -167,7 +167,7 @@ def test_what_the_content_filter_found_is_kept() -> None:
 )
 def test_how_long_to_wait_is_told_in_seconds(headers: dict[str, str], expected: float | None) -> None:
     set_runtime_defaults(clock=TickingClock("2024-01-01T00:00:00Z"))
-    assert translated(sdk_error("RateLimitError", status=429, headers=headers), url=URL).retry_after == expected
+    assert translate_error(sdk_error("RateLimitError", status=429, headers=headers), url=URL).retry_after == expected
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_failures_within_an_answer_are_told_apart_by_their_code(
     code: str, expected: type[ChatClientException], retryable: bool
 ) -> None:
     body = {"code": code, "message": "It broke"}
-    for found in (reported(body, url=URL), translated(sdk_error("APIError", body=body), url=URL)):
+    for found in (reported_error(body, url=URL), translate_error(sdk_error("APIError", body=body), url=URL)):
         assert type(found) is expected
         assert found.is_retryable is retryable
         assert "It broke" in str(found)
@@ -193,7 +193,7 @@ def test_failures_within_an_answer_are_told_apart_by_their_code(
 
 def test_the_type_of_a_failure_is_used_where_there_is_no_code() -> None:
     body = {"code": None, "type": "invalid_request_error", "message": "m"}
-    assert type(translated(sdk_error("APIError", body=body), url=URL)) is REQUEST
+    assert type(translate_error(sdk_error("APIError", body=body), url=URL)) is REQUEST
 
 
 def test_a_secret_that_the_service_repeats_is_blotted_out_everywhere() -> None:
@@ -202,25 +202,25 @@ def test_a_secret_that_the_service_repeats_is_blotted_out_everywhere() -> None:
     error = sdk_error("AuthenticationError", status=401, body=body, text=f"401 {secret}")
     error.__cause__ = ValueError(f"header {secret}")
     error.__context__ = RuntimeError({"key": [secret]})
-    found = translated(error, url=URL, secrets=(secret,))
+    found = translate_error(error, url=URL, secrets=(secret,))
     shown = [str(found), repr(found), repr(error), repr(error.__cause__), repr(error.__context__), repr(vars(error))]
     assert [text for text in shown if secret in text] == []
     assert "Incorrect API key: [secret]" in str(found)
 
 
 def test_a_failure_within_an_answer_is_blotted_out_too() -> None:
-    assert "sk-1" not in str(reported({"message": "key sk-1"}, url=URL, secrets=("sk-1",)))
+    assert "sk-1" not in str(reported_error({"message": "key sk-1"}, url=URL, secrets=("sk-1",)))
 
 
 def test_errors_that_are_behind_each_other_in_a_circle_are_read_once() -> None:
     error, other = sdk_error("APIConnectionError"), ValueError("sk-1")
     error.__context__ = other
     other.__context__ = error
-    translated(error, url=URL, secrets=("sk-1",))
+    translate_error(error, url=URL, secrets=("sk-1",))
     assert other.args == ("[secret]",)
 
 
 def test_an_answer_that_is_none_is_an_invalid_response() -> None:
-    found = unusable("it is empty", url=URL)
+    found = unusable_error("it is empty", url=URL)
     assert isinstance(found, RESPONSE)
     assert "it is empty" in str(found)

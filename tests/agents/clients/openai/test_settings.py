@@ -8,10 +8,10 @@ import pytest
 
 from agentbench.agents.clients.openai.settings import (
     Target,
-    checked_key,
     find_target,
     is_private,
     split_credentials,
+    validate_key,
     without_credentials,
 )
 from agentbench.exceptions import SettingNotFoundError
@@ -33,7 +33,7 @@ def test_arguments_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     for name in VARIABLES:
         monkeypatch.setenv(f"OPENAI_{name}", "http://other.example/v1")
     found = find_target("m", ("model",), api_key=SECRET, org_id="org", base_url="http://host.example/v1")
-    assert found == Target("m", checked_key(SECRET), "org", "http://host.example/v1")
+    assert found == Target("m", validate_key(SECRET), "org", "http://host.example/v1")
 
 
 def test_what_is_not_given_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def test_what_is_not_given_is_read_from_the_environment(monkeypatch: pytest.Monk
     monkeypatch.setenv("OPENAI_ORG_ID", "org")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://host.example/v1")
     monkeypatch.setenv("OPENAI_MODEL", "m")
-    assert find_target(None, ("model",)) == Target("m", checked_key(SECRET), "org", "https://host.example/v1")
+    assert find_target(None, ("model",)) == Target("m", validate_key(SECRET), "org", "https://host.example/v1")
 
 
 def test_the_variables_of_the_model_are_asked_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_blanks_around_a_key_are_cut_off() -> None:
 @pytest.mark.parametrize("key", ["sk-a\nb-1234", "sk-ä-1234", "sk a-1234", "sk-\x7f-1234"])
 def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(key: str) -> None:
     with pytest.raises(ValueError, match="position") as caught:
-        checked_key(key)
+        validate_key(key)
     assert "1234" not in str(caught.value)
 
 

@@ -49,24 +49,24 @@ def _entries(message: Message) -> Iterator[Wire]:
         if any(texts):
             yield {"role": message.role, "content": "\n".join(texts), **_name(message)}
         return
-    # Between two results of tools, whatever is said and called makes one entry.
-    said: list[Content] = []
+    # Between two results of tools, all texts and calls make one entry.
+    pending: list[Content] = []
     for content in message.contents:
         if content.type == "function_result":
-            yield from _spoken(message, said)
-            said = []
+            yield from _entry(message, pending)
+            pending = []
             yield {"role": "tool", "tool_call_id": content.call_id or "", "content": result_text(content)}
         else:
-            said.append(content)
-    yield from _spoken(message, said)
+            pending.append(content)
+    yield from _entry(message, pending)
 
 
-def _spoken(message: Message, contents: Sequence[Content]) -> Iterator[Wire]:
+def _entry(message: Message, contents: Sequence[Content]) -> Iterator[Wire]:
     calls = [_tool_call(content) for content in contents if content.type == "function_call"]
     parts = [part for content in contents if (part := _part(content)) is not None]
     if not parts and not calls:
         return
-    # What a message of role "tool" says besides results: calls are the model's, all else is told to it.
+    # In a message of role "tool", besides results: calls are the model's, other contents are for the model.
     role = message.role if message.role != "tool" else "assistant" if calls else "user"
     entry: Wire = {"role": role}
     if parts:
@@ -91,12 +91,12 @@ def _tool_call(content: Content) -> Wire:
 
 
 def arguments_text(content: Content) -> str:
-    """The arguments of a call as JSON text; an empty object where there are none."""
+    """Return the arguments of a call as JSON text; an empty object where there are none."""
     return json_text(content.arguments) or "{}"
 
 
 def result_text(content: Content) -> str:
-    """What a tool gave, as far as it is text; the rest is left out with a warning."""
+    """Return the text of a tool's result; other contents are left out with a warning."""
     items = content.items
     if items is None:
         return str(content.result or "") or _failure(content)

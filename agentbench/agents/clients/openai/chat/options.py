@@ -22,7 +22,22 @@ OURS = frozenset(
 
 
 class OpenAIChatOptions(ChatOptions[Any], total=False):
-    """Options of OpenAI-compatible services. Unknown ones are sent as they are."""
+    """Options of OpenAI-compatible services, beside those of `ChatOptions`. Unknown ones are sent as they are.
+
+    Attributes:
+        logprobs: Whether the answer has the probabilities of its tokens.
+        top_logprobs: For how many alternatives of each token it has them.
+        prediction: The expected answer, which makes it faster.
+        verbosity: How long answers are: `low`, `medium`, `high`.
+        reasoning_effort: How long the model thinks: `minimal`, `low`, `medium`, `high`.
+
+    Example:
+        ```python
+        from agentbench import OpenAIChatOptions
+
+        options: OpenAIChatOptions = {"reasoning_effort": "low", "max_tokens": 200}
+        ```
+    """
 
     logprobs: bool
     top_logprobs: int
@@ -33,7 +48,7 @@ class OpenAIChatOptions(ChatOptions[Any], total=False):
 
 def chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request that say how to answer; model and messages are not among them."""
-    sent = passed_on(options)
+    sent = options_as_sent(options)
     if options.get("max_tokens") is not None:
         sent.setdefault("max_completion_tokens", options["max_tokens"])
     tools, search = chat_tools(options.get("tools") or ())
@@ -51,8 +66,8 @@ def chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return sent
 
 
-def passed_on(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that a service gets as they are, those without a value left out."""
+def options_as_sent(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that a service gets as they are, less those without a value."""
     sent = {name: value for name, value in options.items() if name not in OURS and value is not None}
     more = options.get("additional_properties")
     return {**more, **sent} if isinstance(more, Mapping) else sent
@@ -83,14 +98,14 @@ def _web_search_options(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_list(tools: Any) -> Sequence[Any]:
-    """One tool or several, as several."""
+    """Return one or several tools as a list."""
     if isinstance(tools, Mapping) or not isinstance(tools, Iterable):
         return [tools]
     return list(tools)
 
 
 def function_specification(tool: Any) -> dict[str, Any] | None:
-    """The JSON specification of a function tool; `None`, with a warning, if a model cannot be told of this tool."""
+    """Return the JSON specification of a function tool; `None`, with a warning, if it has none."""
     describe = getattr(tool, "to_json_schema_spec", None)
     if not callable(describe):
         logger.warning("A tool of type %s is not sent: it has no JSON schema.", type(tool).__name__)
@@ -100,7 +115,7 @@ def function_specification(tool: Any) -> dict[str, Any] | None:
 
 
 def chat_tool_choice(choice: Any) -> Any:
-    """Which tools the model may or must call.
+    """Return which tools the model may or must call, as the service expects it.
 
     Raises:
         ContentError: This is no tool choice.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from agentbench._clock import runtime_defaults
-from agentbench.agents.clients.openai.wire import counts, field, items, json_text, moment, plain, text
+from agentbench.agents.clients.openai.wire import counts, field, iso_time, items, json_text, plain, text
 from agentbench.messages.content.content import Content
 from agentbench.messages.content.media import Annotation
 from agentbench.messages.message import Message
@@ -27,7 +27,7 @@ def chat_response(completion: Any, *, response_format: Any = None) -> ChatRespon
 
     Args:
         completion: What the service sent.
-        response_format: What the answer was asked to look like.
+        response_format: The requested form of the answer.
     """
     choices = items(completion, "choices")
     response_id = text(completion, "id")
@@ -36,7 +36,7 @@ def chat_response(completion: Any, *, response_format: Any = None) -> ChatRespon
         messages=[_message(choice, response_id) for choice in choices],
         response_id=response_id,
         model=text(completion, "model"),
-        created_at=moment(field(completion, "created")),
+        created_at=iso_time(field(completion, "created")),
         finish_reason=cast("Any", next(filter(None, map(finish_reason, choices)), None)),
         usage_details=usage,
         response_format=response_format,
@@ -81,9 +81,9 @@ def _contents(message: Any) -> Iterator[Content]:
     thought = reasoning_text(message)
     if thought:
         yield Content.from_text_reasoning(text=thought)
-    said = text(message, "content")
-    if said:
-        yield Content.from_text(said, annotations=[_citation(note) for note in items(message, "annotations")] or None)
+    words = text(message, "content")
+    if words:
+        yield Content.from_text(words, annotations=[_citation(note) for note in items(message, "annotations")] or None)
     refusal = refusal_content(message)
     if refusal is not None:
         yield refusal

@@ -14,7 +14,7 @@ from agentbench.agents.clients.openai.chat.response import (
     refusal_content,
     usage_details,
 )
-from agentbench.agents.clients.openai.wire import field, items, json_text, moment, number, text
+from agentbench.agents.clients.openai.wire import field, iso_time, items, json_text, number, text
 from agentbench.messages.content.content import Content
 from agentbench.messages.update import ChatResponseUpdate
 from agentbench.messages.usage import UsageDetails
@@ -50,7 +50,7 @@ class ChunkReader:
             response_id=chunk_id,
             message_id=chunk_id,
             model=text(chunk, "model"),
-            created_at=moment(field(chunk, "created")),
+            created_at=iso_time(field(chunk, "created")),
             finish_reason=cast("Any", reason),
             additional_properties=properties(chunk) or None,
             raw_representation=chunk,
@@ -80,9 +80,9 @@ class ChunkReader:
         thought = reasoning_text(delta)
         if thought:
             yield Content.from_text_reasoning(text=thought)
-        said = text(delta, "content")
-        if said:
-            yield Content.from_text(said)
+        words = text(delta, "content")
+        if words:
+            yield Content.from_text(words)
         refusal = refusal_content(delta)
         if refusal is not None:
             yield refusal
@@ -93,7 +93,7 @@ class ChunkReader:
 
 
 class CallSlots:
-    """Tells which pieces of streamed calls belong together, and gives ids to calls that have none."""
+    """Finds which pieces of streamed calls belong together, and makes ids for calls that have none."""
 
     def __init__(self) -> None:
         self._slot_of: dict[int, int] = {}  # the service's index -> ours
@@ -102,31 +102,31 @@ class CallSlots:
 
     def read(self, delta: Any) -> Content:
         """Return a piece of a call. Only the first piece of each call has an id and a name."""
-        given_id = text(delta, "id") or ""
+        call_id = text(delta, "id") or ""
         function = field(delta, "function")
-        slot, is_new = self._slot(number(delta, "index"), given_id)
+        slot, is_new = self._slot(number(delta, "index"), call_id)
         return Content.from_function_call(
-            (given_id or new_call_id()) if is_new else "",
+            (call_id or new_call_id()) if is_new else "",
             (text(function, "name") or "") if is_new else "",
             arguments=json_text(field(function, "arguments")),
             additional_properties={"tool_call_index": slot},
             raw_representation=delta,
         )
 
-    def _slot(self, index: int | None, given_id: str) -> tuple[int, bool]:
+    def _slot(self, index: int | None, call_id: str) -> tuple[int, bool]:
         if index is None:
             # A server that does not number its calls: a new id begins a new one.
-            known = next((slot for slot, call_id in self._id_of.items() if call_id == given_id), None)
-            slot = known if given_id else self._newest if self._newest >= 0 else None
+            known = next((slot for slot, known_id in self._id_of.items() if known_id == call_id), None)
+            slot = known if call_id else self._newest if self._newest >= 0 else None
         else:
             slot = self._slot_of.get(index)
-            if slot is not None and given_id and self._id_of[slot] not in ("", given_id):
+            if slot is not None and call_id and self._id_of[slot] not in ("", call_id):
                 # A server that gives one number to all of its calls.
                 slot = None
         if slot is not None:
             return slot, False
         slot = self._newest + 1 if index is None or index in self._id_of else index
         self._newest = max(self._newest, slot)
-        self._id_of[slot] = given_id
+        self._id_of[slot] = call_id
         self._slot_of[slot if index is None else index] = slot
         return slot, True

@@ -21,26 +21,26 @@ def response_input(messages: Iterable[Message], *, continued: bool = False) -> l
 
     Args:
         messages: The conversation.
-        continued: Whether the service keeps what was said before; it then has its own questions already.
+        continued: Whether the service stores the conversation; it then has its own approval requests already.
     """
     return [item for message in messages for item in _items(message, continued=continued)]
 
 
 def _items(message: Message, *, continued: bool) -> Iterator[Wire]:
-    said: list[Content] = []
+    pending: list[Content] = []
     for content in message.contents:
         item = _item(content, continued=continued)
         if item is None:
-            said.append(content)
+            pending.append(content)
         else:
-            yield from _spoken(message, said)
-            said = []
+            yield from _message_item(message, pending)
+            pending = []
             yield item
-    yield from _spoken(message, said)
+    yield from _message_item(message, pending)
 
 
 def _item(content: Content, *, continued: bool) -> Wire | None:
-    """A content that is an item of its own; `None` for one that is part of what a message says."""
+    """A content that is an item of its own; `None` for one that is part of a message."""
     if content.type == "function_call":
         call = {"call_id": content.call_id or "", "name": content.name or "", "arguments": arguments_text(content)}
         return {"type": "function_call", **call}
@@ -58,7 +58,7 @@ def _reasoning(content: Content) -> Wire:
 
 
 def _approval(content: Content, *, continued: bool) -> Wire | None:
-    """Questions of tools that the service itself calls; those of our own tools are settled before."""
+    """Approvals of tools that the service itself calls; those of our own tools are settled before."""
     call = content.function_call
     label = None if call is None else call.additional_properties.get("server_label")
     if call is None or label is None:
@@ -66,13 +66,13 @@ def _approval(content: Content, *, continued: bool) -> Wire | None:
     if content.type == "function_approval_response":
         return {"type": "mcp_approval_response", "approval_request_id": content.id, "approve": bool(content.approved)}
     if content.type == "function_approval_request" and not continued:
-        asked = {"id": content.id, "name": call.name, "arguments": arguments_text(call), "server_label": label}
-        return {"type": "mcp_approval_request", **asked}
+        fields = {"id": content.id, "name": call.name, "arguments": arguments_text(call), "server_label": label}
+        return {"type": "mcp_approval_request", **fields}
     return None
 
 
 def _output(content: Content) -> str | list[Wire]:
-    """What a tool gave: text, or parts where there is more than text."""
+    """The result of a tool: text, or parts where there is more than text."""
     others = [item for item in content.items or () if item.type != "text"]
     if not others:
         return result_text(content)
@@ -80,7 +80,7 @@ def _output(content: Content) -> str | list[Wire]:
     return [part for part in parts if part is not None]
 
 
-def _spoken(message: Message, contents: Sequence[Content]) -> Iterator[Wire]:
+def _message_item(message: Message, contents: Sequence[Content]) -> Iterator[Wire]:
     role = message.role if message.role in ("assistant", *INSTRUCTING_ROLES) else "user"
     parts = [part for content in contents if (part := _part(content)) is not None]
     if not parts:
@@ -91,10 +91,10 @@ def _spoken(message: Message, contents: Sequence[Content]) -> Iterator[Wire]:
             yield {"role": role, "content": joined}
         return
     if role == "assistant":
-        # A model's own message can only hold text; what it has drawn is shown to it as the user's.
-        shown = [part for part in parts if "text" not in part]
-        yield from _spoken(message, [content for content in contents if content.type == "text"])
-        yield {"role": "user", "content": shown}
+        # A model's own message can only hold text; its images are sent as the user's.
+        images = [part for part in parts if "text" not in part]
+        yield from _message_item(message, [content for content in contents if content.type == "text"])
+        yield {"role": "user", "content": images}
         return
     yield {"role": role, "content": parts}
 

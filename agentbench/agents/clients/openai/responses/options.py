@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from agentbench.agents.clients.openai.chat.options import as_list, function_specification, passed_on
+from agentbench.agents.clients.openai.chat.options import as_list, function_specification, options_as_sent
 from agentbench.agents.clients.openai.response_format import responses_text_format
 from agentbench.messages.options import validate_tool_mode
 
@@ -20,7 +20,7 @@ _LOG_PROBABILITIES = "message.output_text.logprobs"
 
 def response_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request that say how to answer; model, input and instructions are not among them."""
-    sent = passed_on(options)
+    sent = options_as_sent(options)
     for name in _NOT_HERE:
         if sent.pop(name, None) is not None:
             logger.warning("The Responses API has no option %r; it is not sent.", name)
@@ -45,11 +45,11 @@ def response_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _conversation(conversation_id: Any) -> dict[str, Any]:
-    """A conversation that the service keeps, or the answer that this request goes on from."""
+    """The conversation that the service stores, or the answer that this request continues."""
     if not conversation_id:
         return {}
-    kept = str(conversation_id).startswith("conv_")
-    return {"conversation" if kept else "previous_response_id": conversation_id}
+    is_conversation = str(conversation_id).startswith("conv_")
+    return {"conversation" if is_conversation else "previous_response_id": conversation_id}
 
 
 def _nest(sent: dict[str, Any], flat: str, group: str, name: str) -> None:
@@ -77,7 +77,7 @@ def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def response_tool_choice(choice: Any) -> Any:
-    """Which tools the model may or must call.
+    """Return which tools the model may or must call, as the service expects it.
 
     Raises:
         ContentError: This is no tool choice.

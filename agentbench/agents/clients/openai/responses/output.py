@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from agentbench.agents.clients.openai.chat.response import new_call_id, refusal_content
-from agentbench.agents.clients.openai.wire import counts, field, items, json_text, moment, plain, text
+from agentbench.agents.clients.openai.wire import counts, field, iso_time, items, json_text, plain, text
 from agentbench.messages.content.content import Content
 from agentbench.messages.content.media import Annotation
 from agentbench.messages.message import Message
@@ -33,8 +33,8 @@ def response_of(answer: Any, *, stored: bool = True, response_format: Any = None
 
     Args:
         answer: What the service sent.
-        stored: Whether the service keeps it, so that a conversation can go on from it.
-        response_format: What the answer was asked to look like.
+        stored: Whether the service stores it, so that a conversation can continue it.
+        response_format: The requested form of the answer.
     """
     contents = [content for item in items(answer, "output") for content in output_contents(item)]
     response_id = text(answer, "id")
@@ -44,7 +44,7 @@ def response_of(answer: Any, *, stored: bool = True, response_format: Any = None
         response_id=response_id,
         conversation_id=conversation_id(answer, stored=stored),
         model=text(answer, "model"),
-        created_at=moment(field(answer, "created_at")),
+        created_at=iso_time(field(answer, "created_at")),
         finish_reason=cast("Any", finish_reason(answer, contents)),
         usage_details=usage_details(answer),
         response_format=response_format,
@@ -54,17 +54,17 @@ def response_of(answer: Any, *, stored: bool = True, response_format: Any = None
 
 
 def conversation_id(answer: Any, *, stored: bool) -> str | None:
-    """What the next request goes on from: the conversation that the service keeps, else this answer."""
+    """Return what the next request continues: the conversation that the service stores, else this answer."""
     return text(field(answer, "conversation"), "id") or (text(answer, "id") if stored else None)
 
 
 def usage_details(answer: Any) -> UsageDetails | None:
-    """The numbers of tokens, as far as they are there."""
+    """Return the numbers of tokens, as far as they are there."""
     return cast("UsageDetails | None", counts(field(answer, "usage"), _COUNTS) or None)
 
 
 def finish_reason(answer: Any, contents: list[Content]) -> str | None:
-    """Why the model stopped; `None` while it has not."""
+    """Return why the model stopped; `None` while it has not."""
     status = text(answer, "status")
     if status == "incomplete":
         return _STOPPED_BY.get(text(field(answer, "incomplete_details"), "reason") or "", "stop")
@@ -74,40 +74,40 @@ def finish_reason(answer: Any, contents: list[Content]) -> str | None:
 
 
 def continuation_token(answer: Any) -> ContinuationToken | None:
-    """What fetches an answer that is still being made in the background."""
+    """Return the token for an answer that is still being made in the background."""
     if text(answer, "status") not in _UNFINISHED:
         return None
     return cast("ContinuationToken", {"response_id": text(answer, "id")})
 
 
 def failure_of(answer: Any) -> Any:
-    """What went wrong, if the service says that it failed to answer."""
+    """Return the failure that the service reports, if it does."""
     return field(answer, "error") or ({} if text(answer, "status") == "failed" else None)
 
 
 def output_contents(item: Any) -> Iterator[Content]:
-    """The contents that an item of the output stands for."""
+    """Yield the contents of an item of the output."""
     kind = text(item, "type")
     read = _READERS.get(kind or "")
     if read is None:
-        logger.debug("An output item of type %r is kept in raw_representation only.", kind)
+        logger.debug("An output item of type %r is only in raw_representation.", kind)
         return
     yield from read(item)
 
 
 def _message(item: Any) -> Iterator[Content]:
     for part in items(item, "content"):
-        said = text(part, "text")
+        words = text(part, "text")
         refusal = refusal_content(part)
-        if said:
+        if words:
             notes = [annotation(note) for note in items(part, "annotations")]
-            yield Content.from_text(said, annotations=notes or None, raw_representation=part)
+            yield Content.from_text(words, annotations=notes or None, raw_representation=part)
         elif refusal is not None:
             yield refusal
 
 
 def annotation(note: Any) -> Annotation:
-    """A source that a text cites."""
+    """Return a source that a text cites."""
     found: dict[str, Any] = {"type": "citation"}
     for ours, theirs in (("title", "title"), ("title", "filename"), ("url", "url"), ("file_id", "file_id")):
         value = text(note, theirs)
@@ -124,7 +124,7 @@ def annotation(note: Any) -> Annotation:
 
 def _reasoning(item: Any) -> Iterator[Content]:
     parts = items(item, "summary") or items(item, "content")
-    thought = "\n".join(said for part in parts if (said := text(part, "text")))
+    thought = "\n".join(line for part in parts if (line := text(part, "text")))
     hidden = text(item, "encrypted_content")
     if thought or hidden:
         yield Content.from_text_reasoning(
@@ -176,11 +176,11 @@ def _mcp_call(item: Any) -> Iterator[Content]:
         arguments=text(item, "arguments"),
         raw_representation=item,
     )
-    given, failed = field(item, "output"), field(item, "error")
-    if given is not None or failed is not None:
-        said = given if given is not None else failed if isinstance(failed, str) else json_text(plain(failed))
+    output, error = field(item, "output"), field(item, "error")
+    if output is not None or error is not None:
+        result = output if output is not None else error if isinstance(error, str) else json_text(plain(error))
         yield Content.from_mcp_server_tool_result(
-            call_id, output=[Content.from_text(str(said))], raw_representation=item
+            call_id, output=[Content.from_text(str(result))], raw_representation=item
         )
 
 
@@ -199,8 +199,7 @@ def _mcp_approval_request(item: Any) -> Iterator[Content]:
 def _search(item: Any) -> Iterator[Content]:
     call_id, status = text(item, "id") or "", text(item, "status")
     name = (text(item, "type") or "").removesuffix("_call")
-    asked = field(item, "action") or {"queries": items(item, "queries")}
-    arguments = plain(asked)
+    arguments = plain(field(item, "action") or {"queries": items(item, "queries")})
     yield Content.from_search_tool_call(
         call_id,
         tool_name=name,

@@ -15,7 +15,7 @@ from agentbench.agents.clients.openai.responses.output import (
     output_contents,
     usage_details,
 )
-from agentbench.agents.clients.openai.wire import field, json_text, moment, number, text
+from agentbench.agents.clients.openai.wire import field, iso_time, json_text, number, text
 from agentbench.messages.content.content import Content
 from agentbench.messages.update import ChatResponseUpdate, ContinuationToken
 
@@ -71,7 +71,7 @@ class EventReader:
         self._response_id = text(answer, "id") or self._response_id
         self._conversation_id = conversation_id(answer, stored=self._stored) or self._conversation_id
         self._model = text(answer, "model") or self._model
-        self._created_at = moment(field(answer, "created_at")) or self._created_at
+        self._created_at = iso_time(field(answer, "created_at")) or self._created_at
         self._background = self._background or field(answer, "background") is True
         contents: list[Content] = []
         reason = None
