@@ -1,4 +1,4 @@
-"""Folding a stream's updates into one response. Takes time in proportion to what it is given."""
+"""Folding a stream's updates into one response, in time proportional to their size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     _Update = ChatResponseUpdate | AgentResponseUpdate
 
-#: Under this name a client says to which of several calls a piece belongs, where the service numbers them.
+#: Property by which a client says to which of several calls a piece belongs, where the service numbers them.
 TOOL_CALL_INDEX: Final = "tool_call_index"
 
 
@@ -26,20 +26,20 @@ def fold_updates(updates: Iterable[_Update], latest: Iterable[str]) -> dict[str,
 
     Args:
         updates: In their order. They are not changed.
-        latest: Names of fields of which the last value that is not empty holds.
+        latest: Names of fields of which the last value that is not empty counts.
     """
-    given = updates if isinstance(updates, list) else list(updates)
-    messages, usage = _fold_contents(given)
+    updates = updates if isinstance(updates, list) else list(updates)
+    messages, usage = _fold_contents(updates)
     properties: dict[str, Any] = {}
-    for more in filter(None, map(attrgetter("additional_properties"), given)):
+    for more in filter(None, map(attrgetter("additional_properties"), updates)):
         properties.update(more)
     return {
-        **{name: next(filter(None, map(attrgetter(name), reversed(given))), None) for name in latest},
+        **{name: next(filter(None, map(attrgetter(name), reversed(updates))), None) for name in latest},
         "messages": [message.close() for message in messages],
         "usage_details": usage,
         "additional_properties": properties,
-        "continuation_token": given[-1].continuation_token if given else None,
-        "raw_representation": list(map(attrgetter("raw_representation"), given)),
+        "continuation_token": updates[-1].continuation_token if updates else None,
+        "raw_representation": list(map(attrgetter("raw_representation"), updates)),
     }
 
 
@@ -64,7 +64,7 @@ def _fold_contents(updates: Iterable[_Update]) -> tuple[list[_OpenMessage], Usag
 
 
 class _OpenMessage:
-    """A message whose contents are still coming."""
+    """A message that is not complete."""
 
     __slots__ = ("author_name", "by_id", "by_index", "entries", "message_id", "role")
 
@@ -77,12 +77,12 @@ class _OpenMessage:
         self.by_index: dict[Any, _OpenCall] = {}
 
     def ends_before(self, update: _Update) -> bool:
-        """Tell whether an update belongs to a further message."""
+        """Return whether an update belongs to a new message."""
         role, id_ = update.role, update.message_id
         return bool((role and role != self.role) or (id_ and id_ != self.message_id and self.message_id))
 
     def name_by(self, update: _Update) -> None:
-        """Take from an update whose message this is."""
+        """Take role, author and id from an update."""
         if update.role is not None:
             self.role = update.role
         if update.author_name is not None:
@@ -91,7 +91,7 @@ class _OpenMessage:
             self.message_id = update.message_id
 
     def take_call(self, piece: Content) -> None:
-        """Take a call, or a piece of one."""
+        """Add a call, or a piece of one."""
         call_id = piece.call_id
         index = piece.additional_properties.get(TOOL_CALL_INDEX) if piece.additional_properties else None
         call = self._call_of(call_id, index)
@@ -120,7 +120,7 @@ class _OpenMessage:
 
 
 class _OpenCall:
-    """A call whose arguments are still coming."""
+    """A call whose arguments are not complete."""
 
     __slots__ = ("arguments", "call_id", "pieces")
 
@@ -152,8 +152,9 @@ class _OpenCall:
         call.name = next((piece.name for piece in self.pieces if piece.name), first.name)
         call.arguments = self._arguments()
         for name in ("exception", "user_input_request", "id"):
-            setattr(call, name, next((value for piece in self.pieces if (value := getattr(piece, name))), None))
-        # It told pieces of one stream apart, and is no part of the call.
+            values = [getattr(piece, name) for piece in self.pieces]
+            setattr(call, name, next(filter(None, values), values[0]))
+        # It distinguished pieces within the stream, and is no part of the call.
         call.additional_properties.pop(TOOL_CALL_INDEX, None)
         return call
 
@@ -164,23 +165,23 @@ class _OpenCall:
         if len(found) == 1:
             return found[0]
         if isinstance(found[0], str):
-            return _told_once(found)
+            return _join_without_repeat(found)
         merged: dict[str, Any] = {}
         for arguments in found:
             merged.update(arguments)
         return merged
 
 
-def _told_once(texts: Sequence[str]) -> str:
-    """Join the pieces of an object's JSON; a whole object that is told once more is no piece of it."""
-    kept: list[str] = []
+def _join_without_repeat(texts: Sequence[str]) -> str:
+    """Join the pieces of an object's JSON, without the whole object that some services send once more at the end."""
+    pieces: list[str] = []
     length = 0
     for text in texts:
-        if len(text) == length and text[0] == "{" and text[-1] == "}" and text == "".join(kept):
+        if len(text) == length and text[0] == "{" and text[-1] == "}" and text == "".join(pieces):
             continue
-        kept.append(text)
+        pieces.append(text)
         length += len(text)
-    return "".join(kept)
+    return "".join(pieces)
 
 
 def _joined_runs(contents: Iterable[Content]) -> Iterator[Content]:

@@ -1,4 +1,4 @@
-"""What callers hand in as messages."""
+"""Input of agents and clients, as messages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message, RoleLiteral
 
-#: What an agent can be asked: text, a content or a message, or several of them.
+#: Input of an agent: text, a content or a message, or several of them.
 AgentRunInputs: TypeAlias = str | Content | Message | Sequence[str | Content | Message]
 
 
 def normalize_messages(messages: AgentRunInputs | Mapping[str, Any] | None = None) -> list[Message]:
-    """Return what a caller handed in as a new list of messages; messages themselves are not copied.
+    """Return input as a new list of messages; messages themselves are not copied.
 
     Args:
         messages: Texts and contents become messages of the user, one each; dictionaries with a role become messages.
@@ -51,7 +51,7 @@ def prepend_instructions_to_messages(
     Args:
         messages: The conversation.
         instructions: One or several texts. One is left out where the message of the same index has that role and text.
-        role: Of the messages that hold them.
+        role: Role of the new messages.
     """
     texts = [instructions] if isinstance(instructions, str) else list(instructions or ())
     missing = [

@@ -23,32 +23,35 @@ _NS_PER_S = 1_000_000_000
 
 @drawn_by("agentbench.notebook.conversation.views:message_bundle")
 class Message(Record):
-    """What one party says, as a list of contents.
+    r"""One message of a conversation, as a list of contents.
 
-    Equal are messages with the same role, author, id and contents, whenever they were made. Building one reads no clock
-    and draws no id: both are stamped when it enters the state of a graph.
+    Two messages with the same role, author, id and contents are equal, also with different times. A new message has no
+    id and no time: both are stamped when it enters the state of a graph.
 
     Args:
-        role: Who speaks: `system`, `user`, `assistant`, `tool`, or any other text.
+        role: Role of the speaker: `system`, `user`, `assistant`, `tool`, or any other text.
         contents: Contents, texts or dictionaries; also a single one.
-        text: A text, put after the contents.
-        author_name: Which of several speakers of that role.
-        message_id: Text or a number, as given.
-        delta: Whether this is a piece of a message that is still being streamed.
-        timestamp: When it was made; seconds since 1970-01-01T00:00:00Z.
+        text: A text, added after the contents.
+        author_name: Name, where several speakers have that role.
+        message_id: Id, as text or a number.
+        delta: Whether this is a piece of a streamed message.
+        timestamp: Its time, in seconds since 1970-01-01T00:00:00Z.
         usages: Numbers of tokens that it took.
-        additional_properties: Whatever else belongs to it. Keys that begin with `_` are not compared.
-        raw_representation: What the service sent. Never written, never compared.
+        additional_properties: Further values by name. Keys that begin with `_` are not compared.
+        raw_representation: The object that the service sent. Never written, never compared.
         content: Another name of `contents`.
         metadata: Another name of `additional_properties`.
         raw: Another name of `raw_representation`.
 
     Raises:
-        TypeError: The role is no text, a content is of no known kind, or a field is given under both of its names.
+        TypeError: The role is no text, a content is of no known kind, or a field is passed under both of its names.
         ValueError: A content is a dictionary without a type.
 
     Example:
         ```python
+        from agentbench import Content, Message
+
+        png = b"\x89PNG\r\n\x1a\n"
         Message("user", "What is the weather in Oslo?")
         Message("user", ["What is this?", Content.from_data(png, "image/png")])
         ```
@@ -128,7 +131,7 @@ class Message(Record):
     def from_dict(
         cls, data: Mapping[str, Any], /, *, dependencies: Mapping[str, Mapping[str, Any]] | None = None
     ) -> Self:
-        """Make a message of what `to_dict` gave; a `"type"` says nothing here.
+        """Make a message of a dictionary in the form of `to_dict`; its `"type"` is ignored.
 
         Raises:
             TypeError: There is no role, or no field of one of the names.
@@ -139,7 +142,7 @@ class Message(Record):
         return super().from_dict(arguments, dependencies=dependencies)
 
     def stamp(self) -> Self:
-        """Give it an id and a time, if it has none yet, and return it."""
+        """Set an id and a time where the message has none, and return it."""
         if self.message_id is None:
             self.message_id = runtime_defaults().ids.new_id("message")
         if self.timestamp is None:
@@ -154,7 +157,7 @@ class Message(Record):
         return " ".join([content.text or "" for content in self.contents if content.type == "text"])
 
     def as_text(self) -> str:
-        """The same as `text`, for callers who want a method."""
+        """Return `text`."""
         return self.text
 
     @property
@@ -193,7 +196,7 @@ class Message(Record):
     # ------------------------------------------------------------------------------------------------------- as a value
 
     def set_fields(self) -> dict[str, Any]:
-        """The fields that are set, as they are; `delta` only where it holds."""
+        """Return the fields that are not `None`; `delta` only if it is true."""
         fields = super().set_fields()
         if not self.delta:
             del fields["delta"]
@@ -232,23 +235,23 @@ class Message(Record):
         return self.text
 
     def __repr__(self) -> str:
-        shown = [repr(self.role)]
+        parts = [repr(self.role)]
         if len(self.contents) == 1 and self.contents[0].type == "text":
-            shown.append(shortened(self.contents[0].text))
+            parts.append(shortened(self.contents[0].text))
         else:
-            shown.append(f"[{', '.join(map(repr, self.contents))}]")
+            parts.append(f"[{', '.join(map(repr, self.contents))}]")
         named = {"author_name": self.author_name, "message_id": self.message_id}
-        shown.extend(f"{name}={value!r}" for name, value in named.items() if value is not None)
+        parts.extend(f"{name}={value!r}" for name, value in named.items() if value is not None)
         if self.delta:
-            shown.append("delta=True")
-        return f"Message({', '.join(shown)})"
+            parts.append("delta=True")
+        return f"Message({', '.join(parts)})"
 
 
-def _only(alias: str, given: Any, name: str, other: Any) -> Any:
+def _only(alias: str, value: Any, name: str, other: Any) -> Any:
     if other is not None:
-        message = f"{alias}= and {name}= are two names of one field. Give one of them."
+        message = f"{alias}= and {name}= are two names of one field. Pass one of them."
         raise TypeError(message)
-    return given
+    return value
 
 
 def _plain_role(role: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a caller may ask of a model besides the messages."""
+"""Options of a call of a model."""
 
 from __future__ import annotations
 
@@ -48,14 +48,43 @@ class _Options(TypedDict, total=False):
 if TYPE_CHECKING:
 
     class ChatOptions(_Options, Generic[ResponseModelT], total=False):
-        """What a caller may ask of a model. Further keys are handed on to the client."""
+        """The options, typed by the form of the answer."""
 
         response_format: type[ResponseModelT] | Mapping[str, Any] | None
 
 else:  # generic dictionaries came with Python 3.11; any dictionary type can be subscripted
 
     class ChatOptions(_Options, total=False):
-        """What a caller may ask of a model. Further keys are handed on to the client."""
+        """Options of a call of a model, all of them optional. Further keys are passed on to the client.
+
+        Attributes:
+            model: Name of the model.
+            temperature: How much chance decides; 0 for as little as possible.
+            top_p: Share of the likeliest tokens to choose from.
+            max_tokens: Longest answer.
+            stop: Texts that end the answer.
+            seed: Number that makes answers repeatable, where the service can.
+            logit_bias: How much likelier each token is to be.
+            frequency_penalty: Penalty for tokens by how often they were used.
+            presence_penalty: Penalty for tokens that were used.
+            tools: Functions and tools that the model may call.
+            tool_choice: Whether the model may, must or must not call tools, and which.
+            allow_multiple_tool_calls: Whether one answer may hold several calls.
+            metadata: Values for the service to store with the call.
+            user: Id of the person, for the service.
+            store: Whether the service stores the conversation.
+            conversation_id: Id of the conversation that the service stores.
+            instructions: Text that goes before the messages.
+            response_format: Form of the answer: a pydantic model class, or a JSON schema.
+
+        Example:
+            ```python
+            from agentbench import Agent, ChatOptions, EchoChatClient
+
+            options: ChatOptions = {"temperature": 0, "max_tokens": 200}
+            Agent(EchoChatClient(), default_options=options)
+            ```
+        """
 
         response_format: Any
 
@@ -74,19 +103,19 @@ def validate_tool_mode(tool_choice: ToolMode | Mapping[str, Any] | str | None) -
     """
     if tool_choice is None:
         return None
-    given: dict[str, Any] = {"mode": tool_choice} if isinstance(tool_choice, str) else dict(tool_choice)
-    if "mode" not in given:
-        message = f"The tool mode {given!r} has no mode. Expected one of {', '.join(_MODES)}."
+    choice: dict[str, Any] = {"mode": tool_choice} if isinstance(tool_choice, str) else dict(tool_choice)
+    if "mode" not in choice:
+        message = f"The tool mode {choice!r} has no mode. Expected one of {', '.join(_MODES)}."
         raise ContentError(message)
-    mode = given["mode"]
+    mode = choice["mode"]
     if mode not in _MODES:
         message = f"There is no tool mode {mode!r}. Expected one of {', '.join(_MODES)}."
         raise ContentError(message)
-    if mode != "required" and "required_function_name" in given:
+    if mode != "required" and "required_function_name" in choice:
         message = f"required_function_name goes with the mode 'required' only, and the mode is {mode!r}."
         raise ContentError(message)
-    _check_allowed_tools(mode, given.get("allowed_tools"))
-    return cast("ToolMode", given)
+    _check_allowed_tools(mode, choice.get("allowed_tools"))
+    return cast("ToolMode", choice)
 
 
 def _check_allowed_tools(mode: str, allowed: Any) -> None:
@@ -104,8 +133,8 @@ def merge_chat_options(base: Mapping[str, Any] | None, override: Mapping[str, An
     """Merge two sets of options into a new one; neither is changed.
 
     Args:
-        base: What holds where the other says nothing.
-        override: Its values win, but for `None` values and an empty tool choice, which say nothing. Instructions are
+        base: The options that apply where the other has none.
+        override: Its values win; `None` values and an empty tool choice are ignored. Instructions are
             joined by a line break, tools are appended, dictionaries are merged.
     """
     merged = {name: _copied(value) for name, value in (base or {}).items()}

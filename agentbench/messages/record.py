@@ -1,4 +1,4 @@
-"""What messages, responses and updates have in common: named fields that are written, compared and copied."""
+"""The common part of messages, responses and updates: named fields that are written, compared and copied."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ class Record(SerializationMixin, Displayable):
         return duplicate
 
     def set_fields(self) -> dict[str, Any]:
-        """The fields that are not `None`, as they are."""
+        """Return the fields that are not `None`; values are not copied."""
         return {name: value for name in self.FIELDS if (value := getattr(self, name)) is not None}
 
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
-        """Return the fields as a dictionary that JSON can hold, if it can hold their values.
+        """Return the fields by name, as values that JSON has; an object that it lacks stays as it is.
 
         Args:
             exclude: Names of fields to leave out.
-            exclude_none: Leave out what is not set.
+            exclude_none: Leave out fields that are `None`.
         """
         fields = self.set_fields() if exclude_none else {name: getattr(self, name) for name in self.FIELDS}
         found = {"type": self.TYPE, **{name: to_plain(value, convert_content) for name, value in fields.items()}}
@@ -66,7 +66,7 @@ class Record(SerializationMixin, Displayable):
     def from_dict(
         cls, data: Mapping[str, Any], /, *, dependencies: Mapping[str, Mapping[str, Any]] | None = None
     ) -> Self:
-        """Make one of what `to_dict` gave.
+        """Make an instance of a dictionary in the form of `to_dict`.
 
         Raises:
             ValueError: The data are of another type, or a content in them has none.
@@ -84,29 +84,29 @@ class Record(SerializationMixin, Displayable):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """Instances pass through pydantic as they are; dictionaries in the form of `to_dict` are read."""
+        """Let pydantic accept instances as they are and read dictionaries in the form of `to_dict`."""
         return pydantic_schema(cls)
 
 
-def as_contents(given: Any) -> list[Content]:
-    """Return contents as a list of their own: of one or several contents, texts and dictionaries.
+def as_contents(source: Any) -> list[Content]:
+    """Return one or several contents, texts or dictionaries as a new list of contents.
 
     Raises:
         TypeError: One is of no such kind.
         ValueError: A dictionary has no type.
     """
-    if type(given) is list:
-        for item in given:
+    if type(source) is list:
+        for item in source:
             if type(item) is not Content:
                 break
         else:
-            return given.copy()
-    elif given is None:
+            return source.copy()
+    elif source is None:
         return []
-    elif isinstance(given, (str, bytes, Content, Mapping)) or not isinstance(given, Iterable):
-        given = (given,)
+    elif isinstance(source, (str, bytes, Content, Mapping)) or not isinstance(source, Iterable):
+        source = (source,)
     contents: list[Content] = []
-    for item in given:
+    for item in source:
         if isinstance(item, Content):
             contents.append(item)
         elif item is not None:

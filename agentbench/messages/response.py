@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import typing
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
@@ -13,7 +15,6 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.fold import fold_updates
 from agentbench.messages.message import Message
 from agentbench.messages.record import Record
-from agentbench.messages.structured import parse_value
 from agentbench.messages.update import (
     AgentResponseUpdate,
     ChatResponseUpdate,
@@ -30,13 +31,19 @@ if TYPE_CHECKING:
 else:  # defaults came with Python 3.13, and only readers of types ask for them
     ValueT = typing.TypeVar("ValueT")
 
+_log = logging.getLogger("agentbench")
+
 _Messages = Sequence[Message | Mapping[str, Any]] | Message | Mapping[str, Any] | None
 _NO_VALUE: Final = ...  # stays itself when it is copied or pickled, unlike an object()
 _INTERNAL_CONVERSATION_ID: Final = "_internal_conversation_id"
+_HINT: Final = (
+    "This is the text of an answer, read as its `value` in the form of response_format. "
+    "`text` has it unread, and `try_value()` returns a default where it does not fit."
+)
 
 
 class Response(Record, Generic[ValueT]):
-    """What answers of chat clients and of agents have in common."""
+    """The common part of answers of chat clients and of agents."""
 
     __slots__ = ("_value", "_value_is_given", "messages", "response_format")
 
@@ -55,18 +62,18 @@ class Response(Record, Generic[ValueT]):
 
     @property
     def text(self) -> str:
-        """What the messages say."""
+        """The text of the messages."""
         raise NotImplementedError
 
     @property
     def value(self) -> ValueT | None:
-        """The answer in the form that was asked for; read when it is first wanted.
+        """The answer in the form of `response_format`; read from the text on first access.
 
         Raises:
             ValueError: The text is no JSON, or does not fit the model (pydantic's `ValidationError`).
         """
         if self._value is _NO_VALUE:
-            self._value = parse_value(self.text, self.response_format)
+            self._value = _parse_value(self.text, self.response_format)
         return self._value  # type: ignore[no-any-return]
 
     @value.setter
@@ -75,11 +82,11 @@ class Response(Record, Generic[ValueT]):
 
     @property
     def given_value(self) -> ValueT | None:
-        """The value that was handed in, not read from the text."""
+        """The value that was passed to the constructor or assigned, not read from the text."""
         return self._value if self._value_is_given else None
 
     def try_value(self, default: ValueT | None = None) -> ValueT | None:
-        """Return the answer in the form that was asked for, or `default` where the text is not in that form."""
+        """Return the answer in the form of `response_format`, or `default` where the text does not fit."""
         try:
             return self.value
         except ValueError:
@@ -87,14 +94,14 @@ class Response(Record, Generic[ValueT]):
 
     @property
     def user_input_requests(self) -> list[Content]:
-        """The contents that ask a person something, in order."""
+        """The requests to a person among the contents, in order."""
         return [content for message in self.messages for content in message.contents if content.user_input_request]
 
     def raise_for_user_input(self) -> Self:
-        """Return the response, unless it asks a person something.
+        """Return the response, unless it holds requests to a person.
 
         Raises:
-            UserInputRequiredException: It does; the questions are its `contents`.
+            UserInputRequiredException: It does; the requests are its `contents`.
         """
         requests = self.user_input_requests
         if requests:
@@ -108,37 +115,53 @@ class Response(Record, Generic[ValueT]):
         return self.text
 
     def __repr__(self) -> str:
-        shown = [shortened(self.text)] if self.text else []
-        shown.append(f"messages={len(self.messages)}")
+        parts = [shortened(self.text)] if self.text else []
+        parts.append(f"messages={len(self.messages)}")
         for name in self.FIELDS:
             value = getattr(self, name)
             if name not in {"messages", "additional_properties"} and value is not None:
-                shown.append(f"{name}={shortened(value)}")
+                parts.append(f"{name}={shortened(value)}")
         if self.additional_properties:
-            shown.append(f"additional_properties={shortened(self.additional_properties)}")
-        return f"{type(self).__name__}({', '.join(shown)})"
+            parts.append(f"additional_properties={shortened(self.additional_properties)}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     additional_properties: dict[str, Any]
 
 
 @drawn_by("agentbench.notebook.conversation.views:response_bundle")
 class ChatResponse(Response[ValueT]):
-    """What a chat client answers.
+    """The answer of a chat client.
 
     Args:
         messages: Messages or dictionaries; also a single one.
-        text: A text, put behind as a message of the assistant.
-        response_id: Of the answer.
-        conversation_id: Under which the service keeps the conversation.
-        model: Which model answered.
-        created_at: When, as the service wrote it.
+        text: A text, added as a message of the assistant.
+        response_id: Id of the answer.
+        conversation_id: Id of the conversation that the service stores.
+        model: Name of the model.
+        created_at: Time of the answer, as the service wrote it.
         finish_reason: Why it ended: `stop`, `length`, `tool_calls`, `content_filter`, or any other text.
         usage_details: Numbers of tokens.
-        value: The answer as a value. Given here, it wins over the text.
-        response_format: The form that was asked for: a pydantic model class, or a JSON schema.
-        continuation_token: What to hand back to continue an answer that is still being made.
-        additional_properties: Whatever else belongs to it.
-        raw_representation: What the service sent. Never written, never compared.
+        value: The answer as a value; it wins over the text.
+        response_format: The requested form: a pydantic model class, or a JSON schema.
+        continuation_token: Token to pass back to continue an answer that is not complete.
+        additional_properties: Further values by name.
+        raw_representation: The object that the service sent. Never written, never compared.
+
+    Attributes:
+        text: The texts of the messages, one below the other, without blank ends.
+        value: The answer in the form of `response_format`, read on first access.
+        user_input_requests: The requests to a person among the contents.
+
+    Raises:
+        TypeError: A message is of no known kind.
+
+    Example:
+        ```python
+        from agentbench import ChatResponse
+
+        response = ChatResponse(text='{"city": "Oslo"}', response_format={"type": "object"}, finish_reason="stop")
+        print(response.text, response.value["city"])
+        ```
     """
 
     __slots__ = (
@@ -186,12 +209,12 @@ class ChatResponse(Response[ValueT]):
         self.continuation_token = continuation_token
         self.additional_properties = {} if additional_properties is None else dict(additional_properties)
         self.raw_representation = raw_representation
-        # Input messages, each with what is to be remembered in its place, where answers to approvals replaced it.
+        # Input messages, each with the messages to store in its place, where answers to approvals replaced it.
         self._resolved_inputs: list[tuple[Message, list[Message]]] | None = None
 
     @property
     def text(self) -> str:
-        """What the messages say, one below the other, without blank ends."""
+        """The texts of the messages, one below the other, without blank ends."""
         return "\n".join([message.text for message in self.messages]).strip()
 
     @classmethod
@@ -200,7 +223,7 @@ class ChatResponse(Response[ValueT]):
 
         Args:
             updates: In their order. They are not changed.
-            output_format_type: The form that was asked for.
+            output_format_type: The requested form, see `response_format`.
         """
         latest = ("response_id", "created_at", "model", "conversation_id", "finish_reason")
         return cls(response_format=output_format_type, **fold_updates(updates, latest))
@@ -213,24 +236,51 @@ class ChatResponse(Response[ValueT]):
         return cls.from_updates([update async for update in updates], output_format_type=output_format_type)
 
     def mark_internal_conversation_id(self) -> None:
-        """Note that the conversation id was made here, and says nothing to the service."""
+        """Mark the conversation id as made here and unknown to the service."""
         self.additional_properties[_INTERNAL_CONVERSATION_ID] = True
 
     def clear_internal_conversation_id(self) -> None:
-        """Take that note back."""
+        """Remove the mark of `mark_internal_conversation_id`."""
         self.additional_properties.pop(_INTERNAL_CONVERSATION_ID, None)
 
     def has_internal_conversation_id(self) -> bool:
-        """Tell whether the conversation id was made here."""
+        """Return whether the conversation id was made here."""
         return bool(self.additional_properties.get(_INTERNAL_CONVERSATION_ID))
 
 
 @drawn_by("agentbench.notebook.conversation.views:response_bundle")
 class AgentResponse(Response[ValueT]):
-    """What an agent answers; its fields are those of `ChatResponse`, but for model and conversation.
+    """The answer of an agent.
 
     Args:
-        agent_id: Which agent answered.
+        messages: Messages or dictionaries; also a single one.
+        text: A text, added as a message of the assistant.
+        response_id: Id of the answer.
+        agent_id: Id of the agent.
+        created_at: Time of the answer, as the service wrote it.
+        finish_reason: Why it ended: `stop`, `length`, `tool_calls`, `content_filter`, or any other text.
+        usage_details: Numbers of tokens, summed over the calls of the model.
+        value: The answer as a value; it wins over the text.
+        response_format: The requested form: a pydantic model class, or a JSON schema.
+        continuation_token: Token to pass back to continue an answer that is not complete.
+        raw_representation: The response of the chat client. Never written, never compared.
+        additional_properties: Further values by name.
+
+    Attributes:
+        text: The texts of the messages, with nothing between them.
+        value: The answer in the form of `response_format`, read on first access.
+        user_input_requests: The requests to a person among the contents.
+
+    Raises:
+        TypeError: A message is of no known kind.
+
+    Example:
+        ```python
+        from agentbench import Agent, EchoChatClient, run_sync
+
+        response = run_sync(Agent(EchoChatClient()).run("Hello"))
+        print(response.text, response.usage_details)
+        ```
     """
 
     __slots__ = (
@@ -277,7 +327,7 @@ class AgentResponse(Response[ValueT]):
 
     @property
     def text(self) -> str:
-        """What the messages say, with nothing between them."""
+        """The texts of the messages, with nothing between them."""
         return "".join([message.text for message in self.messages])
 
     @classmethod
@@ -288,8 +338,8 @@ class AgentResponse(Response[ValueT]):
 
         Args:
             updates: In their order. They are not changed.
-            output_format_type: The form that was asked for.
-            value: The answer as a value. Given here, it wins over the text.
+            output_format_type: The requested form, see `response_format`.
+            value: The answer as a value; it wins over the text.
         """
         latest = ("response_id", "agent_id", "created_at", "finish_reason")
         return cls(response_format=output_format_type, value=value, **fold_updates(updates, latest))
@@ -302,12 +352,12 @@ class AgentResponse(Response[ValueT]):
         return cls.from_updates([update async for update in updates], output_format_type=output_format_type)
 
 
-def _as_messages(given: Any) -> list[Message]:
-    if given is None:
+def _as_messages(messages: Any) -> list[Message]:
+    if messages is None:
         return []
-    if type(given) is not list and (isinstance(given, (Message, Mapping, str)) or not isinstance(given, Iterable)):
-        given = (given,)
-    return [item if isinstance(item, Message) else _as_message(item) for item in given]
+    if isinstance(messages, (Message, Mapping, str)) or not isinstance(messages, Iterable):
+        messages = (messages,)
+    return [item if isinstance(item, Message) else _as_message(item) for item in messages]
 
 
 def _as_message(item: Any) -> Message:
@@ -316,6 +366,36 @@ def _as_message(item: Any) -> Message:
     problem = f"{item!r} is of type {type(item).__name__}."
     text = f"{problem} Expected a Message, or a dictionary with a role; for a text, text=."
     raise TypeError(text)
+
+
+def _parse_value(text: str, response_format: Any) -> Any:
+    """Read a text in the requested form.
+
+    Args:
+        text: The answer.
+        response_format: A pydantic model class, or a JSON schema as a mapping.
+
+    Returns:
+        An instance of the model, else the value of the JSON; `None` without a format, and for an empty text.
+
+    Raises:
+        ValueError: The text is no JSON, or does not fit the model (pydantic's `ValidationError`).
+    """
+    if response_format is None or not text:
+        return None
+    try:
+        if isinstance(response_format, type) and hasattr(response_format, "model_validate_json"):
+            return response_format.model_validate_json(text)
+        if isinstance(response_format, Mapping):
+            return json.loads(text)
+    except ValueError as error:
+        if hasattr(error, "add_note"):  # since Python 3.11
+            error.add_note(_HINT)
+        raise
+    _log.warning(
+        "response_format is %r; expected a pydantic model class or a JSON schema. The value is None.", response_format
+    )
+    return None
 
 
 register_frozen(ChatResponse)

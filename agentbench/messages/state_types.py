@@ -1,4 +1,4 @@
-"""How contents, messages, responses and updates are stored: the fields that are set, by name."""
+"""The stored form of contents, messages, responses and updates: the fields that are not `None`, by name."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, cast
 
 from agentbench._display import Displayable
-from agentbench.messages.cleaning_up import clean_up, let_go, log_failure, log_or_raise
+from agentbench.messages.cleanup import clean_up, clean_up_now, log_failure, log_or_raise
 
 if TYPE_CHECKING:
     from typing_extensions import Self, TypeVar
@@ -29,15 +29,15 @@ StreamState = Literal["unopened", "open", "ended", "failed", "closed"]
 
 _UNSET: Final[Any] = object()
 _CLOSING: Final[set[asyncio.Future[None]]] = set()
-"""The tasks that close forgotten streams; an event loop alone does not keep its tasks."""
+"""The tasks that close abandoned streams: an event loop holds its tasks weakly."""
 
 
 class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
     """Updates as they come, and the response that they make in the end.
 
-    It can be read once. At its end the cleanup hooks run, then the finalizer, then the result hooks, whether it was
-    iterated or only asked for its final response. A failed pull, a failed hook, `aclose()` and a cancelled task run the
-    cleanup hooks too, and close the source.
+    It can be read once. At its end the cleanup hooks run, then the finalizer, then the result hooks, also if it was not
+    iterated but only `get_final_response` was called. A failed pull, a failed hook, `aclose()` and a cancelled task run
+    the cleanup hooks too, and close the source.
 
     Args:
         stream: An async iterable of updates, or an awaitable of one.
@@ -46,12 +46,22 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         cleanup_hooks: See `with_cleanup_hook`.
         result_hooks: See `with_result_hook`.
 
+    Raises:
+        TypeError: The source is neither an async iterable nor awaitable.
+
     Example:
         ```python
-        async with agent.run("Tell me a story", stream=True) as stream:
-            async for update in stream:
-                print(update.text, end="")
-            response = await stream.get_final_response()
+        from agentbench import Agent, EchoChatClient, run_sync
+
+
+        async def main():
+            async with Agent(EchoChatClient()).run("Tell me a story", stream=True) as stream:
+                async for update in stream:
+                    print(update.text, end="")
+                return await stream.get_final_response()
+
+
+        print(run_sync(main()).text)
         ```
     """
 
@@ -87,7 +97,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         result_hooks: Iterable[Callable[[FinalT], Any]] | None = None,
     ) -> None:
         self._state: StreamState = "unopened"
-        self._source: Any = _checked(stream)
+        self._source: Any = _require(stream)
         self._iterator: AsyncIterator[Any] | None = None
         self._pull: Callable[[], Awaitable[Any]] | None = None
         self._reader: asyncio.Task[Any] | None = None
@@ -107,7 +117,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
     @classmethod
     def from_awaitable(cls, awaitable: Awaitable[AsyncIterable[UpdateT]]) -> ResponseStream[UpdateT, Any]:
-        """Make a stream of the promise of one; its final response is that of the promised stream."""
+        """Make a stream of an awaitable of one; its final response is that of the awaited stream."""
         stream: ResponseStream[UpdateT, Any] = cls(awaitable)
         stream._final_is_inner = True
         return stream
@@ -116,12 +126,12 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
     @property
     def updates(self) -> list[UpdateT]:
-        """The updates so far, as they came, before the transform hooks."""
+        """The updates that were read, before the transform hooks."""
         return self._updates
 
     @property
     def state(self) -> StreamState:
-        """How far it is. A `closed` one was given up before its end: by `aclose()`, its last reader, or its task.
+        """How far it is. A `closed` stream was abandoned before its end: by `aclose()`, its last reader, or its task.
 
         Cleanup hooks see the state that led to them.
         """
@@ -158,7 +168,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             if self._pull is None:
                 raise StopAsyncIteration
         except BaseException as error:
-            await self._stopped(error)
+            await self._handle_end(error)
             raise
         finally:
             self._reader = None
@@ -168,7 +178,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
                 if hasattr(update, "__await__"):
                     update = await update
             self._updates.append(update)
-            return await self._transformed(update) if self._transforms else update
+            return await self._transform(update) if self._transforms else update
         except BaseException as error:
             if not isinstance(error, StopAsyncIteration):
                 await self._fail(error)
@@ -177,26 +187,26 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             await self._fail(failure)
             raise failure from error
 
-    async def _transformed(self, update: Any) -> UpdateT:
+    async def _transform(self, update: Any) -> UpdateT:
         for hook in self._transforms:
-            found = hook(update)
-            if hasattr(found, "__await__"):
-                found = await found
-            if found is not None:
-                update = found
+            result = hook(update)
+            if hasattr(result, "__await__"):
+                result = await result
+            if result is not None:
+                update = result
         return cast("UpdateT", update)
 
     def __await__(self) -> Generator[Any, Any, Self]:
-        return self._opened().__await__()
+        return self._open_once().__await__()
 
-    async def _opened(self) -> Self:
+    async def _open_once(self) -> Self:
         if self._state == "unopened":
             with suppress(StopAsyncIteration):  # closed meanwhile
                 await self._open()
         return self
 
     async def get_final_response(self) -> FinalT:
-        """Read what is left, and return the final response; the same one each time.
+        """Read the rest and return the final response; the same one each time.
 
         A result hook that was added since then is applied to it.
 
@@ -212,16 +222,16 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             count = len(self._updates)
             message = (
                 f"The stream was closed before its end, after {count} updates, so there is no final response. "
-                "What came is in `updates`; to have the rest, ask for the final response before closing."
+                "`updates` has them; to have the rest, await the final response before closing."
             )
             raise RuntimeError(message)
         await self._finish()
         return cast("FinalT", self._final)
 
     async def aclose(self) -> None:
-        """Give up what is left: close the source, also that of a stream within, and run the cleanup hooks.
+        """Abandon the rest: close the source, also that of a stream within, and run the cleanup hooks.
 
-        Another task that is just reading is taken out of that, and finds the stream at its end.
+        A task that is reading the stream finds it at its end.
 
         Raises:
             BaseException: Closing the source or a hook failed; all hooks ran nevertheless.
@@ -253,17 +263,17 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
     # -------------------------------------------------------------------------------------------------- adding to it
 
     def with_transform_hook(self, hook: Callable[[UpdateT], UpdateT | Awaitable[UpdateT | None] | None]) -> Self:
-        """Let a function, also an async one, see each update and replace it; `None` keeps it.
+        """Call a function, also an async one, with each update to replace it; if it returns `None`, the update stays.
 
-        Readers and streams made by `map` see what it returns; `updates` and the finalizer see what came.
+        Readers and streams made by `map` get its results; `updates` and the finalizer have the original updates.
         """
         self._transforms.append(hook)
         return self
 
     def with_result_hook(self, hook: Callable[[FinalT], FinalT | Awaitable[FinalT | None] | None]) -> Self:
-        """Let a function, also an async one, see the final response and replace it; `None` keeps it.
+        """Call a function, also an async one, with the final response to replace it; `None` means that it stays.
 
-        Each runs once. One that comes late is applied when the final response is next asked for.
+        Each runs once; one that is added after the end runs in the next `get_final_response`.
         """
         self._results.append(hook)
         return self
@@ -286,7 +296,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         """Return a stream that reads this one and changes each update.
 
         Args:
-            transform: What becomes of an update, after this stream's hooks; may be async.
+            transform: Returns the new update, after this stream's hooks; may be async.
             finalizer: Makes the final response of the changed updates. This stream's own runs as well.
         """
         outer: ResponseStream[OuterUpdateT, OuterFinalT] = ResponseStream(cast("Any", self), finalizer=finalizer)
@@ -308,12 +318,12 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         try:
             if not hasattr(self._source, "__aiter__"):
                 self._source = await (self._in_context(self._source) if self._contexts else self._source)
-            self._iterator = _checked(self._source, "__aiter__").__aiter__()
+            self._iterator = _require(self._source, "__aiter__").__aiter__()
             self._loop = asyncio.get_running_loop()
             if self._state == "closed":
                 raise StopAsyncIteration
         except BaseException as error:
-            await self._stopped(error)
+            await self._handle_end(error)
             raise
         finally:
             self._reader = None
@@ -341,10 +351,10 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
                 pass  # the end of a stream is no error, and would look like one to a context manager
         raise StopAsyncIteration
 
-    async def _stopped(self, error: BaseException) -> None:
-        """There is nothing more to read. The error is the caller's to raise, unless another one is raised here."""
+    async def _handle_end(self, error: BaseException) -> None:
+        """Handle the end of reading. The caller raises the error, unless this raises another one."""
         if self._state == "closed":
-            await self._closed_meanwhile(error)
+            await self._close_for_other(error)
         elif isinstance(error, StopAsyncIteration):
             await self._end()
         else:
@@ -352,7 +362,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
     async def _end(self) -> None:
         self._state, self._pull = "ended", None
-        failure = await clean_up(self._taken_hooks())
+        failure = await clean_up(self._take_hooks())
         await self._finish()
         if failure is not None:
             raise failure
@@ -360,20 +370,20 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
     async def _finish(self) -> None:
         try:
             if self._final is _UNSET:
-                self._final = await self._finalized()
+                self._final = await self._make_final()
             while self._results_done < len(self._results):
                 hook = self._results[self._results_done]
                 self._results_done += 1
-                found = hook(self._final)
-                if hasattr(found, "__await__"):
-                    found = await found
-                if found is not None:
-                    self._final = found
+                result = hook(self._final)
+                if hasattr(result, "__await__"):
+                    result = await result
+                if result is not None:
+                    self._final = result
         except BaseException as error:
             self._note(error)
             raise
 
-    async def _finalized(self) -> Any:
+    async def _make_final(self) -> Any:
         if self._finalizer is not None:
             final: Any = self._finalizer(self._updates)
             return await final if hasattr(final, "__await__") else final
@@ -382,19 +392,19 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         return list(self._updates)
 
     def _note(self, error: BaseException) -> None:
-        # A cancellation is meant for one task; those who ask later are told that the stream was closed.
+        # A cancellation concerns one task; later readers find a closed stream.
         self._state, self._error = ("failed", error) if isinstance(error, Exception) else ("closed", None)
 
     async def _fail(self, error: BaseException) -> None:
         self._pull = None
         self._note(error)
         if isinstance(error, GeneratorExit):
-            let_go(self._endings())
+            clean_up_now(self._endings())
         else:
             log_or_raise(await clean_up(self._endings()))
 
-    async def _closed_meanwhile(self, error: BaseException) -> None:
-        """Do in the task that was reading what the one that closed the stream has left to it."""
+    async def _close_for_other(self, error: BaseException) -> None:
+        """Close the source in the task that was reading, for the task that called `aclose()`."""
         closer, self._closer = self._closer, None
         is_over = isinstance(error, StopAsyncIteration)
         if closer is not None:
@@ -403,7 +413,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         failure: BaseException | None = None
         try:
             if isinstance(error, GeneratorExit):
-                let_go(self._endings())
+                clean_up_now(self._endings())
             else:
                 failure = await clean_up(self._endings())
             if closer is None or closer.done() or not isinstance(failure, Exception):
@@ -415,52 +425,52 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             raise StopAsyncIteration from None
 
     def _endings(self) -> list[Callable[[], Any]]:
-        """What closes the source, the iterator before what gave it, and then the cleanup hooks."""
+        """Return the functions that close the iterator and the source, and then the cleanup hooks."""
         parts = [self._source] if self._iterator in (None, self._source) else [self._iterator, self._source]
-        # Of what was forgotten together with its stream, the loop itself closes the generators.
+        # The loop itself closes a generator that was abandoned together with its stream.
         closers = [getattr(part, "aclose", None) for part in parts if not getattr(part, "ag_running", False)]
         if self._iterator is None and not hasattr(self._source, "__aiter__"):
-            # A promise that nobody waited for: a coroutine is closed, a task is cancelled.
+            # An awaitable that was never awaited: a coroutine is closed, a task is cancelled.
             closers.append(getattr(self._source, "close", None) or getattr(self._source, "cancel", None))
-        return [*(close for close in closers if callable(close)), *self._taken_hooks()]
+        return [*(close for close in closers if callable(close)), *self._take_hooks()]
 
-    def _taken_hooks(self) -> list[Callable[[], Any]]:
+    def _take_hooks(self) -> list[Callable[[], Any]]:
         hooks, self._cleanups = self._cleanups, []
         return hooks
 
     def __del__(self) -> None:
-        # Readers break out of a loop and forget the stream, and no one else would end its span or save its turn.
+        # A reader broke out of its loop and dropped the stream: its span has to end and its turn to be saved.
         if getattr(self, "_state", None) != "open":
             return
         if self._loop is None or self._loop.is_closed():
             self._state = "closed"
-            let_go(self._endings())
+            clean_up_now(self._endings())
         else:
-            self._loop.call_soon_threadsafe(_close_forgotten, self)
+            self._loop.call_soon_threadsafe(_close_abandoned, self)
 
-    async def _aclose_forgotten(self) -> None:
-        await asyncio.sleep(0)  # the loop begins to close forgotten generators first
+    async def _aclose_abandoned(self) -> None:
+        await asyncio.sleep(0)  # the loop begins to close abandoned generators first
         try:
             await self.aclose()
-        except Exception as error:  # noqa: BLE001 - nobody could catch it here
+        except Exception as error:  # noqa: BLE001 - there is no caller to catch it
             log_failure(error)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._state}, {len(self._updates)} updates)"
 
 
-def _checked(source: Any, *methods: str) -> Any:
+def _require(source: Any, *methods: str) -> Any:
     if not any(hasattr(source, method) for method in methods or ("__aiter__", "__await__")):
-        message = f"A stream was given a {type(source).__name__}. Expected an async iterable, or an awaitable of one."
+        message = f"A stream cannot read a {type(source).__name__}. Expected an async iterable, or an awaitable of one."
         raise TypeError(message)
     return source
 
 
 def _read_twice() -> RuntimeError:
-    return RuntimeError("A stream was read while someone waits for its next update. Let one task read it.")
+    return RuntimeError("A stream was read while another task waits for its next update. Let one task read it.")
 
 
-def _close_forgotten(stream: ResponseStream[Any, Any]) -> None:
-    closing = asyncio.ensure_future(stream._aclose_forgotten())  # noqa: SLF001 - a part of the class
+def _close_abandoned(stream: ResponseStream[Any, Any]) -> None:
+    closing = asyncio.ensure_future(stream._aclose_abandoned())  # noqa: SLF001 - a part of the class
     _CLOSING.add(closing)
     closing.add_done_callback(_CLOSING.discard)

@@ -1,4 +1,4 @@
-"""One piece of a streamed answer."""
+"""Updates: the pieces of a streamed answer."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _new = object.__new__
 
 
 class ContinuationToken(TypedDict, total=False):
-    """What a service wants back when an answer is to be continued. Callers only hand it on."""
+    """The token of a service for continuing an answer. Callers only pass it back."""
 
 
 class ResponseUpdate(Record):
-    """What updates of chat clients and of agents have in common."""
+    """The common part of updates of chat clients and of agents."""
 
     __slots__ = ()
 
@@ -38,42 +38,54 @@ class ResponseUpdate(Record):
 
     @property
     def user_input_requests(self) -> list[Content]:
-        """The contents that ask a person something, in order."""
+        """The requests to a person among the contents, in order."""
         return [content for content in self.contents if content.user_input_request]
 
     def __str__(self) -> str:
         return self.text
 
     def __repr__(self) -> str:
-        shown = []
+        parts = []
         if self.contents:
             only_text = len(self.contents) == 1 and self.contents[0].type == "text"
-            shown.append(shortened(self.text) if only_text else f"[{', '.join(map(repr, self.contents))}]")
+            parts.append(shortened(self.text) if only_text else f"[{', '.join(map(repr, self.contents))}]")
         for name in self.FIELDS:
             value = getattr(self, name)
             if name != "contents" and value is not None:
-                shown.append(f"{name}={shortened(value)}")
-        return f"{type(self).__name__}({', '.join(shown)})"
+                parts.append(f"{name}={shortened(value)}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 @drawn_by("agentbench.notebook.conversation.views:update_bundle")
 class ChatResponseUpdate(ResponseUpdate):
-    """A piece of what a chat client answers.
+    """A piece of the streamed answer of a chat client.
 
     Args:
         contents: Contents, texts or dictionaries; also a single one.
-        text: A text, put after the contents.
-        role: Who speaks; `None` for who spoke before.
-        author_name: Which of several speakers of that role.
-        response_id: Of the whole answer.
-        message_id: Of the message within the answer. A new id begins a new message.
-        conversation_id: Under which the service keeps the conversation.
-        model: Which model answered.
-        created_at: When, as the service wrote it.
-        finish_reason: Why it ended, in the last update.
-        continuation_token: What to hand back to continue an answer that is still being made.
-        additional_properties: Whatever else belongs to it; `None` if nothing does.
-        raw_representation: What the service sent. Never written, never compared.
+        text: A text, added after the contents.
+        role: Role of the speaker; `None` for that of the update before.
+        author_name: Name, where several speakers have that role.
+        response_id: Id of the whole answer.
+        message_id: Id of the message within the answer. A new id begins a new message.
+        conversation_id: Id of the conversation that the service stores.
+        model: Name of the model.
+        created_at: Time of the answer, as the service wrote it.
+        finish_reason: Why the answer ended; in the last update.
+        continuation_token: Token to pass back to continue an answer that is not complete.
+        additional_properties: Further values by name, or `None`.
+        raw_representation: The object that the service sent. Never written, never compared.
+
+    Raises:
+        TypeError: A content is of no known kind.
+        ValueError: A content is a dictionary without a type.
+
+    Example:
+        ```python
+        from agentbench import ChatResponse, ChatResponseUpdate
+
+        updates = [ChatResponseUpdate(text="Good ", role="assistant"), ChatResponseUpdate(text="morning")]
+        print(ChatResponse.from_updates(updates).text)
+        ```
     """
 
     __slots__ = (
@@ -131,10 +143,33 @@ class ChatResponseUpdate(ResponseUpdate):
 
 @drawn_by("agentbench.notebook.conversation.views:update_bundle")
 class AgentResponseUpdate(ResponseUpdate):
-    """A piece of what an agent answers; its fields are those of `ChatResponseUpdate`, but for the agent's id.
+    """A piece of the streamed answer of an agent.
 
     Args:
-        agent_id: Which agent answers.
+        contents: Contents, texts or dictionaries; also a single one.
+        text: A text, added after the contents.
+        role: Role of the speaker; `None` for that of the update before.
+        author_name: Name, where several speakers have that role.
+        agent_id: Id of the agent.
+        response_id: Id of the whole answer.
+        message_id: Id of the message within the answer. A new id begins a new message.
+        created_at: Time of the answer, as the service wrote it.
+        finish_reason: Why the answer ended; in the last update.
+        continuation_token: Token to pass back to continue an answer that is not complete.
+        additional_properties: Further values by name, or `None`.
+        raw_representation: The update of the chat client. Never written, never compared.
+
+    Raises:
+        TypeError: A content is of no known kind.
+        ValueError: A content is a dictionary without a type.
+
+    Example:
+        ```python
+        from agentbench import AgentResponse, AgentResponseUpdate
+
+        updates = [AgentResponseUpdate(text="Good ", agent_id="host"), AgentResponseUpdate(text="morning")]
+        print(AgentResponse.from_updates(updates).text)
+        ```
     """
 
     __slots__ = (
@@ -193,9 +228,9 @@ def map_chat_to_agent_update(
     """Return a client's update as one of an agent.
 
     Args:
-        update: The client's; it becomes the raw representation.
-        agent_name: Stands for the author where the update names none.
-        agent_id: Which agent answers.
+        update: The update of the client; it becomes the raw representation.
+        agent_name: Name of the author where the update has none.
+        agent_id: Id of the agent.
     """
     # One of these per token: without the constructor, whose checks the contents have passed already.
     mapped = _new(AgentResponseUpdate)

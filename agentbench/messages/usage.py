@@ -1,4 +1,4 @@
-"""How many tokens a reply took."""
+"""Numbers of tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,21 @@ _log = logging.getLogger("agentbench")
 
 
 class UsageDetails(TypedDict, total=False):
-    """Numbers of tokens; open for further whole numbers that a service counts."""
+    """Numbers of tokens of one or several calls; a service may add further whole numbers.
+
+    Attributes:
+        input_token_count: Tokens of the messages, options and tools.
+        output_token_count: Tokens of the answer.
+        total_token_count: Both.
+
+    Example:
+        ```python
+        from agentbench import UsageDetails, add_usage_details
+
+        first: UsageDetails = {"input_token_count": 12, "output_token_count": 3}
+        print(add_usage_details(first, {"input_token_count": 20}))
+        ```
+    """
 
     input_token_count: int | None
     output_token_count: int | None

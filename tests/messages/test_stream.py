@@ -145,7 +145,7 @@ async def test_a_promise_of_something_else_is_told_on_opening() -> None:
     async def later() -> Any:
         return [1]
 
-    with pytest.raises(TypeError, match="given a list"):
+    with pytest.raises(TypeError, match="cannot read a list"):
         await ResponseStream(later())
 
 

@@ -183,7 +183,7 @@ async def test_a_second_reader_is_refused_and_the_first_reads_on() -> None:
     stream = ResponseStream(source())
     reader = asyncio.ensure_future(read(stream))
     await source.waits.wait()
-    with pytest.raises(RuntimeError, match="while someone waits for its next update"):
+    with pytest.raises(RuntimeError, match="while another task waits for its next update"):
         await stream.get_final_response()
     assert stream.state == "open"
     await stream.aclose()

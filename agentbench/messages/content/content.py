@@ -22,23 +22,26 @@ _new = object.__new__
 
 @drawn_by("agentbench.notebook.conversation.views:content_bundle")
 class Content(ContentRecord):
-    """One piece of a message, of any kind; what a kind does not have is `None`.
+    """One piece of a message, of any kind; the fields that its kind does not have are `None`.
 
     Two contents are equal when their dictionaries are; they have no hash, since they can be changed until they are
     saved.
 
     Args:
-        type: The kind, such as `"text"`. The factories make one of each.
+        type: The kind, such as `"text"`. There is a class method for each kind.
+        text: Text of the kinds that have one.
         annotations: Sources that it cites.
-        additional_properties: Whatever else belongs to it; always a fresh dictionary.
-        raw_representation: What the service sent. Never written, never compared.
+        additional_properties: Further values by name; copied into a new dictionary.
+        raw_representation: The object that the service sent. Never written, never compared.
         **fields: The fields of the kind.
 
     Raises:
-        TypeError: There is no field of such a name.
+        TypeError: There is no field of one of the names, or `approved` is neither `True` nor `False`.
 
     Example:
         ```python
+        from agentbench import Content
+
         Content.from_text("Good morning")
         Content.from_function_call("call-1", "get_weather", arguments='{"city": "Oslo"}')
         ```
@@ -54,9 +57,9 @@ class Content(ContentRecord):
         Raises:
             TypeError: This is no text.
         """
-        given: object = text
-        if type(given) is not str and not isinstance(given, str):
-            message = f"The text is of type {type(given).__name__}. Expected text; for a number, str(...) of it."
+        source: object = text
+        if type(source) is not str and not isinstance(source, str):
+            message = f"The text is of type {type(source).__name__}. Expected text; for a number, str(...) of it."
             raise TypeError(message)
         return cls("text", text=text, **common) if common else cls._bare("text", text, None)
 
@@ -80,19 +83,19 @@ class Content(ContentRecord):
         protected_data: str | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """What a model thought before it answered."""
+        """The reasoning of a model before its answer."""
         return cls("text_reasoning", id=id, text=text, protected_data=protected_data, **common)
 
     @classmethod
     def from_data(cls, data: bytes | bytearray | memoryview, media_type: str, **common: Unpack[CommonFields]) -> Self:
-        """Bytes, such as an image; kept as a `data:` URI.
+        """Bytes, such as an image, stored as a `data:` URI.
 
         Raises:
             TypeError: The data are not bytes.
         """
-        given: object = data
-        if not isinstance(given, (bytes, bytearray, memoryview)):
-            message = f"The data are of type {type(given).__name__}. Expected bytes; for a URI there is from_uri()."
+        source: object = data
+        if not isinstance(source, (bytes, bytearray, memoryview)):
+            message = f"The data are of type {type(source).__name__}. Expected bytes; for a URI there is from_uri()."
             raise TypeError(message)
         return cls("data", uri=data_uri(data, media_type), media_type=media_type, **common)
 
@@ -128,19 +131,23 @@ class Content(ContentRecord):
         exception: str | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """A model's wish to call a tool; the arguments are JSON text as the model wrote it, or a mapping."""
+        """A model's call of a tool; the arguments are JSON text as the model wrote it, or a mapping."""
         found: dict[str, Any] = {"call_id": call_id, "name": name, "arguments": arguments, "exception": exception}
-        return cls("function_call", **found, **common) if common else cls._bare("function_call", None, _set(found))
+        return (
+            cls("function_call", **found, **common)
+            if common
+            else cls._bare("function_call", None, _without_none(found))
+        )
 
     @classmethod
     def from_function_result(
         cls, call_id: str, *, result: Any = None, exception: str | None = None, **common: Unpack[CommonFields]
     ) -> Self:
-        """What a call gave: text in `result`, and all parts in `items`.
+        """The result of a call: text in `result`, and all parts in `items`.
 
         Args:
-            call_id: Of the call.
-            result: Text, a list of contents, or anything that JSON or `str()` can show.
+            call_id: Id of the call.
+            result: Text, a list of contents, or any value; it is written as JSON, else by `str()`.
             exception: Why the call failed.
             **common: Further fields.
         """
@@ -150,7 +157,11 @@ class Content(ContentRecord):
             text = _text_of_result(result)
             items = [cls.from_text(text)]
         found: dict[str, Any] = {"call_id": call_id, "result": text, "items": items, "exception": exception}
-        return cls("function_result", **found, **common) if common else cls._bare("function_result", None, _set(found))
+        return (
+            cls("function_result", **found, **common)
+            if common
+            else cls._bare("function_result", None, _without_none(found))
+        )
 
     @classmethod
     def from_usage(cls, usage_details: UsageDetails, **common: Unpack[CommonFields]) -> Self:
@@ -161,12 +172,12 @@ class Content(ContentRecord):
     def from_hosted_file(
         cls, file_id: str, *, media_type: str | None = None, name: str | None = None, **common: Unpack[CommonFields]
     ) -> Self:
-        """A file that the service keeps."""
+        """A file that the service stores."""
         return cls("hosted_file", file_id=file_id, media_type=media_type, name=name, **common)
 
     @classmethod
     def from_hosted_vector_store(cls, vector_store_id: str, **common: Unpack[CommonFields]) -> Self:
-        """A vector store that the service keeps."""
+        """A vector store of the service."""
         return cls("hosted_vector_store", vector_store_id=vector_store_id, **common)
 
     @classmethod
@@ -180,7 +191,7 @@ class Content(ContentRecord):
     def from_code_interpreter_tool_result(
         cls, *, call_id: str | None = None, outputs: Sequence[Content] | None = None, **common: Unpack[CommonFields]
     ) -> Self:
-        """What code gave that the service ran."""
+        """The output of code that the service ran."""
         return cls("code_interpreter_tool_result", call_id=call_id, outputs=_as_list(outputs), **common)
 
     @classmethod
@@ -217,7 +228,7 @@ class Content(ContentRecord):
 
     @classmethod
     def from_mcp_server_tool_result(cls, call_id: str, *, output: Any = None, **common: Unpack[CommonFields]) -> Self:
-        """What an MCP server's tool gave that the service called."""
+        """The output of an MCP server's tool that the service called."""
         return cls("mcp_server_tool_result", call_id=call_id, output=output, **common)
 
     @classmethod
@@ -246,7 +257,7 @@ class Content(ContentRecord):
         status: str | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """What a search of the service found."""
+        """The findings of a search of the service."""
         return cls(
             "search_tool_result",
             call_id=call_id,
@@ -268,7 +279,7 @@ class Content(ContentRecord):
         status: str | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """Commands that a model wants to be run in a shell."""
+        """Commands that a model wants to run in a shell."""
         return cls(
             "shell_tool_call",
             call_id=call_id,
@@ -288,7 +299,7 @@ class Content(ContentRecord):
         max_output_length: int | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """What commands gave, one `shell_command_output` each."""
+        """The output of commands, one `shell_command_output` each."""
         return cls(
             "shell_tool_result",
             call_id=call_id,
@@ -308,7 +319,7 @@ class Content(ContentRecord):
         additional_properties: Mapping[str, Any] | None = None,
         raw_representation: Any = None,
     ) -> Self:
-        """What one command gave."""
+        """The output of one command."""
         return cls(
             "shell_command_output",
             stdout=stdout,
@@ -326,7 +337,7 @@ class Content(ContentRecord):
         function_call: Content,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """The question whether a tool may be called."""
+        """The request to a person to approve a call."""
         kind = "function_approval_request"
         return cls(kind, id=id, function_call=function_call, user_input_request=True, **common)
 
@@ -338,7 +349,7 @@ class Content(ContentRecord):
         function_call: Content,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """The answer whether a tool may be called.
+        """The answer of a person to the request to approve a call.
 
         Raises:
             TypeError: `approved` is not `True` or `False`.
@@ -351,13 +362,13 @@ class Content(ContentRecord):
 
     @classmethod
     def from_oauth_consent_request(cls, consent_link: str, **common: Unpack[CommonFields]) -> Self:
-        """The wish that a person opens a link and consents there."""
+        """The request to a person to open a link and consent there."""
         return cls("oauth_consent_request", consent_link=consent_link, user_input_request=True, **common)
 
     def to_function_approval_response(self, approved: bool) -> Self:
-        """Answer this question.
+        """Return the answer to this approval request.
 
-        An answer counts once, until the model speaks again; given later, it is told to the model as a call of its own.
+        An answer counts once, until the model answers again; a later one reaches the model as a call of its own.
 
         Raises:
             ContentError: This content is no approval request, or an incomplete one.
@@ -388,7 +399,7 @@ class Content(ContentRecord):
         return add_contents(self, cast("Self", other))
 
 
-def _set(fields: dict[str, Any]) -> dict[str, Any]:
+def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 

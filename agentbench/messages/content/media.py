@@ -64,7 +64,7 @@ class Annotation(TypedDict, total=False):
 def detect_media_type_from_base64(
     *, data_bytes: bytes | None = None, data_str: str | None = None, data_uri: str | None = None
 ) -> str | None:
-    """Tell the media type of data by its first bytes.
+    """Return the media type of data by its first bytes.
 
     Args:
         data_bytes: The data.
@@ -72,12 +72,12 @@ def detect_media_type_from_base64(
         data_uri: The data as a `data:` URI with base64.
 
     Returns:
-        The media type, or `None` if the bytes begin like nothing known.
+        The media type, or `None` if the first bytes are of no known kind.
 
     Raises:
-        ValueError: Not exactly one of the three is given.
+        ValueError: Not exactly one of the three is passed.
     """
-    if sum(given is not None for given in (data_bytes, data_str, data_uri)) != 1:
+    if sum(source is not None for source in (data_bytes, data_str, data_uri)) != 1:
         message = "Expected exactly one of data_bytes, data_str and data_uri."
         raise ValueError(message)
     if data_uri is not None:
@@ -104,7 +104,7 @@ def _media_type_of(data: bytes) -> str | None:
 
 
 def read_uri(uri: str, media_type: str | None) -> tuple[str, str | None]:
-    """Check a URI and tell what kind of content it makes.
+    """Check a URI and return the kind of its content and its media type.
 
     Args:
         uri: A `data:` URI or an address.
@@ -126,7 +126,7 @@ def read_uri(uri: str, media_type: str | None) -> tuple[str, str | None]:
     if scheme.lower() not in _KNOWN_SCHEMES:
         _log.info("The URI scheme %r is not one of those that services usually know.", scheme)
     if not media_type:
-        _log.warning("A URI has no media type, and many services need one. Give it: from_uri(..., media_type=...).")
+        _log.warning("A URI has no media type, and many services need one. Pass it: from_uri(..., media_type=...).")
     return "uri", media_type
 
 

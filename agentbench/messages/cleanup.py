@@ -1,0 +1,67 @@
+"""Calling all cleanup functions of a stream, even if one of them fails."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+_log = logging.getLogger("agentbench")
+
+
+async def clean_up(calls: Iterable[Callable[[], Any]]) -> BaseException | None:
+    """Call functions, also async ones, in turn.
+
+    Returns:
+        The first failure, or the last cancellation if there was one; the others are logged.
+    """
+    failure: BaseException | None = None
+    for call in calls:
+        try:
+            result = call()
+            if hasattr(result, "__await__"):
+                await result
+        except BaseException as error:  # noqa: BLE001, PERF203 - returned, or logged
+            other: BaseException | None = error
+            if failure is None or not isinstance(error, Exception):
+                failure, other = error, failure
+            if other is not None:
+                log_failure(other)
+    return failure
+
+
+def clean_up_now(calls: Iterable[Callable[[], Any]]) -> None:
+    """Call functions where nothing can be awaited any more: async ones run up to their first wait."""
+    for call in calls:
+        try:
+            result = call()
+            if hasattr(result, "__await__"):
+                _run_to_first_wait(result)
+        except Exception as error:  # noqa: BLE001, PERF203 - all of them are called, and there is no caller to catch it
+            log_failure(error)
+
+
+def log_or_raise(failure: BaseException | None) -> None:
+    """Log a failure, since another error is being raised; but raise a cancellation."""
+    if isinstance(failure, Exception):
+        log_failure(failure)
+    elif failure is not None:
+        raise failure
+
+
+def log_failure(error: BaseException) -> None:
+    """Log a failed cleanup. Its text may hold parts of the conversation, so all but its class is for DEBUG."""
+    _log.error("Closing a stream or one of its cleanup hooks failed: %s.", type(error).__name__)
+    _log.debug("Closing a stream or one of its cleanup hooks failed.", exc_info=error)
+
+
+def _run_to_first_wait(awaitable: Awaitable[Any]) -> None:
+    steps = awaitable.__await__()
+    try:
+        next(steps)
+    except StopIteration:
+        return
+    close = getattr(steps, "close", None)
+    if callable(close):
+        close()
+    _log.warning("A cleanup hook of an abandoned stream has to wait, which is not possible there; it was stopped.")
