@@ -44,6 +44,15 @@ def checkpoints_frame(
         the chain. No checkpoints: no rows, same columns.
 
     Units: `size_bytes` is what was newly written for the checkpoint, 0 where nothing is written.
+
+    Raises:
+        TypeError: No frame can be made from the source.
+        ValueError: `limit` is negative, or `since` is a text that is no time.
+
+    Example:
+        ```python
+        checkpoints_frame(storage, workflow_name="travel", limit=20)
+        ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     read = read_infos(source, chosen)
@@ -92,6 +101,15 @@ def lineage_frame(
     Shapes:
         Columns `parent_id`, `checkpoint_id` string, `run_id` category, `is_fork` bool. A link is a fork if it was made
         by `fork()` or an edit, or if the parent already has a child. Checkpoints without a parent have no row.
+
+    Raises:
+        TypeError: No frame can be made from the source.
+        ValueError: `limit` is negative, or `since` is a text that is no time.
+
+    Example:
+        ```python
+        lineage_frame(run).query("is_fork")
+        ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     read = read_infos(source, chosen)
@@ -138,6 +156,16 @@ def messages_frame(
         category.
 
     Units: `size` is the length of the message's text form, in characters (bytes for bytes).
+
+    Raises:
+        TypeError: No frame can be made from the source.
+        ValueError: `limit` is negative, or `since` is a text that is no time.
+        WorkflowCheckpointException: No checkpoint of the source can be read.
+
+    Example:
+        ```python
+        messages_frame(run, since=2)[["source", "target", "preview"]]
+        ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
     read = read_checkpoints(source, chosen, content_wanted=True)
