@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import itertools
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -25,6 +26,7 @@ from agentbench.notebook.conversation.model import (
     turns_of,
 )
 from agentbench.notebook.conversation.views import content_bundle, message_bundle, response_bundle, update_bundle
+from agentbench.notebook.prose import Render
 from tests.notebook.attacks import ATTACKS
 
 PICTURE = base64.b64decode(
@@ -32,6 +34,7 @@ PICTURE = base64.b64decode(
 )
 
 ALLOWED = {"div", "style", "p", "b", "details", "summary", "code", "pre", "span", "figure", "figcaption", "img"}
+ATTRIBUTES = {"class", "title", "src", "alt", "href", "rel", "target", "start"}
 
 
 class Reader(HTMLParser):
@@ -246,35 +249,34 @@ def test_a_picture_is_shown_from_its_own_bytes_and_never_from_elsewhere() -> Non
     assert sources == ["data:image/png;base64," + base64.b64encode(PICTURE).decode()]
 
 
-@pytest.mark.parametrize("render", ["plain", "markdown"])
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_what_people_and_models_wrote_is_text(attack: str, render: Any) -> None:
-    request = Content.from_function_approval_request("c2", call(attack, "c2", **{attack: attack}))
-    contents: list[Content | str] = [
-        attack,
-        Content.from_text_reasoning(text=attack),
-        call(attack, "c1", **{attack: attack}),
-        request,
-        Content.from_error(message=attack, error_code=attack),
-        Content.from_hosted_file(attack, name=attack),
-        Content.from_uri(f"data:image/png;base64,{attack}"),
-        Content.from_uri("https://example.org/x", media_type=attack),
-    ]
-    messages = [
-        Message("assistant", contents, author_name=attack),
-        Message("tool", [Content.from_function_result("c1", result=attack, exception=attack)]),
-        Message(attack, [attack]),
-    ]
-    shown = transcript(messages, render=render)
-    read = Reader(shown.html)
-    extra = {"a", "ul", "ol", "li", "strong", "em", "h3", "h4", "h5", "h6"} if render == "markdown" else set()
-    assert set(read.tags) <= ALLOWED | extra
-    assert {name for name, _ in read.attributes} <= {"class", "title", "src", "alt", "href", "rel", "target", "start"}
-    for name, value in read.attributes:
-        assert name != "src" or str(value).startswith("data:image/png;base64,")
-        assert name != "href" or str(value).startswith(("http://", "https://"))
-    assert "\x00" not in shown.text + shown.html
-    assert "\u202e" not in shown.text + shown.html
+def test_what_people_and_models_wrote_is_text() -> None:
+    for attack, render in itertools.product(ATTACKS, get_args(Render)):
+        request = Content.from_function_approval_request("c2", call(attack, "c2", **{attack: attack}))
+        contents: list[Content | str] = [
+            attack,
+            Content.from_text_reasoning(text=attack),
+            call(attack, "c1", **{attack: attack}),
+            request,
+            Content.from_error(message=attack, error_code=attack),
+            Content.from_hosted_file(attack, name=attack),
+            Content.from_uri(f"data:image/png;base64,{attack}"),
+            Content.from_uri("https://example.org/x", media_type=attack),
+        ]
+        messages = [
+            Message("assistant", contents, author_name=attack),
+            Message("tool", [Content.from_function_result("c1", result=attack, exception=attack)]),
+            Message(attack, [attack]),
+        ]
+        shown = transcript(messages, render=render)
+        read = Reader(shown.html)
+        extra = {"a", "ul", "ol", "li", "strong", "em", "h3", "h4", "h5", "h6"} if render == "markdown" else set()
+        assert set(read.tags) <= ALLOWED | extra
+        assert {name for name, _ in read.attributes} <= ATTRIBUTES
+        for name, value in read.attributes:
+            assert name != "src" or str(value).startswith("data:image/png;base64,")
+            assert name != "href" or str(value).startswith(("http://", "https://"))
+        assert "\x00" not in shown.text + shown.html
+        assert "\u202e" not in shown.text + shown.html
 
 
 @given(st.text(max_size=60))

@@ -164,8 +164,12 @@ class Elements(HTMLParser):
         self.names |= {name for name, _ in attrs}
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
-def test_whatever_people_and_models_wrote_is_shown_and_does_nothing(attack: str):
+def test_foreign_text_is_displayed_and_does_nothing():
+    for attack in ATTACKS:
+        check_foreign_text(attack)
+
+
+def check_foreign_text(attack: str) -> None:
     class Thing:
         def __init__(self) -> None:
             setattr(self, attack, attack)

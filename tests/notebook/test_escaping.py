@@ -3,7 +3,6 @@ import re
 from collections import OrderedDict
 
 import graphviz
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,12 +61,12 @@ def test_a_cut_label_is_as_long_as_allowed():
     assert len(esc("x" * 100, into="line", limit=32)) == 32
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
-def test_a_dot_label_is_one_quoted_string(attack: str):
-    graph = graphviz.Digraph()
-    graph.node("n0", label=esc(attack, into="dot"))
-    line = graph.source.splitlines()[1].strip()
-    assert re.fullmatch(r'n0 \[label=(?:"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*)\]', line)
+def test_a_dot_label_is_one_quoted_string():
+    for attack in ATTACKS:
+        graph = graphviz.Digraph()
+        graph.node("n0", label=esc(attack, into="dot"))
+        line = graph.source.splitlines()[1].strip()
+        assert re.fullmatch(r'n0 \[label=(?:"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*)\]', line)
 
 
 def test_secrets_are_masked_wherever_they_are():

@@ -146,13 +146,13 @@ def shape_of(frame: pd.DataFrame) -> tuple[str, dict[Any, str]]:
 # ---- shapes
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_frame_without_rows_has_the_columns_of_one_with_rows(name: str, storage: InMemoryCheckpointStorage):
+def test_a_frame_without_rows_has_the_columns_of_one_with_rows(storage: InMemoryCheckpointStorage):
     run = run_sync(answered(storage))
-    full, empty = build(run, name), build([], name)
-    assert len(full) > 0
-    assert len(empty) == 0
-    assert shape_of(full) == shape_of(empty) == (COLUMNS[name], INDEX[name])
+    for name in NAMES:
+        full, empty = build(run, name), build([], name)
+        assert len(full) > 0, name
+        assert len(empty) == 0, name
+        assert shape_of(full) == shape_of(empty) == (COLUMNS[name], INDEX[name])
 
 
 def every_kind_of_source(storage: InMemoryCheckpointStorage) -> dict[str, Any]:
@@ -173,41 +173,39 @@ def every_kind_of_source(storage: InMemoryCheckpointStorage) -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore:Storages and checkpoints have no events", "ignore:A run without a storage")
-@pytest.mark.parametrize("name", NAMES)
-def test_every_source_and_mixture_gives_the_same_columns(name: str, storage: InMemoryCheckpointStorage):
+def test_every_source_and_mixture_gives_the_same_columns(storage: InMemoryCheckpointStorage):
     for kind, source in every_kind_of_source(storage).items():
-        frame = build(source, name)
-        assert shape_of(frame) == (COLUMNS[name], INDEX[name]), kind
+        for name in NAMES:
+            assert shape_of(build(source, name)) == (COLUMNS[name], INDEX[name]), kind
 
 
 @pytest.mark.filterwarnings("ignore:Storages and checkpoints have no events")
-@pytest.mark.parametrize("name", NAMES)
-def test_a_mixture_tells_of_nothing_twice(name: str, storage: InMemoryCheckpointStorage):
+def test_a_mixture_of_sources_has_no_row_twice(storage: InMemoryCheckpointStorage):
     run = run_sync(answered(storage))
-    pd.testing.assert_frame_equal(build([run, storage], name), build(run, name))
+    for name in NAMES:
+        pd.testing.assert_frame_equal(build([run, storage], name), build(run, name))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_rows_of_several_runs_tell_to_which_they_belong(name: str, storage: InMemoryCheckpointStorage):
-    frame = build([run_sync(answered(storage)), run_sync(answered(storage))], name).reset_index()
-    assert list(frame["run_id"].unique()) == ["run-1", "run-2"]
-    assert frame.attrs["agentbench"]["run_id"] == ["run-1", "run-2"]
+def test_rows_of_several_runs_have_their_run_ids(storage: InMemoryCheckpointStorage):
+    runs = [run_sync(answered(storage)), run_sync(answered(storage))]
+    for name in NAMES:
+        frame = build(runs, name).reset_index()
+        assert list(frame["run_id"].unique()) == ["run-1", "run-2"], name
+        assert frame.attrs["agentbench"]["run_id"] == ["run-1", "run-2"], name
 
 
-@pytest.mark.parametrize("name", ["checkpoints", "messages", "state", "requests", "runs", "lineage"])
 @pytest.mark.parametrize("limit", [None, 2])
-def test_ids_among_the_sources_narrow_what_is_in_storages(
-    name: str, limit: int | None, storage: InMemoryCheckpointStorage
-):
+def test_ids_among_the_sources_filter_the_content_of_storages(limit: int | None, storage: InMemoryCheckpointStorage):
     for _ in range(3):
         run_sync(answered(storage))
-    one, two = build([storage, "run-2"], name, limit=limit), build([storage, "run-1", "run-3"], name)
-    assert set(one.reset_index()["run_id"]) == {"run-2"}
-    assert set(two.reset_index()["run_id"]) == {"run-1", "run-3"}
-    assert len(build([storage, "unheard-of"], name)) == 0
+    for name in ("checkpoints", "messages", "state", "requests", "runs", "lineage"):
+        one, two = build([storage, "run-2"], name, limit=limit), build([storage, "run-1", "run-3"], name)
+        assert set(one.reset_index()["run_id"]) == {"run-2"}, name
+        assert set(two.reset_index()["run_id"]) == {"run-1", "run-3"}, name
+        assert len(build([storage, "unheard-of"], name)) == 0, name
 
 
-def test_ids_alone_are_refused_with_what_is_missing():
+def test_ids_without_a_storage_are_refused():
     with pytest.raises(TypeError, match=r"from 'run-1'.*\[storage, id\]"):
         checkpoints_frame(["run-1"])
 
@@ -222,27 +220,23 @@ def test_a_stepper_stands_for_its_run(storage: InMemoryCheckpointStorage):
     panel.close()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_each_frame_is_new_and_says_what_it_is_about(name: str, storage: InMemoryCheckpointStorage):
+def test_each_frame_is_new_and_has_its_filter_as_attributes(storage: InMemoryCheckpointStorage):
     run = run_sync(answered(storage))
-    first = build(run, name, limit=1)
-    assert len(first) == 1
-    assert first.attrs["agentbench"] == {
-        "kind": name,
-        "run_id": "run-1",
-        "workflow_name": None,
-        "since": None,
-        "limit": 1,
-    }
-    del first[first.columns[0]]
-    pd.testing.assert_frame_equal(build(run, name), build(run, name))
+    for name in NAMES:
+        first = build(run, name, limit=1)
+        assert len(first) == 1, name
+        about = {"kind": name, "run_id": "run-1", "workflow_name": None, "since": None, "limit": 1}
+        assert first.attrs["agentbench"] == about
+        del first[first.columns[0]]
+        pd.testing.assert_frame_equal(build(run, name), build(run, name))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_frame_survives_being_written_to_csv_and_json(name: str, storage: InMemoryCheckpointStorage):
-    frame = build(run_sync(answered(storage)), name).reset_index()
-    assert json.loads(frame.to_json(orient="records", default_handler=str, date_format="iso"))
-    assert frame.to_csv()
+def test_a_frame_can_be_written_to_csv_and_json(storage: InMemoryCheckpointStorage):
+    run = run_sync(answered(storage))
+    for name in NAMES:
+        frame = build(run, name).reset_index()
+        assert json.loads(frame.to_json(orient="records", default_handler=str, date_format="iso")), name
+        assert frame.to_csv(), name
 
 
 def test_pandas_is_loaded_by_the_first_frame_and_not_before():
@@ -321,29 +315,29 @@ def test_infos_and_checkpoints_at_hand_need_no_storage(storage: InMemoryCheckpoi
     assert len(messages_frame(loaded)) == 2
 
 
-def test_since_takes_a_superstep_or_a_moment_and_limit_the_last_rows(storage: InMemoryCheckpointStorage):
+def test_since_takes_a_superstep_or_a_time_and_limit_the_last_rows(storage: InMemoryCheckpointStorage):
     run_sync(answered(storage))
     frame = checkpoints_frame(storage)
-    moment = frame["created"].iloc[2]
+    created = frame["created"].iloc[2]
     assert list(checkpoints_frame(storage, since=2).index) == ["cp-0003", "cp-0004"]
-    assert list(checkpoints_frame(storage, since=moment.to_pydatetime()).index) == ["cp-0003", "cp-0004"]
-    assert list(checkpoints_frame(storage, since=moment.isoformat()).index) == ["cp-0003", "cp-0004"]
+    assert list(checkpoints_frame(storage, since=created.to_pydatetime()).index) == ["cp-0003", "cp-0004"]
+    assert list(checkpoints_frame(storage, since=created.isoformat()).index) == ["cp-0003", "cp-0004"]
     assert list(checkpoints_frame(storage, limit=1).index) == ["cp-0004"]
     assert list(checkpoints_frame(storage, limit=0).index) == []
     assert checkpoints_frame(storage, limit=1)["depth"].tolist() == [3]
 
 
-def test_limits_and_moments_that_make_no_sense_are_refused(storage: InMemoryCheckpointStorage):
+def test_invalid_limits_and_times_are_refused(storage: InMemoryCheckpointStorage):
     with pytest.raises(ValueError, match="limit is -1"):
         checkpoints_frame(storage, limit=-1)
     with pytest.raises(ValueError, match="'soon'"):
         checkpoints_frame(storage, since="soon")
 
 
-@pytest.mark.parametrize("source", ["run-1", 7, None, [3]])
-def test_what_is_no_source_is_refused_with_what_is(source: Any):
-    with pytest.raises(TypeError, match="run_id="):
-        checkpoints_frame(source)
+def test_other_values_than_sources_are_refused():
+    for source in ("run-1", 7, None, [3]):
+        with pytest.raises(TypeError, match="run_id="):
+            checkpoints_frame(source)
 
 
 # ---- messages
@@ -526,7 +520,7 @@ def test_an_observed_result_has_its_status_events_in_their_places():
     assert frame.index.is_monotonic_increasing
 
 
-def test_a_storage_keeps_no_events_and_that_is_said(storage: InMemoryCheckpointStorage):
+def test_a_storage_without_events_emits_a_warning(storage: InMemoryCheckpointStorage):
     with pytest.warns(UserWarning, match="have no events"):
         assert events_frame(storage).empty
 
