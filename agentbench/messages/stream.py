@@ -28,8 +28,8 @@ OuterFinalT = typing.TypeVar("OuterFinalT")
 StreamState = Literal["unopened", "open", "ended", "failed", "closed"]
 
 _UNSET: Final[Any] = object()
-_CLOSING: Final[set[asyncio.Future[None]]] = set()
-"""The tasks that close abandoned streams: an event loop holds its tasks weakly."""
+_ABANDONED: Final[dict[ResponseStream[Any, Any], asyncio.Task[None] | None]] = {}
+"""Streams that their readers dropped, until they are closed, each with the task that closes it."""
 
 
 class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
@@ -446,6 +446,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             self._state = "closed"
             clean_up_now(self._endings())
         else:
+            _ABANDONED[self] = None
             self._loop.call_soon_threadsafe(_close_abandoned, self)
 
     async def _aclose_abandoned(self) -> None:
@@ -471,6 +472,19 @@ def _read_twice() -> RuntimeError:
 
 
 def _close_abandoned(stream: ResponseStream[Any, Any]) -> None:
-    closing = asyncio.ensure_future(stream._aclose_abandoned())  # noqa: SLF001 - a part of the class
-    _CLOSING.add(closing)
-    closing.add_done_callback(_CLOSING.discard)
+    _ABANDONED[stream] = closing = asyncio.ensure_future(stream._aclose_abandoned())  # noqa: SLF001 - a part of the class
+    closing.add_done_callback(lambda _: _ABANDONED.pop(stream, None))
+
+
+def has_abandoned_streams() -> bool:
+    """Whether readers dropped streams that are not closed yet."""
+    return bool(_ABANDONED)
+
+
+async def wait_for_abandoned_streams(*, timeout_s: float) -> None:
+    """Wait until the streams that readers on this event loop dropped are closed, at most for a time."""
+    await asyncio.sleep(0)  # the loop starts the tasks that close them
+    loop = asyncio.get_running_loop()
+    closing = [task for task in _ABANDONED.values() if task is not None and task.get_loop() is loop]
+    if closing:
+        await asyncio.wait(closing, timeout=timeout_s)

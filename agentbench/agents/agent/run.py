@@ -18,7 +18,7 @@ from agentbench.agents.middleware.sorting import flat_middleware
 from agentbench.agents.sessions.attribution import UNNAMED
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.sessions.session_context import SessionContext
-from agentbench.agents.sessions.turn_lock import after_forgotten_streams, note_stream, session_turn
+from agentbench.agents.sessions.turn_lock import SessionTurn, after_abandoned_streams
 from agentbench.agents.tools.collection import connect_once, split_mcp_tools
 from agentbench.exceptions import AgentInvalidRequestException
 from agentbench.messages.inputs import normalize_messages
@@ -99,16 +99,12 @@ class AgentRun:
 
         Closed or cancelled before its end, it closes the client's stream and stores the answer until then.
         """
-        agent, session = self._agent, self._session
+        agent = self._agent
         author, agent_id = agent.name or UNNAMED, agent.id
         seen: list[ChatResponseUpdate] = []
         stream: Any = None
-        is_noted = False
         try:
             messages = await self._prepare()
-            if session is not None:
-                note_stream(session, 1)
-                is_noted = True
             stream = agent.client.get_response(messages, stream=True, **self._request)
             stream = stream if hasattr(stream, "__aiter__") else await stream
             async for update in stream:
@@ -125,9 +121,6 @@ class AgentRun:
         except BaseException as error:
             await _wait_briefly(self._store_abandoned(error, stream, seen))
             raise
-        finally:
-            if session is not None and is_noted:
-                note_stream(session, -1)
         try:
             self._response = await self._finish(answer)
         except Exception as error:  # noqa: BLE001 - as above
@@ -152,8 +145,8 @@ class AgentRun:
         provided_tools: list[Any] = []
         if self._hooks is not None and session is not None:
             context = self._context
-            await after_forgotten_streams(session)
-            async with session_turn(session):
+            await after_abandoned_streams()
+            async with SessionTurn(session):
                 await self._hooks.before()
             messages = context.get_messages(include_input=True)
             instructions, provided_tools = context.instructions, context.tools
@@ -281,7 +274,7 @@ class AgentRun:
             stored = replace_messages(context.stored_inputs, answer._resolved_inputs)  # noqa: SLF001 - as above
             context._stored_inputs = stored  # noqa: SLF001 - as above
         context._response = response  # noqa: SLF001 - read-only for users
-        async with session_turn(session):
+        async with SessionTurn(session):
             await self._hooks.after()
 
     async def _store_abandoned(self, reason: BaseException, stream: Any, seen: list[ChatResponseUpdate]) -> None:
@@ -301,7 +294,7 @@ class AgentRun:
 
     async def _report_failure(self, error: BaseException) -> None:
         if self._hooks is not None and self._session is not None:
-            async with session_turn(self._session):
+            async with SessionTurn(self._session):
                 await self._hooks.failed(error)
 
     def _raise(self, error: Exception) -> NoReturn:

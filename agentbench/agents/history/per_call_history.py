@@ -12,7 +12,7 @@ from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.sessions.attribution import signed
 from agentbench.agents.sessions.session_context import SessionContext
-from agentbench.agents.sessions.turn_lock import session_turn
+from agentbench.agents.sessions.turn_lock import SessionTurn
 from agentbench.exceptions import AgentInvalidRequestException, ChatClientInvalidResponseException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -61,7 +61,7 @@ class PerCallHistory(ChatMiddleware):
         # In the first call the messages of other providers stand in front of what the history does not know yet.
         new = list(given) if self._has_begun else list(given[len(self._run.get_messages()) :])
         call = self._unsaved = self._context(new)
-        async with session_turn(self._session):
+        async with SessionTurn(self._session):
             await RunHooks(self._agent, self._session, call, self._providers).before()
         context.messages = [*call.get_messages(), *new]
         pending = find_pending_calls(context.messages)
@@ -128,7 +128,7 @@ class PerCallHistory(ChatMiddleware):
         if self._has_begun:
             call._stored_inputs = signed(call.input_messages, self._agent)  # noqa: SLF001 - as above
         self._unsaved = None
-        async with session_turn(self._session):
+        async with SessionTurn(self._session):
             await RunHooks(self._agent, self._session, call, self._providers, len(self._providers)).after()
         self._saved.extend(call.input_messages)
 

@@ -9,7 +9,7 @@ from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.arguments import describe
 from agentbench.agents.sessions.session_json import read_state, write_state
-from agentbench.agents.sessions.turn_lock import QUEUES, STREAMS
+from agentbench.agents.sessions.turn_lock import LOCKS
 from agentbench.serialization.registry import register_type
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STAMPED: Final = "_stamped_lists"
 
 #: What belongs to a session in this process only: not copied, pickled or written.
-_OF_PROCESS: Final = frozenset({QUEUES, STAMPED, STREAMS})
+_OF_PROCESS: Final = frozenset({LOCKS, STAMPED})
 
 
 @drawn_by("agentbench.notebook.session_view:session")

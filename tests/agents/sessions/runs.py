@@ -8,7 +8,7 @@ from typing import Any
 
 from agentbench import AgentResponse, AgentSession, Message, SessionContext
 from agentbench.agents.sessions.context_provider import call_hook, state_of
-from agentbench.agents.sessions.turn_lock import session_turn
+from agentbench.agents.sessions.turn_lock import SessionTurn
 
 
 async def turn(
@@ -26,7 +26,7 @@ async def turn(
         state = state_of(session, provider)
         await call_hook(provider, hook, agent=None, session=session, context=context, state=state)
 
-    async with session_turn(session):
+    async with SessionTurn(session):
         for provider in providers:
             if getattr(provider, "load_messages", True):
                 await call("before_run", provider)
@@ -35,7 +35,7 @@ async def turn(
         await asyncio.sleep(0)
     said = answer if isinstance(answer, str) else answer(seen)
     context._response = AgentResponse(messages=[Message("assistant", [said])])
-    async with session_turn(session):
+    async with SessionTurn(session):
         for provider in reversed(providers):
             await call("after_run", provider)
     return seen

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.agents.sessions.session import AgentSession
-from agentbench.agents.sessions.turn_lock import QUEUES, session_turn
+from agentbench.agents.sessions.turn_lock import LOCKS, SessionTurn
 
 
 async def turns_over(times: int = 20) -> None:
@@ -29,7 +29,7 @@ class Log(list[str]):
 
     def visitor(self, session: AgentSession, inside: Callable[[], Any] | None = None) -> Callable[[str], Any]:
         async def visit(name: str) -> None:
-            async with session_turn(session):
+            async with SessionTurn(session):
                 self.append(f"{name} in")
                 await turns_over()
                 if inside is not None:
@@ -55,7 +55,7 @@ async def test_whoever_holds_it_may_take_it_again() -> None:
     session = AgentSession()
 
     async def thrice() -> None:
-        async with session_turn(session), session_turn(session), session_turn(session):
+        async with SessionTurn(session), SessionTurn(session), SessionTurn(session):
             pass
 
     await asyncio.wait_for(thrice(), 5)
@@ -66,7 +66,7 @@ async def test_another_session_in_between_changes_nothing() -> None:
     one, other = AgentSession(), AgentSession()
 
     async def by_turns() -> None:
-        async with session_turn(one), session_turn(other), session_turn(one), session_turn(other):
+        async with SessionTurn(one), SessionTurn(other), SessionTurn(one), SessionTurn(other):
             pass
 
     await asyncio.wait_for(by_turns(), 5)
@@ -87,12 +87,12 @@ async def test_a_task_left_behind_keeps_others_out_until_it_is_done() -> None:
     session, log, go_on = AgentSession(), Log(), asyncio.Event()
 
     async def left_behind() -> None:
-        async with session_turn(session):
+        async with SessionTurn(session):
             log.append("left in")
             await go_on.wait()
             log.append("left out")
 
-    async with session_turn(session):
+    async with SessionTurn(session):
         task = asyncio.ensure_future(left_behind())
         await turns_over()
         log.append("a out")
@@ -111,11 +111,11 @@ async def test_a_task_started_inside_that_comes_too_late_waits_like_everybody_el
         await begin.wait()
         await log.visitor(session)("late")
 
-    async with session_turn(session):
+    async with SessionTurn(session):
         task = asyncio.ensure_future(late())
 
     async def holds() -> None:
-        async with session_turn(session):
+        async with SessionTurn(session):
             log.append("b in")
             await go_on.wait()
             log.append("b out")
@@ -133,9 +133,9 @@ async def test_a_task_started_inside_that_comes_too_late_waits_like_everybody_el
 @pytest.mark.parametrize("is_inside", [False, True])
 async def test_whoever_gives_up_waiting_keeps_nobody_out(is_called_up: bool, is_inside: bool) -> None:
     session, log = AgentSession(), Log()
-    async with session_turn(session):
+    async with SessionTurn(session):
         where = copy_context() if is_inside else Context()
-        async with session_turn(session):
+        async with SessionTurn(session):
             waiting = where.run(asyncio.ensure_future, log.visitor(session)("gone"))
             behind = where.run(asyncio.ensure_future, log.visitor(session)("next"))
             await turns_over(1)
@@ -150,24 +150,23 @@ async def test_whoever_gives_up_waiting_keeps_nobody_out(is_called_up: bool, is_
 async def test_an_error_inside_lets_the_next_one_in() -> None:
     session = AgentSession()
     with pytest.raises(ZeroDivisionError):
-        async with session_turn(session):
+        async with SessionTurn(session):
             raise ZeroDivisionError
     await asyncio.wait_for(Log().visitor(session)("after"), 5)
 
 
-def test_each_event_loop_has_a_queue_of_its_own_which_goes_with_it() -> None:
+def test_each_event_loop_has_a_lock_of_its_own_which_goes_with_it() -> None:
     session = AgentSession()
     for _ in range(3):
         asyncio.run(Log().visitor(session)("a"))
     gc.collect()
-    asyncio.run(Log().visitor(session)("a"))
-    assert len(vars(session)[QUEUES]) == 1
+    assert len(vars(session)[LOCKS]) == 0
 
 
 async def test_a_held_session_can_be_copied_pickled_and_written() -> None:
     session = AgentSession(session_id="s")
     session.state["a"] = [1]
-    async with session_turn(session):
+    async with SessionTurn(session):
         twins = [copy(session), deepcopy(session), pickle.loads(pickle.dumps(session))]
         assert AgentSession.from_dict(session.to_dict()) == session
     for twin in twins:
@@ -203,7 +202,7 @@ def test_no_two_visits_are_inside_at_once_unless_one_was_made_by_the_other(plans
             await asyncio.gather(task, return_exceptions=broken_off is not None)
 
         async def stay_inside(path: tuple[int, ...], stay: int, inner: Any, at_once: bool) -> None:
-            async with session_turn(session):
+            async with SessionTurn(session):
                 strangers.extend((path, other) for other in inside if path[: len(other)] != other)
                 inside.append(path)
                 try:
