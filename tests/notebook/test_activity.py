@@ -84,7 +84,7 @@ def test_an_executor_that_asks_waits_until_it_is_answered() -> None:
     assert fold.states() == {}
 
 
-def test_the_strongest_of_several_truths_is_shown() -> None:
+def test_an_element_has_the_strongest_of_its_states() -> None:
     fold = activity()
     fold.begin()
     fold.see(invoked("search"))
@@ -106,7 +106,7 @@ def test_a_target_that_a_condition_did_not_choose_is_skipped_unless_it_is_reache
     assert fold.states() == {"search": "running", "review": "skipped"}
 
 
-def test_visits_are_counted_over_all_supersteps_and_shown_from_the_second_on() -> None:
+def test_visits_are_counted_over_all_supersteps_and_have_a_badge_from_the_second_on() -> None:
     fold = activity()
     for _ in range(3):
         fold.begin()

@@ -64,7 +64,7 @@ def test_an_agent_shows_its_name_model_and_what_it_is_good_for() -> None:
             assert fact in said
 
 
-def test_an_id_is_shown_if_somebody_gave_it() -> None:
+def test_an_id_is_displayed_unless_it_was_generated() -> None:
     assert "id w1" in both(Agent(Client(), id="w1"))[0]
     unnamed = Agent(Client())
     assert unnamed.id not in both(unnamed)[0]

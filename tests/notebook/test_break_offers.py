@@ -69,13 +69,13 @@ def test_a_value_of_the_state_is_compared(test: str, state: dict[str, Any], reac
     ("sort", "value", "told"),
     [("superstep", -1, "number of a superstep"), ("superstep", True, "number"), ("above", "half", "as JSON")],
 )
-def test_what_cannot_be_read_is_refused(sort: str, value: object, told: str) -> None:
+def test_invalid_values_are_refused(sort: str, value: object, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         where_of(OFFERS, sort, 0, value)
 
 
 @pytest.mark.parametrize(("sort", "choice"), [("nonsense", 0), ("before", 2), ("before", -1), ("failure", 1)])
-def test_what_was_not_offered_is_refused(sort: str, choice: int) -> None:
+def test_unknown_choices_are_refused(sort: str, choice: int) -> None:
     with pytest.raises(LookupError, match="no choice"):
         where_of(OFFERS, sort, choice, None)
 
@@ -89,5 +89,5 @@ def test_types_of_messages_are_found_in_unions_and_generics() -> None:
     assert message_types(executors) == [str, Draft, int, list]
 
 
-def test_names_are_shown_without_what_could_mislead() -> None:
+def test_names_are_displayed_without_control_characters() -> None:
     assert offers_of(["a\u202eb"], [], [])[0].options == ("a\\u202eb",)

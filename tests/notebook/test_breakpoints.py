@@ -70,13 +70,13 @@ def delivery(target: str, message: Any = "x", sources: tuple[str, ...] = ("plan"
         (lambda state: True, "state", "a condition of the state", "a condition of the state holds"),
     ],
 )
-def test_a_place_is_read_and_told_in_words(where: Any, kind: str, place: Any, text: str) -> None:
+def test_a_place_becomes_a_breakpoint_with_a_text(where: Any, kind: str, place: Any, text: str) -> None:
     made = at(where)
     assert (made.kind, made.where, made.text) == (kind, place, text)
     assert repr(made) == f"Breakpoint('bp-1', {text!r})"
 
 
-def test_what_else_is_said_of_it_is_told_too() -> None:
+def test_a_further_condition_and_once_are_in_the_text() -> None:
     made = at("review", when=is_poor, once=True)
     assert repr(made) == "Breakpoint('bp-1', 'review if is_poor', once)"
 
@@ -92,7 +92,9 @@ def test_what_else_is_said_of_it_is_told_too() -> None:
         (1.5, TypeError, "cannot pause at 1.5"),
     ],
 )
-def test_what_is_no_place_is_refused_with_what_is(where: Any, error: type[Exception], told: str) -> None:
+def test_other_values_than_places_are_refused_with_what_is_expected(
+    where: Any, error: type[Exception], told: str
+) -> None:
     with pytest.raises(error, match=told):
         at(where)
 
@@ -148,14 +150,14 @@ def test_a_further_condition_must_hold_too() -> None:
     assert not find_hits([made], boundary(plan=plan, state={"score": 0.6}))
 
 
-def test_a_further_condition_is_asked_only_where_the_place_is_reached() -> None:
+def test_a_further_condition_is_checked_only_if_the_place_is_reached() -> None:
     def broken(state: Any) -> bool:
         raise AssertionError
 
     assert find_hits([at("review", when=broken)], boundary(plan=[delivery("plan")])) == ()
 
 
-def test_what_a_condition_raises_pauses_and_is_shown() -> None:
+def test_an_error_of_a_condition_pauses_the_run_and_is_the_reason() -> None:
     [hit] = find_hits([at(is_poor)], boundary(told=report()))
     assert isinstance(hit.error, KeyError)
     reason = pause_reason([hit])
@@ -176,7 +178,7 @@ def test_several_that_are_reached_at_once_are_one_pause() -> None:
 # --- those of one stepper ---------------------------------------------------------------------------------------------
 
 
-def test_a_breakpoint_is_asked_once_where_the_run_stands() -> None:
+def test_a_breakpoint_is_checked_once_per_boundary() -> None:
     board = BreakpointBoard()
     board.add(at("review"))
     assert board.unchecked == board.all
@@ -205,7 +207,7 @@ def test_ids_are_never_used_again() -> None:
     assert board.next_id == "bp-3"
 
 
-def test_inherited_ones_do_not_pause_where_the_run_stands() -> None:
+def test_inherited_breakpoints_do_not_pause_at_the_current_boundary() -> None:
     board = BreakpointBoard()
     board.inherit([at("review"), at("plan")])
     assert [each.id for each in board.all] == ["bp-1", "bp-2"]

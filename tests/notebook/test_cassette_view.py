@@ -46,7 +46,7 @@ def test_calls_are_listed_with_their_use_prompt_and_answer(tmp_path: Path) -> No
     assert "<td>2\N{MULTIPLICATION SIGN}</td><td>hi</td><td>Hello.</td>" in html
 
 
-def test_results_of_tools_are_told_with_the_prompt(tmp_path: Path) -> None:
+def test_results_of_tools_are_counted_beside_the_prompt(tmp_path: Path) -> None:
     client = CassetteChatClient(tmp_path / "talk.jsonl", ScriptedChatClient(["Rain."]))
     results = [Content.from_function_result(call_id, result="wet") for call_id in ("a", "b")]
     messages = [Message("user", ["weather?"]), Message("tool", results)]
@@ -69,7 +69,7 @@ def test_what_people_and_models_wrote_is_inert_and_cut(tmp_path: Path) -> None:
     assert "&lt;script&gt;" in shown(client)["text/html"]
 
 
-def test_an_empty_cassette_is_shown_without_a_table(tmp_path: Path) -> None:
+def test_an_empty_cassette_has_no_table(tmp_path: Path) -> None:
     client = CassetteChatClient(tmp_path / "talk.jsonl")
     assert shown(client)["text/plain"] == "Cassette talk.jsonl: mode auto, 0 calls"
     assert not (tmp_path / "talk.jsonl").exists()

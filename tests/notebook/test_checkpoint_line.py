@@ -31,7 +31,7 @@ def test_a_new_line_is_empty_and_shows_nothing() -> None:
     assert (line.past, line.displayed, line.displayed_id) == ([], None, None)
 
 
-def test_what_a_run_saves_is_added_and_the_last_is_shown(line: CheckpointLine) -> None:
+def test_saved_checkpoints_are_added_and_the_last_is_displayed(line: CheckpointLine) -> None:
     line.learn([A, B, C, D], {"plan": "queued"})
     assert (ids(line), line.displayed, line.displayed_id) == ("abcd", 3, "d")
     assert [past.states for past in line.past[2:]] == [{"plan": "done"}, {"plan": "queued"}]

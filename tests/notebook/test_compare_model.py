@@ -25,7 +25,7 @@ def ops(found: RunComparison) -> list[tuple[int, str, str]]:
 SENT = {"plan": Outcome(sent=["x"])}
 
 
-def test_equal_sides_are_said_to_be_equal():
+def test_equal_sides_have_an_equal_verdict():
     found = compare_sides(side("a", SENT, {"show": DONE}), side("b", SENT, {"show": DONE}))
     assert (found.first, found.differing_executors) == (None, set())
     assert found.title == "a and b: 2 of 2 supersteps equal"
@@ -63,7 +63,7 @@ def test_the_first_divergence_is_named_in_words(other: dict[str, Outcome], words
     assert found.verdict == f"Equal up to superstep 0. {words}"
 
 
-def test_a_state_that_differs_is_told_once_and_again_when_it_changes():
+def test_a_state_that_differs_has_a_row_at_the_beginning_and_at_each_change():
     states: list[Any] = [({}, {"n": 1}), ({}, {"n": 2}), ({}, {"n": 2}), ({}, {"n": 3})]
     others: list[Any] = [({}, {"n": 1}), ({}, {"n": 5}), ({}, {"n": 5}), ({}, {"n": 5, "new": 1})]
     found = compare_sides(side("a", *states), side("b", *others))
@@ -87,7 +87,7 @@ def test_secrets_of_the_state_are_masked_on_both_sides():
     assert (row.a, row.b) == ("•••", "••• (differs within)")
 
 
-def test_a_difference_behind_the_preview_is_said_to_be_there():
+def test_a_difference_behind_the_preview_has_a_note():
     found = compare_sides(
         side("a", {"p": Outcome(sent=["x" * 200 + "1"])}), side("b", {"p": Outcome(sent=["x" * 200 + "2"])})
     )

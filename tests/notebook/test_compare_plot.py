@@ -172,7 +172,7 @@ def test_the_frame_says_what_it_is_and_keeps_its_columns_without_rows(storage: I
         assert list(frame.columns) == ["kind", "op", "a", "b"]
 
 
-def test_what_people_and_models_wrote_is_text_in_every_form():
+def test_foreign_text_is_never_markup_in_any_form():
     for attack in ATTACKS:
         name = attack.strip() or "blank"
         plot = compare(run_sync(ran(attack, workflow=flow(name))), run_sync(ran("other", workflow=flow(name))))
@@ -186,7 +186,7 @@ def test_what_people_and_models_wrote_is_text_in_every_form():
         assert not re.search("[\x00-\x08\u202e]", svg + plot.text)
 
 
-def test_a_picture_stands_alone_and_fits():
+def test_a_picture_needs_no_other_file_and_fits_its_width():
     plot = compare(run_sync(ran("bees")), run_sync(ran("cats")), width=700)
     root = ElementTree.fromstring(plot.svg)
     assert (root.get("role"), root.get("width")) == ("img", "700")

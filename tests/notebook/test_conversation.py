@@ -126,12 +126,12 @@ def test_a_call_without_a_result_has_no_outcome() -> None:
     assert turn.parts == (ToolCallPart("rain()", ""),)
 
 
-def test_a_result_without_its_call_is_told_as_such() -> None:
+def test_a_result_without_its_call_is_a_note() -> None:
     (turn,) = turns_of([Message("tool", [Content.from_function_result("c9", result="late")])])
     assert turn.parts == (NotePart("result of c9: late"),)
 
 
-def test_a_question_stands_for_its_call_until_there_is_a_result() -> None:
+def test_an_approval_request_replaces_its_call_until_there_is_a_result() -> None:
     deleting = call("delete", "c1", path="notes")
     request = Content.from_function_approval_request("c1", deleting)
     asked = Message("assistant", [deleting, request])
@@ -204,7 +204,7 @@ def test_calls_and_reasoning_are_folded() -> None:
     assert Reader(transcript(messages).html).tags.count("details") == 3
 
 
-def test_a_response_tells_model_tokens_and_what_it_waits_for() -> None:
+def test_a_response_displays_model_tokens_and_pending_answers() -> None:
     request = Content.from_function_approval_request("c1", call("delete", "c1"))
     chat: ChatResponse[Any] = ChatResponse(
         messages=[Message("assistant", ["hi"])],
@@ -224,20 +224,20 @@ def test_a_single_message_update_and_content_show_themselves() -> None:
     assert content_bundle(Content.from_text("hi"))["text/plain"] == "text  hi"
 
 
-def test_only_the_latest_turns_are_shown_and_the_others_counted() -> None:
+def test_only_the_latest_turns_are_displayed_and_the_others_counted() -> None:
     shown = transcript([Message("user", [f"line {n}"]) for n in range(100)], limit=2)
     assert shown.text.splitlines() == ["… 98 earlier", "user  line 98", "user  line 99"]
     assert "… 98 earlier" in Reader(shown.html).words
 
 
-def test_nothing_said_is_shown_as_nothing() -> None:
+def test_an_empty_message_is_displayed_as_nothing() -> None:
     assert transcript([]).text == "(no messages)"
     for message in (Message("user", []), Message("user", "")):
         assert transcript([message]).text == "user  (nothing)"
         assert message._repr_mimebundle_()["text/plain"] == "user  (nothing)"
 
 
-def test_a_picture_is_shown_from_its_own_bytes_and_never_from_elsewhere() -> None:
+def test_a_picture_is_displayed_from_its_own_bytes_and_never_from_elsewhere() -> None:
     contents = [
         Content.from_data(PICTURE, "image/png"),
         Content.from_data(b"<svg onload='x()'/>", "image/svg+xml"),
@@ -249,7 +249,7 @@ def test_a_picture_is_shown_from_its_own_bytes_and_never_from_elsewhere() -> Non
     assert sources == ["data:image/png;base64," + base64.b64encode(PICTURE).decode()]
 
 
-def test_what_people_and_models_wrote_is_text() -> None:
+def test_foreign_text_is_never_markup() -> None:
     for attack, render in itertools.product(ATTACKS, get_args(Render)):
         request = Content.from_function_approval_request("c2", call(attack, "c2", **{attack: attack}))
         contents: list[Content | str] = [
@@ -289,7 +289,7 @@ def test_every_text_is_there_in_both_forms(text: str) -> None:
 # ------------------------------------------------------------------------------------------------------------ arguments
 
 
-def test_what_holds_no_messages_is_refused_with_what_was_expected() -> None:
+def test_values_without_messages_are_refused_with_what_is_expected() -> None:
     with pytest.raises(TypeError, match=r"cannot read a int\. Expected messages, a response, or a session"):
         transcript(3)
     with pytest.raises(TypeError, match="cannot read a str"):

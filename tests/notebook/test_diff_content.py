@@ -44,7 +44,7 @@ def test_each_sort_of_change_has_a_sign_and_its_sides(
     assert (row.sign, row.words, text(row.before), text(row.after)) == (sign, given_.op, before, after)
 
 
-def test_a_difference_deep_in_a_long_text_is_shown() -> None:
+def test_a_difference_deep_in_a_long_text_is_visible() -> None:
     row = change_row(change("a" * 5000 + "X" + "b" * 5000, "a" * 5000 + "Y" + "b" * 5000))
     assert (True, "X") in row.before
     assert (True, "Y") in row.after

@@ -68,7 +68,7 @@ def test_the_frame_is_that_of_diff_frame():
     assert "sk-" not in frame.to_csv()
 
 
-def test_ids_are_looked_up_in_whatever_keeps_checkpoints():
+def test_ids_are_loaded_from_a_stepper_a_run_or_a_storage():
     panel = stepper(one_step(), "a")
     panel.run()
     ids = [info.checkpoint_id for info in panel.handle.checkpoints]
@@ -77,13 +77,13 @@ def test_ids_are_looked_up_in_whatever_keeps_checkpoints():
     assert "no difference" not in found[0]
 
 
-def test_nothing_different_is_said():
+def test_a_diff_without_changes_has_a_text():
     plot = between({"n": 1}, {"n": 1})
     assert "no difference" in parts(plot.svg, "text")
     assert plot.text.startswith("CheckpointDiff: no difference")
 
 
-def test_secrets_stand_in_no_form():
+def test_secrets_are_in_no_form():
     plot = between(
         {"api_key": "sk-1", "draft": {"password": "hunter2"}}, {"api_key": "sk-2", "draft": {"password": "x9"}}
     )

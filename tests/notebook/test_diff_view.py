@@ -79,7 +79,7 @@ def test_a_table_and_its_text_say_the_same():
     ]
 
 
-def test_no_difference_is_said_in_words():
+def test_no_difference_has_a_text_and_no_table():
     text, html = forms(between({"a": 1}, {"a": 1}))
     assert text.splitlines()[0] == "CheckpointDiff: no difference"
     assert "no difference" in html
@@ -101,7 +101,7 @@ def test_of_changed_texts_the_words_are_marked():
         ("x" * 300_000, "y" * 300_000),
     ],
 )
-def test_of_long_texts_the_place_of_the_change_is_shown(before: str, after: str):
+def test_the_changed_place_of_a_long_text_is_visible(before: str, after: str):
     found = between({"t": before}, {"t": after})
     text, html = forms(found)
     assert max(map(len, text.splitlines())) < 400
@@ -146,7 +146,7 @@ def test_secrets_are_masked_in_every_form():
     assert "- state.login.password = •••" in text, "the member of a set is not told by its path"
 
 
-def test_secrets_are_shown_to_who_asks_for_them():
+def test_secrets_are_displayed_with_secrets_true():
     text = diff_text(between(*secret_states()), secrets=True)
     assert "~ state.api_key: 'sk-first' -> 'sk-other'" in text
     assert "- state.login.password{'pw-first'} = 'pw-first'" in text
@@ -216,7 +216,7 @@ def test_an_empty_frame_has_the_same_columns():
     assert len(diff_frame(checkpoint(), checkpoint(a=1, b=2), limit=1)) == 1
 
 
-async def test_checkpoints_are_looked_up_by_info_or_id():
+async def test_checkpoints_are_loaded_by_info_or_id():
     storage = InMemoryCheckpointStorage()
     run = research().start("x", checkpoint_storage=storage)
     await run.result()
@@ -232,7 +232,7 @@ async def test_checkpoints_are_looked_up_by_info_or_id():
         diff(first, last)
 
 
-async def test_a_request_that_came_or_went_is_what_it_asks():
+async def test_an_added_or_removed_request_is_displayed_as_its_data():
     storage = InMemoryCheckpointStorage()
     run = research().start("x", checkpoint_storage=storage)
     await run.result()
@@ -245,13 +245,13 @@ async def test_a_request_that_came_or_went_is_what_it_asks():
     assert "source_executor_id" not in forms(came)[1] + forms(went)[1]
 
 
-def test_a_state_of_the_name_of_a_request_field_is_shown_whole():
+def test_a_state_key_with_the_name_of_a_request_field_is_displayed_whole():
     text, html = forms(between({}, {"requests": {"data": 1, "other": 2}}))
     assert "'other': 2" in text
     assert "other" in html
 
 
-def test_of_a_message_that_came_or_went_only_what_it_says_is_shown():
+def test_an_added_message_is_displayed_as_its_data():
     def waiting(*said: str) -> WorkflowCheckpoint:
         return WorkflowCheckpoint("w", "h", messages={"plan": [WorkflowMessage(each, "plan") for each in said]})
 

@@ -50,7 +50,7 @@ def test_every_topic_has_one_line() -> None:
     assert len(topics) == len(set(topics))
 
 
-def test_values_of_variables_and_paths_are_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_of_variables_and_paths_are_never_in_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     monkeypatch.setenv("AGENTBENCH_SOMETHING", "hidden-value")
     text = doctor().text
@@ -61,7 +61,7 @@ def test_values_of_variables_and_paths_are_never_told(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("complete")
-def test_a_missing_package_is_told_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_the_command_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     version = metadata.version
     monkeypatch.setattr(
         metadata, "version", lambda name: _missing(name) if name == "pandas" else version(name)
@@ -72,14 +72,14 @@ def test_a_missing_package_is_told_with_the_command_that_brings_it(monkeypatch: 
     assert report.text.endswith("1 to mend.")
 
 
-def test_a_package_that_is_too_old_is_told_with_the_version_that_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_too_old_is_reported_with_the_needed_version(monkeypatch: pytest.MonkeyPatch) -> None:
     version = metadata.version
     monkeypatch.setattr(metadata, "requires", lambda name: ['pandas>=2.2; extra == "notebook"'])
     monkeypatch.setattr(metadata, "version", lambda name: "1.5.3" if name == "pandas" else version(name))
     assert found("pandas").problem.startswith("2.2 or newer is needed")
 
 
-def test_a_requirement_for_another_python_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_requirement_for_another_python_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     requirements = [
         "pydantic>=2.8",
         "no-such-package>=1; python_version >= '3.99' and extra == 'notebook'",
@@ -89,7 +89,7 @@ def test_a_requirement_for_another_python_is_not_asked_for(monkeypatch: pytest.M
     assert module()._requirements() == [("pydantic", "2.8")]
 
 
-def test_the_packages_of_storages_are_told_and_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_packages_of_storages_are_reported_and_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     version = metadata.version
     requirements = ['SQLAlchemy>=2.0; extra == "notebook"', 'psycopg[binary]>=3.1; extra == "postgres"']
     monkeypatch.setattr(metadata, "requires", lambda name: requirements)
@@ -101,20 +101,20 @@ def test_the_packages_of_storages_are_told_and_may_be_missing(monkeypatch: pytes
     assert topics.count("sqlalchemy") == 1
 
 
-def test_without_an_installed_agentbench_the_packages_are_looked_at_all_the_same(
+def test_without_an_installed_agentbench_the_packages_are_checked_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(metadata, "requires", _missing)
     assert ("ipywidgets", "") in module()._requirements()
 
 
-def test_a_renderer_that_was_named_and_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_renderer_that_is_set_and_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTBENCH_RENDERER", "wasm")
     assert found("renderer").problem != ""
 
 
 @pytest.mark.usefixtures("complete")
-def test_a_look_that_breaks_is_a_finding_and_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_raises_is_a_finding_and_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> Any:
         raise OSError("no such thing")
 
@@ -122,7 +122,7 @@ def test_a_look_that_breaks_is_a_finding_and_not_an_error(monkeypatch: pytest.Mo
     assert [finding.problem for finding in doctor().problems] == ["OSError: no such thing"]
 
 
-def test_patched_tasks_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patched_tasks_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     class Slow(asyncio.Task):  # type: ignore[type-arg]
         pass
 
@@ -135,12 +135,12 @@ def test_plain_widgets_by_choice_are_no_problem() -> None:
     assert found("widgets").found.startswith("plain ones")
 
 
-def test_colab_is_told_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colab_is_reported_with_the_line_that_panels_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
     assert "enable_custom_widget_manager" in found("front end").found
 
 
-def test_it_shows_itself_as_text() -> None:
+def test_the_report_is_displayed_as_text() -> None:
     report = Report((Finding("a", "b"), Finding("long topic", "c", "mend it")))
     assert report._repr_mimebundle_()["text/plain"] == str(report) == report.text
     assert report.text.splitlines() == ["✓ a           b", "✗ long topic  c", "              mend it", "1 to mend."]
@@ -151,7 +151,7 @@ def _missing(name: str) -> Any:
     raise metadata.PackageNotFoundError(name)
 
 
-def test_settings_are_told_and_wrong_variables_named_without_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_reported_and_wrong_variables_named_without_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found("settings") == Finding("settings", "as they come")
     settings.configure(theme="dark", prices={"some-model": (1, 2)})
     monkeypatch.setenv("AGENTBENCH_LOOP", "sk-secret")
@@ -161,6 +161,6 @@ def test_settings_are_told_and_wrong_variables_named_without_their_values(monkey
     assert "sk-secret" not in doctor().text
 
 
-def test_a_nest_package_that_was_applied_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nest_package_that_was_applied_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["agentbench.notebook.waiting"], "_applied", "nest_asyncio2")
     assert "applied by run_sync(nested=True): nest_asyncio2" in found("nest packages").found

@@ -27,7 +27,7 @@ class Draft:
 
 
 @given(JSON)
-def test_what_is_left_as_it_stands_comes_back_the_same(value: Any) -> None:
+def test_an_unedited_text_comes_back_as_the_same_value(value: Any) -> None:
     try:
         text = text_of(value).text
     except ValueError:
@@ -37,7 +37,7 @@ def test_what_is_left_as_it_stands_comes_back_the_same(value: Any) -> None:
     assert type(again) is type(value)
 
 
-def test_texts_stand_as_they_are_and_stay_texts() -> None:
+def test_texts_are_not_quoted_and_stay_texts() -> None:
     assert text_of('say "hi"\n').text == 'say "hi"\n'
     assert value_of("12", "11") == "12"
 
@@ -54,7 +54,7 @@ def test_texts_stand_as_they_are_and_stay_texts() -> None:
         (Draft("T", date(2024, 1, 2)), '{"title":"T","on":"2024-01-02"}', "JSON of a Draft"),
     ],
 )
-def test_other_values_stand_as_json(value: object, text: str, told: str) -> None:
+def test_other_values_are_json(value: object, text: str, told: str) -> None:
     shown = text_of(value)
     assert (shown.text, shown.help) == (text, told)
 

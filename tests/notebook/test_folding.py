@@ -76,7 +76,7 @@ def test_opened_sub_workflows_are_closed_again_until_the_rest_can_be_drawn():
     assert least.note == "2 sub-workflows stay closed; expand= opens one."
 
 
-def test_a_sub_workflow_that_was_asked_for_stays_open_with_all_around_it():
+def test_a_sub_workflow_in_expand_stays_open_with_all_around_it():
     shape = fit(read_shape(graphs.nested(), expand=True), max_nodes=1, expand=["middle/deep"])
     assert [frame.id for frame in shape.frames] == ["middle", "middle/deep"]
     assert shape.note == ""

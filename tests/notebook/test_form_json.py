@@ -51,7 +51,7 @@ def test_half_typed_numbers_are_texts_in_json_and_come_back_as_they_were():
     assert made.raw == before
 
 
-def test_an_edited_text_stands_in_the_fields():
+def test_an_edited_text_is_written_into_the_fields():
     made = order(title="T", amount="1")
     made.edit_json(
         '{"title": "U", "amount": 2, "tags": ["a", "b"], "pet": {"kind": "dog", "name": "Rex"}, "pick": "5"}'
@@ -63,14 +63,14 @@ def test_an_edited_text_stands_in_the_fields():
     assert made.raw["tags.1"] == "b"
 
 
-def test_digits_that_a_float_drops_are_kept():
+def test_digits_that_a_float_drops_are_preserved():
     made = order(title="T", amount="1")
     made.edit_json('{"title": "T", "amount": 12345678901234567890, "price": 0.1000000000000000000001}')
     assert made.value.amount == 12345678901234567890
     assert made.value.price == Decimal("0.1000000000000000000001")
 
 
-def test_broken_json_is_kept_and_the_fields_too():
+def test_broken_json_stays_open_and_the_fields_do_not_change():
     made = order(title="T", amount="1")
     made.edit_json('{"title": "U", ')
     assert not made.edit_fields()
@@ -108,7 +108,7 @@ def test_what_has_no_field_is_refused_by_name_and_changes_nothing(text: str, sai
     assert made.value == Order("T", 1)
 
 
-def test_a_name_that_is_taken_out_is_taken_out():
+def test_a_removed_name_empties_its_field():
     made = order(title="T", amount="1", price="2")
     made.edit_json('{"title": "T"}')
     assert not made.validate()
@@ -116,7 +116,7 @@ def test_a_name_that_is_taken_out_is_taken_out():
     assert "price" not in made.raw
 
 
-def test_secrets_are_left_out_and_kept():
+def test_secrets_are_not_in_the_json_and_stay():
     made = order(title="T", amount="1", key="hush")
     made.edit_json()
     assert "hush" not in made.json
@@ -147,7 +147,7 @@ def test_the_type_that_was_chosen_stays_where_json_does_not_tell():
     assert made.value == [Sell(amount=5), Buy(amount=2)]
 
 
-def test_a_key_that_is_there_twice_cannot_be_said_in_json():
+def test_two_equal_keys_have_no_json():
     made = form(dict[str, int])
     for at in (0, 1):
         made.set_raw(f"value.{at}.key", "a")

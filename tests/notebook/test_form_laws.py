@@ -187,7 +187,7 @@ OPERATIONS = st.sampled_from(["add", "remove", "move", "pick", "type", "none", "
 
 
 @given(st.lists(st.tuples(OPERATIONS, st.integers(0, 3), st.text(max_size=5)), max_size=30))
-def test_whatever_is_done_the_form_can_say_what_it_holds_and_what_is_wrong(steps: list[tuple[str, int, str]]):
+def test_after_any_operations_the_form_has_raw_texts_errors_and_a_text(steps: list[tuple[str, int, str]]):
     made = form(Everything, value={"rows": [1, 2], "pairs": {"a": 1}})
     done: dict[str, Any] = {
         "add": lambda at, text: made.add(("rows", "pairs")[at % 2]),

@@ -63,7 +63,7 @@ def test_an_unknown_field_or_a_value_that_is_no_text_changes_nothing():
     assert model.raw == {}
 
 
-def test_a_sent_answer_is_kept_until_it_is_taken_and_then_forgotten():
+def test_a_sent_answer_stays_until_it_is_accepted_and_is_then_dropped():
     model = model_of(a=int)
     model.set_raw({"a": "4"})
     answer = model.begin_sending()
@@ -72,7 +72,7 @@ def test_a_sent_answer_is_kept_until_it_is_taken_and_then_forgotten():
     assert (model.state, model.value(), model.raw) == (FormState.ANSWERED, {"a": 4}, {})
 
 
-def test_a_refused_answer_stands_in_the_fields_again_with_the_reason():
+def test_a_refused_answer_is_in_the_fields_again_with_the_reason():
     model = model_of(a=int)
     model.set_raw({"a": "4"})
     model.begin_sending()

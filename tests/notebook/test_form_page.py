@@ -224,7 +224,7 @@ def test_the_content_of_a_file_comes_beside_the_message_and_never_goes_back():
     assert page.last("drafts")["drafts"] == {"value": {"size": 3}}
 
 
-def test_the_whole_as_json_is_typed_and_told_to_other_views():
+def test_json_of_the_form_is_typed_and_sent_to_other_views():
     made = form(dict[str, int], value={"a": 1})
     page = Page(made)
     page.say("json", do="open")
@@ -240,7 +240,7 @@ def test_the_whole_as_json_is_typed_and_told_to_other_views():
     assert made.value == {"a": 2}
 
 
-def test_nothing_typed_is_told_once_the_answer_is_taken():
+def test_typed_texts_are_not_sent_after_the_answer_is_accepted():
     made = form(list[str], value=["S3CRET"])
     page = Page(made)
     page.say("press", action="submit")
@@ -319,7 +319,7 @@ def test_a_second_press_says_that_it_was_answered_and_what():
     assert answers == ["first"]
 
 
-def test_typing_after_the_answer_is_told_how_things_are():
+def test_typing_after_the_answer_gets_the_status():
     asked = ask("Title?", str)
     page = Page(asked)
     page.say("press", action="submit", raw={"value": {"text": "first"}})
@@ -337,7 +337,7 @@ def test_a_deadline_that_passes_is_noticed_when_the_page_says_it_is_due():
     assert page.last("status")["note"] == "Too late: the deadline was 2024-01-01 00:00:00 UTC."
 
 
-def test_a_form_shown_too_late_says_so_at_once():
+def test_a_form_displayed_after_its_deadline_is_expired_at_once():
     asked = ask({"prompt": "?", "deadline": "2023-12-31T00:00:00Z"}, str)
     page = Page(asked)
     page.say("ready")
@@ -363,7 +363,7 @@ def test_the_answer_to_a_request_cannot_be_changed_from_the_page():
     assert asked.state is FormState.ANSWERED
 
 
-def test_a_page_is_not_told_what_it_said_itself_but_others_are():
+def test_a_change_is_sent_to_other_views_than_the_one_that_typed_it():
     asked = ask("Title?", str)
     page = Page(asked)
     page.say("edit", raw={"value": {"text": "a"}})
@@ -472,7 +472,7 @@ def test_a_closed_page_hears_no_more_changes():
         ("edit", {"edited": {"text": '{"a": 2, "token": "t"}'}}, "approved with {'a': 2, 'token': •••}"),
     ],
 )
-def test_a_decision_is_said_in_words(action: str, raw: dict[str, Any], said: str):
+def test_a_decision_has_a_note_in_words(action: str, raw: dict[str, Any], said: str):
     page = Page(ask({"arguments": {"a": 1}, "editable": True}, Approval))
     page.say("press", action=action, raw=raw)
     assert page.last("status")["note"] == f"Answered here at 00:00:00 UTC on 2024-01-01: {said}"

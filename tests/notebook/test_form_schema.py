@@ -49,7 +49,7 @@ def test_an_object_is_filled_field_by_field_and_is_a_dict():
     assert repr(made) == "Form(for Order, editing)"
 
 
-def test_limits_are_told_at_their_field():
+def test_problems_with_limits_are_at_their_field():
     made = fill(ORDER, {"amount": "9", "to.street": "s", "kind": "fast"})
     for at in range(3):
         made.set_raw(f"tags.{at}", "same")
@@ -192,7 +192,7 @@ def test_fixed_places_are_a_list():
     ],
     ids=str,
 )  # fmt: skip
-def test_what_no_field_can_ask_for_is_json_with_a_note_or_an_error(schema: dict[str, Any], keyword: str, path: str):
+def test_a_keyword_without_a_field_is_json_with_a_note_or_an_error(schema: dict[str, Any], keyword: str, path: str):
     with pytest.raises(UnsupportedSchema) as caught:
         form(schema, strict=True)
     assert (caught.value.keyword, caught.value.path) == (keyword, path)
@@ -209,7 +209,7 @@ def test_a_strict_form_of_a_plain_schema_is_the_same_form():
     assert form(ORDER, strict=True).text == form(ORDER).text
 
 
-def test_defaults_stand_there_and_are_left_out_untouched():
+def test_untouched_defaults_are_displayed_and_not_set():
     schema = {"type": "object", "properties": {"n": {"type": "integer", "default": 3}}}
     made = form(schema)
     assert (made.raw, made.value) == ({"n": "3"}, {})
@@ -217,7 +217,7 @@ def test_defaults_stand_there_and_are_left_out_untouched():
     assert made.value == {"n": 4}
 
 
-def test_other_properties_of_a_value_are_kept_where_the_schema_takes_them():
+def test_other_properties_of_a_value_stay_where_the_schema_allows_them():
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
     made = form(schema, value={"n": 1, "more": [True]})
     made.set_raw("n", "2")

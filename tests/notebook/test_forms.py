@@ -191,7 +191,7 @@ def test_a_refused_answer_keeps_the_text_and_says_why():
     assert asked.submit()
 
 
-def test_an_answer_given_elsewhere_is_named_and_not_replaced():
+def test_an_answer_from_elsewhere_is_reported_and_not_replaced():
     asked, receiver = ask("Title?", str)
     receiver.error = RequestAlreadyAnswered("r1", "noon")
     asked.set_raw("value", "mine")
@@ -210,7 +210,7 @@ def test_a_late_answer_is_refused_and_forgotten():
     assert receiver.answers == []
 
 
-def test_a_deadline_passes_while_somebody_types():
+def test_a_deadline_passes_while_a_person_types():
     asked, receiver = ask({"prompt": "Title?", "deadline": "2024-01-01T00:00:00.002Z"}, str)
     asked.set_raw("value", "quick")
     while asked.state is not FormState.EXPIRED:
@@ -523,7 +523,7 @@ def test_the_plain_text_of_a_form_is_fixed_and_holds_no_value():
     assert repr(form(int | None)) == "Form(for int | None, editing)"
 
 
-def test_the_widget_keeps_nothing_that_was_asked_or_typed():
+def test_the_widget_stores_no_text_of_the_request_or_the_person():
     asked, _ = ask({"prompt": "the question", "text": "the context"}, str)
     widget = asked.widget
     asked.set_raw("value", "the answer")
@@ -543,7 +543,7 @@ def test_without_anywidget_the_form_is_text(monkeypatch: pytest.MonkeyPatch):
         _ = asked.widget
 
 
-def test_answers_are_said_with_secrets_masked():
+def test_answers_are_displayed_with_secrets_masked():
     made = form(SecretStr)
     made.set_raw("value", "hunter2")
     made.submit()

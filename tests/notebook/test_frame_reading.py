@@ -73,7 +73,7 @@ def saved(storage: InMemoryCheckpointStorage, count: int, *, chain: str = "w") -
 # ---- no more than is shown
 
 
-def test_with_a_limit_only_what_is_shown_is_opened_and_one_before() -> None:
+def test_with_a_limit_only_the_rows_and_one_checkpoint_before_are_loaded() -> None:
     storage = Counting()
     saved(storage, 200)
     frame = state_frame(storage, limit=3)
@@ -89,7 +89,7 @@ def test_with_a_limit_only_what_is_shown_is_opened_and_one_before() -> None:
     assert storage.opened == []
 
 
-def test_with_since_nothing_earlier_is_opened_but_what_changes_are_compared_with() -> None:
+def test_with_since_only_one_earlier_checkpoint_is_loaded() -> None:
     storage = Counting()
     saved(storage, 30)
     assert state_frame(storage, since=29)["value"].tolist() == [29, 30]
@@ -133,7 +133,7 @@ def test_a_checkpoint_that_cannot_be_read_is_left_out_with_one_warning(limit: in
         assert state_frame(storage, wide=True, limit=limit)["n"].tolist() == [1, 2, 4]
 
 
-def test_requests_are_told_as_far_as_checkpoints_can_be_read() -> None:
+def test_requests_have_rows_as_far_as_checkpoints_can_be_read() -> None:
     with pytest.warns(UserWarning, match="2 checkpoints are left out"):
         assert requests_frame(saved(Counting("w-3", "w-2"), 4)).empty
 
@@ -205,7 +205,7 @@ async def test_a_client_of_the_running_loop_is_left_alone_and_the_error_says_wha
     assert list(checkpoints_frame(await storage.list_checkpoints(workflow_name="w")).index) == ["c-1"]
 
 
-def test_a_client_of_a_loop_that_ended_is_told_as_that() -> None:
+def test_a_client_of_a_loop_that_ended_is_a_named_error() -> None:
     storage = OnALoop()
     asyncio.run(storage.save(WorkflowCheckpoint("w", "h", "c-1")))
     with pytest.raises(NestedLoopError, match="it uses a client"):

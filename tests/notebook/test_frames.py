@@ -210,7 +210,7 @@ def test_ids_without_a_storage_are_refused():
         checkpoints_frame(["run-1"])
 
 
-def test_a_stepper_stands_for_its_run(storage: InMemoryCheckpointStorage):
+def test_a_stepper_is_a_source_for_its_run(storage: InMemoryCheckpointStorage):
     from agentbench.notebook.stepper import stepper
 
     panel: Any = stepper(review(), "Once", storage=storage)
@@ -268,12 +268,12 @@ def test_checkpoints_are_listed_in_order_with_their_parents_and_depth(storage: I
     assert frame["run_id"].unique().tolist() == ["run-1"]
 
 
-def test_no_value_of_the_state_stands_in_a_frame_of_checkpoints(storage: InMemoryCheckpointStorage):
+def test_a_frame_of_checkpoints_has_no_value_of_the_state(storage: InMemoryCheckpointStorage):
     run_sync(answered(storage))
     assert not any(word in checkpoints_frame(storage).to_csv() for word in ("Once", "Twice", "sk-1", "hunter2"))
 
 
-def test_a_run_tells_of_its_own_checkpoints_only(storage: InMemoryCheckpointStorage):
+def test_a_run_is_a_source_for_its_own_checkpoints_only(storage: InMemoryCheckpointStorage):
     first, second = run_sync(answered(storage)), run_sync(answered(storage))
     assert list(checkpoints_frame(second)["run_id"].unique()) == ["run-2"]
     assert len(checkpoints_frame([first, second])) == len(checkpoints_frame(storage)) == 8
@@ -302,7 +302,7 @@ def test_a_storage_is_narrowed_to_a_chain_or_a_run(storage: InMemoryCheckpointSt
     assert checkpoints_frame(storage, run_id="run-1")["run_id"].tolist() == ["run-1"] * 4
 
 
-def test_a_manager_stands_for_its_storage(storage: InMemoryCheckpointStorage):
+def test_a_manager_is_a_source_for_its_storage(storage: InMemoryCheckpointStorage):
     run_sync(answered(storage))
     assert len(checkpoints_frame(CheckpointManager(storage))) == 4
 
@@ -409,7 +409,7 @@ EXPECTED = [
 ]
 
 
-def test_state_is_told_by_its_changes_with_secrets_masked(storage: InMemoryCheckpointStorage):
+def test_state_has_a_row_per_change_with_secrets_masked(storage: InMemoryCheckpointStorage):
     run_sync(answered(storage))
     assert changes(state_frame(storage)) == EXPECTED
 
@@ -442,7 +442,7 @@ def test_wide_state_has_a_row_per_checkpoint_and_a_column_per_key(storage: InMem
     assert frame.attrs["agentbench"]["kind"] == "state"
 
 
-def test_the_engines_own_keys_are_shown_on_request_only(storage: InMemoryCheckpointStorage):
+def test_internal_keys_have_rows_only_with_internal_true(storage: InMemoryCheckpointStorage):
     run_sync(answered(storage))
     assert not any(str(column).startswith("_") for column in state_frame(storage, wide=True))
     assert "_executor_state" in state_frame(storage, wide=True, internal=True)
@@ -602,7 +602,7 @@ def test_a_failure_is_a_row_and_an_error_of_the_run(storage: InMemoryCheckpointS
 
 
 @pytest.mark.parametrize("of", ["run", "storage"])
-def test_requests_tell_what_was_asked_and_answered(of: str, storage: InMemoryCheckpointStorage):
+def test_requests_have_their_response_and_waiting_time(of: str, storage: InMemoryCheckpointStorage):
     run = run_sync(answered(storage))
     frame = requests_frame(run if of == "run" else storage)
     row: Any = frame.loc["request-1"]
@@ -624,7 +624,7 @@ async def asked(storage: InMemoryCheckpointStorage) -> WorkflowRun:
     return run
 
 
-def test_a_request_tells_the_checkpoint_to_go_on_from_and_the_answer_that_another_run_got(
+def test_a_request_has_its_checkpoint_and_the_response_of_a_resumed_run(
     storage: InMemoryCheckpointStorage,
 ):
     run = run_sync(asked(storage))
@@ -659,7 +659,7 @@ def test_the_answer_in_a_fork_is_none_to_the_original(storage: InMemoryCheckpoin
     assert Approval(True, "Elsewhere") in requests_frame(storage)["answer"].tolist()
 
 
-def test_rings_among_foreign_checkpoints_end_the_search_for_who_asked(storage: InMemoryCheckpointStorage):
+def test_a_ring_of_foreign_checkpoints_ends_the_search_for_a_request(storage: InMemoryCheckpointStorage):
     run_sync(answered(storage))
     checkpoints = run_sync(storage.list_checkpoints(workflow_name="review"))
     first = next(each for each in checkpoints if each.pending_request_info_events)
@@ -670,7 +670,7 @@ def test_rings_among_foreign_checkpoints_end_the_search_for_who_asked(storage: I
 # ---- runs and lineage
 
 
-def test_runs_are_told_by_handles_and_by_checkpoints_alike(storage: InMemoryCheckpointStorage):
+def test_runs_have_the_same_facts_from_handles_and_from_checkpoints(storage: InMemoryCheckpointStorage):
     run = run_sync(answered(storage))
     told: Any
     read: Any
@@ -694,7 +694,7 @@ def test_runs_are_told_by_handles_and_by_checkpoints_alike(storage: InMemoryChec
         ({"source": "error"}, "FAILED"),
     ],
 )
-def test_the_last_checkpoint_tells_in_which_state_a_run_was_left(facts: dict[str, Any], status: str):
+def test_the_last_checkpoint_decides_the_status_of_a_run(facts: dict[str, Any], status: str):
     from agentbench import CheckpointInfo
 
     first = CheckpointInfo("w", "a", 0, "2024-01-01T00:00:00Z", run_id="r", n_messages=1)
@@ -737,7 +737,7 @@ def test_an_answer_that_nothing_keeps_is_unknown_and_one_that_is_awaited_is_none
     assert requests_frame(list(done.events))["answer"].tolist() == [None]  # a list of events knows of no end
 
 
-def test_an_answer_that_came_with_a_resume_is_told_by_its_moment(storage: InMemoryCheckpointStorage):
+def test_a_response_with_a_resume_has_its_time(storage: InMemoryCheckpointStorage):
     async def main() -> None:
         run = review().start("Once", checkpoint_storage=storage)
         await run.result()
@@ -753,7 +753,7 @@ def test_an_answer_that_came_with_a_resume_is_told_by_its_moment(storage: InMemo
     assert row["wait_s"] >= 0
 
 
-def test_a_request_that_is_brought_up_again_keeps_its_first_moment(storage: InMemoryCheckpointStorage):
+def test_a_request_that_is_emitted_again_has_its_first_time(storage: InMemoryCheckpointStorage):
     async def main() -> WorkflowRun:
         run = review().start("Once", checkpoint_storage=storage)
         await run.result()
@@ -822,7 +822,7 @@ def test_a_ring_of_parents_ends():
     assert checkpoints_frame(ring)["created"].isna().all()
 
 
-def test_wide_state_of_forks_tells_the_runs_apart(storage: InMemoryCheckpointStorage):
+def test_wide_state_of_forks_has_a_row_per_run(storage: InMemoryCheckpointStorage):
     async def main() -> None:
         run = await answered(storage)
         fork = await run.fork(run.checkpoints[1], state_updates={"rounds": 2, "run_id": "mine"}, workflow=review())
@@ -849,7 +849,7 @@ def test_frames_show_what_there_is_and_read_nothing(storage: InMemoryCheckpointS
     assert Frames(storage)._repr_mimebundle_(include=["text/plain"])["text/plain"].startswith("Frames of InMemory")
 
 
-def test_frames_tell_what_the_last_checkpoint_brought(storage: InMemoryCheckpointStorage):
+def test_frames_diff_compares_the_last_two_checkpoints(storage: InMemoryCheckpointStorage):
     run = run_sync(answered(storage))
     frames = Frames(run)
     pd.testing.assert_frame_equal(frames.diff(), frames.diff("cp-0003", "cp-0004"))
