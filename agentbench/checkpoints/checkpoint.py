@@ -33,7 +33,7 @@ class _ReadLater(Displayable):
 
     def __getattr__(self, name: str) -> Any:
         read = None if name == "_read" else getattr(self, "_read", None)
-        if read is None or name not in _FIELDS:
+        if read is None or name not in FIELDS:
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(message)
         for each, value in read(name).items():
@@ -41,7 +41,7 @@ class _ReadLater(Displayable):
         return object.__getattribute__(self, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, name) for name in _FIELDS)
+        return type(self), tuple(getattr(self, name) for name in FIELDS)
 
 
 @drawn_by("agentbench.notebook.views:checkpoint_bundle")
@@ -166,7 +166,7 @@ class WorkflowCheckpoint(_ReadLater):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, in their order; the values are the checkpoint's own, not copies."""
-        return {name: getattr(self, name) for name in _FIELDS}
+        return {name: getattr(self, name) for name in FIELDS}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WorkflowCheckpoint:
@@ -180,12 +180,12 @@ class WorkflowCheckpoint(_ReadLater):
         Raises:
             WorkflowCheckpointException: A field is missing, not known, or no dictionary where one is expected.
         """
-        unknown = [key for key in data if key not in _FIELDS]
+        unknown = [key for key in data if key not in FIELDS]
         missing = [name for name in _REQUIRED if name not in data]
         if unknown or missing:
             message = (
                 f"No checkpoint can be read from these fields: {_listed(missing)} missing, {_listed(unknown)} unknown. "
-                f"Expected what to_dict() returns: {', '.join(_FIELDS)}."
+                f"Expected what to_dict() returns: {', '.join(FIELDS)}."
             )
             raise WorkflowCheckpointException(message)
         for name in _DICTIONARIES:
@@ -257,7 +257,7 @@ def _count(queued: Any) -> str:
 
 
 _KNOWN_FORMAT = "1"
-_FIELDS = tuple(each.name for each in fields(WorkflowCheckpoint))
+FIELDS = tuple(each.name for each in fields(WorkflowCheckpoint))
 _DICTIONARIES = ("messages", "state", "pending_request_info_events", "metadata")
 _REQUIRED = tuple(
     each.name for each in fields(WorkflowCheckpoint) if each.default is MISSING and each.default_factory is MISSING

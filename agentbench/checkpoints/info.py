@@ -77,20 +77,32 @@ class CheckpointInfo(Displayable):
             checkpoint.iteration_count,
             checkpoint.timestamp,
             previous_checkpoint_id=checkpoint.previous_checkpoint_id,
-            seq=keys.seq_of(found),
+            seq=_seq_of(found),
             source=found.get(keys.SOURCE, "step"),
             run_id=found.get(keys.RUN_ID),
             graph_signature_hash=checkpoint.graph_signature_hash,
             n_messages=sum(map(len, checkpoint.messages.values())),
             n_requests=len(checkpoint.pending_request_info_events),
             size_bytes=sizes.get("bytes", 0) if isinstance(sizes, Mapping) else 0,
-            writers=keys.writers_of(found),
+            writers=writers_of(found),
             forked_from=found.get(keys.FORKED_FROM),
             metadata=shown if own_metadata else isolate_or_same(shown),
         )
 
 
 register_frozen(CheckpointInfo)
+
+
+def _seq_of(metadata: Mapping[str, Any]) -> int:
+    """Return the sequence number, or 0 for a checkpoint that was saved without one."""
+    seq = metadata.get(keys.SEQ)
+    return seq if isinstance(seq, int) and seq > 0 else 0
+
+
+def writers_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the ids of the executors that ran, or none where the caller stores something else under the key."""
+    writers = metadata.get(keys.WRITERS)
+    return tuple(writers) if isinstance(writers, (list, tuple)) else ()
 
 
 def checkpoint_order(item: WorkflowCheckpoint | CheckpointInfo) -> tuple[int, str]:
@@ -102,7 +114,7 @@ def checkpoint_order(item: WorkflowCheckpoint | CheckpointInfo) -> tuple[int, st
     Args:
         item: A checkpoint or its info.
     """
-    seq = item.seq if isinstance(item, CheckpointInfo) else keys.seq_of(item.metadata)
+    seq = item.seq if isinstance(item, CheckpointInfo) else _seq_of(item.metadata)
     return seq, _comparable_time(item.timestamp)
 
 

@@ -1,32 +1,39 @@
-"""Checkpoints kept in memory, for as long as the process lives."""
+"""A checkpoint storage in memory, for as long as the process lives.
+
+A conversation is in every checkpoint of its chain, each time a little longer. The entries of such a list are stored
+once, in a log of the chain; a checkpoint stores how many of them it has.
+"""
 
 from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import is_
 from types import MemberDescriptorType
 from typing import Any
 
 from agentbench._copying import is_atomic, isolate, isolate_but
 from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.access import id_of
-from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.checkpoint import FIELDS, CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
-from agentbench.checkpoints.parts.grown_list import GrownList, GrowthLogs
 from agentbench.checkpoints.storage import require_head, require_keep
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 
+#: Shorter lists are copied: sharing them would save nothing.
+_SHORTEST_SHARED = 32
+#: How far dictionaries are searched for long lists: state, executor state, the state of one executor.
+_DEEPEST_LIST = 3
 _DEEPEST_PATH = 20
-_NOTHING: dict[int, GrownList] = {}
 
 
 @drawn_by("agentbench.notebook.storage_view:storage_bundle")
 class InMemoryCheckpointStorage(Displayable):
-    """A storage for tests, notebooks and whatever ends together with its process.
+    """A storage for tests, notebooks and all else that ends with its process.
 
-    Checkpoints are copied when they are saved and when they are loaded, so that a run never changes what is kept: any
+    Checkpoints are copied when they are saved and when they are loaded, so that a run never changes a stored one: any
     number of runs may go on from one checkpoint, and all of them begin alike. Values that are frozen once saved
     (messages, and everything immutable) are shared instead. It may be used from several threads and event loops.
 
@@ -40,6 +47,15 @@ class InMemoryCheckpointStorage(Displayable):
     Raises:
         TypeError: `keep_last` is no whole number.
         ValueError: It is less than 1.
+
+    Example:
+        ```python
+        storage = InMemoryCheckpointStorage(keep_last=100)
+        workflow = WorkflowBuilder(start_executor=first, name="report", checkpoint_storage=storage).build()
+        await workflow.run("tea")
+        latest = await storage.get_latest(workflow_name="report")
+        result = await workflow.run(checkpoint_id=latest.checkpoint_id)
+        ```
     """
 
     keeps_copies = True
@@ -50,7 +66,7 @@ class InMemoryCheckpointStorage(Displayable):
         self._keep_last = keep_last
         self._entries: dict[CheckpointID, _Entry] = {}
         self._chains: dict[str, _Chain] = {}
-        self._logs: dict[str, GrowthLogs] = {}
+        self._logs: dict[str, _ListLogs] = {}
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -65,29 +81,21 @@ class InMemoryCheckpointStorage(Displayable):
         self._lock = threading.Lock()
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
-        """Keep a copy of a checkpoint and return its id; one of the same id is replaced.
+        """Store a copy of a checkpoint and return its id; a stored one of the same id is replaced.
 
         Raises:
             WorkflowCheckpointException: Something in it cannot be copied; nothing was changed.
         """
-        entry = self._entry_for(checkpoint)
-        with self._lock:
-            self._put(entry)
-        return checkpoint.checkpoint_id
+        return self._save(checkpoint, None)
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
-        """Keep a checkpoint only if the newest one of its chain has the expected sequence number (0: no chain yet).
+        """Store a checkpoint only if the newest one of its chain has the expected sequence number (0: no chain yet).
 
         Raises:
             WorkflowBusyError: It has another one; nothing was saved.
             WorkflowCheckpointException: Something in the checkpoint cannot be copied; nothing was changed.
         """
-        entry = self._entry_for(checkpoint)
-        with self._lock:
-            chain = self._chains.get(checkpoint.workflow_name)
-            require_head(checkpoint.workflow_name, chain.head_seq if chain else 0, expected_seq)
-            self._put(entry)
-        return checkpoint.checkpoint_id
+        return self._save(checkpoint, expected_seq)
 
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
         """Return a copy of a checkpoint.
@@ -99,25 +107,25 @@ class InMemoryCheckpointStorage(Displayable):
         entry = self._entries.get(checkpoint_id)
         if entry is None:
             raise CheckpointNotFoundError(checkpoint_id)
-        return _copied(entry.checkpoint)
+        return _copy(entry.checkpoint)
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
         """Return copies of the checkpoints of a chain, oldest first."""
-        return [_copied(entry.checkpoint) for entry in self._entries_of(workflow_name)]
+        return [_copy(entry.checkpoint) for entry in self._entries_of(workflow_name)]
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[CheckpointID]:
         """Return the ids of the checkpoints of a chain, oldest first."""
         return [entry.checkpoint.checkpoint_id for entry in self._entries_of(workflow_name)]
 
     async def delete(self, checkpoint_id: CheckpointID) -> bool:
-        """Forget a checkpoint, and tell whether there was one."""
+        """Remove a checkpoint, and return whether there was one."""
         with self._lock:
             return self._remove(checkpoint_id)
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
         """Return a copy of the newest checkpoint of a chain, if there is one."""
-        head = self._head_of(workflow_name)
-        return None if head is None else _copied(head.checkpoint)
+        heads = self._entries_of(workflow_name, 1)
+        return _copy(heads[0].checkpoint) if heads else None
 
     async def list_infos(
         self,
@@ -131,8 +139,8 @@ class InMemoryCheckpointStorage(Displayable):
 
         Args:
             workflow_name: The chain; `None` for all chains.
-            run_id: Only what this run wrote.
-            before: Only what comes before the checkpoint with this id.
+            run_id: Only checkpoints that this run wrote.
+            before: Only those that come before the checkpoint with this id.
             limit: At most so many, the newest ones.
 
         Raises:
@@ -145,7 +153,7 @@ class InMemoryCheckpointStorage(Displayable):
         return select_infos([entry.info for entry in entries], run_id=run_id, before=before, limit=limit)
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
-        """List the chains that there are, sorted; only those whose names begin with `prefix`."""
+        """Return the names of the chains, sorted; only those that begin with `prefix`."""
         return sorted(name for name in list(self._chains) if name.startswith(prefix))
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:
@@ -169,32 +177,35 @@ class InMemoryCheckpointStorage(Displayable):
             return []
         return chain.entries[-newest:] if newest is not None and newest > 0 else chain.entries.copy()
 
-    def _head_of(self, workflow_name: str) -> _Entry | None:
-        heads = self._entries_of(workflow_name, 1)
-        return heads[0] if heads else None
-
-    def _entry_for(self, checkpoint: WorkflowCheckpoint) -> _Entry:
-        head = self._head_of(checkpoint.workflow_name)
-        kept = None if head is None else head.checkpoint.metadata.get(GRAPH_SIGNATURE)
-        signature = checkpoint.metadata.get(GRAPH_SIGNATURE)
+    def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
+        chain_name, signature = checkpoint.workflow_name, checkpoint.metadata.get(GRAPH_SIGNATURE)
+        heads = self._entries_of(chain_name, 1)
+        stored_signature = heads[0].checkpoint.metadata.get(GRAPH_SIGNATURE) if heads else None
+        same_signature = type(signature) is dict and signature == stored_signature
         with self._lock:
-            grown = self._logs.setdefault(checkpoint.workflow_name, GrowthLogs()).note(checkpoint.state)
-        return _Entry(_copied(checkpoint, kept if type(signature) is dict and signature == kept else None, grown))
-
-    def _put(self, entry: _Entry) -> None:
-        checkpoint = entry.checkpoint
-        self._remove(checkpoint.checkpoint_id)
-        self._entries[checkpoint.checkpoint_id] = entry
-        self._chains.setdefault(checkpoint.workflow_name, _Chain()).add(entry)
-        if self._keep_last is not None:
-            self._remove_all(self._entries_of(checkpoint.workflow_name)[: -self._keep_last])
+            shared = self._logs.setdefault(chain_name, _ListLogs()).share(checkpoint.state)
+        entry = _Entry(_copy(checkpoint, stored_signature if same_signature else None, shared))
+        with self._lock:
+            if expected_seq is not None:
+                chain = self._chains.get(chain_name)
+                require_head(chain_name, chain.orders[-1][0] if chain else 0, expected_seq)
+            self._remove(checkpoint.checkpoint_id)
+            self._entries[checkpoint.checkpoint_id] = entry
+            chain = self._chains.setdefault(chain_name, _Chain())
+            place = bisect_right(chain.orders, entry.order)
+            chain.orders.insert(place, entry.order)
+            chain.entries.insert(place, entry)
+            if self._keep_last is not None:
+                self._remove_all(chain.entries[: -self._keep_last])
+        return checkpoint.checkpoint_id
 
     def _remove(self, checkpoint_id: CheckpointID) -> bool:
         entry = self._entries.pop(checkpoint_id, None)
         if entry is None:
             return False
         chain = self._chains[entry.checkpoint.workflow_name]
-        chain.remove(entry)
+        place = chain.entries.index(entry, bisect_left(chain.orders, entry.order))
+        del chain.orders[place], chain.entries[place]
         if not chain.entries:
             del self._chains[entry.checkpoint.workflow_name]
             self._logs.pop(entry.checkpoint.workflow_name, None)
@@ -205,7 +216,7 @@ class InMemoryCheckpointStorage(Displayable):
 
 
 class _Entry:
-    """A kept checkpoint. Nobody outside gets hold of it, so that it never changes."""
+    """A stored checkpoint, which never leaves the storage and so never changes."""
 
     __slots__ = ("_info", "checkpoint", "order")
 
@@ -216,55 +227,95 @@ class _Entry:
 
     @property
     def info(self) -> CheckpointInfo:
-        """The checkpoint's info, made when it is first asked for: most checkpoints are saved and never listed."""
+        """The checkpoint's info, made at the first use: most checkpoints are saved and never listed."""
         if self._info is None:
             self._info = CheckpointInfo.of(self.checkpoint)
         return self._info
 
 
 class _Chain:
-    """The checkpoints of one name in their order."""
+    """The entries of one name in their order, and the sort keys of these entries."""
 
-    __slots__ = ("_orders", "entries")
+    __slots__ = ("entries", "orders")
 
     def __init__(self) -> None:
-        self._orders: list[tuple[int, str]] = []
         self.entries: list[_Entry] = []
+        self.orders: list[tuple[int, str]] = []
 
-    @property
-    def head_seq(self) -> int:
-        return self._orders[-1][0]
 
-    def add(self, entry: _Entry) -> None:
-        position = bisect_right(self._orders, entry.order)
-        self._orders.insert(position, entry.order)
-        self.entries.insert(position, entry)
+# --------------------------------------------------------------------------------------------------- lists that grow
 
-    def remove(self, entry: _Entry) -> None:
-        position = self.entries.index(entry, bisect_left(self._orders, entry.order))
-        del self._orders[position], self.entries[position]
+
+class _ListPrefix:
+    """The first entries of a log. A copy of it is a list of them."""
+
+    __slots__ = ("length", "log")
+
+    def __init__(self, log: list[Any], length: int) -> None:
+        self.log = log
+        self.length = length
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        copied = memo[id(self)] = self.log[: self.length]
+        return copied
+
+
+class _ListLogs:
+    """The logs of one chain, as they were needed for its newest checkpoint."""
+
+    __slots__ = ("_logs",)
+
+    def __init__(self) -> None:
+        #: By the identity of the first entry, which the log keeps alive.
+        self._logs: dict[int, list[Any]] = {}
+
+    def share(self, state: dict[str, Any]) -> dict[int, _ListPrefix]:
+        """Append what is new in the long lists of a state to their logs.
+
+        Returns:
+            What takes the place of these lists in a stored checkpoint, by their identity.
+        """
+        former, self._logs = self._logs, {}
+        prefixes: dict[int, _ListPrefix] = {}
+        holders: list[tuple[dict[Any, Any], int]] = [(state, 1)] if type(state) is dict else []
+        for holder, depth in holders:  # grows while it is walked through
+            for item in holder.values():
+                if type(item) is dict:
+                    if depth < _DEEPEST_LIST:
+                        holders.append((item, depth + 1))
+                elif type(item) is list and len(item) >= _SHORTEST_SHARED:
+                    first = id(item[0])
+                    log = self._logs.get(first) or former.get(first)
+                    if log is None or not all(map(is_, log, item)):
+                        log = []
+                    new = item[len(log) :]
+                    if all(map(is_atomic, new)):
+                        log.extend(new)
+                        self._logs[first] = log
+                        prefixes[id(item)] = _ListPrefix(log, len(item))
+        return prefixes
 
 
 # --------------------------------------------------------------------------------------------------------------- copies
 
 
-def _copied(
+def _copy(
     checkpoint: WorkflowCheckpoint,
     signature: dict[str, Any] | None = None,
-    grown: dict[int, GrownList] = _NOTHING,
+    shared: dict[int, _ListPrefix] | None = None,
 ) -> WorkflowCheckpoint:
-    """Copy a checkpoint, with `signature` in the place of its own equal one, and `grown` in that of long lists."""
-    content = checkpoint.to_dict()
+    """Copy a checkpoint, with `signature` in the place of its own equal one, and `shared` in that of long lists."""
+    content = {name: getattr(checkpoint, name) for name in FIELDS}
     if signature is not None:
         content["metadata"] = {**checkpoint.metadata, GRAPH_SIGNATURE: None}
     try:
-        duplicate = WorkflowCheckpoint(**isolate_but(content, grown))
+        duplicate = WorkflowCheckpoint(**isolate_but(content, shared or {}))
     except Exception as error:
         path, part = _find_uncopyable(checkpoint)
         message = (
             f"Checkpoint {checkpoint.checkpoint_id!r} cannot be saved: {path} is a {type(part).__module__}."
-            f"{type(part).__qualname__}, which cannot be copied ({error}). Expected values that can be. Keep such "
-            "things on the executor instead, and make them anew in on_checkpoint_restore."
+            f"{type(part).__qualname__}, which cannot be copied ({error}). Expected values that can be. Hold such "
+            "things in the executor instead, and make them anew in on_checkpoint_restore."
         )
         raise WorkflowCheckpointException(message, error) from error
     if signature is not None:

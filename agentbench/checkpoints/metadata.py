@@ -1,7 +1,6 @@
 """The keys that the engine writes into the metadata of a checkpoint. All other keys are the caller's."""
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 #: Integer, rising along a chain from 1: the head's plus one at the first save of a run, then plus one per save.
 SEQ: Final = "seq"
@@ -24,15 +23,3 @@ CheckpointSource = Literal["input", "step", "answer", "interrupt", "stop", "erro
 """Why a checkpoint was made: `input` before the first superstep, `step` after each, `answer` when answers were given,
 `interrupt`, `stop` and `error` where a run came to a halt, `fork` and (with edits) `update` by a person; `pending` ones
 are superseded by the next and not shown."""
-
-
-def seq_of(metadata: Mapping[str, Any]) -> int:
-    """Return the sequence number, or 0 for a checkpoint that was saved without one."""
-    seq = metadata.get(SEQ)
-    return seq if isinstance(seq, int) and seq > 0 else 0
-
-
-def writers_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the ids of the executors that ran, or none where the caller keeps something else under the key."""
-    writers = metadata.get(WRITERS)
-    return tuple(writers) if isinstance(writers, (list, tuple)) else ()

@@ -7,7 +7,6 @@ import pytest
 from agentbench._copying import isolate
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.metadata import seq_of
 
 
 def full_checkpoint():
@@ -119,7 +118,8 @@ def test_copies_of_events_share_the_infos_in_them():
     ("metadata", "seq"), [({}, 0), ({"seq": 5}, 5), ({"seq": "5"}, 0), ({"seq": None}, 0), ({"seq": -1}, 0)]
 )
 def test_a_sequence_number_counts_only_if_it_is_a_positive_integer(metadata, seq):
-    assert seq_of(metadata) == seq
+    checkpoint = WorkflowCheckpoint("flow", "hash", metadata=metadata)
+    assert CheckpointInfo.of(checkpoint).seq == seq
 
 
 def test_an_info_is_one_short_line():

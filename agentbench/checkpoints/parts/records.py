@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order
+from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, writers_of
 from agentbench.checkpoints.parts.backend import CheckpointRecord
 from agentbench.checkpoints.parts.parts import ChainMemory, Fetch, PartTexts, join_part, join_parts
 from agentbench.exceptions import WorkflowCheckpointException
@@ -115,7 +115,7 @@ def to_info(record: CheckpointRecord) -> CheckpointInfo:
         n_messages=head["messages"],
         n_requests=head["requests"],
         size_bytes=head["bytes"],
-        writers=keys.writers_of(found),
+        writers=writers_of(found),
         forked_from=found.get(keys.FORKED_FROM),
         metadata=found,
     )

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.checkpoints.parts.grown_list import GrownList
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage, _ListPrefix
 
 
 def checkpoint(seq: int, chain: str = "flow", **state: Any) -> WorkflowCheckpoint:
@@ -30,7 +29,7 @@ async def test_a_growing_conversation_is_kept_once() -> None:
         expected.append({"talk": list(talk), "_executor_state": {"agent": {"cache": list(talk)}}})
     assert await states(storage) == expected
     kept = [entry.checkpoint.state["talk"] for entry in storage._entries.values()][100:]
-    assert all(isinstance(each, GrownList) for each in kept)
+    assert all(isinstance(each, _ListPrefix) for each in kept)
     assert {id(each.log) for each in kept} == {id(kept[0].log)}
     assert len(kept[0].log) == 300
 
