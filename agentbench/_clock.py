@@ -1,6 +1,6 @@
-"""Where every time and every id that the library makes comes from, so that both can be replaced.
+"""The sources of every time and every id that the library makes, so that both can be replaced.
 
-A run takes its clock and its ids from its `RunOptions`, else from the process-wide defaults kept here. With
+A run takes its clock and its ids from its `RunOptions`, else from the process-wide defaults below. With
 `TickingClock` and `CountingIds` two runs of one graph give equal events and equal checkpoints, down to the byte.
 """
 
@@ -24,26 +24,39 @@ _RANDOM = ~((0xF << 76) | (3 << 62))
 
 @runtime_checkable
 class Clock(Protocol):
-    """A source of times.
+    """A source of times, in nanoseconds as integers. `SystemClock` and `TickingClock` are two.
 
-    Units: nanoseconds, as integers.
+    Example:
+        ```python
+        from agentbench import RunOptions, TickingClock
+
+        RunOptions(clock=TickingClock("2026-01-31"))  # the same times in every run
+        ```
     """
 
     def time_ns(self) -> int:
-        """Nanoseconds since 1970-01-01T00:00:00Z; for time stamps. May go back when the machine's clock is set."""
+        """Return nanoseconds since 1970-01-01T00:00:00Z, for time stamps. May go back when the clock is set."""
         ...
 
     def perf_ns(self) -> int:
-        """Nanoseconds since an arbitrary moment; for durations. Never goes back."""
+        """Return nanoseconds since an arbitrary point in time, for durations. Never goes back."""
         ...
 
 
 @runtime_checkable
 class IdSource(Protocol):
-    """A source of ids."""
+    """A source of ids. `RandomIds` and `CountingIds` are two.
+
+    Example:
+        ```python
+        from agentbench import CountingIds, RunOptions
+
+        RunOptions(ids=CountingIds())  # run-1, cp-0001, request-1
+        ```
+    """
 
     def new_id(self, kind: str) -> str:
-        """Return an id that this source has not given before.
+        """Return an id that this source has not returned before.
 
         Args:
             kind: What the id is for: `run`, `cp` (checkpoint), `request`, `workflow`, `group` (of edges), `message`,
@@ -65,13 +78,16 @@ class SystemClock:
 
 
 class TickingClock:
-    """A clock that moves by one fixed tick per reading, and not otherwise: the same readings in every run.
+    """A clock that moves only when it is read, by one fixed tick: the same times in every run.
 
     Time stamps and durations tick apart from each other, so that measuring durations does not move the time stamps.
 
     Args:
         start: The first time stamp: a datetime (without a zone: UTC) or ISO 8601 text.
-        tick_s: How far one reading moves the clock, in seconds.
+        tick_s: Seconds that one reading moves the clock.
+
+    Raises:
+        ValueError: `tick_s` is negative, or `start` is no date.
     """
 
     def __init__(self, start: datetime | str = "2024-01-01T00:00:00Z", tick_s: float = 0.001) -> None:
@@ -83,22 +99,22 @@ class TickingClock:
         # Reading an itertools.count is atomic, also between threads.
         self._times = itertools.count(_since_epoch_ns(first_at), tick_ns)
         self._perfs = itertools.count(0, tick_ns)
-        self._shown = f"TickingClock({first_at.isoformat()!r}, tick_s={tick_s!r})"
+        self._repr = f"TickingClock({first_at.isoformat()!r}, tick_s={tick_s!r})"
 
     def time_ns(self) -> int:
-        """The time in nanoseconds since 1970, one tick later at each call."""
+        """Return nanoseconds since 1970, one tick later at each call."""
         return next(self._times)
 
     def perf_ns(self) -> int:
-        """Nanoseconds since this clock was made, one tick later at each call."""
+        """Return nanoseconds since this clock was made, one tick later at each call."""
         return next(self._perfs)
 
     def __repr__(self) -> str:
-        return self._shown
+        return self._repr
 
 
 class RandomIds:
-    """Ids that no one else has: the text of a random UUID (version 4), whatever the kind."""
+    """Ids that are unique everywhere: the text of a random UUID (version 4), for every kind."""
 
     __slots__ = ()
 
@@ -113,7 +129,7 @@ class RandomIds:
 
 
 class CountingIds:
-    """Ids that count from one, each kind for itself: `run-1`, `run-2`, `cp-0001`, `request-1`.
+    """Ids that count from one, separately for each kind: `run-1`, `run-2`, `cp-0001`, `request-1`.
 
     Checkpoint ids have four digits, so that files named after them sort in order of age.
     """
@@ -132,7 +148,7 @@ class CountingIds:
 
 
 class RuntimeDefaults(NamedTuple):
-    """What a run uses where its own options say nothing.
+    """The defaults of runs whose own options have `None`.
 
     Attributes:
         clock: Source of times.
@@ -149,23 +165,30 @@ _defaults = RuntimeDefaults(clock=SystemClock(), ids=RandomIds(), observe=False)
 
 
 def runtime_defaults() -> RuntimeDefaults:
-    """The defaults of this process, as they are now."""
+    """Return the current defaults of this process."""
     return _defaults
 
 
 def set_runtime_defaults(
     *, clock: Clock | None = None, ids: IdSource | None = None, observe: bool | None = None
 ) -> RuntimeDefaults:
-    """Replace defaults of this process, for runs that start from now on. What is `None` stays as it is.
+    """Replace defaults of this process for later runs. An argument that is `None` leaves its default unchanged.
+
+    Args:
+        clock: Source of times.
+        ids: Source of ids.
+        observe: Whether runs emit observation events and stamps.
 
     Returns:
-        The defaults that held before; their three attributes, given to another call, bring them back.
+        The defaults before; pass their three attributes to another call to restore them.
 
     Raises:
-        TypeError: If `clock` or `ids` lacks the methods of `Clock` or `IdSource`.
+        TypeError: `clock` or `ids` lacks the methods of `Clock` or `IdSource`.
 
     Example:
         ```python
+        from agentbench import CountingIds, TickingClock, set_runtime_defaults
+
         set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
         ```
     """
@@ -185,15 +208,15 @@ def iso_utc(time_ns: int) -> str:
     """Write a time as ISO 8601 text in UTC, always with six fractional digits: text order is the order of time.
 
     Args:
-        time_ns: Nanoseconds since 1970-01-01T00:00:00Z; what is below a microsecond is cut off.
+        time_ns: Nanoseconds since 1970-01-01T00:00:00Z; parts of a microsecond are cut off.
     """
     seconds, below = divmod(time_ns, _NS_PER_S)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{below // 1000:06d}+00:00"
 
 
-def _require_methods(given: object, protocol: type, expected: str) -> None:
-    if given is not None and not isinstance(given, protocol):
-        message = f"Got {given!r}. Expected {expected}."
+def _require_methods(source: object, protocol: type, expected: str) -> None:
+    if source is not None and not isinstance(source, protocol):
+        message = f"Got {source!r}. Expected {expected}."
         raise TypeError(message)
 
 
@@ -208,8 +231,8 @@ def _as_utc(start: datetime | str) -> datetime:
     return start.astimezone(timezone.utc)
 
 
-def _since_epoch_ns(moment: datetime) -> int:
+def _since_epoch_ns(time_at: datetime) -> int:
     from datetime import datetime, timezone  # noqa: PLC0415 - as above
 
-    past = moment - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    past = time_at - datetime(1970, 1, 1, tzinfo=timezone.utc)
     return ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1000

@@ -1,7 +1,7 @@
-"""Copies of values, so that what was shown or saved does not change when its owner goes on working.
+"""Copies of values, so that a displayed or saved value does not change when its owner changes the original.
 
 A structural copy with the result of `copy.deepcopy` at a fraction of its cost: immutable values are shared, flat
-containers are copied in one step, and only nested containers pay for the bookkeeping that keeps aliases and cycles.
+containers are copied in one step, and only nested containers need the bookkeeping that preserves aliases and cycles.
 """
 
 import copy
@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _Memo = dict[int, Any]
-_Keep = Callable[[object], None]
-_Copier = Callable[[Any, _Memo, _Keep], Any]
+_Retain = Callable[[object], None]
+_Copier = Callable[[Any, _Memo, _Retain], Any]
 
 _ABSENT = object()
 
 _LONG = 16
-"""From this length on it pays to ask first whether a list holds nothing but shared values."""
+"""From this length on it pays to check first whether a list holds only shared values."""
 
 _SHARED_TYPES: set[type] = {
     str,
@@ -60,17 +60,17 @@ _SHARED_BY_NAME = {
 def isolate(value: T) -> T:
     """Return a copy of `value` that shares nothing mutable with it.
 
-    Equal to `copy.deepcopy(value)`, aliases and cycles included, but immutable values, and instances of classes given
+    Equal to `copy.deepcopy(value)`, aliases and cycles included, but immutable values, and instances of classes passed
     to `register_frozen`, are shared instead of copied.
 
     Args:
-        value: Anything.
+        value: The value.
 
     Returns:
         The copy, or `value` itself where nothing in it can change.
 
     Raises:
-        Exception: Whatever copying a foreign object raises; usually `TypeError` for locks, sockets and the like.
+        Exception: The error of copying a foreign object; usually `TypeError` for locks, sockets and the like.
     """
     cls = type(value)
     if cls in _SHARED_TYPES:
@@ -83,31 +83,31 @@ def isolate(value: T) -> T:
         flat = value.copy()  # type: ignore[attr-defined]
         if _SHARED_TYPES.issuperset(map(type, flat.values())) and _SHARED_TYPES.issuperset(map(type, flat)):
             return flat  # type: ignore[no-any-return]
-    kept: list[object] = []
-    return _copy_part(value, {}, kept.append)  # type: ignore[no-any-return]
+    originals: list[object] = []
+    return _copy_part(value, {}, originals.append)  # type: ignore[no-any-return]
 
 
 def isolate_but(value: T, replaced: dict[int, Any]) -> T:
     """Return a copy like `isolate`, with some objects replaced.
 
     Args:
-        value: Anything.
-        replaced: What takes the place of mutable objects within the value, by their `id`.
+        value: The value.
+        replaced: The replacements of mutable objects within the value, by their `id`.
 
     Raises:
-        Exception: As `isolate`.
+        Exception: See `isolate`.
     """
-    kept: list[object] = []
-    return _copy_part(value, {**replaced}, kept.append)  # type: ignore[no-any-return]
+    originals: list[object] = []
+    return _copy_part(value, {**replaced}, originals.append)  # type: ignore[no-any-return]
 
 
 def isolate_or_same(value: T) -> T:
     """Return `isolate(value)`, or `value` itself where it cannot be copied.
 
-    For copies that only keep the books, such as those in events: they must never make a run fail.
+    For copies that only record, such as those in events: they must never make a run fail.
 
     Args:
-        value: Anything.
+        value: The value.
 
     Returns:
         The copy, else the live reference.
@@ -121,12 +121,12 @@ def isolate_or_same(value: T) -> T:
 
 
 def is_atomic(value: object) -> bool:
-    """Tell by type alone whether `isolate` returns `value` as it is.
+    """Return by type alone whether `isolate` returns `value` as it is.
 
-    Containers are never atomic, not even a tuple of numbers, because their type does not tell what they hold.
+    Containers are never atomic, not even a tuple of numbers, because their type says nothing about their items.
 
     Args:
-        value: Anything.
+        value: The value.
 
     Returns:
         `True` for immutable plain values, enum members, classes, functions, modules and registered frozen classes.
@@ -156,97 +156,97 @@ def _is_known_by_name(cls: type) -> bool:
     return True
 
 
-# A copier looks into `memo` first, notes its copy there by the id of the original, and hands the original to `keep`:
-# the id of an object that another thread lets go of meanwhile could come to name a new one.
+# A copier looks into `memo` first, stores its copy there by the id of the original, and retains the original: the id of
+# an object that another thread drops meanwhile could become that of a new one.
 
 
-def _copy_list(value: list[Any], memo: _Memo, keep: _Keep) -> list[Any]:
+def _copy_list(value: list[Any], memo: _Memo, retain: _Retain) -> list[Any]:
     ref = id(value)
     if ref in memo:
         return memo[ref]  # type: ignore[no-any-return]
     memo[ref] = duplicate = value.copy()
-    keep(value)
+    retain(value)
     shared = _SHARED_TYPES
     if len(duplicate) > _LONG and shared.issuperset(map(type, duplicate)):
         return duplicate
     for index, item in enumerate(duplicate):
         cls = type(item)
         if cls not in shared:
-            duplicate[index] = _COPIERS.get(cls, _copy_other)(item, memo, keep)
+            duplicate[index] = _COPIERS.get(cls, _copy_other)(item, memo, retain)
     return duplicate
 
 
-def _copy_dict(value: dict[Any, Any], memo: _Memo, keep: _Keep) -> dict[Any, Any]:
+def _copy_dict(value: dict[Any, Any], memo: _Memo, retain: _Retain) -> dict[Any, Any]:
     ref = id(value)
     if ref in memo:
         return memo[ref]  # type: ignore[no-any-return]
     memo[ref] = duplicate = value.copy()
-    keep(value)
+    retain(value)
     shared = _SHARED_TYPES
     for key, item in duplicate.items():
         cls = type(item)
         if cls not in shared:
-            duplicate[key] = _COPIERS.get(cls, _copy_other)(item, memo, keep)
+            duplicate[key] = _COPIERS.get(cls, _copy_other)(item, memo, retain)
         if type(key) not in shared:
-            return _copy_keys_too(value, duplicate, memo, keep)
+            return _copy_keys_too(value, duplicate, memo, retain)
     return duplicate
 
 
-def _copy_keys_too(value: dict[Any, Any], duplicate: dict[Any, Any], memo: _Memo, keep: _Keep) -> dict[Any, Any]:
+def _copy_keys_too(value: dict[Any, Any], duplicate: dict[Any, Any], memo: _Memo, retain: _Retain) -> dict[Any, Any]:
     duplicate.clear()
     for key, item in list(value.items()):
-        duplicate[_copy_part(key, memo, keep)] = _copy_part(item, memo, keep)
+        duplicate[_copy_part(key, memo, retain)] = _copy_part(item, memo, retain)
     return duplicate
 
 
-def _copy_set(value: set[Any], memo: _Memo, keep: _Keep) -> set[Any]:
+def _copy_set(value: set[Any], memo: _Memo, retain: _Retain) -> set[Any]:
     ref = id(value)
     if ref in memo:
         return memo[ref]  # type: ignore[no-any-return]
     memo[ref] = duplicate = value.copy()
-    keep(value)
+    retain(value)
     if not _SHARED_TYPES.issuperset(map(type, duplicate)):
         members = list(duplicate)
         duplicate.clear()
-        duplicate.update([_copy_part(member, memo, keep) for member in members])
+        duplicate.update([_copy_part(member, memo, retain) for member in members])
     return duplicate
 
 
-def _copy_tuple(value: tuple[Any, ...], memo: _Memo, keep: _Keep) -> tuple[Any, ...]:
+def _copy_tuple(value: tuple[Any, ...], memo: _Memo, retain: _Retain) -> tuple[Any, ...]:
     if id(value) in memo:
         return memo[id(value)]  # type: ignore[no-any-return]
-    items = [_copy_part(item, memo, keep) for item in value]
+    items = [_copy_part(item, memo, retain) for item in value]
     if not any(map(operator.is_not, items, value)):
         return value
-    return _settle(value, tuple(items), memo, keep)
+    return _settle(value, tuple(items), memo, retain)
 
 
-def _copy_frozenset(value: frozenset[Any], memo: _Memo, keep: _Keep) -> frozenset[Any]:
+def _copy_frozenset(value: frozenset[Any], memo: _Memo, retain: _Retain) -> frozenset[Any]:
     if id(value) in memo:
         return memo[id(value)]  # type: ignore[no-any-return]
     members = list(value)
-    copies = [_copy_part(member, memo, keep) for member in members]
+    copies = [_copy_part(member, memo, retain) for member in members]
     if not any(map(operator.is_not, copies, members)):
         return value
-    return _settle(value, frozenset(copies), memo, keep)
+    return _settle(value, frozenset(copies), memo, retain)
 
 
-def _settle(original: T, duplicate: T, memo: _Memo, keep: _Keep) -> T:
-    """Note the copy of an immutable container, unless a cycle led back to it while its items were copied."""
+def _settle(original: T, duplicate: T, memo: _Memo, retain: _Retain) -> T:
+    """Store the copy of an immutable container, unless a cycle led back to it while its items were copied."""
     ref = id(original)
     if ref in memo:
         return memo[ref]  # type: ignore[no-any-return]
     memo[ref] = duplicate
-    keep(original)
+    retain(original)
     return duplicate
 
 
-def _copy_part(value: Any, memo: _Memo, keep: _Keep) -> Any:
+def _copy_part(value: Any, memo: _Memo, retain: _Retain) -> Any:
     cls = type(value)
-    return value if cls in _SHARED_TYPES else _COPIERS.get(cls, _copy_other)(value, memo, keep)
+    return value if cls in _SHARED_TYPES else _COPIERS.get(cls, _copy_other)(value, memo, retain)
 
 
-def _copy_other(value: Any, memo: _Memo, keep: _Keep) -> Any:
+def _copy_other(value: Any, memo: _Memo, retain: _Retain) -> Any:
     ref = id(value)
     if ref in memo:
         return memo[ref]
@@ -254,14 +254,14 @@ def _copy_other(value: Any, memo: _Memo, keep: _Keep) -> Any:
     copier = _COPIERS_OF_CLASSES.get(cls)
     if copier is None:
         copier = _COPIERS_OF_CLASSES[cls] = _choose_copier(value, cls)
-    return copier(value, memo, keep)
+    return copier(value, memo, retain)
 
 
-def _share(value: Any, memo: _Memo, keep: _Keep) -> Any:
+def _share(value: Any, memo: _Memo, retain: _Retain) -> Any:
     return value
 
 
-def _copy_foreign(value: Any, memo: _Memo, keep: _Keep) -> Any:
+def _copy_foreign(value: Any, memo: _Memo, retain: _Retain) -> Any:
     return copy.deepcopy(value, memo)
 
 
@@ -274,7 +274,7 @@ def _choose_copier(value: Any, cls: type) -> _Copier:
 
 
 def _is_plain(value: Any, cls: Any) -> bool:
-    """Tell whether attributes are all that `copy.deepcopy` would copy of an instance."""
+    """Return whether `copy.deepcopy` would copy only the attributes of an instance."""
     if cls.__new__ is not object.__new__ or cls in copyreg.dispatch_table:
         return False
     if any(hasattr(cls, name) for name in ("__deepcopy__", "__getnewargs__", "__getnewargs_ex__")):
@@ -284,7 +284,7 @@ def _is_plain(value: Any, cls: Any) -> bool:
     if not all(_is_default(cls, name) for name in ("__getstate__", "__setstate__")):
         return False
     try:
-        value.__reduce_ex__(4)  # refuses, in words of its own, what is written in C and keeps more than attributes
+        value.__reduce_ex__(4)  # raises for classes in C that hold more than attributes
     except TypeError:
         return False
     return True
@@ -292,7 +292,7 @@ def _is_plain(value: Any, cls: Any) -> bool:
 
 def _is_default(cls: type, name: str) -> bool:
     method = getattr(cls, name, None)
-    # Frozen slotted dataclasses are given methods of their own, which copy the fields.
+    # Frozen slotted dataclasses have generated methods, which copy the fields.
     return method is getattr(object, name, None) or getattr(method, "__module__", None) == "dataclasses"
 
 
@@ -305,22 +305,22 @@ def _plain_copier(value: Any, cls: type) -> _Copier:
         if isinstance(member, types.MemberDescriptorType)
     )
 
-    def copy_plain(value: Any, memo: _Memo, keep: _Keep) -> Any:
+    def copy_plain(value: Any, memo: _Memo, retain: _Retain) -> Any:
         duplicate = object.__new__(type(value))
         memo[id(value)] = duplicate
-        keep(value)
+        retain(value)
         shared = _SHARED_TYPES
         if has_dict:
             attributes = value.__dict__.copy()
             for name, item in attributes.items():
                 cls = type(item)
                 if cls not in shared:
-                    attributes[name] = _COPIERS.get(cls, _copy_other)(item, memo, keep)
+                    attributes[name] = _COPIERS.get(cls, _copy_other)(item, memo, retain)
             duplicate.__dict__.update(attributes)
         for name in slots:
             item = getattr(value, name, _ABSENT)
             if item is not _ABSENT:
-                object.__setattr__(duplicate, name, _copy_part(item, memo, keep))
+                object.__setattr__(duplicate, name, _copy_part(item, memo, retain))
         return duplicate
 
     return copy_plain

@@ -14,13 +14,13 @@ def require(module: str, *, extra: str, purpose: str) -> Any:
     Args:
         module: Its dotted name.
         extra: The extra that brings it.
-        purpose: What it is needed for, as a verb phrase: "tabulate a run".
+        purpose: Its purpose as a verb phrase: "tabulate a run".
 
     Returns:
         The module.
 
     Raises:
-        MissingExtraError: If it is not installed. A package that is installed and broken raises its own error.
+        MissingExtraError: It is not installed. A package that is installed and broken raises its own error.
     """
     try:
         return importlib.import_module(module)
@@ -31,5 +31,5 @@ def require(module: str, *, extra: str, purpose: str) -> Any:
 
 
 def _is_or_holds(missing: str | None, module: str) -> bool:
-    """Whether the module that was not found is the wanted one or a package that it lies in, not one that it needs."""
+    """Return whether the missing module is the required one or its package, not another one that it imports."""
     return missing is not None and f"{module}.".startswith(f"{missing}.")

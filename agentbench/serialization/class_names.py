@@ -1,4 +1,4 @@
-"""Classes by name: what is written for a class, and the class that a name stands for here.
+"""Classes by name: the name that is written for a class, and the class of a name in this process.
 
 A name is looked up among the registered classes and in the modules that are loaded. Nothing is imported. What a program
 or notebook stored as `__main__.Car` is found when one class `Car` is registered, whatever its module.
@@ -83,7 +83,7 @@ def module_of_library_class(name: str) -> str | None:
 
 
 def register_class(cls: type, name: str | None = None) -> None:
-    """Make a class known by its qualified name, or by a name that outlives a move of the class.
+    """Register a class by its qualified name, or by a name that remains when the class moves.
 
     A later class of the same qualified name replaces it, as when a notebook's cell is run again.
 
@@ -97,17 +97,17 @@ def register_class(cls: type, name: str | None = None) -> None:
 
 
 def refuse_other(cls: type, name: str, taken_by: type | None) -> None:
-    """Raise ValueError if a name was given to a class of another qualified name."""
+    """Raise ValueError if a name belongs to a class of another qualified name."""
     if taken_by is not None and class_name(taken_by) != class_name(cls):
-        message = f"{name!r} is the identifier of {class_name(taken_by)} already. Give {class_name(cls)} another one."
+        message = f"{name!r} is the identifier of {class_name(taken_by)} already. Choose another for {class_name(cls)}."
         raise ValueError(message)
 
 
 def stored_type(type_: Any) -> Any:
-    """Return what is written for a class or typing form: text, or a dictionary for a generic.
+    """Return the stored form of a class or typing form: text, or a dictionary for a generic.
 
     Raises:
-        UnstorableValueError: It could not be found again by what would be written.
+        UnstorableValueError: No process could find it again by that form.
     """
     if isinstance(type_, type) and type_ in _NAMES:
         return _NAMES[type_]
@@ -118,7 +118,7 @@ def stored_type(type_: Any) -> Any:
         cls = type_ if isinstance(type_, type) else type(type_)
         reason = (
             "No process could find the class again by its name. Define it at the top level of a module or notebook, "
-            "or give it to register_state_type()."
+            "or pass it to register_state_type()."
         )
         raise UnstorableValueError(cls, reason) from error
     return data
@@ -147,7 +147,7 @@ def find_class(data: Any) -> Any:
         holder = sys.modules.get(module)
         found = vars(holder).get(name) if type(holder) is ModuleType else None
         if isinstance(found, type):
-            return found  # what find_type() would find, only faster
+            return found  # the same as by find_type(), only faster
     found = find_type(data)
     if not isinstance(found, type):
         raise UnknownStoredTypeError(repr(data), "which is no class here. Load the module that defined it")
@@ -174,8 +174,8 @@ def moved_from_main(name: str, classes: Iterable[type]) -> type | None:
     """Find a class of a program or notebook that is in a module now: the only one of that qualified name.
 
     Args:
-        name: By which it was stored.
-        classes: Registered ones; others are not looked for, since a name alone is no proof.
+        name: Its stored name.
+        classes: The registered classes; others are not searched, since a name alone is no proof.
     """
     module, _, qualified = name.partition(".")
     if module != "__main__":

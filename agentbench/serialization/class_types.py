@@ -55,20 +55,14 @@ def _enum_type(cls: type[Enum]) -> StateType:
 def read_enum(found: Any) -> Enum:
     """Read a member of an enum."""
     name, member = found
-    cls = find_class(name)
-    if not issubclass(cls, Enum):
-        raise UnknownStoredTypeError(str(name), "which is no enum here. Load the module that defined it")
-    found_member: Enum = cls.__members__[member]
-    return found_member
+    read: Enum = _class_of(name, lambda cls: issubclass(cls, Enum), "enum").__members__[member]
+    return read
 
 
 def read_flag(found: Any) -> Flag:
     """Read a flag, possibly made of several members."""
     name, value = found
-    cls = find_class(name)
-    if not issubclass(cls, Flag) or not isinstance(value, int):
-        raise UnknownStoredTypeError(str(name), "which is no flag here. Load the module that defined it")
-    flag: Flag = cls(value)
+    flag: Flag = _class_of(name, lambda cls: issubclass(cls, Flag) and isinstance(value, int), "flag")(value)
     return flag
 
 
@@ -76,7 +70,7 @@ def read_flag(found: Any) -> Flag:
 
 
 def is_named_tuple(cls: Any) -> bool:
-    """Tell whether this is a class of named tuples."""
+    """Return whether this is a class of named tuples."""
     names = getattr(cls, "_fields", None)
     return issubclass(cls, tuple) and isinstance(names, tuple) and all(type(name) is str for name in names)
 
@@ -87,7 +81,7 @@ def _named_tuple_type(cls: Any) -> StateType:
 
     def encode(instance: Any) -> dict[str, Any]:
         if len(instance) != len(names) or getattr(instance, "__dict__", None):
-            raise UnstorableValueError(cls, "It holds more than its fields. Give it to register_state_type().")
+            raise UnstorableValueError(cls, "It holds more than its fields. Pass it to register_state_type().")
         return dict(zip(names, instance, strict=True))
 
     return StateType(cls, "namedtuple", encode, read_named_tuple, name)
@@ -96,18 +90,13 @@ def _named_tuple_type(cls: Any) -> StateType:
 def read_named_tuple(found: Any) -> Any:
     """Read a named tuple."""
     name, values = found
-    cls = find_class(name)
-    if not is_named_tuple(cls):
-        raise UnknownStoredTypeError(str(name), "which is no named tuple here. Load the module that defined it")
+    cls = _class_of(name, is_named_tuple, "named tuple")
     _refuse_unknown(cls, values, cls._fields)
-    defaults = cls._field_defaults
-    return tuple.__new__(cls, [values[key] if key in values else _required(cls, defaults, key) for key in cls._fields])
-
-
-def _required(cls: type, defaults: Mapping[str, Any], key: str) -> Any:
-    if key not in defaults:
-        raise _lacking(cls, key)
-    return defaults[key]
+    known = {**cls._field_defaults, **values}
+    for key in cls._fields:
+        if key not in known:
+            raise _no_default(cls, key)
+    return tuple.__new__(cls, [known[key] for key in cls._fields])
 
 
 # -------------------------------------------------------------------------------------------------------- dataclasses
@@ -115,7 +104,7 @@ def _required(cls: type, defaults: Mapping[str, Any], key: str) -> Any:
 
 def _dataclass_type(cls: Any) -> StateType:
     if any(not base.__flags__ & _HEAP_TYPE for base in cls.__mro__[:-1]):
-        raise UnstorableValueError(cls, "It holds more than its fields. Give it to register_state_type() with encode.")
+        raise UnstorableValueError(cls, "It holds more than its fields. Pass it to register_state_type() with encode.")
     name = stored_type(cls)
     names = tuple(field.name for field in fields(cls))
     may_be_unset = {field.name for field in fields(cls) if not field.init and not _has_default(field)}
@@ -147,7 +136,7 @@ def _has_default(field: Field[Any]) -> bool:
 
 
 def _cached_names(cls: type) -> Iterator[str]:
-    """Return the names of cached properties, which stand among the attributes and are made again when needed."""
+    """Return the names of cached properties: they are among the attributes, and computed again when needed."""
     for base in cls.__mro__:
         for name, found in vars(base).items():
             if isinstance(found, cached_property):
@@ -157,10 +146,8 @@ def _cached_names(cls: type) -> Iterator[str]:
 def read_dataclass(found: Any) -> Any:
     """Read an instance of a dataclass."""
     name, values = found
-    cls = find_class(name)
-    known: tuple[Field[Any], ...] | None = fields(cls) if is_dataclass(cls) else None
-    if known is None:
-        raise UnknownStoredTypeError(str(name), "which is no dataclass here. Load the module that defined it")
+    cls = _class_of(name, is_dataclass, "dataclass")
+    known: tuple[Field[Any], ...] = fields(cls)
     missing = [field for field in known if field.name not in values]
     if len(values) + len(missing) != len(known):
         _refuse_unknown(cls, values, {field.name for field in known})
@@ -168,24 +155,20 @@ def read_dataclass(found: Any) -> Any:
     for key, value in values.items():
         assign(instance, key, value)
     for field in missing:
-        _set_default(cls, instance, field)
+        if field.default is not MISSING:
+            assign(instance, field.name, field.default)
+        elif field.default_factory is not MISSING:
+            assign(instance, field.name, field.default_factory())
+        elif field.init:
+            raise _no_default(cls, field.name)
     return instance
-
-
-def _set_default(cls: type, instance: Any, field: Field[Any]) -> None:
-    if field.default is not MISSING:
-        object.__setattr__(instance, field.name, field.default)
-    elif field.default_factory is not MISSING:
-        object.__setattr__(instance, field.name, field.default_factory())
-    elif field.init:
-        raise _lacking(cls, field.name)
 
 
 # --------------------------------------------------------------------------------------------------------- pydantic
 
 
 def is_model(cls: type) -> bool:
-    """Tell whether this is a class of pydantic models. Where pydantic is not loaded there is none."""
+    """Return whether this is a class of pydantic models; there is none before pydantic is loaded."""
     base = vars(sys.modules.get("pydantic.main", sys)).get("BaseModel")
     return base is not None and issubclass(cls, base)
 
@@ -193,7 +176,7 @@ def is_model(cls: type) -> bool:
 def _model_type(cls: Any) -> StateType:
     name = stored_type(cls)
     names = tuple(cls.model_fields)
-    # Root models keep what other models have in slots among their attributes.
+    # In root models these two are attributes; other models have slots for them.
     expected = {*names, *_cached_names(cls), "__pydantic_extra__", "__pydantic_private__"}
 
     def encode(model: Any) -> dict[str, Any]:
@@ -218,9 +201,7 @@ def _model_type(cls: Any) -> StateType:
 def read_model(found: Any) -> Any:
     """Read a pydantic model, exactly as it was."""
     name, state = found
-    cls = find_class(name)
-    if not is_model(cls):
-        raise UnknownStoredTypeError(str(name), "which is no pydantic model here. Load the module that defined it")
+    cls = _class_of(name, is_model, "pydantic model")
     values, extra, private = state["fields"], state.get("extra"), state.get("private", {})
     known = cls.model_fields
     _refuse_unknown(cls, values, known)
@@ -243,10 +224,6 @@ def _all_private(cls: Any, private: dict[str, Any]) -> dict[str, Any] | None:
     return {**private, **_without_undefined(unset)} if declared else None
 
 
-def _looks_at_others(field: Any) -> bool:
-    return bool(getattr(field, "default_factory_takes_validated_data", False))  # absent before pydantic 2.10
-
-
 def _without_undefined(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: item for key, item in values.items() if type(item).__name__ != "PydanticUndefinedType"}
 
@@ -257,14 +234,22 @@ def _with_defaults(cls: type, known: Mapping[str, Any], values: dict[str, Any]) 
         if key in values:
             complete[key] = values[key]
         elif field.is_required():
-            raise _lacking(cls, key)
+            raise _no_default(cls, key)
         else:
-            needed = {"validated_data": complete} if _looks_at_others(field) else {}
+            takes_others = getattr(field, "default_factory_takes_validated_data", False)  # absent before pydantic 2.10
+            needed = {"validated_data": complete} if takes_others else {}
             complete[key] = field.get_default(call_default_factory=True, **needed)
     return complete
 
 
 # ------------------------------------------------------------------------------------------------------------- errors
+
+
+def _class_of(name: Any, fits: Callable[[Any], bool], kind: str) -> Any:
+    cls = find_class(name)
+    if not fits(cls):
+        raise UnknownStoredTypeError(str(name), f"which is no {kind} here. Load the module that defined it")
+    return cls
 
 
 def _refuse_unknown(cls: type, values: Any, known: Any) -> None:
@@ -273,21 +258,21 @@ def _refuse_unknown(cls: type, values: Any, known: Any) -> None:
         raise TypeError(message)
     unknown = sorted(repr(key) for key in values if key not in known)
     if unknown:
-        raise _unlike(cls, f"which has no fields {', '.join(unknown)} here. Load the version that has them")
+        raise _differs(cls, f"which has no fields {', '.join(unknown)} here. Load the version that has them")
 
 
-def _lacking(cls: type, key: str) -> UnknownStoredTypeError:
-    return _unlike(cls, f"whose field {key!r} has no default here and was not stored. Give the field a default")
+def _no_default(cls: type, key: str) -> UnknownStoredTypeError:
+    return _differs(cls, f"whose field {key!r} has no default here and was not stored. Set a default for it")
 
 
-def _unlike(cls: type, problem: str) -> UnknownStoredTypeError:
+def _differs(cls: type, problem: str) -> UnknownStoredTypeError:
     name = f"{cls.__module__}.{cls.__qualname__}"
     return UnknownStoredTypeError(name, problem)
 
 
 def _holds_more(cls: type, names: Any) -> UnstorableValueError:
     listed = ", ".join(map(repr, sorted(names)))
-    reason = f"It holds {listed} besides its fields. Declare fields for that, or give it to register_state_type()."
+    reason = f"It holds {listed} besides its fields. Declare fields for that, or pass it to register_state_type()."
     return UnstorableValueError(cls, reason)
 
 

@@ -28,15 +28,15 @@ _Dependencies = Mapping[str, Mapping[str, Any]]
 
 @runtime_checkable
 class SerializationProtocol(Protocol):
-    """What can be written as a dictionary and made of one."""
+    """An object that can be written as a dictionary and made of one."""
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
-        """Return it as a dictionary."""
+        """Return the object as a dictionary."""
         ...
 
     @classmethod
     def from_dict(cls, data: MutableMapping[str, Any], /, **kwargs: Any) -> Any:
-        """Make one of a dictionary."""
+        """Make an object of a dictionary."""
         ...
 
 
@@ -45,10 +45,13 @@ class SerializationMixin:
 
     Attributes:
         DEFAULT_EXCLUDE: Names of attributes that are never written.
-        INJECTABLE: Names of attributes that are never written and handed in on reading, such as clients.
+        INJECTABLE: Names of attributes that are never written and passed in on reading, such as clients.
 
     Example:
         ```python
+        from agentbench import EchoChatClient, SerializationMixin
+
+
         class Greeter(SerializationMixin):
             INJECTABLE = {"client"}
 
@@ -56,7 +59,8 @@ class SerializationMixin:
                 self.greeting, self.client = greeting, client
 
 
-        Greeter.from_dict({"type": "greeter", "greeting": "Hello"}, dependencies={"greeter": {"client": client}})
+        data = Greeter(greeting="Hello", client=EchoChatClient()).to_dict()
+        Greeter.from_dict(data, dependencies={"greeter": {"client": EchoChatClient()}})
         ```
     """
 
@@ -68,8 +72,8 @@ class SerializationMixin:
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
         """Return the public attributes by name, after the `"type"`.
 
-        Objects with a `to_dict` of their own are written by it, also within lists and dictionaries. What JSON cannot
-        hold is left out, with a note in the log.
+        Objects with a `to_dict` of their own are written by it, also within lists and dictionaries. Values that JSON
+        lacks are left out, with a line in the log.
 
         Args:
             exclude: Names of attributes to leave out besides those of the class.
@@ -103,33 +107,34 @@ class SerializationMixin:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], /, *, dependencies: _Dependencies | None = None) -> Self:
-        """Call the constructor with what `to_dict` wrote.
+        """Make an instance by calling the constructor with a dictionary in the form of `to_dict`.
 
         Args:
             data: The attributes by name; a `"type"` is optional.
-            dependencies: What was not written, by type: `{"greeter": {"client": client}}`; for one instance only:
-                `{"greeter": {"greeting:Hello": {"client": client}}}`. Dictionaries are merged into those in `data`.
+            dependencies: Arguments that are not written, by type: `{"greeter": {"client": client}}`; for one
+                instance only: `{"greeter": {"greeting:Hello": {"client": client}}}`. Dictionaries are merged into
+                those in `data`.
 
         Raises:
             ValueError: The data are of another type.
             TypeError: The constructor does not know one of the names.
         """
         arguments = dict(data)
-        given = arguments.pop("type", None)
+        type_ = arguments.pop("type", None)
         known = type_identifiers(cls)
-        if given is not None and given not in known:
-            message = f"The data are of type {given!r}. {cls.__name__}.from_dict() expects {known[0]!r}."
+        if type_ is not None and type_ not in known:
+            message = f"The data are of type {type_!r}. {cls.__name__}.from_dict() expects {known[0]!r}."
             raise ValueError(message)
         if dependencies:
-            for identifier in dict.fromkeys(known if given is None else [given, *known]):
+            for identifier in dict.fromkeys(known if type_ is None else [type_, *known]):
                 cls._inject(arguments, dependencies.get(identifier, {}))
         return cls(**arguments)
 
     @classmethod
-    def _inject(cls, arguments: dict[str, Any], given: Mapping[str, Any]) -> None:
-        for name, value in _meant_for(arguments, given):
+    def _inject(cls, arguments: dict[str, Any], dependencies: Mapping[str, Any]) -> None:
+        for name, value in _dependencies_of(arguments, dependencies):
             if name not in cls.INJECTABLE:
-                _log.debug("%s is given %r, which is not among its INJECTABLE.", cls.__name__, name)
+                _log.debug("%s takes %r, which is not among its INJECTABLE.", cls.__name__, name)
             before = arguments.get(name)
             if isinstance(before, Mapping) and isinstance(value, Mapping):
                 arguments[name] = {**before, **value}
@@ -138,7 +143,7 @@ class SerializationMixin:
 
     @classmethod
     def from_json(cls, text: str | bytes, /, *, dependencies: _Dependencies | None = None) -> Self:
-        """Make one of JSON; see `from_dict`.
+        """Make an instance of JSON; see `from_dict`.
 
         Raises:
             ValueError: The text is no JSON object, or of another type.
@@ -166,17 +171,17 @@ class SerializationMixin:
 
 
 def type_identifiers(cls: type) -> tuple[str, ...]:
-    """The names that a `"type"` may give a class: first the one that is written, then former spellings."""
+    """Return the texts that `"type"` may have for a class: first the one that is written, then former spellings."""
     known = _IDENTIFIERS.get(cls)
     if known is None:
-        given = [name for name in map(_static_text, (cls, cls), ("type", "TYPE")) if name is not None]
-        known = tuple(dict.fromkeys([*given[:1], snake_case(cls.__name__), _letter_by_letter(cls.__name__)]))
+        own = [name for name in map(_static_text, (cls, cls), ("type", "TYPE")) if name is not None]
+        known = tuple(dict.fromkeys([*own[:1], snake_case(cls.__name__), _letter_by_letter(cls.__name__)]))
         _IDENTIFIERS[cls] = known
     return known
 
 
 def _static_text(cls: type, name: str) -> str | None:
-    value = inspect.getattr_static(cls, name, None)  # not what a descriptor of instances would give
+    value = inspect.getattr_static(cls, name, None)  # not the value of a descriptor for instances
     return value if isinstance(value, str) else None
 
 
@@ -200,18 +205,18 @@ def _attributes_of(instance: object) -> Iterator[tuple[str, Any]]:
 def _slots_of(cls: type) -> tuple[str, ...]:
     known = _SLOTS.get(cls)
     if known is None:
-        given = [vars(each).get("__slots__", ()) for each in reversed(cls.__mro__)]
-        names = [name for slots in given for name in ((slots,) if isinstance(slots, str) else slots)]
+        declared = [vars(each).get("__slots__", ()) for each in reversed(cls.__mro__)]
+        names = [name for slots in declared for name in ((slots,) if isinstance(slots, str) else slots)]
         known = _SLOTS[cls] = tuple(name for name in dict.fromkeys(names) if name not in {"__dict__", "__weakref__"})
     return known
 
 
-def _meant_for(arguments: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Those of one type that are for every instance, then those for this one."""
-    for key, value in given.items():
+def _dependencies_of(arguments: Mapping[str, Any], dependencies: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the dependencies of every instance of a type, then those of this instance."""
+    for key, value in dependencies.items():
         if ":" not in key:
             yield key, value
-    for key, value in given.items():
+    for key, value in dependencies.items():
         field, colon, wanted = key.partition(":")
         if colon and isinstance(value, Mapping) and str(arguments.get(field, _MISSING)) == wanted:
             yield from value.items()

@@ -1,4 +1,4 @@
-"""What the names in a pickle stand for, if they are allowed at all."""
+"""The objects of the names in a pickle, if they are allowed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VALUE_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
 _ALLOWED: Final = frozenset(f"{module}:{name}" for module, names in _VALUE_TYPES.items() for name in names)
 _ALLOWED_PACKAGE: Final = "openai.types."
 
-# What agent-framework calls the classes that are this library's, and where they are here.
+# Names in agent-framework of classes of this library, and their places here.
 _THEIR_MESSAGES: Final = "agent_framework._workflows._runner_context"
 _THEIR_EVENTS: Final = "agent_framework._workflows._events"
 _OURS: Final[Mapping[str, str]] = {
@@ -41,7 +41,7 @@ _OURS: Final[Mapping[str, str]] = {
     )
     for name in names
 }
-#: What takes the state of those that are made of other attributes there.
+#: Classes that take the state of those that have other attributes there.
 _TAKES_THEIRS: Final[Mapping[str, str]] = {
     **_OURS,
     f"{_THEIR_MESSAGES}:WorkflowMessage": "agentbench.workflows.persist.agent_framework:ForeignMessage",
@@ -55,7 +55,7 @@ def type_label(cls: type) -> str:
 
 
 class NameFinder:
-    """Finds what is allowed.
+    """Finds the objects of allowed names.
 
     Args:
         allowed_types: More names than those that are always allowed, as `"module:qualname"`, or `"*"` for all.
@@ -83,7 +83,7 @@ class NameFinder:
         return _OURS.get(label) or _label_in_library(label) or label
 
     def find(self, module: str, name: str) -> Any:
-        """Return the class, or a guarded function.
+        """Return the class, or a safe replacement of a function.
 
         Raises:
             WorkflowCheckpointException: The name is not allowed, or there is no such class.
@@ -91,7 +91,7 @@ class NameFinder:
         label = f"{module}:{name}"
         if label in self._allowed:
             return _object_at(_label_in_library(label) or label)
-        found = _GUARDED.get(label) or (self.find_theirs(module, name) if label in _TAKES_THEIRS else None)
+        found = _REPLACED.get(label) or (self.find_theirs(module, name) if label in _TAKES_THEIRS else None)
         if found is not None:
             return found
         if label not in _ALLOWED and not is_of_library(f"{module}.{name}") and not module.startswith(_ALLOWED_PACKAGE):
@@ -123,7 +123,7 @@ def _is_label(entry: object) -> bool:
 
 def _not_allowed(label: str) -> WorkflowCheckpointException:
     message = (
-        f"The checkpoint holds a pickled {label}, which is not allowed. If you trust whoever wrote it, add {label!r} "
+        f"The checkpoint holds a pickled {label}, which is not allowed. If you trust its author, add {label!r} "
         "to the allowed types: allowed_checkpoint_types of the storage, or allowed_types of decode_checkpoint_value()."
     )
     return WorkflowCheckpointException(message)
@@ -136,21 +136,21 @@ def _object_at(label: str) -> Any:
         for name in path.split("."):
             found = vars(found)[name]
     except (ImportError, KeyError, TypeError) as error:
-        message = f"The checkpoint holds a pickled {label}, which is not there. Install what it belongs to."
+        message = f"The checkpoint holds a pickled {label}, which is not installed here. Install its package."
         raise WorkflowCheckpointException(message, error) from error
     return found
 
 
-# ------------------------------------------------------------------------------------------------- guarded functions
+# ------------------------------------------------------------------------------------------------- replaced functions
 
 
 def _get_member(owner: Any, name: Any) -> Any:
-    """Stands for `getattr`, which pickles need for members of enums and for time zones."""
+    """Replace `getattr`, which pickles need for members of enums and for time zones."""
     if isinstance(owner, type) and issubclass(owner, Enum) and name in owner.__members__:
         return owner.__members__[name]
     if owner is ZoneInfo and name == "_unpickle":
         return _read_zone
-    message = f"getattr({owner!r}, {name!r}) in a pickle: only members of enums can be had like this"
+    message = f"getattr({owner!r}, {name!r}) in a pickle: only members of enums can be read like this"
     raise pickle.UnpicklingError(message)
 
 
@@ -159,7 +159,7 @@ def _read_zone(key: str, from_cache: object) -> ZoneInfo:
 
 
 def _reconstruct(cls: Any, base: Any, state: Any) -> Any:
-    """Stands for `copyreg._reconstructor`, which old pickles call for every instance."""
+    """Replace `copyreg._reconstructor`, which old pickles call for every instance."""
     if not isinstance(cls, type) or not isinstance(base, type):
         message = f"{cls!r} or {base!r} in a pickle is no class"
         raise pickle.UnpicklingError(message)
@@ -173,7 +173,7 @@ def _new_object(cls: Any, *args: Any) -> Any:
     return cls.__new__(cls, *args)
 
 
-_GUARDED: Final[Mapping[str, Callable[..., Any]]] = {
+_REPLACED: Final[Mapping[str, Callable[..., Any]]] = {
     "builtins:getattr": _get_member,
     "copyreg:_reconstructor": _reconstruct,
     "copyreg:__newobj__": _new_object,

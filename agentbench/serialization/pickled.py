@@ -1,21 +1,22 @@
-"""Values as JSON with pickles in it: a format for exchange with agent-framework, used only where it is asked for.
+"""Values as JSON with pickles in it: a format for exchange with agent-framework, used only on request.
 
-JSON values are kept, keys of dictionaries become text, everything else is `{"__pickled__": base64, "__type__":
-"module:qualname"}`. A pickle can name any class or function, so reading takes only names from a list; the few functions
-that pickles need are guarded.
+JSON values stay as they are, keys of dictionaries become text, every other value is `{"__pickled__": base64,
+"__type__": "module:qualname"}`. A pickle can name any class or function, so reading takes only names from a list; the
+few functions that pickles need have safe replacements.
 """
 
 from __future__ import annotations
 
 import pickle
+import types
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from enum import Enum
 from io import BytesIO
-from typing import Any, Final
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Final
 
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.serialization.pickle_names import NameFinder, type_label
-from agentbench.serialization.unpicklers import OpenUnpickler, RestrictedUnpickler
 
 PICKLED: Final = "__pickled__"
 PICKLED_TYPE: Final = "__type__"
@@ -25,52 +26,65 @@ _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def encode_checkpoint_value(value: Any) -> Any:
-    """Turn a value into what `json.dumps` can write; see `decode_checkpoint_value`.
+    """Return a value in a form that `json.dumps` can write; see `decode_checkpoint_value`.
 
-    Keys of dictionaries become text, as the format has it. Subclasses of `dict`, `str` and numbers keep their type.
+    Keys of dictionaries become text. Subclasses of `dict`, `str` and numbers come back with their class.
+
+    Args:
+        value: The value.
 
     Raises:
-        UnstorableValueError: Something in it cannot be pickled.
+        UnstorableValueError: A part of it cannot be pickled; the error names its path.
+
+    Example:
+        ```python
+        import json
+        from datetime import date
+        from agentbench import decode_checkpoint_value, encode_checkpoint_value
+
+        text = json.dumps(encode_checkpoint_value({"due": date(2026, 1, 31)}))
+        print(decode_checkpoint_value(json.loads(text)))
+        ```
     """
     return _encode(value, "", None)
 
 
 def encode_readable(value: Any, finder: NameFinder, path: str = "") -> Any:
-    """Turn a value into what `json.dumps` can write, and `decode_found` with this finder can read again.
+    """Return a value in a form that `json.dumps` can write and `decode_found` with this finder can read.
 
     Args:
         value: The value.
-        finder: Knows the names that are allowed.
-        path: Where the value is, for the error.
+        finder: Finder of the allowed names.
+        path: Path of the value, for the error.
 
     Raises:
-        UnstorableValueError: Something in it cannot be pickled, or could not be read again.
+        UnstorableValueError: A part of it cannot be pickled, or could not be read again.
     """
     return _encode(value, path, finder)
 
 
 def decode_checkpoint_value(value: Any, *, allowed_types: Collection[str] | None = None) -> Any:
-    """Return the value that `encode_checkpoint_value`, or its namesake in agent-framework, was given.
+    """Return the value that `encode_checkpoint_value`, or the function of that name in agent-framework, encoded.
 
     Messages and events of agent-framework become those of this library.
 
     Args:
-        value: What `json.loads` gave.
+        value: The value that `json.loads` returned.
         allowed_types: More classes that may be in it, as `"module:qualname"`, besides Python's own value types and the
-            data classes of this library. `{"*"}` takes everything: whoever wrote the value can then run any code here.
+            data classes of this library. `{"*"}` allows all: the author of the value can then run any code here.
 
     Raises:
         ValueError: One of the allowed types is no such name.
-        WorkflowCheckpointException: It names something that is not allowed, is not what it says, or is damaged.
+        WorkflowCheckpointException: It names a class that is not allowed, holds another class, or is damaged.
     """
     return decode_found(value, NameFinder(allowed_types or ()))
 
 
 def decode_found(value: Any, finder: NameFinder) -> Any:
-    """Like `decode_checkpoint_value`, with what knows the names that are allowed.
+    """Return the value as `decode_checkpoint_value` does, with a finder of the allowed names.
 
     Raises:
-        WorkflowCheckpointException: As there.
+        WorkflowCheckpointException: See there.
     """
     if isinstance(value, list):
         return [decode_found(item, finder) for item in value]
@@ -118,3 +132,87 @@ def _unpickle(text: Any, label: str, finder: NameFinder) -> Any:
         message = f"The checkpoint says that it holds a {label}, and holds a {found}. It was damaged or tampered with."
         raise WorkflowCheckpointException(message)
     return unpickled
+
+
+# ---------------------------------------------------------------------------------------------------------- unpicklers
+
+# The one in C lets a pickle change classes and members of enums, and has no way to forbid it.
+_Unpickler: Any = pickle._Unpickler  # noqa: SLF001 - its only name
+
+#: Objects that the whole process shares and no pickle may change.
+_SHARED: Final = (type, Enum, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+#: Made from text or bytes only: a few characters of a pickle could ask for gigabytes with `bytes(10**12)`.
+_SIZED: Final = (bytes, bytearray, int)
+
+
+class RestrictedUnpickler(_Unpickler):  # type: ignore[misc]
+    """Reads one pickle with allowed names only, which can change only its own objects.
+
+    Args:
+        file: The pickle.
+        finder: Finder of the allowed names.
+    """
+
+    if TYPE_CHECKING:
+        stack: list[Any]
+
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(_Unpickler.dispatch)
+
+    def __init__(self, file: IO[bytes], finder: NameFinder) -> None:
+        super().__init__(file, fix_imports=False)
+        self._finder = finder
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the object of a name."""
+        return self._finder.find(module, name)
+
+    def _build(self) -> None:
+        if isinstance(self.stack[-2], _SHARED):
+            message = f"the pickle would change {self.stack[-2]!r}, which is not its own"
+            raise pickle.UnpicklingError(message)
+        _Unpickler.dispatch[pickle.BUILD[0]](self)
+
+    def _call(self, code: bytes, length: int) -> None:
+        function, arguments = self.stack[-length], self.stack[-length + 1]
+        if _is_bomb([function, *arguments]):
+            message = f"the pickle would fill the memory with {function!r}"
+            raise pickle.UnpicklingError(message)
+        _Unpickler.dispatch[code[0]](self)
+
+    def _refuse(self) -> None:
+        message = "the pickle makes instances in a way that Python 3 does not write"
+        raise pickle.UnpicklingError(message)
+
+    dispatch[pickle.BUILD[0]] = _build
+    dispatch[pickle.REDUCE[0]] = lambda self: self._call(pickle.REDUCE, 2)
+    dispatch[pickle.NEWOBJ[0]] = lambda self: self._call(pickle.NEWOBJ, 2)
+    dispatch[pickle.NEWOBJ_EX[0]] = lambda self: self._call(pickle.NEWOBJ_EX, 3)
+    dispatch[pickle.OBJ[0]] = dispatch[pickle.INST[0]] = _refuse
+
+
+class OpenUnpickler(pickle.Unpickler):
+    """Reads one pickle without restrictions; only the names of agent-framework's classes lead to this library's.
+
+    Args:
+        file: The pickle.
+        finder: Finder of those names.
+    """
+
+    def __init__(self, file: IO[bytes], finder: NameFinder) -> None:
+        super().__init__(file)
+        self._finder = finder
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the object of a name."""
+        return self._finder.find_theirs(module, name) or super().find_class(module, name)
+
+
+def _is_bomb(parts: list[Any]) -> bool:
+    """Return whether a call would make a huge value of a short pickle, such as `list(range(10**12))`.
+
+    An alias such as `list[int]` calls its class; pickles have no need to call it.
+    """
+    if type(parts[0]) is types.GenericAlias or any(isinstance(part, range) for part in parts):
+        return True
+    made = next((part for part in parts if isinstance(part, type)), None)
+    return made in _SIZED and not all(isinstance(part, (type, str, bytes, bytearray)) for part in parts if part != made)

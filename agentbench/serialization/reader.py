@@ -13,9 +13,9 @@ from agentbench.serialization.writer import TAG
 
 
 class JsonReader:
-    """Reads what `JsonWriter` wrote.
+    """Reads the text of a `JsonWriter`.
 
-    A subclass that stores some values elsewhere gives `decoders` of its own tags.
+    A subclass that stores some values elsewhere adds `decoders` of its own tags.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class JsonReader:
         self._load = json.JSONDecoder(object_hook=self._revive, parse_constant=_refuse).decode
 
     def read(self, text: str) -> Any:
-        """Return the value that a text stands for.
+        """Return the value of a text.
 
         Raises:
             WorkflowCheckpointException: The text is no JSON, is nested too deeply, or holds something that cannot be

@@ -1,7 +1,7 @@
 """Which classes can be stored: those registered here, by class for writing and by tag or name for reading.
 
 Reading never imports what a text names. Only the library's own tags lead to modules, by the fixed tables below, so that
-a checkpoint can be read before the part of the library that wrote it was imported.
+a checkpoint can be read before the part of the library that wrote it is imported.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class StateType:
     """How instances of a class are stored.
 
     Attributes:
-        cls: The class; subclasses are not meant.
+        cls: The class, without its subclasses.
         tag: Its name in JSON, unique.
-        encode: Turns an instance into something simpler, which is written in its turn.
-        decode: Turns what came back into an instance. Whatever it raises becomes an error that names the checkpoint.
-        name: Where one tag is for many classes, the name of this one. It is written before what `encode` returns, and
-            `decode` is given both in a list.
+        encode: Returns a simpler value for an instance, which is then written.
+        decode: Returns an instance for that value. Its errors become errors that name the checkpoint.
+        name: Name of the class, where one tag is for many. It is written before the value of `encode`, and `decode`
+            takes a list of both.
     """
 
     cls: type
@@ -80,7 +80,7 @@ def register_type(
         tag: Unique; a later registration of the same tag replaces the earlier one.
         encode: See `StateType`.
         decode: See `StateType`.
-        frozen: Instances do not change once they are saved, so that they are told apart by identity.
+        frozen: Instances do not change once they are saved, so that they are compared by identity.
     """
     kind = StateType(cls, tag, encode, decode)
     _BY_TAG[tag] = kind
@@ -88,7 +88,7 @@ def register_type(
 
 
 def store_as(kind: StateType, *, frozen: bool = False) -> None:
-    """Store instances of a class like this, whatever was said of them before; its tag must be known already."""
+    """Store instances of a class in this form from now on; its tag must be registered already."""
     _BY_CLASS[kind.cls] = kind
     if frozen:
         register_frozen(kind.cls)
@@ -108,7 +108,11 @@ def type_of_class(cls: type) -> StateType | None:
 
 
 def type_of_tag(tag: str) -> StateType | None:
-    """Find what a tag stands for."""
+    """Find the form of a tag.
+
+    Raises:
+        MissingExtraError: A package that reads it is not installed.
+    """
     found = _BY_TAG.get(tag)
     if found is None and tag in _MODULE_OF_TAG:
         try:

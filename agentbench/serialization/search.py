@@ -1,4 +1,4 @@
-"""Which part of a value is to blame when the whole could not be stored: a slow search, for failures only."""
+"""Which part of a value has no stored form: a slow search, for failures only."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find_unstorable(value: object) -> tuple[str, object]:
 
 
 def explain_unstorable(value: object) -> UnstorableValueError:
-    """Return the error to raise when a value could not be written: the part to blame, its path, and what to do."""
+    """Return the error to raise when a value could not be written: the part, its path, and what to do."""
     path, part = find_unstorable(value)
     problem = _problem_with(part)
     if isinstance(problem, UnstorableValueError):
@@ -48,20 +48,20 @@ def explain_unstorable(value: object) -> UnstorableValueError:
 def _problem_with(value: object) -> Exception | None:
     try:
         JsonWriter().write(value)
-    except Exception as error:  # noqa: BLE001 - whatever foreign code raises is a problem, and none of ours
+    except Exception as error:  # noqa: BLE001 - foreign code may raise anything, and each error is a problem
         return error
     return None
 
 
 def _is_cyclic(value: object) -> bool:
-    """Tell whether a value leads back to itself, as far down as it is looked into."""
-    level, seen = [value], {id(value)}
+    """Return whether a value contains itself within the searched depth."""
+    level, visited = [value], {id(value)}
     for _ in range(_DEEPEST_PATH):
         below = [inner for part in level for _, inner in _parts_of(part)]
         if any(inner is value for inner in below):
             return True
-        level = [inner for inner in below if id(inner) not in seen]
-        seen.update(map(id, level))
+        level = [inner for inner in below if id(inner) not in visited]
+        visited.update(map(id, level))
     return False
 
 
@@ -69,26 +69,26 @@ def _parts_of(value: Any) -> Iterator[tuple[str, Any]]:
     try:
         yield from _items_of(value)
         yield from _attributes_of(value)
-    except Exception:  # noqa: BLE001 - foreign containers and descriptors may raise anything; what was seen so far counts
+    except Exception:  # noqa: BLE001 - foreign containers and descriptors may raise anything; the parts before count
         return
 
 
 def _items_of(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, item in value.items():
-            yield f"[{_shown(key)}]", item
+            yield f"[{_key_text(key)}]", item
             if type(key) is not str:
-                yield f" key {_shown(key)}", key
+                yield f" key {_key_text(key)}", key
     elif isinstance(value, (list, tuple, deque)):
         for index, item in enumerate(value):
             yield f"[{index}]", item
     elif isinstance(value, (set, frozenset)):
         for item in value:
-            yield f" member {_shown(item)}", item
+            yield f" member {_key_text(item)}", item
 
 
 def _attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """What is stored of an instance; nothing for a class that is to blame itself."""
+    """Yield the stored attributes of an instance; none if its class itself has no stored form."""
     cls: Any = type(value)
     kind = type_of_class(cls) or class_type(cls)
     encoded = kind.encode(value) if kind else None
@@ -98,7 +98,7 @@ def _attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
             yield f".{name}", item
 
 
-def _shown(key: object) -> str:
+def _key_text(key: object) -> str:
     try:
         text = repr(key)
     except Exception:  # noqa: BLE001 - a broken __repr__ of user code must not hide the error

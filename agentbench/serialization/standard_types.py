@@ -1,4 +1,4 @@
-"""How values of Python's own types are stored, besides what JSON has, and which other classes can be stored at all."""
+"""The stored forms of Python's own types that JSON lacks, and which other classes can be stored at all."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def standard_type(cls: type, value: Any) -> StateType:
 def _reason(cls: type) -> str:
     base = next((base for base in (str, int, float, list, dict, tuple, set, bytes) if issubclass(cls, base)), None)
     if base is not None:
-        return f"It would come back as a plain {base.__name__}: convert it, or give its class to register_state_type()."
+        return f"It would come back as a plain {base.__name__}: convert it, or pass its class to register_state_type()."
     if issubclass(cls, BaseException):
         return "Store WorkflowErrorDetails.from_exception(error) instead of the error."
     if cls.__module__ == "builtins" or cls.__module__.startswith("_"):  # functions, generators, locks, files, tasks
-        return "Keep such things on the executor instead, and make them anew in on_checkpoint_restore."
-    return "Make it a dataclass or a pydantic model, or give it to register_state_type() with encode and decode."
+        return "Hold such objects on the executor instead, and make them again in on_checkpoint_restore."
+    return "Make it a dataclass or a pydantic model, or pass it to register_state_type() with encode and decode."
 
 
 # ---------------------------------------------------------------------------------------------------- bytes and numbers
@@ -217,7 +217,7 @@ _STANDARD: Final[tuple[StateType, ...]] = (
 )
 _TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
 
-#: What turns the inner value of a tag of this module, or of one that the writer knows itself, into an instance.
+#: Decoders of the tags of this module, and of those that the writer writes itself.
 STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **{kind.tag: kind.decode for kind in _STANDARD},
     **CLASS_DECODERS,

@@ -1,4 +1,4 @@
-"""Classes of users that were given a stored form by `register_state_type`."""
+"""Classes of users that are stored by `register_state_type`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ C = TypeVar("C", bound=type)
 
 _log = logging.getLogger("agentbench")
 
-#: The writer never asks how instances of these are stored.
+#: Types that the writer writes without a registered form.
 _WRITTEN_AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None), list, dict, set, frozenset})
 _BY_NAME: Final[dict[str, StateType]] = {}
-#: Each class under every name that a `"type"` field may give it; the latest of several classes stands last.
+#: The classes of each text of a `"type"` field, by stored name; the latest is the last.
 _BY_IDENTIFIER: Final[dict[str, dict[str, type]]] = {}
-#: Each class that stands above, by its stored name.
+#: The same classes by stored name.
 _BY_STORED_NAME: Final[dict[str, type]] = {}
 #: Classes that are not stored by their qualified names.
 _OTHER_NAMES: Final[dict[type, str]] = {}
@@ -59,33 +59,38 @@ def register_state_type(
     decode: Callable[[Any], Any] | None = None,
     frozen: bool = False,
 ) -> Any:
-    """Let instances of a class be saved in checkpoints and sessions, and read in every process that has called this.
+    """Register a class, so that its instances can be saved in checkpoints and sessions.
+
+    Every process that reads them registers it too.
 
     Dataclasses, pydantic models, named tuples and enums at the top level of an imported module need no registration.
-    Give it those that are defined inside a function, and other classes: they need `to_dict()` and the class method
-    `from_dict(data)`, or `encode` and `decode`. Subclasses are not meant. Works as a decorator, with and without
-    arguments.
+    Classes that are defined inside a function need it, and all other classes, which must have `to_dict()` and the class
+    method `from_dict(data)` unless `encode` and `decode` are passed. It does not apply to subclasses. Works as a
+    decorator, with and without arguments.
 
-    What a program or notebook saved of a class of its own (`__main__.Car`) is read as the registered class of that name
-    once the class is in a module, if there is one such class; of several, name one by `identifier="__main__.Car"`.
+    A program or notebook saves its own class as `__main__.Car`. Once the class is in a module, that is read as the
+    registered class `Car`; if there are several, name one by `identifier="__main__.Car"`.
 
     Args:
         cls: The class.
         identifier: Name to store it by; by default its qualified name.
-        encode: Turns an instance into something simpler that can be stored.
-        decode: Turns that into an instance.
-        frozen: Instances do not change once they are saved: checkpoints then need not look into them again.
+        encode: Returns a simpler value for an instance, which can be stored.
+        decode: Returns an instance for that value.
+        frozen: Instances do not change once they are saved, so that checkpoints need not compare them again.
 
     Returns:
         The class.
 
     Raises:
-        TypeError: The class is of no kind that can be stored without `encode` and `decode`, only one is given, one
-            cannot be called, or the class is one of those that are written as they are, such as `int`.
+        TypeError: The class is of no kind that can be stored without `encode` and `decode`, only one is passed, one
+            cannot be called, or the class is one that JSON has, such as `int`.
         ValueError: Another class is stored by this identifier.
 
     Example:
         ```python
+        from agentbench import register_state_type
+
+
         @register_state_type
         class SearchHistory:
             def __init__(self, queries):
@@ -104,7 +109,7 @@ def register_state_type(
             decorated, identifier=identifier, encode=encode, decode=decode, frozen=frozen
         )
     if not isinstance(cls, type):
-        message = f"register_state_type() was given {cls!r}. Expected a class."
+        message = f"register_state_type() cannot register {cls!r}. Expected a class."
         raise TypeError(message)
     _require_form(cls, encode, decode)
     kind = _kind_of(cls, identifier, encode, decode)
@@ -125,7 +130,7 @@ def _require_form(cls: type, encode: object, decode: object) -> None:
         message = f"{cls.__qualname__} is written as it is, and needs no form. Register a class of your own."
         raise TypeError(message)
     if (encode is None) != (decode is None):
-        message = f"{cls.__qualname__} was given only one of encode and decode. Give both, or neither."
+        message = f"{cls.__qualname__} has only one of encode and decode. Pass both, or neither."
         raise TypeError(message)
     for name, function in (("encode", encode), ("decode", decode)):
         if function is not None and not callable(function):
@@ -134,7 +139,7 @@ def _require_form(cls: type, encode: object, decode: object) -> None:
 
 
 def register_name(cls: type, name: str, *identifiers: str) -> None:
-    """Let a class of the library be found by a name that outlives a move of the class, and by what it writes."""
+    """Register a class of the library by a name that remains when the class moves, and by its `"type"` texts."""
     _OTHER_NAMES[cls] = name
     _BY_STORED_NAME[name] = cls
     for identifier in identifiers:
@@ -142,7 +147,7 @@ def register_name(cls: type, name: str, *identifiers: str) -> None:
 
 
 def note_identifier(cls: type, identifier: str) -> None:
-    """Let this process find a class by what an instance of it has just written as its `"type"`.
+    """Register a class by the `"type"` that an instance of it has just written.
 
     Classes that were registered are preferred to it.
     """
@@ -156,22 +161,22 @@ def note_identifier(cls: type, identifier: str) -> None:
 
 
 def stored_name(cls: type) -> str:
-    """Return the name by which a class is told apart from others of one `"type"`."""
+    """Return the name that distinguishes a class from others of one `"type"`."""
     return _OTHER_NAMES.get(cls) or class_name(cls)
 
 
 def identifier_of(cls: type) -> str:
-    """Return what is written as the `"type"` of instances that do not say it themselves."""
+    """Return the `"type"` that is written for instances whose own form has none."""
     return next(_identifiers_of(cls, _OTHER_NAMES.get(cls)))
 
 
 def registered_form(cls: type) -> StateType | None:
-    """Find the `encode` and `decode` that a class was registered with."""
+    """Find the form with `encode` and `decode` of a class."""
     return _WITH_FORM.get(cls)
 
 
 def type_of_identifier(identifier: str | None, name: str | None = None) -> type | None:
-    """Find a class by what a `"type"` field says.
+    """Find a class by its `"type"` field.
 
     Args:
         identifier: The text of the field.
@@ -207,8 +212,8 @@ def _kind_of(
         encode, decode = getattr(cls, "to_dict", None), getattr(cls, "from_dict", None)
     if not callable(encode) or not callable(decode):
         message = (
-            f"{class_name(cls)} has no form to be stored in. Make it a dataclass or a pydantic model, give it "
-            "to_dict() and from_dict(), or pass encode and decode."
+            f"{class_name(cls)} has no stored form. Make it a dataclass or a pydantic model, write "
+            "to_dict() and from_dict() in it, or pass encode and decode."
         )
         raise TypeError(message)
     return _named(cls, identifier or class_name(cls), encode, decode)
@@ -223,9 +228,9 @@ def _named(cls: type, name: str, encode: Callable[[Any], Any], decode: Callable[
 def _identifiers_of(cls: Any, identifier: str | None) -> Iterator[str]:
     if identifier is not None:
         yield identifier
-    given = getattr(cls, "_get_type_identifier", None)
-    if callable(given):
-        yield str(given())
+    own = getattr(cls, "_get_type_identifier", None)
+    if callable(own):
+        yield str(own())
     yield cls.__name__.lower()
     for attribute in ("type", "TYPE"):
         value = getattr(cls, attribute, None)

@@ -1,7 +1,7 @@
 """Values to tagged JSON text.
 
-What JSON has is written as it is. Everything else becomes an object `{"__t__": <tag>, "v": <value>}`; a dictionary of a
-user that has such a key itself is written as a list of pairs, so that data never passes for a tag.
+Values that JSON has are written as they are. Every other value becomes an object `{"__t__": <tag>, "v": <value>}`; a
+dictionary of a user that has such a key itself is written as a list of pairs, so that data never passes for a tag.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from agentbench.serialization.standard_types import standard_type
 
 TAG: Final = "__t__"
 
-#: What the C encoder writes as it should be. Subclasses are told apart: an enum of texts is no text.
+#: Types that the C encoder writes correctly. Subclasses do not belong to them: an enum of texts is no text.
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 #: Longer numbers take quadratic time as decimals, and Python refuses them from 4300 digits on.
 _LARGEST_BITS: Final = 4096
 
 _TEXT: Final = frozenset({str})
-#: So few entries are written one by one in the time that it takes to prepare the C encoder.
+#: Up to this many entries are written one by one in the time that it takes to prepare the C encoder.
 _FEW: Final = 6
 _MOST_KEYS: Final = 4096
 
@@ -61,7 +61,7 @@ class JsonWriter:
         """Return the JSON text of a value.
 
         Raises:
-            UnstorableValueError: It, or something in it, has no stored form.
+            UnstorableValueError: The value, or a part of it, has no stored form.
             RecursionError: It is nested too deeply, or contains itself.
         """
         method = self._methods.get(type(value))
@@ -94,11 +94,11 @@ class JsonWriter:
         return self.tagged("dict", self.write_items(list(map(list, value.items()))))
 
     def write_set(self, value: set[Any] | frozenset[Any]) -> str:
-        """Write a set in the order of what is written for its members: equal sets give the same text."""
+        """Write a set in the order of its written members: equal sets have the same text."""
         return self.tagged(type(value).__name__, "[" + ",".join(sorted([self.write(item) for item in value])) + "]")
 
     def write_items(self, items: Iterable[Any]) -> str:
-        """Write a JSON array, whatever `write_list` does."""
+        """Write a JSON array, also where a subclass overrides `write_list`."""
         items = items if isinstance(items, list) else list(items)
         if len(items) > _FEW and _PLAIN.issuperset(map(type, items)):
             text = _plain_text(items, self.longest_plain)
@@ -144,7 +144,7 @@ def quote(text: str) -> str:
 
 
 class _Keys(dict[str, str]):
-    """Keys as JSON strings: the same few come again and again."""
+    """A cache of keys as JSON strings: dictionaries often have the same few."""
 
     def __missing__(self, key: str) -> str:
         text = quote(key)
