@@ -181,7 +181,17 @@ class ModelCalls:
         is_traced: Whether calls get a span here, if telemetry is on.
     """
 
-    __slots__ = ("_client", "_for_tools", "_hook", "_is_traced", "_kwargs", "_middleware", "_strategy", "_tokenizer")
+    __slots__ = (
+        "_client",
+        "_for_tools",
+        "_has_compaction",
+        "_hook",
+        "_is_traced",
+        "_kwargs",
+        "_middleware",
+        "_strategy",
+        "_tokenizer",
+    )
 
     def __init__(  # noqa: PLR0913 - one argument for each thing around the model
         self,
@@ -198,6 +208,7 @@ class ModelCalls:
         self._client, self._hook, self._middleware = client, hook, middleware
         self._kwargs, self._for_tools = kwargs, for_tools
         self._strategy, self._tokenizer = compaction_strategy, tokenizer
+        self._has_compaction = compaction_strategy is not None or tokenizer is not None
         self._is_traced = is_traced and is_tracing()
 
     async def respond(self, messages: list[Message], options: dict[str, Any]) -> ChatResponse[Any]:
@@ -251,39 +262,48 @@ class ModelCalls:
     async def _respond(
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
-        async def call() -> ChatResponse[Any]:
-            reply = self._hook(messages=await self._compact(messages, options), stream=False, options=options, **kwargs)
-            if iscoroutine(reply):
-                reply = await reply
-            return reply if isinstance(reply, ChatResponse) else await response_of(reply, self._build_stream(options))
-
         if not self._is_traced:
-            return await call()
+            return await self._call(messages, options, kwargs)
         from agentbench.agents.telemetry.spans import traced_chat  # noqa: PLC0415 - loads OpenTelemetry
 
-        return await traced_chat(self._client, messages, options, call)
+        return await traced_chat(self._client, messages, options, lambda: self._call(messages, options, kwargs))
 
     async def _open(self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]) -> ChatStream:
-        async def call() -> ChatStream:
-            reply = self._hook(messages=await self._compact(messages, options), stream=True, options=options, **kwargs)
-            return await stream_of(reply, self._build_stream(options))
-
         if not self._is_traced:
-            return await call()
+            return await self._call_streamed(messages, options, kwargs)
         from agentbench.agents.telemetry.spans import traced_chat_stream  # noqa: PLC0415 - loads OpenTelemetry
 
-        return traced_chat_stream(self._client, messages, options, lambda: ResponseStream.from_awaitable(call()))
+        return traced_chat_stream(
+            self._client,
+            messages,
+            options,
+            lambda: ResponseStream.from_awaitable(self._call_streamed(messages, options, kwargs)),
+        )
 
-    async def _compact(self, messages: list[Message], options: Mapping[str, Any]) -> list[Message]:
-        """Return the messages for the model, as a list of its own, if the client may call its service now.
-
-        A service that stores the conversation gets all of them.
-        """
-        has_compaction = self._strategy is not None or self._tokenizer is not None
-        if has_compaction and not options.get("conversation_id"):
-            messages = await apply_compaction(messages, strategy=self._strategy, tokenizer=self._tokenizer)
+    async def _call(
+        self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
+    ) -> ChatResponse[Any]:
+        own = await self._compact(messages, options) if self._has_compaction else list(messages)
         if getattr(self._client, "NEEDS_NETWORK", False):
             require_network(self._client)
+        reply = self._hook(messages=own, stream=False, options=options, **kwargs)
+        if iscoroutine(reply):
+            reply = await reply
+        return reply if isinstance(reply, ChatResponse) else await response_of(reply, self._build_stream(options))
+
+    async def _call_streamed(
+        self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
+    ) -> ChatStream:
+        own = await self._compact(messages, options) if self._has_compaction else list(messages)
+        if getattr(self._client, "NEEDS_NETWORK", False):
+            require_network(self._client)
+        reply = self._hook(messages=own, stream=True, options=options, **kwargs)
+        return await stream_of(reply, self._build_stream(options))
+
+    async def _compact(self, messages: list[Message], options: Mapping[str, Any]) -> list[Message]:
+        """Return the messages for the model; a service that stores the conversation gets all of them."""
+        if not options.get("conversation_id"):
+            messages = await apply_compaction(messages, strategy=self._strategy, tokenizer=self._tokenizer)
         return list(messages)
 
     def _build_stream(self, options: Mapping[str, Any]) -> BuildStream:
@@ -319,7 +339,7 @@ class ModelCalls:
         summaries hold for later rounds; messages that middleware brought are copied before they are marked.
         """
         messages = context.messages
-        if self._strategy is None and self._tokenizer is None:
+        if not self._has_compaction:
             return list(messages)
         if len(messages) == len(working) and all(map(is_, messages, working)):
             return working

@@ -238,8 +238,9 @@ class FunctionTool(SerializationMixin, Displayable):
         counters, in_run = self._counters, None
         if metadata is not None and self.max_invocations_per_run is not None:
             in_run = metadata.get(RUN_INVOCATIONS)
+        has_limit = self.max_invocations is not None or self.max_invocation_exceptions is not None
         with counters.lock:
-            if problem := self._limit_reached(counters, in_run):
+            if (has_limit or in_run is not None) and (problem := self._limit_reached(counters, in_run)):
                 raise ToolException(problem)
             counters.invocations += 1
             if in_run is not None:
