@@ -35,7 +35,7 @@ _PATIENCE_S = 1.0
 class AgentRun:
     """The state of one run; the agent itself holds nothing of its runs. The arguments are those of `RawAgent.run`.
 
-    `respond()` and `updates()` tell the story: `_prepare()` runs the hooks of the providers and builds the request,
+    In `respond()` and `updates()`, `_prepare()` runs the hooks of the providers and builds the request,
     the client answers (with tools, where the model calls them), and `_finish()` stores the turn in the session.
     """
 
@@ -101,25 +101,25 @@ class AgentRun:
         """
         agent = self._agent
         author, agent_id = agent.name or UNNAMED, agent.id
-        seen: list[ChatResponseUpdate] = []
+        received: list[ChatResponseUpdate] = []
         stream: Any = None
         try:
             messages = await self._prepare()
             stream = agent.client.get_response(messages, stream=True, **self._request)
             stream = stream if hasattr(stream, "__aiter__") else await stream
             async for update in stream:
-                seen.append(update)
+                received.append(update)
                 yield agent_update(update, author, agent_id)
-            answer = await streamed_answer(stream, seen)
+            answer = await streamed_answer(stream, received)
         except GeneratorExit as closing:
-            await self._store_abandoned(closing, stream, seen)
+            await self._store_abandoned(closing, stream, received)
             raise
         except Exception as error:  # noqa: BLE001 - raised below, maybe as another one
             await _close(stream)
             await self._report_failure(error)
             self._raise(error)
         except BaseException as error:
-            await _wait_briefly(self._store_abandoned(error, stream, seen))
+            await _wait_briefly(self._store_abandoned(error, stream, received))
             raise
         try:
             self._response = await self._finish(answer)
@@ -277,14 +277,14 @@ class AgentRun:
         async with SessionTurn(session):
             await self._hooks.after()
 
-    async def _store_abandoned(self, reason: BaseException, stream: Any, seen: list[ChatResponseUpdate]) -> None:
+    async def _store_abandoned(self, reason: BaseException, stream: Any, received: list[ChatResponseUpdate]) -> None:
         """Store the input and the part of the answer of a closed or cancelled run, unless the agent is set not to.
 
         A conversation that the service began meanwhile is not continued: its last answer is incomplete.
         """
         try:
             if self._agent.save_abandoned:
-                answer = partial_answer(seen)
+                answer = partial_answer(received)
                 has_id = self._per_call_history is None
                 await self._store(answer, agent_response(self._agent, answer, has_id=has_id))
             elif not isinstance(reason, GeneratorExit):

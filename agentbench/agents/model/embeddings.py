@@ -1,4 +1,4 @@
-"""Clients of embedding models, and what they give."""
+"""Clients of embedding models, and the embeddings that they return."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     InputT = TypeVar("InputT", default=Any)
     VectorT = TypeVar("VectorT", default=Any)
     OptionsT = TypeVar("OptionsT", default=Any)
-else:  # defaults came with Python 3.13, and only readers of types ask for them
+else:  # defaults came with Python 3.13, and only type checkers need them
     InputT = typing.TypeVar("InputT")
     VectorT = typing.TypeVar("VectorT")
     OptionsT = typing.TypeVar("OptionsT")
 
 
 class EmbeddingGenerationOptions(TypedDict, total=False):
-    """What a caller may ask of an embedding model. Further keys are handed on to the client."""
+    """Options of an embedding model. Further keys are for the client."""
 
     model: str
     dimensions: int
@@ -47,10 +47,16 @@ class Embedding(Generic[VectorT]):
 
     Args:
         vector: Usually a list of floats.
-        model: Which model made it.
+        model: Name of the model.
         dimensions: How many numbers it has; by default the length of the vector.
-        created_at: When, as the service wrote it.
-        additional_properties: Whatever else belongs to it.
+        created_at: The time, as the service wrote it.
+        additional_properties: Anything that the application wants to store with it.
+
+    Example:
+        ```python
+        embedding = Embedding([0.1, 0.2], model="tiny")
+        assert embedding.dimensions == 2
+        ```
     """
 
     __slots__ = ("additional_properties", "created_at", "dimensions", "model", "vector")
@@ -82,7 +88,13 @@ class GeneratedEmbeddings(list[Embedding[VectorT]], Generic[VectorT, OptionsT]):
         embeddings: One for each value.
         options: Of the call.
         usage: Numbers of tokens.
-        additional_properties: Whatever else belongs to it.
+        additional_properties: Anything that the application wants to store with it.
+
+    Example:
+        ```python
+        embeddings = GeneratedEmbeddings([Embedding([0.1]), Embedding([0.2])], usage={"input_token_count": 2})
+        vectors = [embedding.vector for embedding in embeddings]
+        ```
     """
 
     def __init__(
@@ -108,7 +120,7 @@ class GeneratedEmbeddings(list[Embedding[VectorT]], Generic[VectorT, OptionsT]):
         found = super().__getitem__(index)
         if isinstance(found, Embedding):
             return found
-        # What was used was used by all of them, so a part does not tell it.
+        # The usage is that of all embeddings, not of a part.
         return type(self)(found, options=self.options, additional_properties=self.additional_properties)
 
     def __repr__(self) -> str:
@@ -117,10 +129,10 @@ class GeneratedEmbeddings(list[Embedding[VectorT]], Generic[VectorT, OptionsT]):
 
 @runtime_checkable
 class SupportsGetEmbeddings(Protocol):
-    """Whatever makes embeddings; `isinstance` asks only whether the names are there.
+    """A client of an embedding model: any object with these members. `isinstance` checks only their names.
 
     Attributes:
-        additional_properties: Whatever else belongs to the client.
+        additional_properties: Anything that the application wants to store with the client.
     """
 
     additional_properties: dict[str, Any]
@@ -131,17 +143,28 @@ class SupportsGetEmbeddings(Protocol):
 
 
 class BaseEmbeddingClient(ABC, Generic[InputT, VectorT, OptionsT]):
-    """The base of embedding clients. A call without values gives an empty list, and the subclass is not asked.
+    """The base of embedding clients. A subclass implements `get_embeddings`.
 
-    Where telemetry is set up, a call is a span `embeddings <model>`, with the subclass' `OTEL_PROVIDER_NAME`.
+    A call without values returns an empty list without calling the subclass. Where telemetry is set up, a call is a
+    span `embeddings <model>`, with the `OTEL_PROVIDER_NAME` of the subclass.
 
     Args:
-        additional_properties: Whatever else belongs to the client.
+        additional_properties: Anything that the application wants to store with the client.
+
+    Example:
+        ```python
+        class Lengths(BaseEmbeddingClient):
+            async def get_embeddings(self, values, *, options=None):
+                return GeneratedEmbeddings([Embedding([float(len(value))]) for value in values])
+
+
+        embeddings = await Lengths().get_embeddings(["a", "bc"])
+        ```
     """
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "unknown"
     NEEDS_NETWORK: ClassVar[bool] = False
-    """Whether the service is elsewhere, so that the client refuses to work while `AGENTBENCH_OFFLINE` is set."""
+    """Whether the service is on another machine, so that calls raise while `AGENTBENCH_OFFLINE` is set."""
 
     def __init__(self, *, additional_properties: Mapping[str, Any] | None = None) -> None:
         self.additional_properties: dict[str, Any] = dict(additional_properties or {})
@@ -150,7 +173,7 @@ class BaseEmbeddingClient(ABC, Generic[InputT, VectorT, OptionsT]):
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("get_embeddings")
         if callable(own) and not getattr(own, "__isabstractmethod__", False):
-            cls.get_embeddings = _guarded(own)  # type: ignore[method-assign, assignment]
+            cls.get_embeddings = _wrap(own)  # type: ignore[method-assign, assignment]
 
     @abstractmethod
     async def get_embeddings(
@@ -159,26 +182,26 @@ class BaseEmbeddingClient(ABC, Generic[InputT, VectorT, OptionsT]):
         """Return the embeddings of values, in their order.
 
         Raises:
-            ChatClientException: The service is elsewhere while the environment asks to stay off the network.
+            ChatClientException: The service is on another machine, and `AGENTBENCH_OFFLINE` is set.
         """
 
     def service_url(self) -> str:
-        """The address of the service."""
+        """Return the address of the service."""
         return "Unknown"
 
 
-def _guarded(get_embeddings: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Do what every client has to do before and while it asks its service."""
+def _wrap(get_embeddings: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Return the method of a subclass with what is around every call: no values, the network, the span."""
 
     @wraps(get_embeddings)
-    async def guarded(self: Any, values: Sequence[Any], *, options: Any = None, **more: Any) -> Any:
+    async def wrapper(self: Any, values: Sequence[Any], *, options: Any = None, **more: Any) -> Any:
         if not len(values):
             return GeneratedEmbeddings[Any, Any](options=options)
 
-        async def ask() -> Any:
+        async def call() -> Any:
             require_network(self)
             return await get_embeddings(self, values, options=options, **more)
 
-        return await embeddings_in_span(self, values, options, ask)
+        return await embeddings_in_span(self, values, options, call)
 
-    return guarded
+    return wrapper

@@ -18,17 +18,16 @@ OFFLINE_VARIABLE: Final = "AGENTBENCH_OFFLINE"
 
 
 def is_offline() -> bool:
-    """Whether the environment asks to stay off the network; read anew each time. Unknown words are told."""
-    said = os.environ.get(OFFLINE_VARIABLE, "")
-    asks = read_flag(said)
-    if asks is None:
-        _warn_of(said)
-    return bool(asks)
+    """Whether the environment forbids the network; read anew each time. Unknown words are logged once."""
+    word = os.environ.get(OFFLINE_VARIABLE, "")
+    flag = read_flag(word)
+    if flag is None:
+        _warn_of(word)
+    return bool(flag)
 
 
 @lru_cache(maxsize=8)
 def _warn_of(word: str) -> None:
-    """Tell once that a word says nothing."""
     logger.warning(
         "%s is %r, so clients may go to the network. Expected true, 1, yes, on, false, 0, no or off.",
         OFFLINE_VARIABLE,
@@ -42,10 +41,10 @@ def needs_network(client: Any) -> bool:
 
 
 def require_network(client: Any) -> None:
-    """Let a client through that may talk to its service now.
+    """Check that a client may call its service now.
 
     Raises:
-        ChatClientException: It would leave this machine while the environment asks to stay off the network.
+        ChatClientException: It would leave this machine, and the environment forbids the network.
     """
     if getattr(client, "NEEDS_NETWORK", False) and is_offline() and needs_network(client):
         message = (

@@ -1,4 +1,4 @@
-"""What a chat client has to offer, and the factories of tools that services host."""
+"""The members of a chat client, and the factories of tools that services host."""
 
 from __future__ import annotations
 
@@ -16,16 +16,29 @@ if TYPE_CHECKING:
     from agentbench.messages.update import ChatResponseUpdate
 
     OptionsContraT = TypeVar("OptionsContraT", contravariant=True, default=Any)
-else:  # defaults came with Python 3.13, and only readers of types ask for them
+else:  # defaults came with Python 3.13, and only type checkers need them
     OptionsContraT = typing.TypeVar("OptionsContraT", contravariant=True)
 
 
 @runtime_checkable
 class SupportsChatGetResponse(Protocol[OptionsContraT]):
-    """Whatever answers messages. Nothing of ours need be inherited; `isinstance` asks only whether the names are there.
+    """A chat client: any object with these members; it inherits nothing. `isinstance` checks only their names.
 
     Attributes:
-        additional_properties: Whatever else belongs to the client.
+        additional_properties: Anything that the application wants to store with the client.
+
+    Example:
+        ```python
+        class Parrot:
+            additional_properties = {}
+
+            async def get_response(self, messages, *, stream=False, options=None, **kwargs):
+                return ChatResponse(text=messages[-1].text)
+
+
+        assert isinstance(Parrot(), SupportsChatGetResponse)
+        agent = Agent(Parrot())
+        ```
     """
 
     additional_properties: dict[str, Any]
@@ -41,9 +54,19 @@ class SupportsChatGetResponse(Protocol[OptionsContraT]):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        """Answer messages: an awaitable of the response, or with `stream` a stream of its updates.
+        """Answer messages. Callers pass only arguments that have a value.
 
-        Callers pass only arguments that have a value.
+        Args:
+            messages: The conversation.
+            stream: Whether to return a stream of updates.
+            options: Of the model, as in `ChatOptions`.
+            compaction_strategy: Shortens long conversations for the model.
+            tokenizer: Counts tokens for it.
+            function_invocation_kwargs: For tools.
+            client_kwargs: For the client.
+
+        Returns:
+            An awaitable of the response; with `stream=True` a stream of its updates.
         """
         ...
 
@@ -54,7 +77,7 @@ class SupportsCodeInterpreterTool(Protocol):
 
     @staticmethod
     def get_code_interpreter_tool(**kwargs: Any) -> Any:
-        """Return the tool, to be put among others."""
+        """Return the tool, for the `tools` of an agent or of a request."""
         ...
 
 
@@ -64,7 +87,7 @@ class SupportsWebSearchTool(Protocol):
 
     @staticmethod
     def get_web_search_tool(**kwargs: Any) -> Any:
-        """Return the tool, to be put among others."""
+        """Return the tool, for the `tools` of an agent or of a request."""
         ...
 
 
@@ -74,7 +97,7 @@ class SupportsImageGenerationTool(Protocol):
 
     @staticmethod
     def get_image_generation_tool(**kwargs: Any) -> Any:
-        """Return the tool, to be put among others."""
+        """Return the tool, for the `tools` of an agent or of a request."""
         ...
 
 
@@ -84,15 +107,15 @@ class SupportsMCPTool(Protocol):
 
     @staticmethod
     def get_mcp_tool(**kwargs: Any) -> Any:
-        """Return the tool, to be put among others."""
+        """Return the tool, for the `tools` of an agent or of a request."""
         ...
 
 
 @runtime_checkable
 class SupportsFileSearchTool(Protocol):
-    """A client whose service searches files that it keeps."""
+    """A client whose service searches files that it stores."""
 
     @staticmethod
     def get_file_search_tool(**kwargs: Any) -> Any:
-        """Return the tool, to be put among others."""
+        """Return the tool, for the `tools` of an agent or of a request."""
         ...

@@ -1,4 +1,4 @@
-"""Tools as they are given: one or many, functions or tools, nested, or behind a server; and each name once."""
+"""Tools in the forms of `tools=` arguments: one or many, functions or tools, nested, or on a server; each name once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ToolTypes: TypeAlias = FunctionTool | Callable[..., Any] | Mapping[str, Any] | S
 
 
 _OF_A_COPY = frozenset({"additional_properties", "_bound"})
-"""What a copy of a tool has for itself."""
+"""Attributes in which a copy of a tool may differ."""
 
 _connecting: dict[tuple[int, int], asyncio.Future[None]] = {}
-"""The end of each connecting that goes on, by MCP tool and event loop."""
+"""A future of each connection that is being made, by MCP tool and event loop."""
 
 _NO_TOOLS = (str, bytes, bytearray, int, float, complex, type(None), CoroutineType)
 
@@ -28,7 +28,7 @@ _MCP_NAMES = ("is_connected", "connect", "functions")
 def is_mcp_tool(value: object) -> bool:
     """Whether this is a connection to tools on a server: it has `is_connected`, `connect()` and `functions`.
 
-    Asks the class, so that nothing is connected.
+    The attributes are looked up at the class, so that nothing is connected.
     """
     cls = type(value)
     return all(hasattr(cls, name) or name in getattr(value, "__dict__", ()) for name in _MCP_NAMES)
@@ -43,17 +43,27 @@ def split_mcp_tools(tools: Iterable[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def normalize_tools(tools: object = None) -> list[Any]:
-    """Return tools as a flat list, in the order given.
+    """Return tools as a flat list, in their order.
 
-    Functions become tools, made anew by each call of this: two agents that are given one function have a tool each.
-    A function that is given twice is one tool. Tools, dicts and MCP tools stay as they are, and so do objects of
-    classes that are unknown here. Nested iterables, and the `tools` of objects that have some, are taken apart.
+    Functions become tools, new ones at each call: two agents with one function have a tool each. A function that occurs
+    twice is one tool. Tools, dicts, MCP tools and objects of other classes stay as they are. Nested iterables, and the
+    `tools` of objects that have some, are flattened.
 
     Args:
         tools: `None`, one tool, or many.
 
     Raises:
-        TypeError: A class, an agent, text, a number, `None` or a coroutine was given where a tool is expected.
+        TypeError: A class, an agent, text, a number, `None` or a coroutine is in the place of a tool.
+
+    Example:
+        ```python
+        def add(a: int, b: int) -> int:
+            return a + b
+
+
+        [tool] = normalize_tools(add)
+        assert tool.name == "add"
+        ```
     """
     return [] if tools is None else list(_flat(tools, []))
 
@@ -85,13 +95,13 @@ def _no_tool(item: Any) -> TypeError:
     if isinstance(item, str):
         return TypeError(f"{describe(item)} is text, and no tool. {expected}: the function itself, not its name.")
     if isinstance(item, CoroutineType):
-        item.close()  # nobody is going to await it
-        mend = f"give the function {item.__name__} itself, without calling it"
-        return TypeError(f"A coroutine was given as a tool. {expected}: {mend}.")
+        item.close()  # it will never be awaited
+        mend = f"the function {item.__name__} itself, without calling it"
+        return TypeError(f"A coroutine is in the place of a tool. {expected}: {mend}.")
     if isinstance(item, _NO_TOOLS):
         mend = "a function itself, for one, not what it returned"
         return TypeError(f"{describe(item)} is no tool. {expected}: {mend}.")
-    return TypeError(f"{item!r} is an agent, and no tool. {expected}: give its as_tool().")
+    return TypeError(f"{item!r} is an agent, and no tool. {expected}: its as_tool().")
 
 
 def _tool_of(func: Callable[..., Any], made: list[FunctionTool]) -> FunctionTool:
@@ -99,14 +109,14 @@ def _tool_of(func: Callable[..., Any], made: list[FunctionTool]) -> FunctionTool
         if tool.func == func:
             return tool
     tool = FunctionTool(func)
-    tool._is_plain = True  # noqa: SLF001 - nobody else makes such tools
+    tool._is_plain = True  # noqa: SLF001 - set only here
     made.append(tool)
     return tool
 
 
 def tool_name(tool: Any) -> str | None:
-    """The name that a model calls a tool by; `None` for one that it does not call, such as a hosted search."""
-    if isinstance(tool, FunctionTool):  # nearly all of them, and told faster than what is no mapping
+    """Return the name that a model calls a tool by; `None` for one that it does not call, such as a hosted search."""
+    if isinstance(tool, FunctionTool):  # nearly all of them, and faster than the check for a mapping
         return tool.name
     if isinstance(tool, Mapping):
         function = tool.get("function")
@@ -119,14 +129,14 @@ def tool_name(tool: Any) -> str | None:
 
 
 def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
-    """Put a tool under its name, if it has one, where none is yet.
+    """Add a tool under its name, if it has one.
 
     Returns:
-        Whether it is a tool more: it has a new name, or none.
+        Whether it is a new tool: it has a new name, or none.
 
     Raises:
-        ValueError: A different tool has the name. Not different are a copy on which only other properties are noted,
-            and what was made here of the very function of the tool that was there before.
+        ValueError: A different tool has the name. A copy with other additional properties is the same tool, and so is a
+            tool that `normalize_tools` made of the same function.
     """
     name = tool_name(tool)
     if name is None:
@@ -138,17 +148,17 @@ def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
     if _is_same(before, tool):
         return False
     message = (
-        f"Two tools are called {name!r}: {before!r} and {tool!r}. A model tells tools apart by their names: give one "
-        "of them another name, or pass the same object twice."
+        f"Two tools are called {name!r}: {before!r} and {tool!r}. A model knows tools by their names only: rename one "
+        "of them, or pass the same object twice."
     )
     raise ValueError(message)
 
 
 async def connect_once(server: Any) -> bool:
-    """Connect an MCP tool that is not connected yet; whoever comes meanwhile waits for that.
+    """Connect an MCP tool that is not connected yet; concurrent callers wait for the first one.
 
     Returns:
-        Whether it was connected here.
+        Whether this call connected it.
     """
     loop = asyncio.get_running_loop()
     key = (id(server), id(loop))
@@ -181,9 +191,18 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 async def validate_tools(tools: object = None) -> list[Any]:
-    """Return tools as `normalize_tools` does, with MCP tools replaced by their functions.
+    """Return tools as `normalize_tools` does, with MCP tools connected and replaced by their functions.
 
-    MCP tools that are not connected yet are connected.
+    Args:
+        tools: `None`, one tool, or many.
+
+    Raises:
+        TypeError: Something is in the place of a tool that is none.
+
+    Example:
+        ```python
+        tools = await validate_tools([len])
+        ```
     """
     found: list[Any] = []
     for item in normalize_tools(tools):

@@ -43,7 +43,7 @@ def tool(
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
-def tool(  # noqa: PLR0913 - the given signature
+def tool(  # noqa: PLR0913 - the public signature
     func: Callable[..., Any] | None = None,
     *,
     name: str | None = None,
@@ -62,15 +62,18 @@ def tool(  # noqa: PLR0913 - the given signature
     Args:
         func: The function.
         name: By default the function's.
-        description: By default the function's docstring.
-        schema: What describes the arguments, if not the signature: a pydantic model class, or a JSON schema.
-        approval_mode: Whether a person has to agree to each call.
-        kind: A free tag.
+        description: For the model; by default the function's docstring.
+        schema: Describes the arguments instead of the signature: a pydantic model class, or a JSON schema.
+        approval_mode: `"always_require"`: a person has to agree to each call. By default `"never_require"`.
+        kind: A free tag, such as `"shell"`.
         max_invocations: How often it may be called until `reset()`.
         max_invocation_exceptions: How often it may raise until `reset()`.
         max_invocations_per_run: How often it may be called in one run of an agent.
-        additional_properties: Whatever else belongs to it.
-        result_parser: Turns what the function returned into text or contents; `SKIP_PARSING` hands it on as it is.
+        additional_properties: Anything that the application wants to store with the tool.
+        result_parser: Turns the function's result into text or contents; `SKIP_PARSING` leaves it as it is.
+
+    Returns:
+        The tool; without `func` a decorator that returns it.
 
     Raises:
         TypeError: It is no function, or `schema` describes no arguments.

@@ -134,10 +134,12 @@ class ModelSchema:
             instance = self._validate_without_nulls(arguments)
             if instance is None:
                 raise _misfit(tool_name, _problems_of_model(error)) from error
-        given = instance.__pydantic_fields_set__
+        written = instance.__pydantic_fields_set__
         valid: dict[str, Any] = {}
         for name, value in instance.__dict__.items():
-            if (value is None and name not in self._keep_none) or (name in self._leave_out_unset and name not in given):
+            if (value is None and name not in self._keep_none) or (
+                name in self._leave_out_unset and name not in set_fields
+            ):
                 continue  # the function has a default of its own
             valid[name] = value
         if instance.__pydantic_extra__:
@@ -198,7 +200,7 @@ class JsonSchema:
         Raises:
             TypeError: The arguments do not fit.
         """
-        problems = [f"{name}: required, but not given" for name in self._required if name not in arguments]
+        problems = [f"{name}: required, but missing" for name in self._required if name not in arguments]
         for name, value in arguments.items():
             if name in self._properties:
                 problems += _problems_of_value(name, value, self._properties[name])

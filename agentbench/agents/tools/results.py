@@ -1,4 +1,4 @@
-"""What a function returned, as contents for a model."""
+"""The result of a function as contents for a model."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class SkipParsing:
 
 
 SKIP_PARSING: Final = SkipParsing()
-"""As `result_parser` of a tool: hand on what the function returned, as it is."""
+"""The `result_parser` of a tool that leaves the function's result as it is."""
 
 
 def parse_result(result: object) -> list[Content]:
-    """Turn what a function returned into contents.
+    """Return a function's result as contents.
 
     Text and contents stay what they are; of a list that holds contents, the other items become text. `None` is empty
-    text. Pydantic models, objects with `to_dict()` and plain values become JSON, wherever they stand; an object that
-    only has a `text` gives that.
+    text. Pydantic models, objects with `to_dict()` and plain values become JSON, also inside of others; an object with
+    only a `text` becomes that text.
     """
     if isinstance(result, Content):
         return [result]

@@ -1,4 +1,4 @@
-"""What a tool has to know about its function: parameters, the context parameter, how it is called."""
+"""The signature of a tool's function: the parameters for the model, the context parameter, how it is called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 
 NO_VALUE: Any = inspect.Parameter.empty
-"""Stands for an annotation or a default that was not written."""
+"""Marks an annotation or a default that is not there."""
 
 _FALLBACKS = {FunctionInvocationContext.__name__: FunctionInvocationContext}
 _CONTEXT_TEXT = re.compile(rf"\b{FunctionInvocationContext.__name__}\b")
@@ -43,7 +43,7 @@ class ToolSignature(NamedTuple):
         parameters: Those that the model fills, in order.
         context: Name of the parameter that gets the `FunctionInvocationContext`, if there is one.
         owner: `self` or `cls` for a method that is not bound yet.
-        positional_only: Names of the parameters that cannot be given by keyword, the context included.
+        positional_only: Names of the positional-only parameters, the context included.
         takes_any_keyword: Whether there is a `**kwargs`.
         pending: The function taken apart, while a name in its annotations is not known; else `None`, so that what was
             read keeps no function alive.
@@ -58,22 +58,22 @@ class ToolSignature(NamedTuple):
 
     @property
     def without_default(self) -> frozenset[str]:
-        """Names of the parameters that have to be given."""
+        """Names of the required parameters."""
         return frozenset(parameter.name for parameter in self.parameters if parameter.default is NO_VALUE)
 
     def take_positional(self, named: dict[str, Any]) -> list[Any]:
-        """Take the arguments that cannot be given by keyword out of `named` and return them in order."""
+        """Remove the positional-only arguments from `named` and return them in order."""
         defaults = {parameter.name: parameter.default for parameter in self.parameters}
-        given: list[Any] = []
+        values: list[Any] = []
         for name in self.positional_only:
             value = named.pop(name, defaults.get(name, NO_VALUE))
             if value is NO_VALUE:
                 break
-            given.append(value)
-        return given
+            values.append(value)
+        return values
 
-    def resolved(self, parameter: ToolParameter) -> TypeLike:
-        """Return the type of a parameter, its names looked up again where they were not known.
+    def type_of(self, parameter: ToolParameter) -> TypeLike:
+        """Return the type of a parameter; names that were not known before are resolved now.
 
         Raises:
             TypeError: A name in the annotation is still not known, or it is no type.
@@ -153,13 +153,13 @@ def _resolve(callee: Callee) -> Mapping[str, TypeLike]:
     if not any(map(holds_text, callee.annotations.values())):
         return callee.annotations
     scope = scope_of(callee, known={}, fallbacks=_FALLBACKS)
-    resolved: dict[str, TypeLike] = {}
+    types: dict[str, TypeLike] = {}
     for name, annotation in callee.annotations.items():
         try:
-            resolved[name] = scope.resolve(annotation)
+            types[name] = scope.resolve(annotation)
         except (UnknownNameError, ValueError):  # noqa: PERF203 - each on its own
-            resolved[name] = annotation
-    return resolved
+            types[name] = annotation
+    return types
 
 
 def _is_context(annotation: TypeLike) -> bool:

@@ -1,4 +1,4 @@
-"""The pydantic model of a function's parameters. Loaded when a tool's schema or arguments are first asked for."""
+"""The pydantic model of a function's parameters. Loads pydantic when the first schema or arguments are needed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def derive_model(tool_name: str, signature: ToolSignature) -> DerivedModel:
             parameter_of[field] = parameter.name
         if parameter.default is not NO_VALUE and not isinstance(parameter.default, FieldInfo):
             own_defaults.add(field)
-        fields[field] = _field(parameter, signature.resolved(parameter), renamed=field != parameter.name)
+        fields[field] = _field(parameter, signature.type_of(parameter), renamed=field != parameter.name)
     config = ConfigDict(protected_namespaces=(), arbitrary_types_allowed=False)
     try:
         model: Any = create_model(f"{tool_name}_input", __config__=config, **fields)
@@ -71,7 +71,7 @@ def _quiet_generator() -> Any:
 
 
 def is_model_class(value: object) -> bool:
-    """Whether this is a pydantic model class; asks without loading pydantic."""
+    """Whether this is a pydantic model class; checked without loading pydantic."""
     return isinstance(value, type) and hasattr(value, "model_json_schema") and hasattr(value, "model_validate")
 
 
@@ -136,12 +136,12 @@ def _explain(tool_name: str, signature: ToolSignature, error: Exception) -> NoRe
     # Pydantic's advice for classes that it does not know is about its models, not about functions.
     why = "" if isinstance(error, PydanticSchemaGenerationError) else f" ({str(error).splitlines()[0]})"
     for parameter in signature.parameters:
-        annotation = signature.resolved(parameter)
+        annotation = signature.type_of(parameter)
         if annotation is NO_VALUE:
             continue
         try:
             TypeAdapter(annotation).json_schema()
-        except Exception:  # noqa: BLE001 - likewise
+        except Exception:  # noqa: BLE001 - as above
             message = (
                 f"Parameter {parameter.name!r} of tool {tool_name!r} has the type {type_name(annotation)}, which has "
                 f"no JSON schema{why}, so that no model can fill it. Expected plain types, dataclasses or pydantic "

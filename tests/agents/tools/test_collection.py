@@ -97,7 +97,7 @@ NO_TOOLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: [None], r"None is no tool"),
     (lambda: "look", r"'look' is text, and no tool\. .* not its name"),
     (lambda: b"x", r"b'x' is no tool"),
-    (pending, r"A coroutine was given as a tool\. .* the function pending itself, without calling it"),
+    (pending, r"A coroutine is in the place of a tool\. .* the function pending itself, without calling it"),
     (lambda: Agent(EchoChatClient(), name="inner"), r"name='inner'.* is an agent, and no tool\. .* its as_tool\(\)"),
     (Foreign, r"is an agent"),
 ]

@@ -90,7 +90,7 @@ async def test_what_does_not_fit_is_a_type_error_and_nothing_is_converted(name: 
 
 
 async def test_everything_that_is_wrong_is_told_at_once() -> None:
-    with pytest.raises(TypeError, match="text: required, but not given; count: expected integer, not 'x'"):
+    with pytest.raises(TypeError, match="text: required, but missing; count: expected integer, not 'x'"):
         await TOOL.invoke(arguments={"count": "x"})
 
 
