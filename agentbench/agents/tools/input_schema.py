@@ -138,7 +138,7 @@ class ModelSchema:
         valid: dict[str, Any] = {}
         for name, value in instance.__dict__.items():
             if (value is None and name not in self._keep_none) or (
-                name in self._leave_out_unset and name not in set_fields
+                name in self._leave_out_unset and name not in written
             ):
                 continue  # the function has a default of its own
             valid[name] = value
