@@ -224,7 +224,7 @@ _NAMES_OF = {
     "agentbench.serialization.state_types": ("register_state_type",),
     "agentbench.settings": ("SecretString", "load_settings"),
     "agentbench.workflows.executors.approval": ("Approval",),
-    "agentbench.workflows.engine.boundary": (
+    "agentbench.workflows.graph.boundary": (
         "BoundaryCheckpoint",
         "BoundaryHook",
         "BoundaryOutcome",
@@ -261,7 +261,7 @@ _NAMES_OF = {
     "agentbench.workflows.run.result": ("WorkflowRunResult",),
     "agentbench.workflows.graph.routing": ("EdgeGroupDeliveryStatus", "EdgeRunner", "create_edge_runner"),
     "agentbench.workflows.run.run": ("WorkflowRun",),
-    "agentbench.workflows.engine.runner": ("Runner",),
+    "agentbench.workflows.pages.runner": ("Runner",),
     "agentbench.workflows.pages.runner_context": ("InProcRunnerContext", "RunnerContext"),
     "agentbench.workflows.graph.selection": ("FanOutEdgeGroup", "SwitchCaseEdgeGroup"),
     "agentbench.workflows.executors.state": ("State",),

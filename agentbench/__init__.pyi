@@ -226,12 +226,6 @@ from agentbench.settings import SecretString as SecretString
 from agentbench.settings import load_settings as load_settings
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder as WorkflowBuilder
 from agentbench.workflows.draw.drawing import WorkflowViz as WorkflowViz
-from agentbench.workflows.engine.boundary import BoundaryCheckpoint as BoundaryCheckpoint
-from agentbench.workflows.engine.boundary import BoundaryHook as BoundaryHook
-from agentbench.workflows.engine.boundary import BoundaryOutcome as BoundaryOutcome
-from agentbench.workflows.engine.boundary import PauseReason as PauseReason
-from agentbench.workflows.engine.boundary import SuperstepView as SuperstepView
-from agentbench.workflows.engine.runner import Runner as Runner
 from agentbench.workflows.events.events import SuperstepCompletionInfo as SuperstepCompletionInfo
 from agentbench.workflows.events.events import WorkflowErrorDetails as WorkflowErrorDetails
 from agentbench.workflows.events.events import WorkflowEvent as WorkflowEvent
@@ -251,6 +245,11 @@ from agentbench.workflows.executors.message import WorkflowMessage as WorkflowMe
 from agentbench.workflows.executors.options import ExecutorPolicy as ExecutorPolicy
 from agentbench.workflows.executors.options import RunOptions as RunOptions
 from agentbench.workflows.executors.state import State as State
+from agentbench.workflows.graph.boundary import BoundaryCheckpoint as BoundaryCheckpoint
+from agentbench.workflows.graph.boundary import BoundaryHook as BoundaryHook
+from agentbench.workflows.graph.boundary import BoundaryOutcome as BoundaryOutcome
+from agentbench.workflows.graph.boundary import PauseReason as PauseReason
+from agentbench.workflows.graph.boundary import SuperstepView as SuperstepView
 from agentbench.workflows.graph.edge_groups import EdgeGroup as EdgeGroup
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup as FanInEdgeGroup
 from agentbench.workflows.graph.edge_groups import InternalEdgeGroup as InternalEdgeGroup
@@ -269,6 +268,7 @@ from agentbench.workflows.graph.selection import SwitchCaseEdgeGroup as SwitchCa
 from agentbench.workflows.graph.validation import WorkflowGraphValidator as WorkflowGraphValidator
 from agentbench.workflows.graph.validation import validate_workflow_graph as validate_workflow_graph
 from agentbench.workflows.pages.in_process import InProcessExecution as InProcessExecution
+from agentbench.workflows.pages.runner import Runner as Runner
 from agentbench.workflows.pages.runner_context import InProcRunnerContext as InProcRunnerContext
 from agentbench.workflows.pages.runner_context import RunnerContext as RunnerContext
 from agentbench.workflows.run.report import PlannedDelivery as PlannedDelivery

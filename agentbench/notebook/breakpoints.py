@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from agentbench.notebook.escaping import esc
-from agentbench.workflows.engine.boundary import PauseReason
+from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 __all__ = [

@@ -17,8 +17,8 @@ from agentbench.exceptions import RequestAlreadyAnswered
 from agentbench.notebook.breakpoints import Boundary, Breakpoint, Hit, find_hits, pause_reason
 from agentbench.notebook.stepper_edits import Edit, updates_of
 from agentbench.notebook.stepper_messages import RunFacts, StepEnded, StepFailed
-from agentbench.workflows.engine.boundary import PauseReason
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 from agentbench.workflows.run.run import WorkflowRun
 
@@ -79,7 +79,7 @@ class DrivenRun:
             run_id=handle.run_id,
             status=status,
             superstep=self._superstep,
-            checkpoints=handle.checkpoints_so_far,
+            checkpoints=handle.checkpoints_view,
             requests=tuple(handle.pending_requests) if has_requests else (),
             planned=tuple(planned),
             error=handle.error,
@@ -203,7 +203,7 @@ class DrivenRun:
             run_id=self.handle.run_id,
             status="CANCELLED",
             superstep=self._superstep if self.handle.event_count else self._base,
-            checkpoints=self.handle.checkpoints_so_far,
+            checkpoints=self.handle.checkpoints_view,
             error=self.handle.error,
         )
 

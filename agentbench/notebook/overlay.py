@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agentbench.notebook.states import STATES, strongest
-from agentbench.workflows.run.report import planned
 
 __all__ = ["read_states"]
 
@@ -43,13 +42,13 @@ def read_states(run: object) -> dict[Any, str]:
 
 def _with_queued(states: dict[Any, str], run: Any) -> dict[Any, str]:
     """The same with who is called next, and the edges that lead there, where `run` is a run that can be driven."""
-    runner = getattr(getattr(run, "workflow", None), "runner", None)
-    if runner is None or getattr(run, "is_over", True):
+    plan = getattr(run, "plan_without_conditions", None)
+    if plan is None or run.is_over:
         return states
     if run.started_from is None and not states:
         queued: set[Any] = {start.id for start in run.workflow.start_executors}
     else:
-        ways = [((source, each.target), each.target) for each in planned(runner.plan_so_far) for source in each.sources]
+        ways = [((source, each.target), each.target) for each in plan() for source in each.sources]
         queued = set(itertools.chain.from_iterable(ways))
     return states | {key: strongest((states.get(key, "idle"), "queued")) for key in queued}
 

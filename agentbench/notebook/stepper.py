@@ -126,7 +126,7 @@ def stepper(  # noqa: PLR0913 - published signature
         begin = checkpoint
         if force and checkpoint is not None:
             begin, left_out = await migrate_checkpoint(
-                target, checkpoint, workflow, clock=options.clock, ids=options.ids
+                target, checkpoint, workflow.graph, clock=options.clock, ids=options.ids
             )
             for line in left_out:
                 note_down(line)
@@ -139,7 +139,7 @@ def stepper(  # noqa: PLR0913 - published signature
 def _storage_for(workflow: Any, storage: CheckpointStorage | CheckpointManager | None) -> CheckpointStorage:
     found = bare_storage(storage, "storage")
     if found is None and isinstance(workflow, Workflow):
-        found = workflow.runner.context.default_storage
+        found = workflow.storage
     return InMemoryCheckpointStorage() if found is None else found
 
 

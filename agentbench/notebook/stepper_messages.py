@@ -14,8 +14,8 @@ from typing import Any, Literal
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.breakpoints import Breakpoint, Hit
 from agentbench.notebook.stepper_edits import Edit
-from agentbench.workflows.engine.boundary import PauseReason
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 __all__ = [

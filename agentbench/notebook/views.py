@@ -22,7 +22,7 @@ from agentbench.notebook.run_reading import (
     warning_rows,
 )
 from agentbench.notebook.workbench import older_code
-from agentbench.workflows.persist.writer import EXECUTOR_STATE, FAN_IN_BUFFERS
+from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 
 __all__ = [
     "checkpoint_bundle",

@@ -132,7 +132,7 @@ class _Code:
             arguments["description"] = _quote(workflow.description)
         if workflow.max_iterations != 100:
             arguments["max_iterations"] = repr(workflow.max_iterations)
-        storage = workflow.runner.context.default_storage
+        storage = workflow.storage
         if storage is not None:
             arguments["checkpoint_storage"] = self._name(storage, "storage", "storage")
         plain = WorkflowSettings()

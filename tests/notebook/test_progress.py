@@ -218,7 +218,7 @@ def test_a_notebook_gets_two_bars_and_a_stop_button(page: tuple[list[Any], Handl
     assert 'role="status"' in told.value
     stop.click()
     assert (stop.description, stop.disabled) == ("Stopping …", True)
-    assert run.workflow.runner.context.stop_requested
+    assert run._execution.run.stop_requested
     assert widget.close("counting: stopped")
     assert handle.updates == [{"text/plain": "counting: stopped"}]
     assert bars.value == told.value == ""

@@ -55,8 +55,8 @@ from agentbench.notebook.stepper_messages import (
 )
 from agentbench.notebook.stepper_model import StepperModel
 from agentbench.notebook.stepper_view import view_of
-from agentbench.workflows.engine.boundary import PauseReason
 from agentbench.workflows.events.events import EventStamps, WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
 S = StepperStatus

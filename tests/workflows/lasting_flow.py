@@ -123,7 +123,7 @@ async def main(kind: str, place: str, wanted: dict[str, Any]) -> dict[str, Any]:
         "outputs": result.outputs,
         "asked": [event.request_id for event in result.get_request_info_events()],
         "state": str(result.get_final_state()),
-        "superstep": workflow.runner.iteration,
+        "superstep": workflow.run_state.superstep,
     }
 
 

@@ -52,8 +52,8 @@ async def test_nothing_of_the_failed_superstep_stays():
         await workflow.run("x")
     assert workflow.state.export_state() == {}
     assert not workflow.state.has("written by the broken")
-    assert workflow.runner.context.messages == {}
-    assert workflow.runner.context.requests == {}
+    assert workflow.run_state.messages == {}
+    assert workflow.run_state.requests == {}
     fail.broken = False
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
-    from agentbench.workflows.engine.boundary import BoundaryHook
+    from agentbench.workflows.graph.boundary import BoundaryHook
 
 __all__ = ["WorkflowBuilder"]
 
@@ -444,8 +444,8 @@ class WorkflowBuilder:
         with build_span(
             self._name, self._description, definition=OBSERVABILITY_SETTINGS.WORKFLOW_DEFINITION_ENABLED
         ) as span:
-            workflow = self._build(span.validated, copy_executors=copy_executors)
-            span.completed(workflow)
+            workflow = self._build(span.report_validated, copy_executors=copy_executors)
+            span.report_completed(workflow.id, workflow.to_dict)
             return workflow
 
     def _build(self, on_validated: Callable[[], None] | None = None, *, copy_executors: bool) -> Workflow:

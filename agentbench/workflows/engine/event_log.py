@@ -1,15 +1,17 @@
-"""The journal of a run: what happened, in order, kept as small as possible until somebody reads it.
+"""The journal of a run: its events in order, stored as small as possible until they are read.
 
-Four events make up nearly all of a run: a superstep starts and ends, a handler starts and ends. The plain log
-writes each as two or three references into one flat list and builds `WorkflowEvent` objects only for a reader;
-everything else is stored as the event it is. An observed log builds and stamps every event at once.
+A few kinds of events make up nearly all of a run: the run changes its status, a superstep starts and ends, a handler
+starts and ends. The plain log writes each as two or three references into one flat list and builds `WorkflowEvent`
+objects only for a reader; everything else is stored as the event it is. An observed log builds and stamps every event
+at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import Clock
@@ -28,31 +30,65 @@ if TYPE_CHECKING:
     from agentbench.workflows.executors.message import WorkflowMessage
 
 # Heads of compact records; what follows each in the flat list.
-_SUPERSTEP_STARTED = 0  # iteration
-_SUPERSTEP_COMPLETED = 1  # iteration
-_INVOKED = 2  # executor id, input
-_COMPLETED = 3  # executor id, list of results or None
-_COMPLETED_ONE = 4  # executor id, the only result
+_SUPERSTEP_STARTED = 0  # its number
+_SUPERSTEP_COMPLETED = 1  # its number
+_STATUS = 2  # state of the run
+_INVOKED = 3  # executor id, input
+_COMPLETED = 4  # executor id, list of results or None
+_COMPLETED_ONE = 5  # executor id, the only result
+
+_RUN_EVENTS: tuple[Callable[[Any], WorkflowEvent[Any]], ...] = (
+    WorkflowEvent.superstep_started,
+    WorkflowEvent.superstep_completed,
+    WorkflowEvent.status,
+)
 
 _BRIEF = frozenset({"superstep_started", "superstep_completed", "executor_invoked", "executor_completed"})
 
-_started = WorkflowEvent.superstep_started
-_completed = WorkflowEvent.superstep_completed
-_invoked = WorkflowEvent.executor_invoked
-_executor_completed = WorkflowEvent.executor_completed
+
+@dataclass(frozen=True, slots=True)
+class CarriedOver:
+    """What a run found of earlier runs of the same workflow instance.
+
+    Attributes:
+        state_keys: keys of shared state that had a value.
+        request_ids: ids of requests that were open.
+    """
+
+    state_keys: tuple[str, ...]
+    request_ids: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = []
+        if self.state_keys:
+            parts.append(f"shared state ({', '.join(self.state_keys)})")
+        if self.request_ids:
+            parts.append(f"open requests ({', '.join(self.request_ids)})")
+        return f"{' and '.join(parts)} of earlier runs; workflow.start() and workflow.reset() begin without"
 
 
 class EventLog:
     """Events of one run in the order of emission, with a cursor for one live reader.
 
     Attributes:
-        outputs: the `output` events so far.
+        outputs: the `output` events.
         checkpoints: infos of the checkpoints the run saved.
-        told_of_unsaved: somebody was warned, beyond the events, that a checkpoint was not saved.
+        warned_of_unsaved: a Python warning was issued, beside the events, that a checkpoint was not saved.
+        carried_over: what the run found of earlier runs of its workflow; None for a run that began empty.
         state: the last reported run state, None before the first.
     """
 
-    __slots__ = ("_cursor", "_records", "_sifted", "_waiter", "checkpoints", "outputs", "state", "told_of_unsaved")
+    __slots__ = (
+        "_cursor",
+        "_records",
+        "_sifted",
+        "_waiter",
+        "carried_over",
+        "checkpoints",
+        "outputs",
+        "state",
+        "warned_of_unsaved",
+    )
 
     #: True when events carry stamps and observation events are wanted.
     observed = False
@@ -64,7 +100,8 @@ class EventLog:
         self._waiter: asyncio.Future[None] | None = None
         self.outputs: list[WorkflowEvent[Any]] = []
         self.checkpoints: list[CheckpointInfo] = []
-        self.told_of_unsaved = False
+        self.warned_of_unsaved = False
+        self.carried_over: CarriedOver | None = None
         self.state: WorkflowRunState | None = None
 
     # ---- writing ---------------------------------------------------------------------------------
@@ -77,21 +114,21 @@ class EventLog:
         if self._waiter is not None:
             self.wake()
 
-    def stand_at(self, iteration: int) -> None:
-        """Say which superstep was the last; what comes before the next one is stamped with it."""
+    def set_superstep(self, superstep: int) -> None:
+        """Set the last superstep; what comes before the next one is stamped with it."""
 
-    def superstep_started(self, iteration: int) -> None:
-        """Superstep `iteration` begins."""
-        self._records += (_SUPERSTEP_STARTED, iteration)
+    def superstep_started(self, superstep: int) -> None:
+        """Superstep `superstep` begins."""
+        self._records += (_SUPERSTEP_STARTED, superstep)
         if self._waiter is not None:
             self.wake()
 
-    def superstep_completed(self, iteration: int, info: SuperstepCompletionInfo | None) -> None:
-        """Superstep `iteration` is over."""
+    def superstep_completed(self, superstep: int, info: SuperstepCompletionInfo | None) -> None:
+        """Superstep `superstep` is over."""
         if info is None:
-            self._records += (_SUPERSTEP_COMPLETED, iteration)
+            self._records += (_SUPERSTEP_COMPLETED, superstep)
         else:
-            self._records.append(_completed(iteration, info))
+            self._records.append(WorkflowEvent.superstep_completed(superstep, info))
         if self._waiter is not None:
             self.wake()
 
@@ -115,9 +152,11 @@ class EventLog:
         self.append(WorkflowEvent.executor_failed(delivery.executor_id, details), delivery)
 
     def status(self, state: WorkflowRunState) -> None:
-        """The run changed its state."""
+        """The run changed its status."""
         self.state = state
-        self.append(WorkflowEvent.status(state))
+        self._records += (_STATUS, state)
+        if self._waiter is not None:
+            self.wake()
 
     # ---- reading ---------------------------------------------------------------------------------
 
@@ -125,12 +164,12 @@ class EventLog:
         return self._cursor + sum(1 for _ in self._walk(self._cursor))  # a record that was taken is one event
 
     def events_from(self, number: int) -> list[WorkflowEvent[Any]]:
-        """Every event from this number on, counted from 0; costs no more than these and what nobody has taken."""
+        """Every event from this number on, counted from 0; costs no more than these and the unread ones."""
         taken = min(number, self._cursor)
         return list(itertools.islice(self._walk(taken), number - taken, None))
 
     def events(self, since: int = 0) -> list[WorkflowEvent[Any]]:
-        """Every event kept so far, or those since a `position`."""
+        """Every stored event, or those since a `position`."""
         return list(self._walk(min(since, len(self._records))))
 
     @property
@@ -148,12 +187,12 @@ class EventLog:
         if self._cursor >= len(self._records):
             return []
         taken = list(self._walk(self._cursor))
-        # The reader's objects are kept in place of the compact records: one event, one identity.
+        # The reader's objects replace the compact records: one event, one identity.
         self._records[self._cursor :] = taken
         self._cursor = len(self._records)
         return taken
 
-    def forget_brief(self) -> None:
+    def drop_brief(self) -> None:
         """Drop supersteps and handlers from what was read; outputs, requests, warnings and states stay."""
         self._records[self._sifted :] = [e for e in self._walk(self._sifted) if e.type not in _BRIEF]
         self._cursor = self._sifted = len(self._records)
@@ -165,8 +204,8 @@ class EventLog:
             if head.__class__ is not int:
                 yield head
                 i += 1
-            elif head <= _SUPERSTEP_COMPLETED:
-                yield (_started if head == _SUPERSTEP_STARTED else _completed)(records[i + 1])
+            elif head <= _STATUS:
+                yield _RUN_EVENTS[head](records[i + 1])
                 i += 2
             else:
                 yield _executor_event(head, records[i + 1], records[i + 2])
@@ -189,8 +228,8 @@ class EventLog:
 
 def _executor_event(head: int, executor_id: str, data: Any) -> WorkflowEvent[Any]:
     if head == _INVOKED:
-        return _invoked(executor_id, data)
-    return _executor_completed(executor_id, [data] if head == _COMPLETED_ONE else data)
+        return WorkflowEvent.executor_invoked(executor_id, data)
+    return WorkflowEvent.executor_completed(executor_id, [data] if head == _COMPLETED_ONE else data)
 
 
 def _results(sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> list[Any] | None:
@@ -213,7 +252,7 @@ class ObservedEventLog(EventLog):
         self.superstep = 0
 
     def events(self, since: int = 0) -> list[WorkflowEvent[Any]]:
-        """Every event kept so far, or those since a `position`; views read them often, so it is one copy."""
+        """Every stored event, or those since a `position`; views read them often, so it is one copy."""
         return self._records[since:]
 
     def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
@@ -221,43 +260,44 @@ class ObservedEventLog(EventLog):
         self._stamp(event, delivery)
         super().append(event, delivery)
 
-    def stand_at(self, iteration: int) -> None:
-        """Say which superstep was the last; what comes before the next one is stamped with it."""
-        self.superstep = iteration
+    def set_superstep(self, superstep: int) -> None:
+        """Set the last superstep; what comes before the next one is stamped with it."""
+        self.superstep = superstep
 
-    def superstep_started(self, iteration: int) -> None:
-        """Superstep `iteration` begins."""
-        self.superstep = iteration
+    def superstep_started(self, superstep: int) -> None:
+        """Superstep `superstep` begins."""
+        self.superstep = superstep
         self._step_began = self._clock.perf_ns()
-        self.append(_started(iteration))
+        self.append(WorkflowEvent.superstep_started(superstep))
 
-    def superstep_completed(self, iteration: int, info: SuperstepCompletionInfo | None) -> None:
-        """Superstep `iteration` is over."""
-        self.append(_completed(iteration, info))
-        self._last_took(self._step_began)
+    def superstep_completed(self, superstep: int, info: SuperstepCompletionInfo | None) -> None:
+        """Superstep `superstep` is over."""
+        self.append(WorkflowEvent.superstep_completed(superstep, info))
+        self._set_duration(self._step_began)
 
     def invoked(self, delivery: Delivery) -> None:
         """A handler is about to start."""
         delivery.began_ns = self._clock.perf_ns()
-        self.append(_invoked(delivery.executor_id, isolate_or_same(delivery.data)), delivery)
+        self.append(WorkflowEvent.executor_invoked(delivery.executor_id, isolate_or_same(delivery.data)), delivery)
 
     def completed(self, delivery: Delivery, sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> None:
         """A handler ended well."""
-        self.append(_executor_completed(delivery.executor_id, _results(sent, yielded)), delivery)
-        self._last_took(delivery.began_ns)
+        self.append(WorkflowEvent.executor_completed(delivery.executor_id, _results(sent, yielded)), delivery)
+        self._set_duration(delivery.began_ns)
 
     def failed(self, delivery: Delivery, details: WorkflowErrorDetails) -> None:
         """A handler raised."""
         super().failed(delivery, details)
-        self._last_took(delivery.began_ns)
+        self._set_duration(delivery.began_ns)
 
     def status(self, state: WorkflowRunState) -> None:
-        """The run changed its state; the first change starts the run's time, final ones carry it."""
-        super().status(state)
+        """The run changed its status; the first change starts the run's time, final ones carry it."""
+        self.state = state
+        self.append(WorkflowEvent.status(state))
         if state is WorkflowRunState.IN_PROGRESS:
             self._run_began = self._clock.perf_ns()
         elif state is not WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS:
-            self._last_took(self._run_began)
+            self._set_duration(self._run_began)
 
     def _stamp(self, event: WorkflowEvent[Any], delivery: Delivery | None) -> None:
         self._seq += 1
@@ -267,6 +307,11 @@ class ObservedEventLog(EventLog):
             stamps.span_id, stamps.parent_span_id = delivery.span_id, delivery.parent_span_id
         event._stamps = stamps  # noqa: SLF001 - the log is the one place that stamps
 
-    def _last_took(self, began_ns: int) -> None:
+    def _set_duration(self, began_ns: int) -> None:
         stamps = self._records[-1]._stamps  # noqa: SLF001 - as above
         stamps.duration_s = (self._clock.perf_ns() - began_ns) / 1e9
+
+
+def new_log(run_id: str, clock: Clock, *, observe: bool) -> EventLog:
+    """Return the log of a run, observed or plain."""
+    return ObservedEventLog(run_id, clock) if observe else EventLog()

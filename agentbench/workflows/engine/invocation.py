@@ -5,39 +5,41 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 from agentbench._signatures import type_name
 from agentbench.exceptions import ExecutorTimeoutError
+from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
-from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.context import HandlerContext
+from agentbench.workflows.executors.delivery import Delivery, DeliveryResult
 from agentbench.workflows.executors.handlers import HandlerSpec
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.options import NO_POLICY
 
-if TYPE_CHECKING:
-    from agentbench.workflows.executors.context import WorkflowContextBase
-    from agentbench.workflows.executors.state import State
-    from agentbench.workflows.pages.runner_context import InProcRunnerContext
 
-
-async def invoke(delivery: Delivery, state: State, bus: InProcRunnerContext) -> list[WorkflowMessage]:
+async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = False) -> list[WorkflowMessage]:
     """Call the handler of a delivery; returns what it sent.
 
     Emits `executor_invoked`, then `executor_completed` or `executor_failed`; a handler's exception is re-raised as is.
+
+    Args:
+        delivery: what to call, with what.
+        run: the run that it belongs to.
+        note_result: set `delivery.result`, for a boundary hook.
 
     Raises:
         RuntimeError: no handler takes the data.
     """
     spec = delivery.handler
     if spec is None:
-        _no_handler(delivery)
-    if delivery.disowned:
+        raise _no_handler_error(delivery)
+    if delivery.abandoned:
         raise asyncio.CancelledError
-    executor, log = delivery.executor, bus.log
-    ctx: WorkflowContextBase = (spec.context if bus.strict_context else spec.free_context)(delivery, state, bus)
+    executor, log = delivery.executor, run.log
+    ctx: HandlerContext = (spec.context if run.strict_context else spec.free_context)(delivery, run)
     delivery.context = ctx
     try:
         if (
@@ -45,12 +47,12 @@ async def invoke(delivery: Delivery, state: State, bus: InProcRunnerContext) -> 
             and delivery.request is None
             and executor.policy is NO_POLICY
             and not executor.serialize
-            and bus.around is None
+            and run.around is None
         ):
             log.invoked(delivery)
             await spec.function(executor, delivery.data, ctx)
         else:
-            ctx = await _run(spec, delivery, ctx)
+            ctx = await _run_guarded(spec, delivery, ctx, run)
     except Exception as error:
         _abandon(delivery)
         delivery.error = error
@@ -61,10 +63,12 @@ async def invoke(delivery: Delivery, state: State, bus: InProcRunnerContext) -> 
         raise
     finally:
         delivery.context = None  # a cycle otherwise: garbage for the collector, once per delivery
-    ctx._open = False  # noqa: SLF001 - the engine's side of the context; as _close(), which only held events need
-    if ctx._held is not None:  # noqa: SLF001
+    ctx._open = False  # noqa: SLF001 - the engine's side of the context; as _close(), which only deferred events need
+    if ctx._deferred is not None:  # noqa: SLF001
         ctx._close()  # noqa: SLF001
     log.completed(delivery, ctx._sent, ctx._yielded)  # noqa: SLF001
+    if note_result:
+        delivery.result = DeliveryResult(tuple(ctx._sent), tuple(ctx._yielded))  # noqa: SLF001
     return ctx._sent  # noqa: SLF001
 
 
@@ -74,65 +78,60 @@ def _abandon(delivery: Delivery) -> None:
         delivery.context._abandon()  # noqa: SLF001 - the engine's side of the context
 
 
-def _no_handler(delivery: Delivery) -> NoReturn:
+def _no_handler_error(delivery: Delivery) -> RuntimeError:
     executor = delivery.executor
-    taken = ", ".join(type_name(t) for t in executor.input_types) or "nothing"
+    accepted = ", ".join(type_name(t) for t in executor.input_types) or "nothing"
     msg = (
-        f"Executor {executor.id!r} cannot handle a {type(delivery.data).__name__}; it takes {taken}. "
+        f"Executor {executor.id!r} cannot handle a {type(delivery.data).__name__}; it takes {accepted}. "
         "Give it a handler for that type, or another input."
     )
-    raise RuntimeError(msg)
+    return RuntimeError(msg)
 
 
-async def _run(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
-    """All attempts, once it is this delivery's turn; returns the context of the one that succeeded."""
+async def _run_guarded(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext, run: ActiveRun) -> HandlerContext:
+    """Call a handler within its policy, traced and captured; returns the context of the attempt that succeeded."""
     executor = delivery.executor
+
+    def attempts() -> Coroutine[Any, Any, HandlerContext]:
+        call = _run_attempts(spec, delivery, ctx, run)
+        return call if run.around is None else run.around(delivery, call)
+
     limit = 1 if executor.serialize else executor.policy.max_concurrency
     if limit is None:
-        return await _watched(spec, delivery, ctx)
-    gates = ctx._bus.gates  # noqa: SLF001 - the engine's side of the context
-    gate = gates.get(executor.id)
+        return await attempts()
+    gate = run.gates.get(executor.id)
     if gate is None:
-        gate = gates[executor.id] = asyncio.Semaphore(limit)
+        gate = run.gates[executor.id] = asyncio.Semaphore(limit)
     async with gate:
-        return await _watched(spec, delivery, ctx)
+        return await attempts()
 
 
-async def _watched(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
-    around = ctx._bus.around  # noqa: SLF001 - the engine's side of the context
-    if around is None:
-        return await _attempts(spec, delivery, ctx)
-    watched: WorkflowContextBase = await around(delivery, _attempts(spec, delivery, ctx))
-    return watched
-
-
-async def _attempts(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> WorkflowContextBase:
+async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext, run: ActiveRun) -> HandlerContext:
     policy = delivery.executor.policy
-    ctx._bus.log.invoked(delivery)  # noqa: SLF001 - the engine's side of the context
+    run.log.invoked(delivery)
     for attempt in range(1, policy.retries + 2):
         if policy.retries:
-            ctx._hold_back()  # noqa: SLF001 - the engine's side of the context
+            ctx._defer_events()  # noqa: SLF001 - the engine's side of the context
         try:
             await _within(policy.timeout, _call(spec, delivery, ctx), delivery.executor_id)
         except Exception as error:
             if attempt > policy.retries:
                 raise
             ctx._abandon()  # noqa: SLF001
-            bus = ctx._bus  # noqa: SLF001
-            bus.log.append(
+            run.log.append(
                 WorkflowEvent.warning(
                     f"Executor {delivery.executor_id!r}: attempt {attempt} of {policy.retries + 1} failed with "
                     f"{type(error).__name__}: {error}. Trying again."
                 ),
                 delivery,
             )
-            ctx = delivery.context = ctx.__class__(delivery, ctx._state, bus)  # noqa: SLF001
+            ctx = delivery.context = ctx.__class__(delivery, run)
         else:
             return ctx
     raise AssertionError  # the last attempt either returned or raised
 
 
-async def _call(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase) -> None:
+async def _call(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext) -> None:
     request = delivery.request
     values: tuple[Any, ...] = (delivery.data,) if request is None else (request.data, delivery.data)
     if spec.is_async:
@@ -153,7 +152,7 @@ async def _call(spec: HandlerSpec, delivery: Delivery, ctx: WorkflowContextBase)
 def _in_thread(function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
-    except StopIteration as error:  # no future can hold it: whoever awaits would wait for ever
+    except StopIteration as error:  # no future can hold it: the one who awaits it would wait for ever
         msg = "A handler raised StopIteration, as next() does at the end of an iterator."
         raise RuntimeError(msg) from error
 
@@ -167,16 +166,16 @@ async def _within(timeout: float | None, call: Any, executor_id: str) -> None:
     try:
         done, _ = await asyncio.wait((task,), timeout=timeout)
     except asyncio.CancelledError:
-        await _cancelled(task)
+        await _cancel(task)
         raise
     if not done:
-        await _cancelled(task)
+        await _cancel(task)
         raise ExecutorTimeoutError(executor_id, timeout)
     task.result()
 
 
-async def _cancelled(task: asyncio.Future[Any]) -> None:
+async def _cancel(task: asyncio.Future[Any]) -> None:
     task.cancel()
     await asyncio.wait((task,))
     if not task.cancelled():
-        task.exception()  # looked at, or the loop reports it as forgotten
+        task.exception()  # read, or the loop reports it as never retrieved

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags
@@ -13,10 +13,8 @@ from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags
 from agentbench.observability.instruments import error_text, get_tracer, mark_failed
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.routing import EdgeGroupDeliveryStatus, EdgeRunner, PlanNotes
-
-if TYPE_CHECKING:
-    from agentbench.workflows.run.workflow import Workflow
 
 _UNDELIVERED_BUT_FINE = (EdgeGroupDeliveryStatus.BUFFERED, EdgeGroupDeliveryStatus.DROPPED_CONDITION_FALSE)
 
@@ -52,15 +50,15 @@ class BuildSpan:
         self._span = span
         self._definition = definition
 
-    def validated(self) -> None:
-        """All checks passed."""
+    def report_validated(self) -> None:
+        """Note that all checks passed."""
         self._span.add_event("build.validation_completed")
 
-    def completed(self, workflow: Workflow) -> None:
-        """The workflow is there."""
-        self._span.set_attribute("workflow.id", workflow.id)
+    def report_completed(self, workflow_id: str, definition: Callable[[], dict[str, Any]]) -> None:
+        """Note that the workflow was built."""
+        self._span.set_attribute("workflow.id", workflow_id)
         if self._definition:
-            self._span.set_attribute("workflow.definition", json.dumps(workflow.to_dict(), default=str))
+            self._span.set_attribute("workflow.definition", json.dumps(definition(), default=str))
         self._span.add_event("build.completed")
 
 
@@ -68,26 +66,27 @@ class RunTracer:
     """Spans of one run: the run, each executor, each message, each edge group.
 
     Args:
-        workflow: what runs.
+        graph: what runs.
+        workflow_id: id of the workflow instance.
         run_id: id of the run; may be empty.
     """
 
-    def __init__(self, workflow: Workflow, run_id: str) -> None:
+    def __init__(self, graph: Graph, workflow_id: str, run_id: str) -> None:
         self._tracer = get_tracer()
-        attributes = {"workflow.id": workflow.id, "workflow.name": workflow.name, "workflow.run_id": run_id}
-        if workflow.description:
-            attributes["workflow.description"] = workflow.description
+        attributes = {"workflow.id": workflow_id, "workflow.name": graph.name, "workflow.run_id": run_id}
+        if graph.description:
+            attributes["workflow.description"] = graph.description
         self._run = self._tracer.start_span("workflow.run", attributes=attributes)
         self._context = trace.set_span_in_context(self._run)
         self._run.add_event("workflow.started")
 
-    def completed(self) -> None:
-        """The run ended well."""
+    def end_run(self) -> None:
+        """End the span of a run that ended well."""
         self._run.add_event("workflow.completed")
         self._run.end()
 
-    def failed(self, error: BaseException) -> None:
-        """The run ended with an error, or was cancelled."""
+    def fail_run(self, error: BaseException) -> None:
+        """End the span of a run that failed or was cancelled."""
         self._run.add_event("workflow.error", {"error.message": error_text(error), "error.type": type(error).__name__})
         mark_failed(self._run, error)
         self._run.end()
@@ -118,7 +117,7 @@ class RunTracer:
                 mark_failed(span, error)
                 raise
 
-    def sent(self, delivery: Delivery, envelope: WorkflowMessage) -> None:
+    def trace_send(self, delivery: Delivery, envelope: WorkflowMessage) -> None:
         """Make the span of a sent message and write its context into the envelope."""
         attributes = {"message.type": type(envelope.data).__name__}
         if envelope.target_id is not None:
@@ -129,12 +128,12 @@ class RunTracer:
             envelope.trace_contexts = [carrier]
             envelope.source_span_ids = [_hex(span)]
 
-    def routed(self, notes: PlanNotes) -> None:
+    def trace_routing(self, notes: PlanNotes) -> None:
         """Make a span for each message at each edge group."""
-        for runner, message, status in notes.outcomes:
-            self._edge_group(runner, message, status)
+        for edge_runner, message, status in notes.outcomes:
+            self._trace_edge_group(edge_runner, message, status)
 
-    def _edge_group(self, runner: EdgeRunner, message: WorkflowMessage, status: EdgeGroupDeliveryStatus) -> None:
+    def _trace_edge_group(self, runner: EdgeRunner, message: WorkflowMessage, status: EdgeGroupDeliveryStatus) -> None:
         group = runner.group
         attributes: dict[str, Any] = {
             "edge_group.type": group.type,

@@ -1,4 +1,4 @@
-"""What a handler may do: send, yield, ask, and read and write shared state.
+"""What a handler may do: send, yield, request information, and read and write shared state.
 
 A context offers `send_message` and `yield_output` only where the handler's annotation declares them, so there are
 four kinds of it, each once for async handlers and once for plain ones, which run in a worker thread.
@@ -7,22 +7,19 @@ four kinds of it, each once for async handlers and once for plain ones, which ru
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Generic, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Protocol
 
 from agentbench._signatures import type_name
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.blocking import Done, LoopCalls
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.state import State
 
 if TYPE_CHECKING:
     from typing_extensions import Never, TypeVar
-
-    from agentbench.workflows.executors.executor import Executor
-    from agentbench.workflows.executors.state import State
-    from agentbench.workflows.pages.runner_context import InProcRunnerContext
 
     OutT = TypeVar("OutT", default=Never)
     WorkflowOutT = TypeVar("WorkflowOutT", default=Never)
@@ -61,46 +58,105 @@ _HOW_TO_DECLARE = {
 }
 
 
-class WorkflowContext(_Gated[OutT, WorkflowOutT]):
-    """The side of the engine that a handler sees; valid for one call of it.
+OutputKind = Literal["output", "intermediate"]
 
-    In an annotation `WorkflowContext` offers neither sending nor yielding, `WorkflowContext[A]` sends `A`, and
-    `WorkflowContext[A, B]` sends `A` and yields `B`. Built by hand it is the un-parameterised kind.
+
+class EventSink(Protocol):
+    """Where a context emits events."""
+
+    @property
+    def observed(self) -> bool:
+        """Whether events are stamped and observation events are wanted."""
+
+    def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
+        """Add a finished event; `delivery` is the one it came from, if any."""
+
+
+class HandlerHost(Protocol):
+    """What a context needs of the run that called the handler."""
+
+    state: State
+    streaming: bool
+    stop_requested: bool
+    #: Called with what a handler sends and yields, where a run checks or traces that; else None.
+    on_send: Callable[[Delivery, WorkflowMessage], None] | None
+    on_yield: Callable[[Delivery, Any], None] | None
+    #: Says by executor id how a yielded value is emitted, None for one that stays inside; without it: as output.
+    output_kinds: Callable[[str], OutputKind | None] | None
+
+    @property
+    def log(self) -> EventSink:
+        """Where events go."""
+
+    def raise_request(
+        self, delivery: Delivery, data: Any, response_type: Any, request_id: str | None, *, emit: bool
+    ) -> WorkflowEvent[Any]:
+        """Register a request of a handler and emit it, or leave that to the caller."""
+
+    def emit_request(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
+        """Emit a registered request."""
+
+    def withdraw_request(self, request_id: str) -> None:
+        """Remove a registered request that was not emitted."""
+
+    def note_write(self, key: str, executor_id: str) -> None:
+        """Note who wrote a key of shared state."""
+
+
+class HandHost(Protocol):
+    """A runner context that serves handlers which are called by hand."""
+
+    def host(self, state: State) -> HandlerHost:
+        """The host of a context that is made by hand."""
+
+
+class WorkflowContext(_Gated[OutT, WorkflowOutT]):
+    """What a handler may do while it runs: send messages, yield outputs, request information, share state.
+
+    The annotation of a handler's `ctx` says what the handler may do. `WorkflowContext` offers neither sending nor
+    yielding, `WorkflowContext[A]` sends messages of type `A`, `WorkflowContext[A, B]` also yields outputs of type `B`,
+    and `WorkflowContext[Never, B]` only yields. A context is valid for one call of the handler. Plain (not async)
+    handlers call the same methods without `await`.
+
+    Built by hand, for the test of a handler, it is the kind without parameters.
 
     Args:
-        executor: whose handler is called.
-        source_executor_ids: senders of the message; at least one.
+        executor: the executor whose handler is called.
+        source_executor_ids: ids of the senders of the message; at least one.
         state: shared state.
-        runner_context: where messages, events and requests go.
+        runner_context: takes messages, events and requests.
 
     Raises:
-        ValueError: no source is given.
+        ValueError: `source_executor_ids` is empty.
+        AttributeError: by a handler that sends or yields without having declared it.
+        RuntimeError: by a call after the handler has ended.
+
+    Example:
+        >>> class Split(Executor):
+        ...     @handler
+        ...     async def split(self, text: str, ctx: WorkflowContext[str, int]) -> None:
+        ...         for word in text.split():
+        ...             await ctx.send_message(word)
+        ...         ctx.set_state("text", text)
+        ...         await ctx.yield_output(len(text))
     """
 
-    __slots__ = ("_bus", "_delivery", "_held", "_open", "_sent", "_state", "_yielded")
+    __slots__ = ("_deferred", "_delivery", "_open", "_run", "_sent", "_yielded")
 
     def __init__(
-        self,
-        executor: Executor,
-        source_executor_ids: Sequence[str],
-        state: State,
-        runner_context: InProcRunnerContext,
+        self, executor: Any, source_executor_ids: Sequence[str], state: State, runner_context: HandHost
     ) -> None:
         if not source_executor_ids:
             msg = "source_executor_ids is empty; a context needs the id of at least one sender."
             raise ValueError(msg)
-        self._bind(Delivery(executor, None, None, tuple(source_executor_ids)), state, runner_context)
-
-    def _bind(self, delivery: Delivery, state: State, bus: InProcRunnerContext) -> None:
-        self._delivery = delivery
-        self._state = state
-        self._bus = bus
+        self._delivery = Delivery(executor, None, None, tuple(source_executor_ids))
+        self._run = runner_context.host(state)
         self._open = True
         self._sent: list[WorkflowMessage] = []
         self._yielded: list[Any] = []
-        self._held: list[WorkflowEvent[Any]] | None = None
+        self._deferred: list[WorkflowEvent[Any]] | None = None
 
-    # ---- where it stands -------------------------------------------------------------------------
+    # ---- about the call --------------------------------------------------------------------------
 
     @property
     def executor_id(self) -> str:
@@ -136,19 +192,19 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
 
     def is_streaming(self) -> bool:
         """Whether the run was started with `stream=True`."""
-        return self._bus.is_streaming()
+        return self._run.streaming
 
     @property
     def stop_requested(self) -> bool:
-        """Whether somebody asked this run to stop. Safe to poll from a worker thread."""
-        return self._bus.stop_requested
+        """Whether a stop of this run was requested. Safe to poll from a worker thread."""
+        return self._run.stop_requested
 
     def get_sent_messages(self) -> list[Any]:
-        """What this call sent so far."""
+        """What this call has sent."""
         return [m.data for m in self._sent]
 
     def get_yielded_outputs(self) -> list[Any]:
-        """What this call yielded so far."""
+        """What this call has yielded."""
         return list(self._yielded)
 
     # ---- shared state ----------------------------------------------------------------------------
@@ -156,14 +212,14 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
     @property
     def state(self) -> State:
         """The shared state itself."""
-        return self._state
+        return self._run.state
 
     def get_state(self, key: str, default: Any = None) -> Any:
-        """The value of `key`, pending writes of this superstep included."""
-        return self._state.get(key, default)
+        """Return the value of `key`, pending writes of this superstep included."""
+        return self._run.state.get(key, default)
 
     def set_state(self, key: str, value: Any) -> None:
-        """Write `key`; visible to others of this superstep at once, kept when the superstep ends well.
+        """Write `key`; other handlers of this superstep see it at once, a superstep that ends well commits it.
 
         Raises:
             ValueError: the key starts with an underscore; those are the engine's.
@@ -172,13 +228,13 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
             msg = f"State key {key!r} is reserved: keys that start with '_' belong to the engine. Use another name."
             raise ValueError(msg)
         if self._open or not self._is_late("set_state"):
-            self._state.set(key, value)
-            if self._bus.log.observed:
-                self._bus.note_write(key, self.executor_id)
+            self._run.state.set(key, value)
+            if self._run.log.observed:
+                self._run.note_write(key, self.executor_id)
 
     def has_state(self, key: str) -> bool:
         """Whether `key` has a value, pending writes included."""
-        return self._state.has(key)
+        return self._run.state.has(key)
 
     def delete_state(self, key: str) -> None:
         """Delete `key`.
@@ -187,9 +243,9 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
             KeyError: there is no such key.
         """
         if self._open or not self._is_late("delete_state"):
-            self._state.delete(key)
-            if self._bus.log.observed:
-                self._bus.note_write(key, self.executor_id)
+            self._run.state.delete(key)
+            if self._run.log.observed:
+                self._run.note_write(key, self.executor_id)
 
     async def read_state(self, key: str, default: Any = None) -> Any:
         """Same as `get_state`, as an awaitable."""
@@ -206,9 +262,14 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         self._add_event(event)
 
     async def request_info(self, request_data: Any, response_type: Any, *, request_id: str | None = None) -> None:
-        """Ask the outside for a value of `response_type`; returns at once.
+        """Request a value of `response_type` from outside the workflow, such as from a person; returns at once.
 
-        The answer arrives later at this executor's `@response_handler`.
+        The response arrives in a later superstep at this executor's `@response_handler`.
+
+        Args:
+            request_data: what the person needs to know; its type selects the response handler.
+            response_type: type of the response.
+            request_id: id of the request; a new one by default.
 
         Raises:
             ValueError: `request_id` names a request that is still open.
@@ -224,7 +285,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
                 f"Executor {self.executor_id!r} tried to emit a {event.type!r} event, which only the engine may. "
                 f"Use {how}."
             )
-        self._bus.log.append(event, self._delivery)
+        self._run.log.append(event, self._delivery)
 
     def _request_info(self, request_data: Any, response_type: Any, request_id: str | None) -> None:
         if not self._open and self._is_late("request_info"):
@@ -232,16 +293,16 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         executor = self._delivery.executor
         if not executor.is_request_supported(type(request_data), response_type):
             logger.warning(
-                "Executor %r asks with %s for %s but has no @response_handler for that pair; "
-                "the answer will go nowhere.",
+                "Executor %r requests %s with %s but has no @response_handler for that pair; "
+                "no handler will get the response.",
                 executor.id,
-                type(request_data).__name__,
                 type_name(response_type),
+                type(request_data).__name__,
             )
-        held = self._held
-        event = self._bus.ask(self._delivery, request_data, response_type, request_id, emit=held is None)
-        if held is not None:
-            held.append(event)
+        deferred = self._deferred
+        event = self._run.raise_request(self._delivery, request_data, response_type, request_id, emit=deferred is None)
+        if deferred is not None:
+            deferred.append(event)
 
     # ---- the engine's side -----------------------------------------------------------------------
 
@@ -249,46 +310,47 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         if not self._open and self._is_late("send_message"):
             return
         envelope = WorkflowMessage(message, self._delivery.executor_id, target_id)
-        if self._bus.watches_sends:
-            self._bus.on_send(self._delivery, envelope)
+        if self._run.on_send is not None:
+            self._run.on_send(self._delivery, envelope)
         self._sent.append(envelope)
 
     def _yield(self, output: Any) -> None:
         if not self._open and self._is_late("yield_output"):
             return
-        bus, delivery = self._bus, self._delivery
-        if bus.watches_sends:
-            bus.on_yield(delivery, output)
+        run, delivery = self._run, self._delivery
+        if run.on_yield is not None:
+            run.on_yield(delivery, output)
         self._yielded.append(output)
-        kind = bus.classify_yielded_output(delivery.executor_id)
+        kinds = run.output_kinds
+        kind = "output" if kinds is None else kinds(delivery.executor_id)
         if kind is None:
             return
         event = WorkflowEvent(kind, output, origin=_FRAMEWORK, executor_id=delivery.executor_id)
-        if self._held is None:
-            bus.log.append(event, delivery)
+        if self._deferred is None:
+            run.log.append(event, delivery)
         else:
-            self._held.append(event)
+            self._deferred.append(event)
 
-    def _hold_back(self) -> None:
-        """Keep outputs and requests back until the attempt has succeeded."""
-        self._held = []
+    def _defer_events(self) -> None:
+        """Emit outputs and requests only when the attempt has succeeded."""
+        self._deferred = []
 
     def _close(self) -> None:
-        """End of the call: whatever comes later is not delivered."""
+        """End the call well: deferred events are emitted, later calls are errors."""
         self._open = False
-        for event in self._held or ():
+        for event in self._deferred or ():
             if event.type == "request_info":
-                self._bus.emit_request(event, self._delivery)
+                self._run.emit_request(event, self._delivery)
             else:
-                self._bus.log.append(event, self._delivery)
+                self._run.log.append(event, self._delivery)
 
     def _abandon(self) -> None:
-        """The call failed or was cancelled: as `_close`, and what was held back is dropped."""
+        """End the call after a failure or a cancellation: deferred events are dropped, their requests withdrawn."""
         self._open = False
-        held, self._held = self._held, None
-        for event in held or ():
+        deferred, self._deferred = self._deferred, None
+        for event in deferred or ():
             if event.type == "request_info":
-                self._bus.requests.pop(event.request_id, None)
+                self._run.withdraw_request(event.request_id)
 
     def _is_late(self, member: str) -> bool:
         msg = (
@@ -305,33 +367,36 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
                 f"it. To use it, {_HOW_TO_DECLARE[name]}."
             )
         else:
-            msg = f"{type(self).__name__!r} object has no attribute {name!r}"
+            msg = f"'WorkflowContext' object has no attribute {name!r}"
         raise AttributeError(msg)
 
     def __repr__(self) -> str:
         return f"WorkflowContext({self.executor_id!r}, sources={self.source_executor_ids!r})"
 
 
-class WorkflowContextBase(WorkflowContext):
-    """A context made by the engine for one delivery."""
+# ---- the kinds that the engine makes -------------------------------------------------------------
+
+
+class HandlerContext(WorkflowContext):
+    """A context that the engine makes for one delivery; it offers neither sending nor yielding."""
 
     __slots__ = ()
 
-    def __init__(self, delivery: Delivery, state: State, bus: InProcRunnerContext) -> None:
-        # Written out, not self._bind(): one is made per delivery.
+    def __init__(self, delivery: Delivery, run: HandlerHost) -> None:
         self._delivery = delivery
-        self._state = state
-        self._bus = bus
+        self._run = run
         self._open = True
         self._sent = []
         self._yielded = []
-        self._held = None
+        self._deferred = None
 
 
-class _Sends:
+class SendingContext(HandlerContext):
+    """A context that offers sending."""
+
     __slots__ = ()
 
-    async def send_message(self: Any, message: Any, target_id: str | None = None) -> None:
+    async def send_message(self, message: Any, target_id: str | None = None) -> None:
         """Send a message on to connected executors; it arrives in the next superstep.
 
         Args:
@@ -341,21 +406,29 @@ class _Sends:
         self._send(message, target_id)
 
 
-class _Yields:
+class YieldingContext(HandlerContext):
+    """A context that offers yielding."""
+
     __slots__ = ()
 
-    async def yield_output(self: Any, output: Any) -> None:
-        """Hand a value out of the workflow."""
+    async def yield_output(self, output: Any) -> None:
+        """Yield a value as an output of the workflow."""
         self._yield(output)
 
 
-class _BlockingContext(WorkflowContextBase):
-    """For plain handlers: every call has taken effect when it returns, from the worker thread."""
+class SendingYieldingContext(SendingContext, YieldingContext):
+    """A context that offers both."""
+
+    __slots__ = ()
+
+
+class BlockingContext(HandlerContext):
+    """For plain handlers, which run in a worker thread: every call has taken effect when it returns."""
 
     __slots__ = ("_calls",)
 
-    def __init__(self, delivery: Delivery, state: State, bus: InProcRunnerContext) -> None:
-        super().__init__(delivery, state, bus)
+    def __init__(self, delivery: Delivery, run: HandlerHost) -> None:
+        super().__init__(delivery, run)
         self._calls = LoopCalls()
 
     def add_event(self, event: WorkflowEvent[Any]) -> Any:
@@ -363,7 +436,7 @@ class _BlockingContext(WorkflowContextBase):
         return self._calls.run(self._add_event, event)
 
     def request_info(self, request_data: Any, response_type: Any, *, request_id: str | None = None) -> Any:
-        """Ask the outside; see `WorkflowContext.request_info`."""
+        """Request a value from outside; see `WorkflowContext.request_info`."""
         return self._calls.run(self._request_info, request_data, response_type, request_id)
 
     def read_state(self, key: str, default: Any = None) -> Any:
@@ -376,7 +449,7 @@ class _BlockingContext(WorkflowContextBase):
         return Done(None)
 
     def _is_late(self, member: str) -> bool:
-        # The thread of a cancelled call cannot be ended; what it still does must reach nobody.
+        # The thread of a cancelled call cannot be ended; what it does after that has no effect.
         if self._calls.abandoned:
             return True
         return super()._is_late(member)
@@ -386,36 +459,45 @@ class _BlockingContext(WorkflowContextBase):
         self._calls.abandon()
 
 
-class _BlockingSends:
+class BlockingSendingContext(BlockingContext):
+    """A blocking context that offers sending."""
+
     __slots__ = ()
 
-    def send_message(self: Any, message: Any, target_id: str | None = None) -> Any:
+    def send_message(self, message: Any, target_id: str | None = None) -> Any:
         """Send a message; see the async form. It is queued when this returns."""
         return self._calls.run(self._send, message, target_id)
 
 
-class _BlockingYields:
+class BlockingYieldingContext(BlockingContext):
+    """A blocking context that offers yielding."""
+
     __slots__ = ()
 
-    def yield_output(self: Any, output: Any) -> Any:
-        """Hand a value out of the workflow; see the async form."""
+    def yield_output(self, output: Any) -> Any:
+        """Yield a value as an output of the workflow; see the async form."""
         return self._calls.run(self._yield, output)
 
 
-def _kinds(base: type, sends: type, yields: type) -> dict[tuple[bool, bool], type[WorkflowContextBase]]:
-    name = "WorkflowContext"
-    return {
-        (False, False): type(name, (base,), {"__slots__": ()}),
-        (True, False): type(name, (sends, base), {"__slots__": ()}),
-        (False, True): type(name, (yields, base), {"__slots__": ()}),
-        (True, True): type(name, (sends, yields, base), {"__slots__": ()}),
-    }
+class BlockingSendingYieldingContext(BlockingSendingContext, BlockingYieldingContext):
+    """A blocking context that offers both."""
+
+    __slots__ = ()
 
 
-_ASYNC_KINDS = _kinds(WorkflowContextBase, _Sends, _Yields)
-_BLOCKING_KINDS = _kinds(_BlockingContext, _BlockingSends, _BlockingYields)
+# By (blocking, can send, can yield).
+_CONTEXTS: dict[tuple[bool, bool, bool], type[HandlerContext]] = {
+    (False, False, False): HandlerContext,
+    (False, True, False): SendingContext,
+    (False, False, True): YieldingContext,
+    (False, True, True): SendingYieldingContext,
+    (True, False, False): BlockingContext,
+    (True, True, False): BlockingSendingContext,
+    (True, False, True): BlockingYieldingContext,
+    (True, True, True): BlockingSendingYieldingContext,
+}
 
 
-def context_class(*, can_send: bool, can_yield: bool, blocking: bool) -> type[WorkflowContextBase]:
-    """The class of context for a handler that declares these members."""
-    return (_BLOCKING_KINDS if blocking else _ASYNC_KINDS)[can_send, can_yield]
+def context_class(*, can_send: bool, can_yield: bool, blocking: bool) -> type[HandlerContext]:
+    """Return the class of context for a handler that declares these members."""
+    return _CONTEXTS[blocking, can_send, can_yield]

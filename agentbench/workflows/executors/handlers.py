@@ -24,7 +24,7 @@ from agentbench.workflows.executors.context import WorkflowContext, context_clas
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from agentbench.workflows.executors.context import WorkflowContextBase
+    from agentbench.workflows.executors.context import HandlerContext
 
 logger = logging.getLogger("agentbench")
 
@@ -54,10 +54,10 @@ class HandlerSpec:
         self.signature = signature
         self.is_async = inspect.iscoroutinefunction(function)
         blocking = not self.is_async
-        self.context: type[WorkflowContextBase] = context_class(
+        self.context: type[HandlerContext] = context_class(
             can_send=signature.can_send, can_yield=signature.can_yield, blocking=blocking
         )
-        self.free_context: type[WorkflowContextBase] = context_class(can_send=True, can_yield=True, blocking=blocking)
+        self.free_context: type[HandlerContext] = context_class(can_send=True, can_yield=True, blocking=blocking)
 
     def __reduce__(self) -> Any:
         return HandlerSpec, (self.name, self.function, self.signature)

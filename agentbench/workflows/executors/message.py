@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 #: What `source_executor_ids` holds for the input of a run.
 WORKFLOW_SOURCE = "Workflow"
 
+#: Messages that wait in fan-in barriers: by the key of the edge group, then by source id.
+Buffers = dict[str, "dict[str, list[WorkflowMessage]]"]
+
 
 class MessageType(Enum):
     """STANDARD travels between executors, RESPONSE carries the answer to a request."""
@@ -23,7 +26,21 @@ class MessageType(Enum):
 
 @dataclass(slots=True, repr=False)
 class WorkflowMessage:
-    """One message on its way; delivered in the superstep after the one that sent it."""
+    """One message between executors, delivered in the superstep after the one that sent it.
+
+    Args:
+        data: the value.
+        source_id: id of the executor that sent it.
+        target_id: deliver it to this executor only; None for all that the edges lead to.
+        type: `RESPONSE` for the answer to a request.
+        trace_contexts: OpenTelemetry contexts of the spans that sent it.
+        source_span_ids: ids of these spans.
+        original_request_info_event: the request that a response answers.
+
+    Example:
+        >>> WorkflowMessage("hello", source_id="writer")
+        WorkflowMessage('hello', source_id='writer')
+    """
 
     data: Any
     source_id: str
@@ -42,8 +59,8 @@ class WorkflowMessage:
             "source_span_ids": self.source_span_ids,
             "original_request_info_event": self.original_request_info_event,
         }
-        shown = "".join(f", {name}={value!r}" for name, value in rest.items() if value is not None)
-        return f"{type(self).__name__}({self.data!r}, source_id={self.source_id!r}{shown})"
+        set_fields = "".join(f", {name}={value!r}" for name, value in rest.items() if value is not None)
+        return f"{type(self).__name__}({self.data!r}, source_id={self.source_id!r}{set_fields})"
 
     @property
     def trace_context(self) -> dict[str, str] | None:

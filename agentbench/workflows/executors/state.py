@@ -30,19 +30,20 @@ class State:
     interrupt, so executors may call them from worker threads: no write is lost, and none is applied in part.
     """
 
-    __slots__ = ("_committed", "_pending")
+    __slots__ = ("_committed", "pending")
 
     def __init__(self) -> None:
         self._committed: dict[str, Any] = {}
-        self._pending: dict[str, Any] = {}
+        #: Writes and deletions since the last commit; to be read by the engine only.
+        self.pending: dict[str, Any] = {}
 
     def __repr__(self) -> str:
-        return f"State(committed={len(self._committed)}, pending={len(self._pending)})"
+        return f"State(committed={len(self._committed)}, pending={len(self.pending)})"
 
     @property
     def has_pending(self) -> bool:
         """Whether anything was set or deleted since the last commit."""
-        return bool(self._pending)
+        return bool(self.pending)
 
     def set(self, key: str, value: Any) -> None:
         """Write a value; it is committed when the superstep ends.
@@ -51,7 +52,7 @@ class State:
             key: The name. Which names are reserved is checked by the context, not here.
             value: Anything; kept by reference.
         """
-        self._pending[key] = value
+        self.pending[key] = value
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the pending value of a key, else the committed one.
@@ -63,7 +64,7 @@ class State:
         Returns:
             The value itself, not a copy.
         """
-        value = self._pending.get(key, _MISSING)
+        value = self.pending.get(key, _MISSING)
         if value is _MISSING:
             return self._committed.get(key, default)
         return default if value is _DELETED else value
@@ -74,7 +75,7 @@ class State:
         Args:
             key: The name.
         """
-        value = self._pending.get(key, _MISSING)
+        value = self.pending.get(key, _MISSING)
         if value is _MISSING:
             return key in self._committed
         return value is not _DELETED
@@ -89,10 +90,10 @@ class State:
             KeyError: The key is unknown, or was deleted before.
         """
         if key in self._committed:
-            if self._pending.get(key) is _DELETED:
+            if self.pending.get(key) is _DELETED:
                 raise KeyError(key)
-            self._pending[key] = _DELETED
-        elif self._pending.pop(key, _MISSING) is _MISSING:
+            self.pending[key] = _DELETED
+        elif self.pending.pop(key, _MISSING) is _MISSING:
             raise KeyError(key)
 
     def pending_changes(self) -> dict[str, tuple[Any, Any]]:
@@ -105,12 +106,12 @@ class State:
         committed = self._committed
         return {
             key: (committed.get(key, ABSENT), ABSENT if value is _DELETED else value)
-            for key, value in list(self._pending.items())
+            for key, value in list(self.pending.items())
         }
 
     def commit(self) -> None:
         """Apply all pending writes and deletions."""
-        pending = self._pending
+        pending = self.pending
         for key in list(pending):
             value = pending.get(key, _MISSING)
             if value is _MISSING:
@@ -122,11 +123,11 @@ class State:
 
     def discard(self) -> None:
         """Forget all pending writes and deletions."""
-        self._pending.clear()
+        self.pending.clear()
 
     def clear(self) -> None:
         """Forget everything, committed or pending."""
-        self._pending.clear()
+        self.pending.clear()
         self._committed.clear()
 
     def export_state(self) -> dict[str, Any]:

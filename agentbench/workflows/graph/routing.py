@@ -1,7 +1,7 @@
 """Which deliveries does the next superstep hold? Messages and edge groups in, a plan out.
 
-Deciding is split from asking: `decide` awaits the user's conditions and selection functions, `route` and `Router.plan`
-are plain functions of messages, buffers and those verdicts. Tables are built once per graph.
+Evaluating conditions is split from planning: `decide` awaits the user's conditions and selection functions, `route` and
+`Router.plan` are plain functions of messages, buffers and those verdicts. Tables are built once per graph.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Protocol, get_args, get_origin
 
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import decided_by_class
 from agentbench.workflows.executors.delivery import Delivery
-from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE, Buffers, MessageType, WorkflowMessage
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, ResolvedFanInMode
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from agentbench.workflows.executors.executor import Executor
     from agentbench.workflows.executors.handlers import HandlerSpec
     from agentbench.workflows.executors.state import State
-    from agentbench.workflows.pages.runner_context import Buffers, InProcRunnerContext
 
 
 class EdgeGroupDeliveryStatus(Enum):
@@ -45,7 +44,7 @@ TARGET_MISMATCH = EdgeGroupDeliveryStatus.DROPPED_TARGET_MISMATCH
 CONDITION_FALSE = EdgeGroupDeliveryStatus.DROPPED_CONDITION_FALSE
 BUFFERED = EdgeGroupDeliveryStatus.BUFFERED
 
-# Bound here because a member of an enum is looked up slowly before Python 3.12, and this is asked for each message.
+# Bound here because a member of an enum is looked up slowly before Python 3.12, and this is compared for each message.
 _STANDARD = MessageType.STANDARD
 
 #: Reason of a drop that no edge group had a part in.
@@ -55,7 +54,7 @@ Routed = list[Delivery] | EdgeGroupDeliveryStatus
 
 
 class Verdict:
-    """What a condition or selection function said about one message."""
+    """What a condition or selection function returned for one message."""
 
     __slots__ = ("condition", "result", "targets", "warnings")
 
@@ -68,16 +67,23 @@ class Verdict:
         self.warnings = warnings
 
 
+class RoutesByHand(Protocol):
+    """A runner context that delivers messages which are sent by hand."""
+
+    async def route(self, edge_runner: EdgeRunner, message: WorkflowMessage, state: State) -> bool:
+        """Route one message and run what it reaches."""
+
+
 class EdgeRunner:
     """Routes messages over one edge group.
 
     Attributes:
         group: the edge group.
         index: its place in the graph.
-        asks: a condition or selection function has a say; `decide` must be awaited before `route`.
+        has_conditions: a condition or selection function decides; `decide` must be awaited before `route`.
     """
 
-    asks = False
+    has_conditions = False
 
     def __init__(self, group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
         self.group = group
@@ -86,7 +92,7 @@ class EdgeRunner:
         self.targets: dict[str, Executor] = {i: executors[i] for i in group.target_executor_ids}
 
     async def decide(self, message: WorkflowMessage) -> Verdict | None:
-        """Ask the user's functions where the message goes; None where they need not be asked."""
+        """Call the user's functions to find where the message goes; None where they need not be called."""
         return None
 
     def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
@@ -97,23 +103,13 @@ class EdgeRunner:
         """Place of a source in the group."""
         return self.sources.index(source_id)
 
-    async def send_message(self, message: WorkflowMessage, state: State, ctx: InProcRunnerContext) -> bool:
+    async def send_message(self, message: WorkflowMessage, state: State, ctx: RoutesByHand) -> bool:
         """Route one message and run what it reaches, outside a running workflow.
 
         Returns:
-            True when it was delivered, buffered, or held back by a condition; False when nobody can take it.
+            True when it was delivered, buffered, or stopped by a condition; False when no target can take it.
         """
-        from agentbench.workflows.engine.concurrency import run_all  # noqa: PLC0415 - runs only here, outside the engine
-        from agentbench.workflows.engine.invocation import invoke  # noqa: PLC0415
-
-        buffers = copy_buffers(ctx.get_buffers())
-        routed = self.route(message, await self.decide(message), buffers)
-        ctx.set_buffers(buffers)
-        if isinstance(routed, EdgeGroupDeliveryStatus):
-            return routed in (BUFFERED, CONDITION_FALSE)
-        for sent in await run_all(lambda delivery: invoke(delivery, state, ctx), routed):
-            ctx.post(sent)
-        return True
+        return await ctx.route(self, message, state)
 
 
 def find_handler(target: Executor, message: WorkflowMessage) -> HandlerSpec | None:
@@ -147,14 +143,14 @@ class SingleEdgeRunner(EdgeRunner):
         super().__init__(group, executors, index)
         self.edge = group.edges[0]
         self.target = executors[self.edge.target_id]
-        self.asks = self.edge.has_condition or self.edge.condition_name is not None
+        self.has_conditions = self.edge.has_condition or self.edge.condition_name is not None
 
     def rank(self, source_id: str) -> int:
         """Always the first: there is one source."""
         return 0
 
     async def decide(self, message: WorkflowMessage) -> Verdict | None:
-        """Ask the condition, but only about data that the target could take."""
+        """Call the condition, but only with data that the target could take."""
         target = self.target
         if message.target_id not in (None, target.id) or find_handler(target, message) is None:
             return None
@@ -181,10 +177,10 @@ class FanOutEdgeRunner(EdgeRunner):
 
     def __init__(self, group: FanOutEdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
         super().__init__(group, executors, index)
-        self.asks = group.selection_func is not None
+        self.has_conditions = group.selection_func is not None
 
     async def decide(self, message: WorkflowMessage) -> Verdict | None:
-        """Ask the selection function."""
+        """Call the selection function."""
         if message.target_id is not None and message.target_id not in self.targets:
             return None
         selected = await self.group.select(message.data)
@@ -210,10 +206,10 @@ class SwitchEdgeRunner(FanOutEdgeRunner):
 
     def __init__(self, group: SwitchCaseEdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
         super().__init__(group, executors, index)
-        self.asks = True
+        self.has_conditions = True
 
     async def decide(self, message: WorkflowMessage) -> Verdict | None:
-        """Ask the cases in order; the default comes last wherever it stands."""
+        """Evaluate the cases in order; the default comes last wherever it was declared."""
         if message.target_id is not None and message.target_id not in self.targets:
             return None
         target_id, case_name, warnings = await self.group.select(message.data)
@@ -231,7 +227,7 @@ class FanInEdgeRunner(EdgeRunner):
         self.mode = group.resolved_mode
         self.key = buffer_key(group)
         self._ranks = {source: place for place, source in enumerate(self.sources)}
-        self._accepted: dict[type, bool] | None = {} if _judged_by_item_class(self.target) else None
+        self._accepted: dict[type, bool] | None = {} if _is_decided_by_item_class(self.target) else None
 
     def rank(self, source_id: str) -> int:
         """Place of a source in the group."""
@@ -279,7 +275,7 @@ class FanInEdgeRunner(EdgeRunner):
         return verdict
 
 
-def _judged_by_item_class(target: Executor) -> bool:
+def _is_decided_by_item_class(target: Executor) -> bool:
     """Whether `[data]` fits the target is decided by the class of `data` alone."""
     return all(
         decided_by_class(t) or (get_origin(t) is list and decided_by_class(get_args(t)[0])) for t in target.input_types
@@ -293,7 +289,7 @@ def buffer_key(group: FanInEdgeGroup) -> str:
 
 def copy_buffers(buffers: Buffers) -> Buffers:
     """A copy whose lists may be changed; the messages are shared."""
-    return {key: {source: list(held) for source, held in waiting.items()} for key, waiting in buffers.items()}
+    return {key: {source: list(queued) for source, queued in waiting.items()} for key, waiting in buffers.items()}
 
 
 def create_edge_runner(edge_group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> EdgeRunner:
@@ -329,11 +325,11 @@ class Drop:
 
 
 class PlanNotes:
-    """What there is to tell about a plan.
+    """What there is to report about a plan.
 
     Attributes:
         drops: messages that an edge group did not take.
-        verdicts: what conditions and selection functions said, with the source that sent.
+        verdicts: what conditions and selection functions returned, with the source that sent.
         outcomes: what became of each message at each edge group, for tracing.
     """
 
@@ -353,7 +349,7 @@ class Plan:
         lanes: what runs side by side, where some of it has to wait: a lane is a sequence of batches, a batch runs side
             by side too. None when all deliveries do.
         buffers: fan-in buffers after this superstep, None when they do not change.
-        notes: what there is to tell, None when that is nothing.
+        notes: what there is to report, None when that is nothing.
     """
 
     __slots__ = ("buffers", "deliveries", "lanes", "notes")
@@ -364,7 +360,7 @@ class Plan:
         self.buffers: Buffers | None = None
         self.notes: PlanNotes | None = None
 
-    def noting(self) -> PlanNotes:
+    def notes_or_new(self) -> PlanNotes:
         """The notes, made at the first one."""
         if self.notes is None:
             self.notes = PlanNotes()
@@ -397,26 +393,39 @@ class Router:
         copy_messages: bool = False,
     ) -> None:
         self._copies = copy_messages
+        self._starts = [executors[i] for i in starts]
         self._routes: dict[str, list[EdgeRunner]] = {}
-        self._asking: set[str] = set()
+        self._conditional: set[str] = set()
         if starts:
             self._routes[WORKFLOW_SOURCE] = [SingleEdgeRunner(InternalEdgeGroup(i), executors, -1) for i in starts]
         for index, group in enumerate(edge_groups):
             runner = create_edge_runner(group, executors, index)
             for source in runner.sources:
                 self._routes.setdefault(source, []).append(runner)
-                if runner.asks:
-                    self._asking.add(source)
+                if runner.has_conditions:
+                    self._conditional.add(source)
 
-    def asks_about(self, messages: Messages) -> bool:
-        """Whether a condition or selection function has a say on these messages."""
-        return not self._asking.isdisjoint(messages)
+    def plan_start(self, data: Any) -> Plan:
+        """Return the plan of superstep 0: each start executor gets the input."""
+        sources = (WORKFLOW_SOURCE,)
+        plan = Plan([Delivery(start, start.find_handler(data), data, sources) for start in self._starts])
+        for order, delivery in enumerate(plan.deliveries):
+            delivery.order = order
+        return plan
+
+    def plan_without_conditions(self, messages: Messages, buffers: Buffers) -> Plan:
+        """Return the next superstep, empty where a condition would have to be called for it."""
+        return Plan([]) if self.has_conditions_for(messages) else self.plan(messages, buffers)
+
+    def has_conditions_for(self, messages: Messages) -> bool:
+        """Whether a condition or selection function decides about these messages."""
+        return not self._conditional.isdisjoint(messages)
 
     async def decide(self, messages: Messages) -> Verdicts:
-        """Ask all conditions and selection functions, in plan order."""
+        """Call all conditions and selection functions, in plan order."""
         verdicts: dict[tuple[int, int], Verdict | None] = {}
         for _, _, runner, sent in self._entries(messages):
-            if runner.asks:
+            if runner.has_conditions:
                 for message in sent:
                     verdicts[runner.index, id(message)] = await runner.decide(message)
         return verdicts
@@ -424,29 +433,29 @@ class Router:
     def plan(
         self, messages: Messages, buffers: Buffers, verdicts: Verdicts = _NO_VERDICTS, *, traced: bool = False
     ) -> Plan:
-        """Plan a superstep: edge groups as built, then messages as sent. Changes nothing it is given."""
+        """Plan a superstep: edge groups as built, then messages as sent. Changes none of its arguments."""
         plan, lanes = Plan([]), []
         for _, _, runner, sent in self._entries(messages):
             lane: list[list[Delivery]] = []
             if plan.buffers is None and runner.__class__ is FanInEdgeRunner:
                 buffers = plan.buffers = copy_buffers(buffers)
             for message in sent:
-                verdict = verdicts.get((runner.index, id(message))) if runner.asks else None
+                verdict = verdicts.get((runner.index, id(message))) if runner.has_conditions else None
                 if verdict is not None:
-                    plan.noting().verdicts.append((message.source_id, verdict))
+                    plan.notes_or_new().verdicts.append((message.source_id, verdict))
                 routed = runner.route(message, verdict, buffers)
                 if traced:
                     status = routed if isinstance(routed, EdgeGroupDeliveryStatus) else DELIVERED
-                    plan.noting().outcomes.append((runner, message, status))
+                    plan.notes_or_new().outcomes.append((runner, message, status))
                 if routed.__class__ is list:
                     lane.append(routed)
                 elif routed is not BUFFERED:
-                    plan.noting().drops.append(Drop(message, str(routed), list(runner.targets)))
+                    plan.notes_or_new().drops.append(Drop(message, str(routed), list(runner.targets)))
             if lane:
                 lanes.append(lane)
         if not messages.keys() <= self._routes.keys():
             nowhere = [sent for source, sent in messages.items() if source not in self._routes]
-            plan.noting().drops += [Drop(message, NO_EDGE, ()) for sent in nowhere for message in sent]
+            plan.notes_or_new().drops += [Drop(message, NO_EDGE, ()) for sent in nowhere for message in sent]
         _fill(plan, lanes, copies=self._copies)
         return plan
 

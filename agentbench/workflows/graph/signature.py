@@ -15,7 +15,7 @@ from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdge
 from agentbench.workflows.graph.type_fit import resolve_fan_in_mode
 
 if TYPE_CHECKING:
-    from agentbench.workflows.engine.boundary import BoundaryHook
+    from agentbench.workflows.graph.boundary import BoundaryHook
 
 __all__ = ["find_sub_workflow", "graph_signature", "signature_differences", "signature_hash"]
 
@@ -26,7 +26,7 @@ def graph_signature(
     start_executor_ids: Sequence[str],
     boundary_hook: BoundaryHook | None = None,
 ) -> dict[str, Any]:
-    """Describe a graph by everything that a checkpoint depends on.
+    """Return everything of a graph that a checkpoint depends on.
 
     Args:
         edge_groups: All groups, in any order. Internal ones are left out.
@@ -50,7 +50,7 @@ def signature_hash(signature: Mapping[str, Any]) -> str:
 
 
 def signature_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """List what differs between two signatures, so that a reader sees which part of a graph changed.
+    """Return what differs between two signatures, so that a reader sees which part of a graph changed.
 
     Returns:
         One dict per difference: `path` (such as `executors[writer]` or `edge_groups[a->b].group_type`), `before` and
@@ -126,7 +126,7 @@ def _describe(group: EdgeGroup, executors: Mapping[str, Executor]) -> dict[str, 
         ]
         description["default"] = group.default.target_id
     if isinstance(group, FanInEdgeGroup):
-        # Waiting for all sources is what a fan-in meant before modes existed, so it goes without saying.
+        # A fan-in meant waiting for all sources before modes existed, so that mode is not named.
         mode = resolve_fan_in_mode(group, executors) or group.mode
         if mode != "barrier":
             description["mode"] = mode
@@ -164,14 +164,14 @@ def _compare_groups(path: str, old: list[Any], new: list[Any], found: list[dict[
     """Match groups by the executors they connect; equal ones are no difference wherever they stand in the list."""
     before, after = _by_ends(old), _by_ends(new)
     for ends in dict.fromkeys([*before, *after]):
-        gone = [group for group in before.get(ends, []) if group not in after.get(ends, [])]
-        come = [group for group in after.get(ends, []) if group not in before.get(ends, [])]
+        removed = [group for group in before.get(ends, []) if group not in after.get(ends, [])]
+        added = [group for group in after.get(ends, []) if group not in before.get(ends, [])]
         where = f"{path}[{ends}]"
-        if len(gone) == len(come) == 1:
-            _compare(where, gone[0], come[0], found)
+        if len(removed) == len(added) == 1:
+            _compare(where, removed[0], added[0], found)
         else:
-            found.extend({"path": where, "before": group, "after": None} for group in gone)
-            found.extend({"path": where, "before": None, "after": group} for group in come)
+            found.extend({"path": where, "before": group, "after": None} for group in removed)
+            found.extend({"path": where, "before": None, "after": group} for group in added)
 
 
 def _by_ends(groups: list[Any]) -> dict[str, list[Any]]:

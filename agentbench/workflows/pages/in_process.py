@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
 
 class InProcessExecution:
-    """Starts and resumes runs inside this process."""
+    """Starts and resumes runs inside this process; each of them has a state of its own.
+
+    Example:
+        >>> manager = CheckpointManager.create_in_memory()
+        >>> run = await InProcessExecution.run_streaming(workflow, "to be", manager)
+        >>> async for event in run.watch_stream():
+        ...     print(event.type)
+    """
 
     @staticmethod
     async def run_streaming(
@@ -22,7 +29,7 @@ class InProcessExecution:
         input: Any,  # noqa: A002 - the published name
         checkpoint_manager: CheckpointManager | CheckpointStorage | None = None,
     ) -> WorkflowRun:
-        """A handle on a new run; nothing runs until it is driven."""
+        """Return a handle on a new run; nothing runs until it is driven."""
         return workflow.start(input, checkpoint_storage=checkpoint_manager)
 
     @staticmethod
@@ -31,7 +38,7 @@ class InProcessExecution:
         input: Any,  # noqa: A002 - as above
         checkpoint_manager: CheckpointManager | CheckpointStorage | None = None,
     ) -> WorkflowRun:
-        """A handle on a run that has been driven until it is idle."""
+        """Run until the run is idle and return its handle."""
         handle = workflow.start(input, checkpoint_storage=checkpoint_manager)
         await handle.result()
         return handle
@@ -42,7 +49,7 @@ class InProcessExecution:
         checkpoint_info: CheckpointInfo | str,
         checkpoint_manager: CheckpointManager | CheckpointStorage,
     ) -> WorkflowRun:
-        """A handle on a run that goes on from a checkpoint, also of another instance of the same graph.
+        """Return a handle on a run that goes on from a checkpoint, also of another instance of the same graph.
 
         Raises:
             GraphMismatchError: the checkpoint belongs to another graph.

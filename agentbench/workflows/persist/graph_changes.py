@@ -10,9 +10,9 @@ from agentbench.workflows.graph.signature import signature_differences
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-    from agentbench.workflows.run.workflow import Workflow
+    from agentbench.workflows.graph.graph import Graph
 
-_MOST_TOLD = 8
+_MOST_NAMED = 8
 
 _KINDS = {
     "SingleEdgeGroup": "edge",
@@ -24,22 +24,22 @@ _KINDS = {
 Signature = Mapping[str, Any]
 
 
-def graph_mismatch(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> GraphMismatchError | None:
-    """The error for a checkpoint that belongs to another graph, to be raised or told of; None where the graph fits."""
-    if checkpoint.graph_signature_hash == workflow.graph_signature_hash:
+def graph_mismatch(graph: Graph, checkpoint: WorkflowCheckpoint) -> GraphMismatchError | None:
+    """The error for a checkpoint that belongs to another graph, to be raised or reported; None where the graph fits."""
+    if checkpoint.graph_signature_hash == graph.signature_hash:
         return None
     stored = checkpoint.metadata.get("graph_signature")
-    now = workflow.graph_signature
-    what = f"Checkpoint {checkpoint.checkpoint_id!r} was made by another graph than that of workflow {workflow.name!r}"
+    now = graph.signature
+    what = f"Checkpoint {checkpoint.checkpoint_id!r} was made by another graph than that of workflow {graph.name!r}"
     mend = "Rebuild the graph as it was, or start a new run."
     if not _is_readable(stored):
-        msg = f"{what}. What differs cannot be told: the checkpoint holds no readable signature of its graph. {mend}"
+        msg = f"{what}. What differs is not known: the checkpoint holds no readable signature of its graph. {mend}"
         return GraphMismatchError(msg)
     changes = describe_changes(stored, now) or ["its hash is another one, although nothing readable differs"]
-    told = changes[:_MOST_TOLD]
-    if len(changes) > len(told):
-        told.append(f"and {len(changes) - len(told)} more")
-    return GraphMismatchError(f"{what}: {'; '.join(told)}. {mend}", differences=signature_differences(stored, now))
+    named = changes[:_MOST_NAMED]
+    if len(changes) > len(named):
+        named.append(f"and {len(changes) - len(named)} more")
+    return GraphMismatchError(f"{what}: {'; '.join(named)}. {mend}", differences=signature_differences(stored, now))
 
 
 def describe_changes(old: Signature, new: Signature) -> list[str]:

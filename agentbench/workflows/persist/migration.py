@@ -5,8 +5,8 @@ The original is never changed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection
+from typing import Any
 
 from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
@@ -15,40 +15,21 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, internal_source
-from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
+from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.routing import buffer_key
-from agentbench.workflows.persist.writer import EXECUTOR_STATE, FAN_IN_BUFFERS
+from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 
-__all__ = ["MigrationTarget", "migrate_checkpoint", "split_by_graph"]
+__all__ = ["migrate_checkpoint", "split_by_graph"]
 
 _OF_ONE_SUPERSTEP = (keys.RUN_ID, keys.WRITERS, keys.DURATION_S)
-
-
-class MigrationTarget(Protocol):
-    """What a migration reads of a `Workflow`."""
-
-    name: str
-    executors: dict[str, Executor]
-
-    @property
-    def edge_groups(self) -> Sequence[EdgeGroup]:
-        """All groups."""
-
-    @property
-    def graph_signature(self) -> dict[str, Any]:
-        """The signature of its graph."""
-
-    @property
-    def graph_signature_hash(self) -> str:
-        """The hash of the signature."""
 
 
 async def migrate_checkpoint(
     storage: CheckpointStorage | CheckpointManager,
     checkpoint: CheckpointInfo | str,
-    workflow: MigrationTarget,
+    graph: Graph,
     *,
     clock: Clock | None = None,
     ids: IdSource | None = None,
@@ -75,13 +56,13 @@ async def migrate_checkpoint(
     clock, ids = clock or runtime_defaults().clock, ids or runtime_defaults().ids
     original = await load_checkpoint(storage, id_of(checkpoint))
     original.require_known_version()
-    if original.graph_signature_hash == workflow.graph_signature_hash:
+    if original.graph_signature_hash == graph.signature_hash:
         return CheckpointInfo.of(original), []
-    content, left_out = split_by_graph(original, workflow)
-    chain = workflow.name
+    content, left_out = split_by_graph(original, graph)
+    chain = graph.name
     copy = WorkflowCheckpoint(
         chain,
-        workflow.graph_signature_hash,
+        graph.signature_hash,
         checkpoint_id=ids.new_id("cp"),
         timestamp=iso_utc(clock.time_ns()),
         previous_checkpoint_id=original.checkpoint_id,
@@ -94,7 +75,7 @@ async def migrate_checkpoint(
         keys.SEQ: next_seq(await head_of(storage, chain)),
         keys.SOURCE: "update",
         keys.FORKED_FROM: original.checkpoint_id,
-        keys.GRAPH_SIGNATURE: workflow.graph_signature,
+        keys.GRAPH_SIGNATURE: graph.signature,
         keys.SIZES: {
             "messages": sum(map(len, copy.messages.values())),
             "requests": len(copy.pending_request_info_events),
@@ -104,10 +85,10 @@ async def migrate_checkpoint(
     return CheckpointInfo.of(copy), left_out
 
 
-def split_by_graph(original: WorkflowCheckpoint, workflow: MigrationTarget) -> tuple[dict[str, Any], list[str]]:
+def split_by_graph(original: WorkflowCheckpoint, graph: Graph) -> tuple[dict[str, Any], list[str]]:
     """Return the parts of a checkpoint that a graph has executors and edges for, and a line for each other part."""
-    known = workflow.executors
-    senders = {source for group in workflow.edge_groups for source in group.source_executor_ids}
+    known = graph.executors
+    senders = {source for group in graph.edge_groups for source in group.source_executor_ids}
     senders |= {WORKFLOW_SOURCE, *map(internal_source, known)}
     left_out: list[str] = []
     messages = {}
@@ -124,7 +105,7 @@ def split_by_graph(original: WorkflowCheckpoint, workflow: MigrationTarget) -> t
         else:
             left_out.append(f"left out: request {request_id!r} of {event.source_executor_id!r}, which is not there")
     state = dict(original.state)
-    fan_ins = {buffer_key(group) for group in workflow.edge_groups if isinstance(group, FanInEdgeGroup)}
+    fan_ins = {buffer_key(group) for group in graph.edge_groups if isinstance(group, FanInEdgeGroup)}
     parts: tuple[tuple[str, Collection[str], str], ...] = (
         (EXECUTOR_STATE, known, "the state of executor"),
         (FAN_IN_BUFFERS, fan_ins, "messages that wait at fan-in"),

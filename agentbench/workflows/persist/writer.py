@@ -1,4 +1,4 @@
-"""From a running workflow to its checkpoint storage: what goes into a checkpoint, and how the chain goes on."""
+"""From the state of a run to its checkpoint storage: what a checkpoint says of itself, and how the chain goes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from agentbench._clock import Clock, IdSource, iso_utc
+from agentbench._clock import iso_utc, runtime_defaults
 from agentbench._copying import isolate_or_same
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.access import checkpoint_error, head_of, save_checkpoint
@@ -16,18 +16,12 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import SupportsCheckpointInfos
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
+from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.run_kwargs import RUN_KWARGS
+from agentbench.workflows.persist.snapshot import snapshot, stateful_executors
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
-    from agentbench.workflows.executors.executor import Executor
-    from agentbench.workflows.executors.state import State
-    from agentbench.workflows.run.workflow import Workflow
-
-# Reserved keys of shared state.
-EXECUTOR_STATE = "_executor_state"
-FAN_IN_BUFFERS = "_fan_in_buffers"
 
 
 class CheckpointWriter:
@@ -37,81 +31,56 @@ class CheckpointWriter:
     own last checkpoint, and where their numbers are the same, time decides the order.
 
     Args:
-        workflow: whose graph the checkpoints belong to.
-        storage: where they go.
-        chain: their `workflow_name`.
-        run_id: written into their metadata.
-        clock: gives their timestamps.
-        ids: gives their ids.
-        metadata: the caller's, merged into each.
-        strict: a failed save is raised; else it becomes a `warning` event, the first one of the run a `RuntimeWarning`
-            too, and the run goes on.
-        check_head: a chain that somebody else has moved on ends the run.
+        run: whose state is saved; its options name the chain, the clock, the ids, further metadata, and whether a
+            failed save is raised. Where it is not, it becomes a `warning` event, the first one of the run a
+            `RuntimeWarning` too, and the run goes on.
+        storage: where the checkpoints go.
     """
 
-    def __init__(  # noqa: PLR0913 - facts of a run, all by name
-        self,
-        workflow: Workflow,
-        storage: CheckpointStorage,
-        *,
-        chain: str,
-        run_id: str,
-        clock: Clock,
-        ids: IdSource,
-        metadata: Mapping[str, Any],
-        strict: bool,
-        check_head: bool = False,
-    ) -> None:
-        self._workflow = workflow
+    def __init__(self, run: ActiveRun, storage: CheckpointStorage) -> None:
+        options, settings, defaults = run.options, run.graph.settings, runtime_defaults()
+        self._run = run
         self._storage = storage
-        self._chain = chain
-        self._run_id = run_id
-        self._clock = clock
-        self._ids = ids
-        self._metadata = isolate_or_same(dict(metadata))
-        self._strict = strict
-        self._check_head = check_head
-        self._keepers = [e for e in workflow.executors.values() if e.keeps_state]
+        self._chain = options.chain or run.graph.name
+        self._clock = options.clock or defaults.clock
+        self._ids = options.ids or defaults.ids
+        self._metadata = isolate_or_same(dict(options.metadata))
+        strict = settings.strict_checkpoints if options.strict_checkpoints is None else options.strict_checkpoints
+        self._strict = strict or run.graph.boundary_hook is not None
+        self._check_head = options.check_head
+        self._stateful = stateful_executors(run.graph)
         # Sequence number of the chain's newest checkpoint, as far as is known here.
         self._head_seq: int | None = None
-        #: Id of the checkpoint that the next one follows.
-        self.previous_id: str | None = None
 
     async def save(
         self,
-        iteration: int,
+        superstep: int,
         source: str,
         *,
         writers: Sequence[str] = (),
         duration_s: float | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> CheckpointInfo | None:
-        """Save what stands at this boundary; None when that failed and the run is not strict.
+        """Save the state at this boundary; None when that failed and the run is not strict.
 
         Raises:
             WorkflowCheckpointException: the save failed and the run is strict.
-            WorkflowBusyError: somebody else has moved the chain on, and the run checks that.
+            WorkflowBusyError: another run has moved the chain on, and this run checks that.
         """
-        log = self._workflow.runner.context.log  # this run's: the storage may outlive it
+        log = self._run.log
         try:
-            checkpoint = await self._compose(iteration, source, writers, duration_s, metadata)
-            await self._put(checkpoint)
-        except Exception as error:
+            facts = self._metadata.copy()
+            if metadata:
+                facts.update(isolate_or_same(metadata))
+            if duration_s is not None:
+                facts[keys.DURATION_S] = duration_s
+            checkpoint = await self._compose(source, writers, facts)
+            expected_seq = checkpoint.metadata[keys.SEQ] - 1 if self._check_head else None
+            await save_checkpoint(self._storage, checkpoint, expected_seq)
+        except Exception as error:  # noqa: BLE001 - a storage raises anything
             self._head_seq = None  # it may have arrived all the same
-            what = f"The checkpoint of superstep {iteration} was not saved"
-            if self._check_head and isinstance(error, WorkflowBusyError):
-                raise
-            if self._strict and isinstance(error, WorkflowCheckpointException):
-                raise
-            if self._strict:
-                raise checkpoint_error(error, what) from error
-            text = f"{_reason(error, what)} The run goes on without it; strict_checkpoints=True makes this an error."
-            log.append(WorkflowEvent.warning(text))
-            if not log.told_of_unsaved:  # few people look for events of a run that seems to have gone well
-                log.told_of_unsaved = True
-                warnings.warn(text, RuntimeWarning, stacklevel=_callers_level())
+            self._report_failure(error, f"The checkpoint of superstep {superstep} was not saved")
             return None
-        self.previous_id = checkpoint.checkpoint_id
         self._head_seq = checkpoint.metadata[keys.SEQ]
         info = CheckpointInfo.of(checkpoint, own_metadata=True)
         log.checkpoints.append(info)
@@ -119,95 +88,66 @@ class CheckpointWriter:
             log.append(WorkflowEvent("checkpoint_saved", info))
         return info
 
-    async def look_at_head(self) -> None:
-        """Note where the chain ends now, for a run that checks that nobody else moves it on."""
+    def _report_failure(self, error: Exception, what: str) -> None:
+        if self._check_head and isinstance(error, WorkflowBusyError):
+            raise error
+        if self._strict and isinstance(error, WorkflowCheckpointException):
+            raise error
+        if self._strict:
+            raise checkpoint_error(error, what) from error
+        text = f"{_reason(error, what)} The run goes on without it; strict_checkpoints=True makes this an error."
+        log = self._run.log
+        log.append(WorkflowEvent.warning(text))
+        if not log.warned_of_unsaved:  # few people read the events of a run that seems to have gone well
+            log.warned_of_unsaved = True
+            warnings.warn(text, RuntimeWarning, stacklevel=_level_of_user_code())
+
+    async def load_head(self) -> None:
+        """Find where the chain ends now, for a run that checks that no other run moves it on."""
         if self._check_head:
             self._head_seq = await self._find_head()
 
-    async def _compose(
-        self,
-        iteration: int,
-        source: str,
-        writers: Sequence[str],
-        duration_s: float | None,
-        metadata: Mapping[str, Any] | None,
-    ) -> WorkflowCheckpoint:
-        workflow = self._workflow
-        bus = workflow.runner.context
-        facts = self._metadata.copy()
-        if metadata:
-            facts.update(isolate_or_same(metadata))
+    async def _compose(self, source: str, writers: Sequence[str], facts: dict[str, Any]) -> WorkflowCheckpoint:
+        graph, run_state = self._run.graph, self._run.run_state
         head_seq = await self._find_head() if self._head_seq is None else self._head_seq
+        content = await snapshot(graph, run_state, stateful=self._stateful)
         facts[keys.SEQ] = head_seq + 1
         facts[keys.SOURCE] = source
-        facts[keys.RUN_ID] = self._run_id
+        facts[keys.RUN_ID] = self._run.run_id
         facts[keys.WRITERS] = list(writers)
-        facts[keys.SIZES] = {"messages": sum(map(len, bus.messages.values())), "requests": len(bus.requests)}
-        facts[keys.GRAPH_SIGNATURE] = workflow.graph_signature
-        if duration_s is not None:
-            facts[keys.DURATION_S] = duration_s
+        facts[keys.SIZES] = {"messages": sum(map(len, content.messages.values())), "requests": len(content.requests)}
+        facts[keys.GRAPH_SIGNATURE] = graph.signature
         return WorkflowCheckpoint(
             self._chain,
-            workflow.graph_signature_hash,
+            graph.signature_hash,
             self._ids.new_id("cp"),
-            self.previous_id,
+            run_state.last_checkpoint_id,
             iso_utc(self._clock.time_ns()),
-            {source_id: list(queued) for source_id, queued in bus.messages.items()},
-            await self._export(),
-            dict(bus.requests),
-            iteration,
+            content.messages,
+            content.state,
+            content.requests,
+            content.superstep,
             facts,
         )
 
-    async def _export(self) -> dict[str, Any]:
-        """Committed state, the executors' own state and the fan-in buffers."""
-        workflow = self._workflow
-        state = workflow.state.export_state()
-        if not workflow.settings.checkpoint_run_kwargs:
-            state.pop(RUN_KWARGS, None)
-        state[EXECUTOR_STATE] = {executor.id: await _saved_by(executor) for executor in self._keepers}
-        buffers = workflow.runner.context.get_buffers()
-        if buffers:
-            state[FAN_IN_BUFFERS] = buffers
-        return state
-
-    async def _put(self, checkpoint: WorkflowCheckpoint) -> None:
-        expected_seq = checkpoint.metadata[keys.SEQ] - 1 if self._check_head else None
-        await save_checkpoint(self._storage, checkpoint, expected_seq)
-
     async def _find_head(self) -> int:
-        """Sequence number of the chain's newest checkpoint; 0 for an empty chain."""
+        """Return the sequence number of the chain's newest checkpoint; 0 for an empty chain."""
         try:
             head = await head_of(self._storage, self._chain)
         except Exception as error:
             if self._check_head or isinstance(self._storage, SupportsCheckpointInfos):
                 raise
-            # A neighbour that cannot be read any more is no reason to lose this run's checkpoints too.
+            # Another checkpoint that cannot be read any more is no reason to lose this run's checkpoints too.
             count = len(await self._storage.list_checkpoint_ids(workflow_name=self._chain))
             what = f"The latest checkpoint of chain {self._chain!r} cannot be read"
             text = f"{_reason(error, what)} The numbers of this run's checkpoints go on from how many there are."
-            self._workflow.runner.context.log.append(WorkflowEvent.warning(text))
+            self._run.log.append(WorkflowEvent.warning(text))
             return count
         return 0 if head is None else head.seq
 
 
-async def _saved_by(executor: Executor) -> dict[str, Any]:
-    try:
-        own: Any = await executor.on_checkpoint_save()
-    except Exception as error:
-        msg = f"on_checkpoint_save of executor {executor.id!r} raised {type(error).__name__}: {str(error).rstrip('.')}."
-        raise WorkflowCheckpointException(msg, error) from error
-    if not isinstance(own, dict) or not all(isinstance(key, str) for key in own):
-        msg = (
-            f"on_checkpoint_save of executor {executor.id!r} returned {own!r}; "
-            "expected a dict with text keys, as on_checkpoint_restore gets it back."
-        )
-        raise WorkflowCheckpointException(msg)
-    return dict(own)
-
-
-def _callers_level() -> int:
-    """`stacklevel`, for a warning of the caller of this, that names the nearest code that is not the library's."""
+def _level_of_user_code() -> int:
+    """Return the `stacklevel` for a warning of the caller that names the nearest code outside the library."""
     level = 1
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - what warnings itself goes by
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("agentbench."):
@@ -219,8 +159,3 @@ def _reason(error: Exception, what: str) -> str:
     """What could not be done and why, as sentences."""
     text = str(checkpoint_error(error, what))
     return text if text.startswith(what) else f"{what}: {text}"
-
-
-def committed_state(state: State) -> dict[str, Any]:
-    """What a view shows of shared state: everything committed but the engine's own keys."""
-    return {key: value for key, value in state.export_state().items() if not key.startswith("_")}

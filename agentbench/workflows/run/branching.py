@@ -1,4 +1,4 @@
-"""What a branch of a run differs in: the messages that wait, and the checkpoints that lead to it."""
+"""How a fork differs from its origin: edited messages, the event that reports them, and the checkpoints before it."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-    from agentbench.workflows.run.workflow import Workflow
+    from agentbench.workflows.graph.graph import Graph
 
 
-def queued_messages(messages: Mapping[str, Sequence[Any]], workflow: Workflow) -> dict[str, list[WorkflowMessage]]:
-    """Values as messages of their source; nothing is queued that could not be delivered.
+def queue_messages(messages: Mapping[str, Sequence[Any]], graph: Graph) -> dict[str, list[WorkflowMessage]]:
+    """Return values as messages of their source, by source id; each of them can be delivered.
 
     Raises:
-        ValueError: a source sends to nobody, or none of its targets takes a value.
+        ValueError: a source has no outgoing edge, or none of its targets takes a value.
         TypeError: what a source sends is no list.
     """
-    sources = {s for group in workflow.edge_groups for s in group.source_executor_ids} | {WORKFLOW_SOURCE}
+    sources = {s for group in graph.edge_groups for s in group.source_executor_ids} | {WORKFLOW_SOURCE}
     queued = {}
     for source, values in messages.items():
         if source not in sources:
-            msg = f"messages name the source {source!r}, which sends to nobody here; expected one of {sorted(sources)}."
+            msg = f"messages name the source {source!r}, which has no outgoing edge; expected one of {sorted(sources)}."
             raise ValueError(msg)
         if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
             msg = f"messages of {source!r} are {values!r}; expected a list, such as [{values!r}]."
             raise TypeError(msg)
         queued[source] = [v if isinstance(v, WorkflowMessage) else WorkflowMessage(v, source) for v in values]
-        _require_taken(source, queued[source], workflow)
+        _require_handlers(source, queued[source], graph)
     return queued
 
 
-def edited(
+def edit_event(
     original: WorkflowCheckpoint,
     state_updates: Mapping[str, Any],
     messages: Mapping[str, Sequence[WorkflowMessage]] | None,
 ) -> WorkflowEvent[Any]:
-    """The event that tells what a person changed in a fork: before and after, by `state.KEY` and `messages.SOURCE`."""
+    """Return the event that reports a person's changes: before and after, by `state.KEY` and `messages.SOURCE`."""
     changes = {
         f"state.{key}": {"before": original.state.get(key), "after": isolate_or_same(value)}
         for key, value in state_updates.items()
@@ -55,12 +55,12 @@ def edited(
     return WorkflowEvent("state_edited", changes)
 
 
-def _require_taken(source: str, messages: Sequence[WorkflowMessage], workflow: Workflow) -> None:
-    """Refuse what would be dropped without a trace: a value that no executor behind the source has a handler for."""
-    groups = [group for group in workflow.edge_groups if source in group.source_executor_ids]
+def _require_handlers(source: str, messages: Sequence[WorkflowMessage], graph: Graph) -> None:
+    """Refuse a value that no executor behind the source has a handler for: it would be dropped."""
+    groups = [group for group in graph.edge_groups if source in group.source_executor_ids]
     targets = {
-        executor_id: workflow.executors[executor_id]
-        for executor_id in ([i for group in groups for i in group.target_executor_ids] or workflow.start_executor_ids)
+        executor_id: graph.executors[executor_id]
+        for executor_id in ([i for group in groups for i in group.target_executor_ids] or graph.start_executor_ids)
     }
     gathered = any(isinstance(group, FanInEdgeGroup) for group in groups)
     for message in messages:
@@ -78,7 +78,7 @@ def _require_taken(source: str, messages: Sequence[WorkflowMessage], workflow: W
 
 
 def cut_back(infos: list[CheckpointInfo], checkpoint: WorkflowCheckpoint) -> list[CheckpointInfo]:
-    """Those that lead to a checkpoint, it included: the last one is where the run stands."""
+    """Return the infos that lead to a checkpoint, its own one last."""
     places = {info.checkpoint_id: place for place, info in enumerate(infos)}
     if checkpoint.checkpoint_id in places:
         return infos[: places[checkpoint.checkpoint_id] + 1]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
-from agentbench.workflows.engine.boundary import PauseReason
+from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
-#: Asked after each boundary: a reason, text or True pauses, None and False go on.
+#: Called after each boundary: a reason, text or True pauses, None and False go on.
 Predicate = Callable[[StepReport, list[PlannedDelivery]], "PauseReason | str | bool | None"]
 
 
 class Breakpoints:
-    """The predicates of one run, asked in the order they were added."""
+    """The predicates of one run, called in the order in which they were added."""
 
     def __init__(self) -> None:
         self._predicates: list[Predicate] = []
@@ -27,9 +27,9 @@ class Breakpoints:
         Raises:
             TypeError: the predicate cannot be called.
         """
-        given: object = predicate
-        if not callable(given):
-            msg = f"The breakpoint is {given!r}, which cannot be called. Pass a function of (report, plan)."
+        passed: object = predicate
+        if not callable(passed):
+            msg = f"The breakpoint is {passed!r}, which cannot be called. Pass a function of (report, plan)."
             raise TypeError(msg)
         self._predicates.append(predicate)
 
@@ -39,8 +39,8 @@ class Breakpoints:
 
         return remove
 
-    def ask(self, report: StepReport, plan: list[PlannedDelivery]) -> PauseReason | None:
-        """The first reason to pause; what a predicate raises, or returns by mistake, is one too."""
+    def find_reason(self, report: StepReport, plan: list[PlannedDelivery]) -> PauseReason | None:
+        """Return the first reason to pause; what a predicate raises, or returns by mistake, is one too."""
         for predicate in list(self._predicates):
             try:
                 reason = _as_reason(predicate(report, plan))
@@ -51,17 +51,17 @@ class Breakpoints:
         return None
 
 
-def _as_reason(answer: object) -> PauseReason | None:
-    """What a predicate meant by its answer."""
-    if answer is None or answer is False:
+def _as_reason(returned: object) -> PauseReason | None:
+    """Return what a predicate meant by what it returned."""
+    if returned is None or returned is False:
         return None
-    if isinstance(answer, PauseReason):
-        return answer
-    if answer is True:
+    if isinstance(returned, PauseReason):
+        return returned
+    if returned is True:
         return PauseReason("a breakpoint was reached")
-    if isinstance(answer, str):
-        return PauseReason(answer)
-    if inspect.iscoroutine(answer):
-        answer.close()  # or it is reported as never awaited, beside the error
-    msg = f"it returned {answer!r}; expected a PauseReason, text, a bool or None, from a plain function"
+    if isinstance(returned, str):
+        return PauseReason(returned)
+    if inspect.iscoroutine(returned):
+        returned.close()  # or it is reported as never awaited, beside the error
+    msg = f"it returned {returned!r}; expected a PauseReason, text, a bool or None, from a plain function"
     raise TypeError(msg)

@@ -1,31 +1,33 @@
-"""One run, from its input to its end: the order of events, the limit, failure, cancellation and stop."""
+"""One run from its beginning to its end, one superstep per `advance()`, whoever drives it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentbench._clock import runtime_defaults
-from agentbench.workflows.engine.event_log import EventLog, ObservedEventLog
-from agentbench.workflows.engine.instrumentation import instrument
-from agentbench.workflows.engine.runner import not_converged
+from agentbench._copying import isolate_or_same
+from agentbench.observability import is_tracing
+from agentbench.workflows.engine.active_run import ActiveRun
+from agentbench.workflows.engine.event_log import CarriedOver, EventLog
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, stored_form
+from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
+from agentbench.workflows.engine.superstep import apply_outcome
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
-from agentbench.workflows.executors.message import WORKFLOW_SOURCE, WorkflowMessage
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE, Buffers, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.run.requests import check_answers
-from agentbench.workflows.run.run_kwargs import RUN_KWARGS, stored_form
+from agentbench.workflows.run.requests import check_responses
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.storage import CheckpointStorage
-    from agentbench.workflows.engine.tracing import RunTracer
-    from agentbench.workflows.run.workflow import Workflow
+    from agentbench.workflows.engine.run_state import RunState
+    from agentbench.workflows.graph.graph import Graph
 
 
 class _Absent:
-    """Marks a message that was not given; None, "" and 0 are messages of their own kind."""
+    """Marks a missing message; None, "" and 0 are messages of their own kind."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -41,11 +43,11 @@ class RunInput(NamedTuple):
 
     Attributes:
         message: input for the start executors.
-        responses: answers by request id.
+        responses: by request id.
         checkpoint_id: restore this first.
-        storage: replaces the workflow's own storage for this run.
-        kwargs: keyword arguments for nodes, by kind; a kind that is None keeps what an earlier call gave.
-        fresh: the message begins a new run; False sends it into what is there.
+        storage: where checkpoints are loaded from and saved to; None for a run that saves none.
+        kwargs: keyword arguments for nodes, by kind; a kind that is None leaves those of an earlier call in place.
+        fresh: the message begins a new run; False adds it to the messages that are queued.
     """
 
     message: Any = ABSENT
@@ -61,55 +63,63 @@ class RunInput(NamedTuple):
         return self.fresh and self.message is not ABSENT and self.checkpoint_id is None
 
 
-def new_log(options: RunOptions, run_id: str, *, observe: bool) -> EventLog:
-    """The log for a run with these options."""
-    if not observe:
-        return EventLog()
-    return ObservedEventLog(run_id, options.clock or runtime_defaults().clock)
-
-
 class Execution:
-    """Drives the runner of a workflow instance through one run, one superstep per `advance()`.
+    """Drives the supersteps of a run.
+
+    Args:
+        graph: what runs.
+        run_state: its state; the run begins from it and leaves it behind.
+        run_input: what starts or continues the run.
+        options: of this run.
+        log: takes its events.
+        run_id: written into its checkpoints.
+        workflow_id: written into its spans.
+        streaming: the run was started with `stream=True`.
+        pausing: where the boundary hook pauses, the run waits instead of ending.
+        on_end: called when the run is over.
 
     Attributes:
-        log: the run's events.
+        run, runner: the run while it is active, and what runs its supersteps.
+        begun: the first event was emitted.
         ended: the run is over; `error` says how if it failed.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what makes a run, by name
         self,
-        workflow: Workflow,
-        given: RunInput,
+        graph: Graph,
+        run_state: RunState,
+        run_input: RunInput,
         options: RunOptions,
         *,
         log: EventLog,
         run_id: str = "",
+        workflow_id: Callable[[], str] = str,
         streaming: bool = False,
         pausing: bool = False,
+        on_end: Callable[[Execution], None] | None = None,
     ) -> None:
-        self.workflow = workflow
+        self.run = ActiveRun(graph, run_state, log, options, run_id=run_id, streaming=streaming)
+        self.runner = SuperstepRunner(self.run)
         self.log = log
+        self.begun = False
         self.ended = False
         self.error: BaseException | None = None
-        self.begun = False
-        self._given = given
-        self._options = options
-        self._run_id = run_id
-        self._streaming = streaming
+        self._input = run_input
+        self._workflow_id = workflow_id
         self._pausing = pausing
+        self._on_end = on_end
         self._restored = False
-        self._before_answers: str | None = None
-        self._tracer: RunTracer | None = None
+        self._checkpoint_before_responses: str | None = None
         self._used = 0
-        self._limit = workflow.max_iterations if options.max_iterations is None else options.max_iterations
+        self._limit = graph.max_iterations if options.max_iterations is None else options.max_iterations
 
-    async def run(self) -> None:
-        """Go to the end."""
+    async def run_to_end(self) -> None:
+        """Take superstep after superstep until the run is over."""
         goes_on = True
         while goes_on:
             goes_on = await self.advance()
-            if not self._options.keep_events:
-                self.log.forget_brief()
+            if not self.run.options.keep_events:
+                self.log.drop_brief()
 
     def advance(self) -> Coroutine[Any, Any, bool]:
         """One superstep (of a fresh run first the start executors'); False when the run is over.
@@ -117,9 +127,9 @@ class Execution:
         Raises:
             Exception: what a handler raised, as is, and the engine's own errors.
         """
-        return self._watched() if self.log.observed else self._advance()
+        return self._advance_captured() if self.log.observed else self._advance()
 
-    async def _watched(self) -> bool:
+    async def _advance_captured(self) -> bool:
         from agentbench.workflows.events.capture import watch_output  # noqa: PLC0415 - only observed runs watch
 
         with watch_output():
@@ -129,11 +139,11 @@ class Execution:
         try:
             if not self.begun:
                 await self._begin()
-                if self._given.starts_fresh and (self._stops_here() or self._has_room()):
+                if self._input.starts_fresh and (self._stops_here() or self._has_room()):
                     return not self.ended
             if self._used < self._limit:
                 self._used += 1
-                await self.workflow.runner.superstep()
+                await self.runner.superstep()
             if not self._stops_here() and not self._has_room():
                 self._end()
         except Exception as error:
@@ -146,21 +156,20 @@ class Execution:
 
     def _has_room(self) -> bool:
         """Whether messages wait that the limit still allows."""
-        runner = self.workflow.runner
-        if not runner.context.messages:
+        run_state = self.run.run_state
+        if not run_state.messages:
             return False
         if self._used >= self._limit:
-            self.workflow.unconverged = True
-            raise not_converged(runner, self._limit)
+            run_state.unconverged = True
+            raise convergence_error(self.run.graph.name, run_state, self._limit)
         return True
 
     def _stops_here(self) -> bool:
-        """Whether somebody, or the hook, wants no further superstep now."""
-        runner = self.workflow.runner
-        if runner.context.stop_requested:
+        """Whether a caller, or the hook, wants no further superstep now."""
+        if self.run.stop_requested:
             self._end(WorkflowRunState.CANCELLED)
             return True
-        if runner.pause is not None:
+        if self.run.pause is not None:
             if not self._pausing:
                 self._end()
             return True
@@ -169,85 +178,71 @@ class Execution:
     # ---- beginning -------------------------------------------------------------------------------
 
     async def _begin(self) -> None:
-        workflow, given = self.workflow, self._given
-        runner, bus = workflow.runner, workflow.runner.context
-        answers: Mapping[str, Any] = {}
-        if given.starts_fresh and bus.messages and workflow.unconverged:
+        run_state, run_input, log = self.run.run_state, self._input, self.log
+        starts_fresh = run_input.starts_fresh
+        responses: Mapping[str, Any] = {}
+        if starts_fresh and run_state.messages and run_state.unconverged:
             msg = (
-                f"Workflow {workflow.name!r} still holds in-flight messages of a run that reached its limit. "
+                f"Workflow {self.run.graph.name!r} still holds in-flight messages of a run that reached its limit. "
                 "Resume it from a checkpoint with a higher limit, or call workflow.reset() first."
             )
             raise RuntimeError(msg)
-        if given.responses is not None and given.checkpoint_id is None:
-            answers = check_answers(bus.requests, given.responses)
+        if run_input.responses is not None and run_input.checkpoint_id is None:
+            responses = check_responses(run_state.requests, run_input.responses)
         self.begun = True
-        workflow.unconverged = False
         self._open()
-        self.log.stand_at(runner.iteration if given.checkpoint_id is None and not given.starts_fresh else 0)
-        self.log.append(WorkflowEvent.started())
-        self.log.status(WorkflowRunState.IN_PROGRESS)
-        if given.checkpoint_id is not None:
+        log.set_superstep(run_state.superstep if run_input.checkpoint_id is None and not starts_fresh else 0)
+        log.append(WorkflowEvent.started())
+        log.status(WorkflowRunState.IN_PROGRESS)
+        if run_input.checkpoint_id is not None:
             await self.prepare()
-            self.log.stand_at(runner.iteration)
-            if runner.writer is not None:
-                runner.writer.previous_id = workflow.last_checkpoint_id
-            answers = self._reask()
-        if runner.writer is not None:
-            await runner.writer.look_at_head()
-        if self.log.observed:
-            runner.remember_state()
-        self._keep_kwargs()
-        if given.starts_fresh:
-            bus.reset_for_new_run()
-            await runner.start(workflow.start_executors, given.message)
-            return
-        if given.message is not ABSENT:
-            bus.post((WorkflowMessage(given.message, WORKFLOW_SOURCE),))
-            runner.drop_plan()
-        await self.take(answers)
-        if runner.writer is not None and bus.messages and given.checkpoint_id is None:
-            self._before_answers = runner.writer.previous_id
-            await runner.writer.save(runner.iteration, "answer" if bus.holds_answers else "input")
+            log.set_superstep(run_state.superstep)
+            responses = self._emit_open_requests()
+        if self.runner.writer is not None:
+            await self.runner.writer.load_head()
+        committed = run_state.state.export_state()
+        if log.observed:
+            self.run.reported_state = {key: isolate_or_same(value) for key, value in committed.items()}
+        self._store_kwargs(committed)
+        if starts_fresh:
+            await self._start(committed)
+        else:
+            await self._continue(responses)
 
     def _open(self) -> None:
-        """Point the instance's engine at this run."""
-        workflow, options = self.workflow, self._options
-        runner, bus = workflow.runner, workflow.runner.context
-        defaults = runtime_defaults()
-        bus.log = self.log
-        bus.ids = options.ids
-        bus.gates = {}
-        bus.stop_requested = False
-        bus.set_streaming(self._streaming)
-        runner.options, runner.run_id, runner.clock = options, self._run_id, options.clock or defaults.clock
-        runner.pause = None
-        instrument(workflow, self.log, self._run_id)
-        self._tracer = bus.tracer
-        if self._given.storage is not None:
-            bus.set_runtime_checkpoint_storage(self._given.storage)
-        if self._given.starts_fresh:
-            workflow.last_checkpoint_id = None
-        storage = bus.storage
-        if storage is None:
-            runner.writer = None
-            return
-        from agentbench.workflows.persist.writer import CheckpointWriter  # noqa: PLC0415 - most runs save nothing
+        """Switch on what this run needs: its log, tracing, checkpoints."""
+        run, storage = self.run, self._input.storage
+        run.run_state.unconverged = False
+        run.run_state.log = self.log
+        if is_tracing():
+            run.trace(self._workflow_id())
+        if storage is not None:
+            from agentbench.workflows.persist.writer import CheckpointWriter  # noqa: PLC0415 - most runs save nothing
 
-        strict = options.strict_checkpoints
-        if strict is None:
-            strict = workflow.settings.strict_checkpoints
-        runner.writer = CheckpointWriter(
-            workflow,
-            storage,
-            chain=options.chain or workflow.name,
-            run_id=self._run_id,
-            clock=runner.clock,
-            ids=options.ids or defaults.ids,
-            metadata=options.metadata,
-            strict=runner.hook is not None or strict,
-            check_head=options.check_head,
-        )
-        runner.writer.previous_id = workflow.last_checkpoint_id
+            self.runner.writer = CheckpointWriter(run, storage)
+
+    async def _start(self, committed: Mapping[str, Any]) -> None:
+        """Run the start executors in what earlier runs left of shared state and requests."""
+        run_state = self.run.run_state
+        keys = tuple(key for key in committed if not key.startswith("_"))
+        if keys or run_state.requests:
+            self.log.carried_over = CarriedOver(keys, tuple(run_state.requests))
+        run_state.drop_messages()
+        run_state.last_checkpoint_id = None
+        await self.runner.start(self._input.message)
+
+    async def _continue(self, responses: Mapping[str, Any]) -> None:
+        """Queue further input and responses, and save them."""
+        run_state, run_input, writer = self.run.run_state, self._input, self.runner.writer
+        if run_input.message is not ABSENT:
+            run_state.queue((WorkflowMessage(run_input.message, WORKFLOW_SOURCE),))
+            self.runner.drop_plan()
+        await self.respond(responses)
+        if writer is not None and run_state.messages and run_input.checkpoint_id is None:
+            self._checkpoint_before_responses = run_state.last_checkpoint_id
+            info = await writer.save(run_state.superstep, "answer" if run_state.has_responses else "input")
+            if info is not None:
+                run_state.last_checkpoint_id = info.checkpoint_id
 
     async def prepare(self, checkpoint: WorkflowCheckpoint | None = None) -> None:
         """Restore the checkpoint that this run starts from, if any; once, here or when the run begins.
@@ -259,68 +254,64 @@ class Execution:
             ValueError: there is no storage.
             WorkflowCheckpointException: an unknown id, another graph, or a hook that fails.
         """
-        checkpoint_id = self._given.checkpoint_id
+        checkpoint_id, storage = self._input.checkpoint_id, self._input.storage
         if checkpoint_id is None or self._restored:
             return
-        from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - as in _open()
-        from agentbench.workflows.persist.restore import restore  # noqa: PLC0415 - as in _open()
+        from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - most runs start from none
+        from agentbench.workflows.persist.restore import restore_checkpoint  # noqa: PLC0415 - as above
 
-        workflow = self.workflow
-        given = self._given.storage
-        storage = workflow.runner.context.storage if given is None else given
         if storage is None:
             msg = "checkpoint_id needs a storage: pass checkpoint_storage= to run() or to WorkflowBuilder."
             raise ValueError(msg)
         if checkpoint is None:
             checkpoint = await load_checkpoint(storage, checkpoint_id)
-        await restore(workflow, checkpoint)
-        workflow.runner.drop_plan()
-        workflow.unconverged = False
-        workflow.last_checkpoint_id = checkpoint.checkpoint_id
+        await restore_checkpoint(self.run.graph, self.run.run_state, checkpoint)
+        self.runner.drop_plan()
         self._restored = True
 
-    def _reask(self) -> Mapping[str, Any]:
-        """Emit the restored requests again, but for those that are answered in the same call."""
-        bus = self.workflow.runner.context
-        answers: Mapping[str, Any] = {}
-        if self._given.responses is not None:
-            answers = check_answers(bus.requests, self._given.responses)
-        for request_id, event in bus.requests.items():
-            if request_id not in answers:
-                bus.emit_request(event)
-        return answers
+    def _emit_open_requests(self) -> Mapping[str, Any]:
+        """Emit the restored requests again, except those that the same call responds to; returns those responses."""
+        requests = self.run.run_state.requests
+        responses: Mapping[str, Any] = {}
+        if self._input.responses is not None:
+            responses = check_responses(requests, self._input.responses)
+        for request_id, event in requests.items():
+            if request_id not in responses:
+                self.run.emit_request(event)
+        return responses
 
-    async def take(self, answers: Mapping[str, Any]) -> None:
-        """Consume checked answers: each goes to its executor, or to the hook that asked."""
-        if not answers:
+    async def respond(self, responses: Mapping[str, Any]) -> None:
+        """Deliver checked responses: each goes to its executor, or to the hook that raised the request."""
+        if not responses:
             return
-        runner, bus = self.workflow.runner, self.workflow.runner.context
-        for_hook = {i: v for i, v in answers.items() if self._asked_by_hook(i)}
-        for request_id, value in answers.items():
+        run_state, hook = self.run.run_state, self.run.graph.boundary_hook
+        for_hook = {i: v for i, v in responses.items() if self._is_hooks_request(i)}
+        for request_id, value in responses.items():
             if request_id in for_hook:
-                del bus.requests[request_id]
+                del run_state.requests[request_id]
             else:
-                bus.answer(request_id, value)
-        if for_hook and runner.hook is not None:
-            runner.apply(await runner.hook.on_responses(for_hook, runner.view()))
-        runner.drop_plan()
+                run_state.respond(request_id, value)
+        if for_hook and hook is not None:
+            apply_outcome(self.run, await hook.on_responses(for_hook, self.runner.view()))
+        self.runner.drop_plan()
 
-    def _asked_by_hook(self, request_id: str) -> bool:
-        if self.workflow.runner.hook is None:
+    def _is_hooks_request(self, request_id: str) -> bool:
+        if self.run.graph.boundary_hook is None:
             return False
-        event = self.workflow.runner.context.requests[request_id]
-        asker = self.workflow.executors.get(event.source_executor_id)
-        return asker is None or not asker.is_request_supported(event.request_type, event.response_type)
+        event = self.run.run_state.requests[request_id]
+        executor = self.run.graph.executors.get(event.source_executor_id)
+        return executor is None or not executor.is_request_supported(event.request_type, event.response_type)
 
-    def _keep_kwargs(self) -> None:
-        state, given = self.workflow.state, self._given
-        stored = {} if given.starts_fresh else dict(state.get(RUN_KWARGS) or {})
-        for kind, kwargs in given.kwargs.items():
+    def _store_kwargs(self, committed: Mapping[str, Any]) -> None:
+        """Put the run's keyword arguments into shared state, where nodes look them up."""
+        state, run_input = self.run.state, self._input
+        stored = {} if run_input.starts_fresh else dict(committed.get(RUN_KWARGS) or {})
+        for kind, kwargs in run_input.kwargs.items():
             if kwargs is not None:
-                stored[kind] = stored_form(kwargs, self.workflow.executors)
+                stored[kind] = stored_form(kwargs, self.run.graph.executors)
         if stored:
             state.set(RUN_KWARGS, stored)
-        elif state.has(RUN_KWARGS):
+        elif RUN_KWARGS in committed:
             state.delete(RUN_KWARGS)
         else:
             return
@@ -329,66 +320,57 @@ class Execution:
     # ---- ending ----------------------------------------------------------------------------------
 
     def _end(self, state: WorkflowRunState | None = None) -> None:
-        bus = self.workflow.runner.context
-        waiting = bus.get_buffers()
-        if waiting and state is None:
-            self.log.append(WorkflowEvent.warning(_left_over(waiting)))
+        run_state = self.run.run_state
         if state is None:
-            state = WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if bus.requests else WorkflowRunState.IDLE
+            if run_state.buffers:
+                self.log.append(WorkflowEvent.warning(_unfinished_fan_in(run_state.buffers)))
+            state = WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if run_state.requests else WorkflowRunState.IDLE
         self.log.status(state)
-        if self._tracer is not None:
-            self._tracer.completed()
+        if self.run.tracer is not None:
+            self.run.tracer.end_run()
         self._close()
 
     def _fail(self, error: Exception) -> None:
         self.error = error
         if self.begun:
-            writer = self.workflow.runner.writer
-            if writer is not None and self._used == 1 and self._before_answers is not None:
-                # The answers are open again, so what follows does not follow from their checkpoint.
-                writer.previous_id = self._before_answers
-            executor_id = self.workflow.runner.who_raised(error)
+            if self._used == 1 and self._checkpoint_before_responses is not None:
+                # The requests are open again, so what follows does not follow from the checkpoint of the responses.
+                self.run.run_state.last_checkpoint_id = self._checkpoint_before_responses
+            executor_id = self.runner.find_failed_executor(error)
             self.log.append(WorkflowEvent.failed(WorkflowErrorDetails.from_exception(error, executor_id=executor_id)))
             self.log.status(WorkflowRunState.FAILED)
-            if self._tracer is not None:
-                self._tracer.failed(error)
+            if self.run.tracer is not None:
+                self.run.tracer.fail_run(error)
         self._close()
 
     def break_off(self) -> None:
-        """The run was cancelled or abandoned: forget what was not committed and let the instance go."""
+        """End a run that was cancelled or abandoned: what was not committed is dropped."""
         if self.ended:
             return
-        if not self.begun:
-            self.ended = True
-            self.workflow.release(self)
-            return
-        self.workflow.runner.disown()
-        self.log.status(WorkflowRunState.CANCELLED)
-        if self._tracer is not None:
-            self._tracer.failed(asyncio.CancelledError())
+        if self.begun:
+            self.runner.abandon()
+            self.log.status(WorkflowRunState.CANCELLED)
+            if self.run.tracer is not None:
+                self.run.tracer.fail_run(asyncio.CancelledError())
         self._close()
 
     def stop_now(self) -> None:
-        """End between supersteps, at somebody's request."""
+        """End between supersteps, at a caller's request."""
         if self.ended:
             return
         if self.begun:
             self._end(WorkflowRunState.CANCELLED)
         else:
             self.log.status(WorkflowRunState.CANCELLED)
-            self.ended = True
-            self.workflow.release(self)
+            self._close()
 
     def _close(self) -> None:
         self.ended = True
-        runner = self.workflow.runner
-        if runner.writer is not None:
-            self.workflow.last_checkpoint_id = runner.writer.previous_id
-        runner.context.clear_runtime_checkpoint_storage()
-        self.workflow.release(self)
+        if self._on_end is not None:
+            self._on_end(self)
 
 
-def _left_over(buffers: Mapping[str, Mapping[str, Any]]) -> str:
+def _unfinished_fan_in(buffers: Buffers) -> str:
     parts = [f"{key} (has {', '.join(waiting)})" for key, waiting in buffers.items()]
     return (
         f"The run ended while a fan-in still waits for other sources: {'; '.join(parts)}. "

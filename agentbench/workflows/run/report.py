@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentbench._display import Displayable, drawn_by
-from agentbench.workflows.engine.boundary import PauseReason
 from agentbench.workflows.events.events import (
     SuperstepCompletionInfo,
     WorkflowErrorDetails,
     WorkflowEvent,
     WorkflowRunState,
 )
-from agentbench.workflows.executors.message import WORKFLOW_SOURCE, WorkflowMessage
+from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.graph.routing import Plan
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
-    from agentbench.workflows.executors.executor import Executor
 
 
 @dataclass(frozen=True)
@@ -41,15 +40,9 @@ class PlannedDelivery:
     sources: tuple[str, ...] = ()
 
 
-def planned(plan: Plan) -> list[PlannedDelivery]:
-    """A plan as others see it."""
+def planned_deliveries(plan: Plan) -> list[PlannedDelivery]:
+    """Return a plan for readers outside the engine."""
     return [PlannedDelivery(", ".join(d.sources), d.executor_id, d.data, d.order, d.sources) for d in plan.deliveries]
-
-
-def planned_start(starts: Iterable[Executor], message: Any) -> list[PlannedDelivery]:
-    """The first superstep of a run with fresh input: each of these executors gets it."""
-    sources = (WORKFLOW_SOURCE,)
-    return [PlannedDelivery(WORKFLOW_SOURCE, each.id, message, order, sources) for order, each in enumerate(starts)]
 
 
 @drawn_by("agentbench.notebook.views:report_bundle")
@@ -61,7 +54,7 @@ class StepReport(Displayable):
         superstep: its number; 0 for the start executors.
         events: in order of emission; the run's closing events too, when the run ended here.
         status: state of the run afterwards.
-        info: what stood at the end, when checkpoints are on.
+        info: checkpoint and what is pending at the end, when checkpoints are on.
         pause_reason: why the run pauses here, if it does.
         sent: messages that wait for the next superstep.
     """
@@ -73,19 +66,19 @@ class StepReport(Displayable):
     pause_reason: PauseReason | None = None
     sent: Sequence[WorkflowMessage] = ()
 
-    def _of(self, *types: str) -> list[WorkflowEvent[Any]]:
+    def _events_of(self, *types: str) -> list[WorkflowEvent[Any]]:
         found = [e for e in self.events if e.type in types]
         return sorted(found, key=_place)
 
     @property
     def invoked(self) -> list[str]:
         """Executors that ran, in plan order; one entry per delivery."""
-        return [e.executor_id or "" for e in self._of("executor_invoked")]
+        return [e.executor_id or "" for e in self._events_of("executor_invoked")]
 
     @property
     def delivered(self) -> list[tuple[str, Any]]:
         """(executor id, input) per delivery, in plan order."""
-        return [(e.executor_id or "", e.data) for e in self._of("executor_invoked")]
+        return [(e.executor_id or "", e.data) for e in self._events_of("executor_invoked")]
 
     @property
     def emitted(self) -> list[WorkflowMessage]:
@@ -95,22 +88,22 @@ class StepReport(Displayable):
     @property
     def outputs(self) -> list[Any]:
         """Values yielded as output."""
-        return [e.data for e in self._of("output")]
+        return [e.data for e in self._events_of("output")]
 
     @property
     def requests(self) -> list[WorkflowEvent[Any]]:
         """Requests that were raised."""
-        return self._of("request_info")
+        return self._events_of("request_info")
 
     @property
     def failures(self) -> list[WorkflowErrorDetails]:
         """Details of handlers that raised."""
-        return [e.details for e in self._of("executor_failed") if e.details is not None]
+        return [e.details for e in self._events_of("executor_failed") if e.details is not None]
 
     @property
     def checkpoint(self) -> CheckpointInfo | None:
         """The checkpoint saved at the end of this superstep."""
-        saved = [e.data for e in self._of("checkpoint_saved")]
+        saved = [e.data for e in self._events_of("checkpoint_saved")]
         if saved:
             return saved[-1]  # type: ignore[no-any-return]
         return self.info.checkpoint if self.info is not None else None

@@ -1,4 +1,4 @@
-"""Answers to open requests: checked all together before any is taken."""
+"""Responses to open requests: checked all together before any is delivered."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from agentbench._signatures import coerce_answer, is_instance_of, type_name
 from agentbench.workflows.events.events import WorkflowEvent
 
 
-def check_answers(open_requests: Mapping[str, WorkflowEvent[Any]], answers: Mapping[str, Any]) -> dict[str, Any]:
-    """The answers, each coerced to the response type of its request. Nothing is consumed.
+def check_responses(open_requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the responses, each coerced to the response type of its request. No request is closed.
 
     Args:
         open_requests: by id.
-        answers: by request id; may leave requests open.
+        responses: by request id; may leave requests open.
 
     Raises:
         RuntimeError: no request is open at all.
@@ -23,19 +23,18 @@ def check_answers(open_requests: Mapping[str, WorkflowEvent[Any]], answers: Mapp
     if not open_requests:
         msg = "No request is open, so there is nothing to answer. Start a run with a message first."
         raise RuntimeError(msg)
-    unknown = [request_id for request_id in answers if request_id not in open_requests]
-    if unknown:
-        msg = f"No open request has the id {unknown[0]!r}; open are: {', '.join(open_requests)}."
-        raise ValueError(msg)
-    return {request_id: _checked(open_requests[request_id], value) for request_id, value in answers.items()}
-
-
-def _checked(request: WorkflowEvent[Any], value: Any) -> Any:
-    value = coerce_answer(value, request.response_type)
-    if not is_instance_of(value, request.response_type):
-        msg = (
-            f"The answer to request {request.request_id!r} of {request.source_executor_id!r} is {value!r} "
-            f"({type(value).__name__}); expected {type_name(request.response_type)}. The request stays open."
-        )
-        raise ValueError(msg)
-    return value
+    checked = {}
+    for request_id, response in responses.items():
+        request = open_requests.get(request_id)
+        if request is None:
+            msg = f"No open request has the id {request_id!r}; open are: {', '.join(open_requests)}."
+            raise ValueError(msg)
+        value = coerce_answer(response, request.response_type)
+        if not is_instance_of(value, request.response_type):
+            msg = (
+                f"The answer to request {request.request_id!r} of {request.source_executor_id!r} is {value!r} "
+                f"({type(value).__name__}); expected {type_name(request.response_type)}. The request stays open."
+            )
+            raise ValueError(msg)
+        checked[request_id] = value
+    return checked

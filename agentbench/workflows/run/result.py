@@ -1,4 +1,4 @@
-"""What a run leaves behind: its events as a list, with the questions one asks of them as methods."""
+"""What a run leaves behind: its events as a list, with outputs, requests and status as methods."""
 
 from __future__ import annotations
 
@@ -10,40 +10,53 @@ from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
-    from agentbench.workflows.engine.event_log import EventLog
+    from agentbench.workflows.engine.event_log import CarriedOver, EventLog
 
 Events = Iterable[WorkflowEvent[Any]]
 
 
 @drawn_by("agentbench.notebook.views:result_bundle")
 class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
-    """Events of a finished run, without `started` and (unless asked for) without `status`.
+    """Events of a finished run, as a list without `started` and (unless requested) without `status`.
+
+    Args:
+        events: the events.
+        status_events: the status events, which the list may leave out.
 
     Attributes:
         checkpoints: infos of the checkpoints that the run saved, in order.
+        carried_over: shared state and open requests of earlier runs that this run began with; None when it began
+            empty.
+
+    Example:
+        >>> result = await workflow.run("to be")
+        >>> result.get_outputs(), result.get_final_state()
+        ([2], <WorkflowRunState.IDLE: 'IDLE'>)
     """
 
     def __init__(self, events: Events = (), status_events: Events | None = None) -> None:
         super().__init__(events)
         self._status: list[WorkflowEvent[Any]] = list(status_events or ())
         self.checkpoints: list[CheckpointInfo] = []
+        self.carried_over: CarriedOver | None = None
 
     @classmethod
     def from_log(
         cls, log: EventLog, *, include_status_events: bool = False, is_closed: bool = True
     ) -> WorkflowRunResult:
-        """The result of a run.
+        """Return the result of a run.
 
         Args:
             log: its events. Of a closed log they are built when the list is first read.
-            include_status_events: keep `status` events in the list.
-            is_closed: nothing will be added to the log.
+            include_status_events: include `status` events in the list.
+            is_closed: no event will be added to the log.
         """
         result = _UnreadRunResult()
         result.postpone(log, with_status=include_status_events)
         if not is_closed:
             result.read()
         result.checkpoints = list(log.checkpoints)
+        result.carried_over = log.carried_over
         return result
 
     def get_outputs(self) -> list[Any]:
@@ -91,7 +104,8 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
 
     def __repr__(self) -> str:
         state = self._status[-1].state if self._status else "no status"
-        return f"WorkflowRunResult({state}, {len(self)} events, outputs={self.get_outputs()!r})"
+        carried = f", carried over: {self.carried_over}" if self.carried_over is not None else ""
+        return f"WorkflowRunResult({state}, {len(self)} events, outputs={self.get_outputs()!r}{carried})"
 
 
 class _UnreadRunResult(WorkflowRunResult):
@@ -101,7 +115,7 @@ class _UnreadRunResult(WorkflowRunResult):
     _with_status: bool
 
     def postpone(self, log: EventLog, *, with_status: bool) -> None:
-        """Remember where to read from."""
+        """Set where to read from."""
         self._log = log
         self._with_status = with_status
 
@@ -131,7 +145,7 @@ class _UnreadRunResult(WorkflowRunResult):
         return WorkflowRunResult.status_timeline(self)
 
     def __radd__(self, other: list[Any]) -> list[Any]:
-        """`other + self`; without this method a list reads the other operand behind our back, and finds it empty."""
+        """`other + self`; without this method a list reads the other operand directly, and finds it empty."""
         self.read()
         return other + list(self)
 

@@ -13,20 +13,21 @@ from agentbench.checkpoints.access import id_of, load_checkpoint
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
-from agentbench.workflows.engine.boundary import PauseReason
+from agentbench.workflows.engine.event_log import new_log
+from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.events.listeners import Listener, Listeners
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.persist.restore import require_fitting
-from agentbench.workflows.persist.writer import committed_state
-from agentbench.workflows.run.branching import cut_back, edited, queued_messages
+from agentbench.workflows.run.branching import cut_back, edit_event, queue_messages
 from agentbench.workflows.run.breakpoints import Breakpoints, Predicate
-from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, new_log
-from agentbench.workflows.run.report import PlannedDelivery, StepReport, planned, planned_start
-from agentbench.workflows.run.requests import check_answers
+from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
+from agentbench.workflows.run.list_view import ListView
+from agentbench.workflows.run.report import PlannedDelivery, StepReport, planned_deliveries
+from agentbench.workflows.run.requests import check_responses
 from agentbench.workflows.run.result import WorkflowRunResult
-from agentbench.workflows.run.so_far import SoFar
 from agentbench.workflows.run.stream import LiveSteps, await_on, call_on
 
 if TYPE_CHECKING:
@@ -39,49 +40,74 @@ _IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
 
 @drawn_by("agentbench.notebook.views:run_bundle")
 class WorkflowRun(Displayable):
-    """A run of one workflow instance, made by `workflow.start()`.
+    """A handle on one run, made by `workflow.start()`: step it, pause it, rewind it, fork it.
 
-    Nothing runs until `watch_stream()`, `step()` or `result()` is awaited, and no further than was asked. The handle
-    keeps the instance to itself until the run is over and nothing is open, or until `cancel()`.
+    Nothing runs until `watch_stream()`, `step()` or `result()` is awaited, and no further than that call needs. The run
+    has a state of its own; with `keep_state=True` it goes on in the state of the workflow instance and holds it until
+    the run is over and no request is open, or until `cancel()`.
 
     Attributes:
         run_id: written into the metadata of its checkpoints.
-        workflow: the instance.
+        workflow: whose definition runs.
         started_from: id of the checkpoint that it began at, of a fork that of the (edited) copy; None for fresh input.
         checkpoints: infos of this run's checkpoints, in order; after `restore_checkpoint` those that lead to it.
+
+    Example:
+        >>> run = workflow.start("to be", checkpoint_storage=InMemoryCheckpointStorage())
+        >>> await run.step()
+        StepReport(superstep 0; ran split; IN_PROGRESS)
+        >>> fork = await run.fork(state_updates={"text": "not to be"})
+        >>> (await fork.result()).get_outputs()
+        [3]
     """
 
-    def __init__(self, workflow: Workflow, given: RunInput, options: RunOptions) -> None:
-        ids = options.ids or runtime_defaults().ids
-        self.run_id = ids.new_id("run")
+    def __init__(
+        self, workflow: Workflow, run_input: RunInput, options: RunOptions, *, keep_state: bool = False
+    ) -> None:
+        defaults = runtime_defaults()
+        self.run_id = (options.ids or defaults.ids).new_id("run")
         self.workflow = workflow
-        self.started_from = given.checkpoint_id
+        self.started_from = run_input.checkpoint_id
         self._options = options
-        default = workflow.runner.context.storage
-        self._storage = default if given.storage is None else given.storage
-        self._log = new_log(options, self.run_id, observe=options.observe is not False)
+        self._graph = workflow.graph if keep_state else workflow.graph.fresh()
+        self._state = workflow.run_state if keep_state else RunState()
+        self._keeps_state = keep_state
+        self._storage = run_input.storage
+        self._log = new_log(self.run_id, options.clock or defaults.clock, observe=options.observe is not False)
         self._inbox: list[WorkflowMessage] = []
-        self._answers: dict[str, Any] = {}
+        self._responses: dict[str, Any] = {}
         self._mark = 0
         self._breakpoints = Breakpoints()
         self._listeners = Listeners()
-        self._pause_asked = False
+        self._pause_requested = False
         self._pause_reason: PauseReason | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._read_only = False
         self._superstep = 0
-        workflow.acquire(self)
-        self._execute(given)
+        self._acquire()
+        self._execute(run_input)
 
-    def _execute(self, given: RunInput) -> None:
+    def _execute(self, run_input: RunInput) -> None:
         """Begin the next round of this run."""
-        self._given = given
+        self._input = run_input
         self._execution = Execution(
-            self.workflow, given, self._options, log=self._log, run_id=self.run_id, streaming=True, pausing=True
+            self._graph,
+            self._state,
+            run_input,
+            self._options,
+            log=self._log,
+            run_id=self.run_id,
+            workflow_id=lambda: self.workflow.id,
+            streaming=True,
+            pausing=True,
         )
         self._steps = LiveSteps(self._execution)
 
-    # ---- how it stands ---------------------------------------------------------------------------
+    def _acquire(self) -> None:
+        if self._keeps_state:
+            self.workflow.acquire(self)
+
+    # ---- status ----------------------------------------------------------------------------------
 
     @property
     def status(self) -> WorkflowRunState:
@@ -102,16 +128,16 @@ class WorkflowRun(Displayable):
 
     @property
     def events(self) -> list[WorkflowEvent[Any]]:
-        """Every event of this run so far."""
+        """Every event of this run."""
         return self._log.events()
 
     @property
     def event_count(self) -> int:
-        """How many events there are so far."""
+        """How many events there are."""
         return len(self._log)
 
     def events_since(self, count: int) -> list[WorkflowEvent[Any]]:
-        """The events after the first `count`; in a long run much cheaper than `events[count:]`."""
+        """Return the events after the first `count`; in a long run much cheaper than `events[count:]`."""
         return self._log.events_from(count)
 
     @property
@@ -120,9 +146,9 @@ class WorkflowRun(Displayable):
         return list(self._log.checkpoints)
 
     @property
-    def checkpoints_so_far(self) -> Sequence[CheckpointInfo]:
-        """The same, as they are now, without a copy; for whoever asks after each superstep."""
-        return SoFar(self._log.checkpoints)
+    def checkpoints_view(self) -> Sequence[CheckpointInfo]:
+        """The same without a copy, for a reader after each superstep: those that there are now."""
+        return ListView(self._log.checkpoints)
 
     @property
     def last_checkpoint(self) -> CheckpointInfo | None:
@@ -136,30 +162,30 @@ class WorkflowRun(Displayable):
 
     @property
     def pending_messages(self) -> list[WorkflowMessage]:
-        """What waits for the next superstep."""
-        queued = self.workflow.runner.context.messages
+        """Messages that are queued for the next superstep."""
+        queued = self._state.messages
         return [m for messages in queued.values() for m in messages] + self._inbox
 
     @property
     def pending_requests(self) -> list[WorkflowEvent[Any]]:
         """Open requests."""
-        open_requests = self.workflow.runner.context.requests
-        return [event for request_id, event in open_requests.items() if request_id not in self._answers]
+        open_requests = self._state.requests
+        return [event for request_id, event in open_requests.items() if request_id not in self._responses]
 
     @property
     def state(self) -> dict[str, Any]:
         """Committed shared state, without the engine's own keys."""
-        return committed_state(self.workflow.state)
+        return {k: v for k, v in self._state.state.export_state().items() if not k.startswith("_")}
 
     @property
     def outputs(self) -> list[Any]:
-        """Values yielded as output so far."""
+        """Values yielded as output."""
         return [e.data for e in self._log.outputs]
 
     @property
     def paused(self) -> bool:
-        """Paused at a boundary, or asked to pause at the next one."""
-        return self._pause_asked or self._pause_reason is not None
+        """Paused at a boundary, or about to pause at the next one."""
+        return self._pause_requested or self._pause_reason is not None
 
     @property
     def pause_reason(self) -> PauseReason | None:
@@ -168,14 +194,14 @@ class WorkflowRun(Displayable):
 
     @property
     def is_over(self) -> bool:
-        """Ended, and nothing is open that could continue it: the instance may serve another run."""
+        """Ended, with no request open and nothing queued that could continue it."""
         if self._read_only:
             return True
-        waits = self._inbox or self._answers or self.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+        waits = self._inbox or self._responses or self.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
         return self._execution.ended and not waits
 
-    def give_way(self) -> None:
-        """The instance serves another run from now on; this handle can only be read."""
+    def become_read_only(self) -> None:
+        """Let another run go on in the state that this one was in; this handle can only be read."""
         self._read_only = True
 
     # ---- driving ---------------------------------------------------------------------------------
@@ -221,7 +247,7 @@ class WorkflowRun(Displayable):
         return events
 
     async def result(self) -> WorkflowRunResult:
-        """Go on until the run is idle, pauses or ends; the result of everything seen.
+        """Go on until the run is idle, pauses or ends, and return the result of all its events.
 
         Raises:
             Exception: what a handler raised, as is.
@@ -234,40 +260,40 @@ class WorkflowRun(Displayable):
         return WorkflowRunResult.from_log(self._log, is_closed=False)
 
     async def plan(self) -> list[PlannedDelivery]:
-        """What the next superstep will deliver, in plan order. Conditions are asked once, here or there.
+        """Return what the next superstep will deliver, in plan order. Conditions are called once, here or there.
 
         Raises:
             WorkflowCheckpointException: the run starts from a checkpoint that cannot be restored.
         """
-        if not self._execution.begun and self._given.starts_fresh:
-            return planned_start(self.workflow.start_executors, self._given.message)
+        if not self._execution.begun and self._input.starts_fresh:
+            return planned_deliveries(self._graph.router.plan_start(self._input.message))
         if self._read_only or (self._execution.ended and not self._has_work):
             return []
         await self._execution.prepare()
         await self._flush()
-        return planned(await self.workflow.runner.plan())
+        return planned_deliveries(await self._execution.runner.plan())
 
     @property
     def _has_work(self) -> bool:
-        return bool(self._inbox or self._answers or self.workflow.runner.context.messages)
+        return bool(self._inbox or self._responses or self._state.messages)
 
     async def _flush(self) -> None:
-        """Queue the input and the answers that came in since the last superstep."""
-        if self._answers:
-            answers, self._answers = self._answers, {}
-            await self._execution.take(answers)
+        """Queue the input and the responses that came in since the last superstep."""
+        if self._responses:
+            responses, self._responses = self._responses, {}
+            await self._execution.respond(responses)
         if self._inbox:
             inbox, self._inbox = self._inbox, []
-            self.workflow.runner.context.post(inbox)
-            self.workflow.runner.drop_plan()
+            self._state.queue(inbox)
+            self._execution.runner.drop_plan()
 
     async def _prepare(self) -> None:
         """Get ready to drive: open the next round when there is new work after an end."""
         self._check_writable()
         self._loop = asyncio.get_running_loop()
-        self.workflow.acquire(self)
-        self._pause_asked, self._pause_reason = False, None
-        self.workflow.runner.pause = None
+        self._acquire()
+        self._pause_requested, self._pause_reason = False, None
+        self._execution.run.pause = None
         self._mark = self._log.position
         if self._execution.begun:
             await self._flush()
@@ -277,8 +303,8 @@ class WorkflowRun(Displayable):
     def _check_writable(self) -> None:
         if self._read_only:
             msg = (
-                f"Run {self.run_id} is read-only: its workflow instance serves another run now. To go on with both, "
-                "give the other one an instance of its own: fork(..., workflow=run.workflow.clone())."
+                f"Run {self.run_id} is read-only: another run goes on in the state of its workflow instance. To have "
+                "both, start them without keep_state=True."
             )
             raise WorkflowBusyError(msg)
 
@@ -288,28 +314,35 @@ class WorkflowRun(Displayable):
         return not self._execution.ended and report.pause_reason is None
 
     async def _settle(self) -> StepReport:
-        """Look at what the superstep did, and ask the breakpoints."""
-        runner = self.workflow.runner
-        self._superstep = runner.iteration
+        """Report what the superstep did, and evaluate the breakpoints."""
+        self._superstep = self._state.superstep
         reason: PauseReason | None = None
         if not self._execution.ended:
             await self._flush()
-            reason = runner.pause or (PauseReason("paused by the user", "user") if self._pause_asked else None)
+            reason = self._execution.run.pause or (
+                PauseReason("paused by the user", "user") if self._pause_requested else None
+            )
             if reason is None and self._breakpoints:
-                reason = self._breakpoints.ask(self._report(None), await self.plan())
-        self._pause_asked, self._pause_reason = False, reason
+                reason = self._breakpoints.find_reason(self._report(None), await self.plan())
+        self._pause_requested, self._pause_reason = False, reason
         report = self._report(reason)
         self._mark = self._log.position
         return report
 
+    def plan_without_conditions(self) -> list[PlannedDelivery]:
+        """Return what is known of the next superstep without calling a condition; changes nothing."""
+        if not self._execution.begun and self._input.starts_fresh:
+            return planned_deliveries(self._graph.router.plan_start(self._input.message))
+        return planned_deliveries(self._graph.router.plan_without_conditions(self._state.messages, self._state.buffers))
+
     def _report(self, reason: PauseReason | None) -> StepReport:
         events = self._log.events(self._mark)
         infos = [e.completion_info for e in events if e.completion_info is not None]
-        queued = self.workflow.runner.context.messages
+        queued = self._state.messages
         waiting = [m for messages in queued.values() for m in messages]
         return StepReport(self._superstep, events, self.status, infos[-1] if infos else None, reason, waiting)
 
-    # ---- input and answers -----------------------------------------------------------------------
+    # ---- input and responses ---------------------------------------------------------------------
 
     async def try_send_message(self, message: Any) -> bool:
         """Queue a message for the start executors.
@@ -317,26 +350,26 @@ class WorkflowRun(Displayable):
         Returns:
             False when none of them can handle it, or the run ended with an error.
         """
-        starts = self.workflow.start_executors
+        starts = self._graph.start_executors
         if self._read_only or self.status in _OVER or any(e.find_handler(message) is None for e in starts):
             return False
         self._inbox.append(WorkflowMessage(message, WORKFLOW_SOURCE))
         return True
 
     async def send_response(self, request_id: str, value: Any) -> None:
-        """Answer one request; it is delivered in the next superstep.
+        """Respond to one request; the response is delivered in the next superstep.
 
         Raises:
             RuntimeError: no request is open.
             ValueError: the id is unknown, or the value is not of the response type; the request stays open.
         """
         open_requests = {event.request_id: event for event in self.pending_requests}
-        self._answers.update(check_answers(open_requests, {request_id: value}))
+        self._responses.update(check_responses(open_requests, {request_id: value}))
 
     # ---- breakpoints, pause and stop -------------------------------------------------------------
 
     def pause_when(self, predicate: Predicate) -> Callable[[], None]:
-        """Ask `predicate(report, plan)` after each boundary; a `PauseReason`, text or True pauses the drivers.
+        """Call `predicate(report, plan)` after each boundary; a `PauseReason`, text or True pauses the drivers.
 
         None and False go on. What else it returns or raises pauses too, with the error on `pause_reason`.
 
@@ -349,7 +382,7 @@ class WorkflowRun(Displayable):
         return self._breakpoints.add(predicate)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener(events)` with the events of this run as they come, on the loop of whoever drives it.
+        """Call `listener(events)` with the events of this run as they come, on the loop of its driver.
 
         Returns:
             A function that ends it.
@@ -358,32 +391,32 @@ class WorkflowRun(Displayable):
 
     def pause(self) -> None:
         """Pause at the next boundary. From any thread."""
-        self._pause_asked = True
+        self._pause_requested = True
 
     def stop_after_superstep(self) -> None:
         """End the run at the next boundary, status CANCELLED; its last checkpoint continues it. From any thread."""
-        self.workflow.runner.context.stop_requested = True
+        self._execution.run.stop_requested = True
         if not self._steps.running:
             call_on(self._loop, self._execution.stop_now)
 
     def stop(self) -> None:
         """End the run soon: async deliveries in flight are cancelled. From any thread."""
-        self.workflow.runner.context.stop_requested = True
-        hook = self.workflow.runner.hook
+        self._execution.run.stop_requested = True
+        hook = self._graph.boundary_hook
         if not self._steps.running:
             call_on(self._loop, self._execution.stop_now)
         elif hook is not None and hook.failure_policy == "finish":
-            call_on(self._loop, self.workflow.runner.cancel_deliveries)
+            call_on(self._loop, self._execution.runner.cancel_deliveries)
         else:
             call_on(self._loop, self._steps.interrupt)
 
     async def cancel(self) -> None:
         """Break off the current superstep and release the instance."""
-        self.workflow.runner.context.stop_requested = True
+        self._execution.run.stop_requested = True
         await await_on(self._loop, self._steps.cancel())
-        self._inbox, self._answers = [], {}
+        self._inbox, self._responses = [], {}
         if self.status in _IDLE and not self._read_only:
-            self.workflow.runner.disown()  # answers that were queued after the end are not given after all
+            self._execution.runner.abandon()  # responses that were queued after the end are not delivered
         self.workflow.release(self)
 
     async def __aenter__(self) -> WorkflowRun:
@@ -409,24 +442,24 @@ class WorkflowRun(Displayable):
             RuntimeError: a superstep is being executed.
             WorkflowCheckpointException: no storage, an unknown id, or another graph.
         """
-        self._check_still("restore")
+        self._require_no_superstep("restore")
         self._check_writable()
         if self._storage is None:
             msg = "This run saves no checkpoints. Pass checkpoint_storage= to start() or to WorkflowBuilder."
             raise WorkflowCheckpointException(msg)
-        self.workflow.acquire(self)
+        self._acquire()
         checkpoint_id = id_of(info)
         checkpoint = await load_checkpoint(self._storage, checkpoint_id)
-        require_fitting(self.workflow, checkpoint)  # before anything of this run is given up
-        self.workflow.runner.disown()
+        require_fitting(self._graph, checkpoint)  # before anything of this run is given up
+        self._execution.runner.abandon()
         self._execution.break_off()
         self._execute(RunInput(checkpoint_id=checkpoint_id, storage=self._storage))
         await self._execution.prepare(checkpoint)
-        self._inbox, self._answers, self._pause_reason = [], {}, None
-        self._superstep = self.workflow.runner.iteration
+        self._inbox, self._responses, self._pause_reason = [], {}, None
+        self._superstep = self._state.superstep
         self._log.checkpoints = cut_back(self._log.checkpoints, checkpoint)
 
-    def _check_still(self, what: str) -> None:
+    def _require_no_superstep(self, what: str) -> None:
         if self._steps.running:
             msg = f"A superstep is being executed; pause() or cancel() first, then {what}."
             raise RuntimeError(msg)
@@ -450,29 +483,28 @@ class WorkflowRun(Displayable):
                 `WorkflowMessage`s where more than the value matters.
             message: further input for the start executors.
             chain: key of the new branch's checkpoints; default: the same.
-            workflow: instance for the new run; default: this one, which makes this handle read-only.
+            workflow: what the new run runs; default: the same workflow. Both runs can go on.
 
         Returns:
             The new run. Its checkpoints and the edited copy are all of one chain.
 
         Raises:
             WorkflowCheckpointException: there is no checkpoint to fork from, or it belongs to another graph.
-            RuntimeError: a superstep is being executed, or `workflow` runs.
+            RuntimeError: a superstep is being executed.
             ValueError: messages name a source that the graph has not, or hold what none of its targets takes; or
                 `state_updates` has a key that is no text, or a path into a value.
             TypeError: messages are not lists, or `state_updates` is no mapping.
         """
-        self._check_still("fork")
+        self._require_no_superstep("fork")
         origin = info if info is not None else self.last_checkpoint
         if origin is None or self._storage is None:
             msg = "There is no checkpoint to fork from. Pass checkpoint_storage= to start(), or step once."
             raise WorkflowCheckpointException(msg)
         target = workflow or self.workflow
-        target.require_free(self)
         checkpoint_id = id_of(origin)
         original = await load_checkpoint(self._storage, checkpoint_id)
-        require_fitting(target, original)
-        queued = None if messages is None else queued_messages(messages, target)
+        require_fitting(target.graph, original)
+        queued = None if messages is None else queue_messages(messages, target.graph)
         options = replace(self._options, chain=chain or self._options.chain or self.workflow.name)
         copied = await fork_checkpoint(
             self._storage,
@@ -483,15 +515,10 @@ class WorkflowRun(Displayable):
             clock=options.clock,
             ids=options.ids,
         )
-        if target is self.workflow:
-            self.workflow.runner.disown()
-            self._execution.break_off()
-            self._read_only = True
-            self.workflow.release(self)
-        given = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
-        run = WorkflowRun(target, given, options)
+        run_input = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
+        run = WorkflowRun(target, run_input, options)
         if run._log.observed and (state_updates or queued is not None):
-            run._log.append(edited(original, state_updates or {}, queued))
+            run._log.append(edit_event(original, state_updates or {}, queued))
         return run
 
     def __repr__(self) -> str:

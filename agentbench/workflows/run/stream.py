@@ -1,4 +1,4 @@
-"""Events of a run while it runs: superstep by superstep, driven by whoever reads."""
+"""Events of a run while it runs: superstep by superstep, driven by its reader."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LiveSteps:
             may_start: begin the next superstep when the last one is over.
 
         Raises:
-            WorkflowRunnerException: somebody else waits for the next events.
+            WorkflowRunnerException: another reader waits for the next events.
             Exception: what ended the run, after the last of its events was handed out.
         """
         if self._reading:
@@ -68,7 +68,7 @@ class LiveSteps:
                 self._reading = False
 
     def interrupt(self) -> None:
-        """Break off the superstep; whoever reads sees the run end as cancelled, without an exception."""
+        """Break off the superstep; the reader sees the run end as cancelled, without an exception."""
         if self._task is not None:
             self._interrupted = True
             self._task.cancel()
@@ -82,19 +82,19 @@ class LiveSteps:
                 await asyncio.wait((task,))
             except asyncio.CancelledError:
                 continue
-        _look_at(task)
+        _retrieve_outcome(task)
         self._execution.break_off()
 
     def abandon(self) -> None:
         """As `cancel`, from where nothing can be awaited: the handlers end by themselves soon after."""
         task, self._task = self._task, None
         if task is not None and not task.done() and not task.get_loop().is_closed():
-            task.add_done_callback(_look_at)
+            task.add_done_callback(_retrieve_outcome)
             task.cancel()
         self._execution.break_off()
 
 
-def is_current_loop(loop: asyncio.AbstractEventLoop) -> bool:
+def _is_current_loop(loop: asyncio.AbstractEventLoop) -> bool:
     """Whether the caller runs on this loop."""
     try:
         return asyncio.get_running_loop() is loop
@@ -104,7 +104,7 @@ def is_current_loop(loop: asyncio.AbstractEventLoop) -> bool:
 
 def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], None]) -> None:
     """Call a function on a loop; at once where that is this one, is closed, or is none."""
-    if loop is None or loop.is_closed() or is_current_loop(loop):
+    if loop is None or loop.is_closed() or _is_current_loop(loop):
         function()
     else:
         loop.call_soon_threadsafe(function)
@@ -112,26 +112,41 @@ def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], None]
 
 async def await_on(loop: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, None]) -> None:
     """Await work on a loop; here where that is this one, does not run, or is none."""
-    if loop is None or is_current_loop(loop) or not loop.is_running():
+    if loop is None or _is_current_loop(loop) or not loop.is_running():
         await work
     else:
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
-def _look_at(task: asyncio.Task[bool] | None) -> None:
-    """Read the outcome of a task that nobody waits for, or the loop reports it as forgotten."""
+def _retrieve_outcome(task: asyncio.Task[bool] | None) -> None:
+    """Retrieve the outcome of a task that is no longer awaited, or the loop reports it as never retrieved."""
     if task is not None and task.done() and not task.cancelled():
         task.exception()
 
 
 class WorkflowStream:
-    """The run behind `run(..., stream=True)`: an async iterator of events.
+    """The run behind `workflow.run(..., stream=True)`: an async iterator of events.
 
-    Leaving the loop early, `aclose()`, or dropping the object abandons the run and frees the workflow.
+    Nothing runs until the first event is awaited. Leaving the loop early, `aclose()`, or dropping the object abandons
+    the run and frees the workflow. An error of a handler is raised from the loop, after the last event.
+
+    Example:
+        >>> stream = workflow.run("to be", stream=True)
+        >>> async for event in stream:
+        ...     print(event.type)
+        >>> result = await stream.get_final_response()
     """
 
-    def __init__(self, execution: Execution, *, include_status_events: bool, keep_events: bool) -> None:
+    def __init__(
+        self,
+        execution: Execution,
+        acquire: Callable[[Execution], None],
+        *,
+        include_status_events: bool,
+        keep_events: bool,
+    ) -> None:
         self._execution = execution
+        self._acquire = acquire
         self._steps = LiveSteps(execution)
         self._ready: deque[WorkflowEvent[Any]] = deque()
         self._include_status = include_status_events
@@ -149,7 +164,7 @@ class WorkflowStream:
         if self._closed:
             raise StopAsyncIteration
         if not self._execution.begun:
-            self._execution.workflow.acquire(self._execution)
+            self._acquire(self._execution)
         try:
             events = await self._steps.next_events()
             while events is None and not self._execution.ended:
@@ -162,7 +177,7 @@ class WorkflowStream:
             raise StopAsyncIteration
         self._ready.extend(events)
         if not self._keep:
-            self._execution.log.forget_brief()
+            self._execution.log.drop_brief()
         return self._ready.popleft()
 
     def __await__(self) -> Generator[Any, None, WorkflowStream]:
@@ -170,7 +185,7 @@ class WorkflowStream:
         return self
 
     async def get_final_response(self) -> WorkflowRunResult:
-        """Consume what is left; the result of the whole run, the same object each time.
+        """Consume the remaining events and return the result of the whole run, the same object each time.
 
         Raises:
             Exception: what the run failed with, each time.
@@ -194,4 +209,4 @@ class WorkflowStream:
             self._steps.abandon()
 
     def __repr__(self) -> str:
-        return f"WorkflowStream({self._execution.workflow.name!r}, {self._execution.log.state})"
+        return f"WorkflowStream({self._execution.run.graph.name!r}, {self._execution.log.state})"

@@ -145,12 +145,12 @@ def test_an_input_is_copied_when_its_handler_starts(observed):
     assert log.events()[0].data == [1]
 
 
-def test_what_is_brief_can_be_forgotten():
+def test_supersteps_and_handlers_can_be_dropped_from_what_was_read():
     log = EventLog()
     for write, _ in ENTRIES:
         write(log)
     log.take()
-    log.forget_brief()
+    log.drop_brief()
     kept = {"executor_failed", "status", "warning", "output"}
     assert {e.type for e in log.events()} == kept
     assert not log.has_unread

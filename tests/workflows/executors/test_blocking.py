@@ -80,14 +80,9 @@ async def test_a_call_takes_effect_on_the_thread_of_the_loop():
         threads["worker"] = threading.get_ident()
         ctx.yield_output(1)
 
-    workflow = flow(plain(act))
-
-    def classify(executor_id):
-        threads["effect"] = threading.get_ident()
-        return "output"
-
-    workflow.runner.context.set_yield_output_classifier(classify)
-    await workflow.run("x")
+    run = flow(plain(act)).start("x")
+    run.listen(lambda events: threads.setdefault("effect", threading.get_ident()))
+    await run.result()
     assert threads["effect"] == threading.get_ident() != threads["worker"]
 
 
@@ -152,7 +147,7 @@ async def test_a_context_of_a_plain_function_is_closed_with_it():
             late()
         with pytest.raises(RuntimeError, match="had ended"):
             await asyncio.to_thread(late)
-    assert workflow.runner.context.messages == {}
+    assert workflow.run_state.messages == {}
     assert not workflow.state.has_pending
 
 
@@ -225,9 +220,7 @@ async def test_what_the_thread_of_a_cancelled_run_does_reaches_nobody(observe):
     await asyncio.sleep(0)
     assert len(late) == 7
     assert [e.type for e in run.events] == ended_with
-    context = workflow.runner.context
-    assert (context.messages, context.requests, workflow.state.export_state()) == ({}, {}, {})
-    assert not workflow.state.has_pending
+    assert (run.pending_messages, run.pending_requests, run.state) == ([], [], {})
 
 
 async def test_the_instance_of_a_cancelled_run_can_be_used_while_the_thread_still_runs():
@@ -276,7 +269,7 @@ async def test_a_thread_that_waits_for_the_loop_is_freed_when_its_run_is_cancell
     with pytest.raises(asyncio.CancelledError):
         await driver
     await in_thread(freed)
-    assert workflow.runner.context.messages == {}
+    assert workflow.run_state.messages == {}
 
 
 async def test_several_threads_of_a_function_are_freed_when_its_run_is_cancelled():
@@ -304,7 +297,7 @@ async def test_several_threads_of_a_function_are_freed_when_its_run_is_cancelled
     with pytest.raises(asyncio.CancelledError):
         await driver
     await in_thread(freed)
-    assert workflow.runner.context.messages == {}
+    assert workflow.run_state.messages == {}
 
 
 async def test_a_function_that_waits_for_a_thread_is_never_called_when_its_run_is_cancelled():

@@ -334,8 +334,8 @@ async def test_a_context_is_of_no_use_after_its_handler_has_ended(member, fails)
     with pytest.raises(RuntimeError, match=r"after the handler of 'node' had ended"):
         await called(LATE[member], kept[0])
     assert not workflow.state.has_pending
-    assert workflow.runner.context.messages == {}
-    assert workflow.runner.context.requests == {}
+    assert workflow.run_state.messages == {}
+    assert workflow.run_state.requests == {}
 
 
 async def test_a_context_is_of_no_use_after_its_handler_was_cancelled():
@@ -461,7 +461,7 @@ async def test_events_that_only_the_engine_may_emit_become_a_warning(kind):
     assert [e.type for e in own] == ["warning"]
     assert f"'node' tried to emit a '{kind}' event" in own[0].data
     assert result.outputs == [None]
-    assert workflow.runner.context.requests == {}
+    assert workflow.run_state.requests == {}
 
 
 @pytest.mark.parametrize(

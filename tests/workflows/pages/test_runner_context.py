@@ -2,7 +2,6 @@ import asyncio
 
 import pytest
 
-from agentbench._clock import CountingIds
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import WorkflowCheckpointException
@@ -41,14 +40,6 @@ async def test_messages_are_queued_by_source_in_the_order_of_sending():
     assert list(drained) == ["b", "a"]
     assert not await context.has_messages()
     assert await context.drain_messages() == {}
-
-
-async def test_a_context_knows_whether_answers_are_queued():
-    context = InProcRunnerContext()
-    await context.send_message(WorkflowMessage(1, "a"))
-    assert not context.holds_answers
-    await context.send_message(WorkflowMessage(1, "internal:a", "a", MessageType.RESPONSE))
-    assert context.holds_answers
 
 
 def test_what_waits_in_barriers_can_be_replaced():
@@ -139,25 +130,9 @@ def test_only_the_first_request_changes_the_state_of_a_run():
     context = InProcRunnerContext()
     context.log.status(WorkflowRunState.IN_PROGRESS)
     for n in range(2):
-        context.ask(delivery(), "q", str, f"R{n}")
+        context.host(State()).open_request(question(f"R{n}"))
     assert [e.type for e in context.log.events()] == ["status", "request_info", "status", "request_info"]
     assert context.log.state is WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
-
-
-def test_ids_of_requests_come_from_the_run():
-    context = InProcRunnerContext()
-    context.ids = CountingIds()
-    for expected in ("request-1", "request-2"):
-        assert context.ask(delivery(), "q", str, None).request_id == expected
-
-
-def test_requests_of_a_superstep_can_be_withdrawn_until_they_are_kept():
-    context = InProcRunnerContext()
-    context.ask(delivery(), "q", str, "kept")
-    context.keep_requests()
-    context.ask(delivery(), "q", str, "withdrawn")
-    context.withdraw_requests()
-    assert list(context.requests) == ["kept"]
 
 
 # ---- yields --------------------------------------------------------------------------------------
@@ -240,16 +215,14 @@ async def test_without_a_storage_nothing_can_be_saved_or_loaded():
 # ---- one run -------------------------------------------------------------------------------------
 
 
-async def test_a_new_run_forgets_messages_and_barriers_but_not_requests():
+async def test_a_new_run_drops_messages_and_barriers_but_not_requests():
     context = InProcRunnerContext()
     await context.send_message(WorkflowMessage("old", "a"))
     context.set_buffers({"key": {"a": [WorkflowMessage(1, "a")]}})
     await context.add_request_info_event(question())
-    context.stop_requested = True
     context.reset_for_new_run()
     assert not await context.has_messages()
     assert context.get_buffers() == {}
-    assert not context.stop_requested
     assert list(await context.get_pending_request_info_events()) == ["R"]
 
 

@@ -70,7 +70,7 @@ async def saved(workflow: Workflow, storage: InMemoryCheckpointStorage, superste
 async def test_a_checkpoint_of_the_same_graph_is_not_copied() -> None:
     storage = InMemoryCheckpointStorage()
     info = await saved(chained("a", "b", "c"), storage, 2)
-    assert await migrate_checkpoint(storage, info, chained("a", "b", "c")) == (info, [])
+    assert await migrate_checkpoint(storage, info, chained("a", "b", "c").graph) == (info, [])
     assert len(await storage.list_infos()) == 2
 
 
@@ -79,7 +79,7 @@ async def test_one_of_another_graph_is_copied_and_the_run_continues_in_the_new_g
     info = await saved(chained("a", "b", "c"), storage, 2)
     original = (await storage.load(info.checkpoint_id)).to_dict()
     longer = chained("a", "b", "c", "d")
-    copy, left_out = await migrate_checkpoint(storage, info.checkpoint_id, longer)
+    copy, left_out = await migrate_checkpoint(storage, info.checkpoint_id, longer.graph)
     assert left_out == []
     assert (copy.source, copy.forked_from, copy.previous_checkpoint_id) == ("update", *[info.checkpoint_id] * 2)
     assert (copy.iteration, copy.n_messages, copy.run_id) == (info.iteration, 1, None)
@@ -93,7 +93,7 @@ async def test_one_of_another_graph_is_copied_and_the_run_continues_in_the_new_g
 async def test_parts_that_the_graph_has_no_executor_for_are_left_out_and_listed() -> None:
     storage = InMemoryCheckpointStorage()
     info = await saved(chained("a", "b", "c"), storage, 2)
-    copy, left_out = await migrate_checkpoint(storage, info, chained("a", "c"))
+    copy, left_out = await migrate_checkpoint(storage, info, chained("a", "c").graph)
     assert left_out == [
         "left out: 1 message of 'b', which has no outgoing edge here",
         "left out: the state of executor 'b', which is not there",
@@ -107,17 +107,17 @@ async def test_parts_that_the_graph_has_no_executor_for_are_left_out_and_listed(
 async def test_requests_of_executors_that_are_gone_are_left_out() -> None:
     storage = InMemoryCheckpointStorage()
     info = await saved(chained("a", "ask"), storage, 2)
-    copy, left_out = await migrate_checkpoint(storage, info, chained("a", "b"))
+    copy, left_out = await migrate_checkpoint(storage, info, chained("a", "b").graph)
     assert (info.n_requests, copy.n_requests) == (1, 0)
     assert "of 'ask', which is not there" in " ".join(left_out)
-    same, nothing = await migrate_checkpoint(storage, info, chained("a", "b", "ask"))
+    same, nothing = await migrate_checkpoint(storage, info, chained("a", "b", "ask").graph)
     assert (same.n_requests, nothing) == (1, [])
 
 
 async def test_fan_ins_that_are_gone_are_left_out() -> None:
     waiting = {"some fan-in": {"a": [WorkflowMessage("x", "a")]}}
     held = WorkflowCheckpoint("flow", "hash", state={"_fan_in_buffers": waiting})
-    content, left_out = split_by_graph(held, chained("a", "b"))
+    content, left_out = split_by_graph(held, chained("a", "b").graph)
     assert content["state"] == {"_fan_in_buffers": {}}
     assert left_out == ["left out: messages that wait at fan-in 'some fan-in', which is not there"]
     assert held.state == {"_fan_in_buffers": waiting}
@@ -125,4 +125,4 @@ async def test_fan_ins_that_are_gone_are_left_out() -> None:
 
 async def test_an_unknown_checkpoint_is_refused() -> None:
     with pytest.raises(CheckpointNotFoundError):
-        await migrate_checkpoint(InMemoryCheckpointStorage(), "nothing", chained("a", "b"))
+        await migrate_checkpoint(InMemoryCheckpointStorage(), "nothing", chained("a", "b").graph)

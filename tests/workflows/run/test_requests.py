@@ -16,7 +16,7 @@ from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import MessageType
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.run.requests import check_answers
+from agentbench.workflows.run.requests import check_responses
 
 IN_PROGRESS, PENDING = WorkflowRunState.IN_PROGRESS, WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
 IDLE, IDLE_PENDING = WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
@@ -80,7 +80,7 @@ def states(result):
 
 
 def open_ids(workflow):
-    return list(workflow.runner.context.requests)
+    return list(workflow.run_state.requests)
 
 
 # ---- asking --------------------------------------------------------------------------------------
@@ -131,9 +131,9 @@ async def test_a_request_without_an_id_gets_one():
 async def test_an_id_that_is_open_cannot_be_used_again():
     workflow = review()
     await workflow.run("a")
-    with pytest.raises(ValueError, match="'R0' is still open, asked by 'review'"):
+    with pytest.raises(ValueError, match="'R0' is still open, raised by 'review'"):
         await workflow.run("b")
-    assert workflow.runner.context.requests["R0"].data == Question("a")
+    assert workflow.run_state.requests["R0"].data == Question("a")
 
 
 async def test_an_id_can_be_used_again_once_it_is_answered():
@@ -142,10 +142,10 @@ async def test_an_id_can_be_used_again_once_it_is_answered():
     await workflow.run(responses={"R0": "yes"})
     assert open_ids(workflow) == []
     await workflow.run("b")
-    assert workflow.runner.context.requests["R0"].data == Question("b")
+    assert workflow.run_state.requests["R0"].data == Question("b")
 
 
-async def test_a_request_that_nobody_can_handle_is_logged_and_its_answer_goes_nowhere(caplog):
+async def test_a_request_without_response_handler_is_logged_and_its_answer_reaches_no_handler(caplog):
     class Deaf(Executor):
         @handler
         async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
@@ -154,7 +154,7 @@ async def test_a_request_that_nobody_can_handle_is_logged_and_its_answer_goes_no
     workflow = WorkflowBuilder(start_executor=Deaf("deaf")).build()
     with caplog.at_level(logging.WARNING, logger="agentbench"):
         result = await workflow.run("x")
-    assert "Executor 'deaf' asks with str for int but has no @response_handler" in caplog.text
+    assert "Executor 'deaf' requests int with str but has no @response_handler" in caplog.text
     assert result.final_state is IDLE_PENDING
     result = await workflow.run(responses={"R": 5})
     assert [e.type for e in result] == ["superstep_started", "superstep_completed"]
@@ -342,7 +342,7 @@ async def test_an_answer_that_cannot_be_turned_is_refused(response_type, given):
 
 def test_answers_are_checked_without_a_workflow():
     asked = {"R": WorkflowEvent.request_info("R", "a", 1, float)}
-    assert check_answers(asked, {"R": 2}) == {"R": 2.0}
+    assert check_responses(asked, {"R": 2}) == {"R": 2.0}
     assert list(asked) == ["R"]
 
 

@@ -1,6 +1,7 @@
 import asyncio
 import json
 import logging
+import pickle
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from agentbench.workflows.graph.edge_groups import InternalEdgeGroup, SingleEdge
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import WorkflowStream
 from agentbench.workflows.run.workflow import Workflow
+from tests.workflows.parts import Pass, Show, chain
 
 
 def node(key, *, takes: Any = Any, sends: Any = Any, yields: Any = Any, act=None):
@@ -260,7 +262,7 @@ async def test_a_storage_given_to_a_run_that_fails_is_forgotten_too():
     workflow = WorkflowBuilder(start_executor=node("a", act=fail)).build()
     with pytest.raises(KeyError):
         await workflow.run("x", checkpoint_storage=InMemoryCheckpointStorage())
-    assert not workflow.runner.context.has_checkpointing()
+    assert workflow.storage is None
 
 
 async def test_a_manager_may_stand_for_its_storage():
@@ -352,7 +354,7 @@ async def test_reset_forgets_everything_but_the_fields_of_executors():
     assert workflow.state.export_state() == {}
     result = await workflow.run("x")
     assert result.outputs == [1]
-    assert len(workflow.runner.context.requests) == 1
+    assert len(workflow.run_state.requests) == 1
     assert executor.seen == 2
 
 
@@ -424,7 +426,7 @@ async def test_a_clone_keeps_the_default_storage_and_not_that_of_a_run():
     builder = WorkflowBuilder(start_executor=node("a", act=clone_meanwhile), checkpoint_storage=built_in)
     workflow: Workflow = builder.build()
     await workflow.run("x", checkpoint_storage=other)
-    assert twins[0].runner.context.storage is built_in
+    assert twins[0].storage is built_in
 
 
 # ---- one run at a time ---------------------------------------------------------------------------
@@ -456,7 +458,7 @@ async def running(workflow, waits, how):
     elif how == "stream":
         task = asyncio.ensure_future(_outputs(workflow.run("first", stream=True).get_final_response()))
     else:
-        task = asyncio.ensure_future(_outputs(workflow.start("first").result()))
+        task = asyncio.ensure_future(_outputs(workflow.start("first", keep_state=True).result()))
     await waits.entered.wait()
     return task
 
@@ -473,7 +475,7 @@ async def test_another_run_is_refused_by_the_call_while_one_goes_on(how):
         lambda: workflow.run("second"),
         lambda: workflow.run("second", stream=True),
         lambda: workflow.run_stream("second"),
-        lambda: workflow.start("second"),
+        lambda: workflow.start("second", keep_state=True),
         lambda: workflow.run(responses={}),
         workflow.reset,
     ]
@@ -592,7 +594,7 @@ def test_looking_at_a_workflow_neither_runs_nor_changes_it(caplog):
         assert repr(workflow)
         workflow.graph_signature  # noqa: B018 - reading it is the point
     assert workflow.to_dict() == before
-    assert workflow.runner.context.log.events() == []
+    assert workflow.run_state.log.events() == []
 
 
 def test_a_run_that_cannot_be_waited_for_is_named_as_it_was_written():
@@ -602,3 +604,62 @@ def test_a_run_that_cannot_be_waited_for_is_named_as_it_was_written():
     with pytest.raises(NestedLoopError, match=r"Write `await Workflow\.run\(") as caught:
         run_sync(WorkflowBuilder(start_executor=FunctionExecutor(within, "outer", input=str)).build().run("x"))
     assert caught.value.call == "Workflow.run"
+
+
+# ---- what earlier runs left ----------------------------------------------------------------------
+
+
+async def test_a_result_says_what_its_run_found_of_earlier_runs():
+    workflow = counting()
+    first, second = await workflow.run("x"), await workflow.run("y")
+    assert (first.outputs, first.carried_over) == ([1], None)
+    assert second.outputs == [2]
+    assert second.carried_over is not None
+    assert second.carried_over.state_keys == ("n",)
+    assert "carried over: shared state (n) of earlier runs" in repr(second)
+    workflow.reset()
+    assert (await workflow.run("z")).carried_over is None
+
+
+async def test_a_started_run_begins_empty_unless_it_goes_on_in_the_state_of_the_instance():
+    workflow = counting()
+    await workflow.run("x")
+    assert (await workflow.start("x").result()).outputs == [1]
+    assert (await workflow.start("x", keep_state=True).result()).outputs == [2]
+    assert (await workflow.run("x")).outputs == [3]
+
+
+async def test_responses_without_open_requests_are_refused_by_the_call():
+    with pytest.raises(ValueError, match=r"needs resume_from=, or keep_state=True"):
+        counting().start(responses={"R": 1})
+
+
+async def test_a_clone_and_a_started_run_get_fresh_executors():
+    class Remembers(Executor):
+        """Remembers its messages in a field; every run begins with none."""
+
+        def __init__(self):
+            super().__init__("k")
+            self.messages = []
+
+        def fresh(self):
+            return Remembers()
+
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[str, int]) -> None:
+            self.messages.append(text)
+            await ctx.yield_output(len(self.messages))
+
+    workflow = WorkflowBuilder(start_executor=Remembers()).build()
+    assert [(await workflow.run("x")).outputs for _ in range(2)] == [[1], [2]]
+    assert (await workflow.clone().run("x")).outputs == [1]
+    assert (await workflow.start("x").result()).outputs == [1]
+
+
+def test_a_workflow_pickles_where_its_executors_do():
+    workflow = WorkflowBuilder(start_executor=(a := node("a")), name="flow").add_edge(a, node("b")).build()
+    with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
+        pickle.dumps(workflow)  # its functions are defined inside a function
+    travels = pickle.loads(pickle.dumps(chain(Pass("a"), Show("b"), name="flow")))
+    assert travels.name == "flow"
+    assert asyncio.run(_outputs(travels.run("x"))) == ["x>a!"]

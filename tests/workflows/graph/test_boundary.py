@@ -24,7 +24,8 @@ from agentbench import (
     WorkflowRunState,
     handler,
 )
-from agentbench.workflows.engine.boundary import BoundaryCheckpoint
+from agentbench.workflows.executors.delivery import DeliveryView
+from agentbench.workflows.graph.boundary import BoundaryCheckpoint
 from tests.workflows.parts import Fail, Pass, Show, Wait, brief, chain, collect
 
 Decide = Callable[[SuperstepView], BoundaryOutcome]
@@ -245,3 +246,37 @@ async def test_a_hook_that_outlives_its_abandoned_run_changes_nothing_of_the_nex
 
     assert result.outputs == ["y!"]
     assert workflow.state.export_state() == {}
+
+
+class Reports(Hook):
+    """A hook that hears of each delivery when it has ended."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.ended: list[DeliveryView] = []
+
+    async def on_delivery(self, delivery: DeliveryView, view: SuperstepView) -> None:
+        assert view.superstep == int(delivery.task_id.partition(":")[0])
+        self.ended.append(delivery)
+
+
+@pytest.mark.parametrize("failure_policy", ["cancel", "finish"])
+async def test_a_hook_hears_of_each_delivery_with_its_result(failure_policy: Any):
+    hook = Reports(failure_policy=failure_policy)
+    builder = WorkflowBuilder(start_executor=(a := Pass("a"))).add_chain([a, Show("b")])
+    await builder.boundary_hook(hook).build().run("x")
+    assert [(d.task_id, d.data, d.error) for d in hook.ended] == [("0:a:0", "x", None), ("1:b:0", "x>a", None)]
+    sent, yielded = (d.result for d in hook.ended)
+    assert sent is not None
+    assert ([m.data for m in sent.sent], sent.yielded) == (["x>a"], ())
+    assert yielded is not None
+    assert (yielded.sent, yielded.yielded) == ((), ("x>a!",))
+
+
+async def test_a_hook_hears_of_a_failed_delivery_too():
+    hook = Reports(failure_policy="finish")
+    workflow = WorkflowBuilder(start_executor=Fail("a")).boundary_hook(hook).build()
+    await workflow.run("x")
+    (failed,) = hook.ended
+    assert failed.result is None
+    assert isinstance(failed.error, KeyError)

@@ -1,4 +1,4 @@
-"""What a list that only grows holds at one moment, at no cost however long it is."""
+"""The items that a growing list has now, without a copy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar, overload
 T = TypeVar("T")
 
 
-class SoFar(Sequence[T]):
+class ListView(Sequence[T]):
     """The items that a list has now; what is added to the list later is not among them.
 
     Args:
@@ -35,4 +35,4 @@ class SoFar(Sequence[T]):
         return self._items[places] if isinstance(places, int) else [self._items[place] for place in places]
 
     def __repr__(self) -> str:
-        return f"SoFar({self[:]!r})"
+        return f"ListView({self[:]!r})"

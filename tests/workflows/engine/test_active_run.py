@@ -1,10 +1,12 @@
-import asyncio
 from typing import Any
 
 import pytest
 from typing_extensions import Never
 
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.engine.active_run import ActiveRun
+from agentbench.workflows.engine.event_log import EventLog
+from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import executor
@@ -106,20 +108,12 @@ async def test_response_handlers_and_plain_functions_are_checked_too():
         await workflow.run(responses={"R": 1})
 
 
-async def test_what_watches_one_run_does_not_watch_the_next():
+async def test_what_is_checked_and_captured_in_one_run_is_not_in_the_next():
     workflow = flow("text", ["y"], check_types="warn")
-    first = await workflow.run("x")
-    second = await workflow.run("x", options=RunOptions(observe=True))
-    third = await workflow.run("x")
-    assert [len(warnings(r)) for r in (first, second, third)] == [1, 1, 1]
-    context = workflow.runner.context
-    assert context.around is None
-    assert context.tracer is None
+    runs = [await workflow.run("x", options=RunOptions(observe=observe)) for observe in (False, True, False)]
+    assert [len(warnings(r)) for r in runs] == [1, 1, 1]
 
 
-async def test_nothing_watches_a_plain_run():
-    workflow = flow(1, ["y"])
-    await workflow.run("x")
-    context = workflow.runner.context
-    assert (context.around, context.tracer, context.watches_sends) == (None, None, False)
-    assert asyncio.all_tasks() == {asyncio.current_task()}
+def test_nothing_is_switched_on_in_a_plain_run():
+    run = ActiveRun(flow(1, ["y"]).graph, RunState(), EventLog(), RunOptions())
+    assert (run.around, run.tracer, run.on_send, run.on_yield) == (None, None, None, None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from agentbench.workflows.events.events import WorkflowEvent
-    from agentbench.workflows.executors.delivery import Delivery
+    from agentbench.workflows.executors.delivery import DeliveryView
     from agentbench.workflows.executors.options import RunOptions
     from agentbench.workflows.executors.state import State
 
@@ -42,7 +42,7 @@ class SuperstepView:
         chain: key under which the run's checkpoints are grouped.
         run_id: id of the run.
         state: shared state, committed and pending; to be read only.
-        deliveries: what ran, in plan order, each with its error or None.
+        deliveries: what ran, in plan order, each with its result or its error.
         stop_requested: somebody asked the run to stop.
         pending_requests: open requests by id.
         options: the run's options.
@@ -52,7 +52,7 @@ class SuperstepView:
     chain: str
     run_id: str
     state: State
-    deliveries: Sequence[Delivery]
+    deliveries: Sequence[DeliveryView]
     stop_requested: bool
     pending_requests: Mapping[str, WorkflowEvent[Any]]
     options: RunOptions
@@ -98,8 +98,12 @@ class BoundaryOutcome:
 class BoundaryHook(Protocol):
     """Called once per superstep, after its handlers and before its writes are committed.
 
+    A hook is shared by all clones and runs of a workflow: what it needs to remember goes into shared state. It may also
+    have `async def on_delivery(self, delivery: DeliveryView, view: SuperstepView) -> None`, which is called when a
+    delivery has ended, well or not, while others of the superstep may still run; what it raises fails the superstep.
+
     Attributes:
-        failure_policy: `"finish"` lets siblings of a failed delivery run to their end and shows the errors to
+        failure_policy: `"finish"` lets siblings of a failed delivery run to their end and passes the errors to
             `at_boundary`; `"cancel"` is the behaviour of plain workflows.
         reachability: False skips the builder's reachability check.
     """
@@ -114,4 +118,4 @@ class BoundaryHook(Protocol):
         """Take answers to requests that the hook registered."""
 
     def signature(self) -> dict[str, Any] | None:
-        """JSON-able part of the graph signature, or None."""
+        """Return the JSON-able part of the graph signature, or None."""

@@ -5,12 +5,12 @@ import pytest
 
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.engine.run_kwargs import GLOBAL, RUN_KWARGS, RunKwargsKind, kwargs_for, stored_form
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.run.run_kwargs import GLOBAL, RUN_KWARGS, RunKwargsKind, kwargs_for, stored_form
 
 TOOLS: RunKwargsKind = "function_invocation_kwargs"
 CLIENT: RunKwargsKind = "client_kwargs"

@@ -1,0 +1,193 @@
+"""One run while it is active: its graph, its state, and what is switched on for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from agentbench._clock import runtime_defaults
+from agentbench._signatures import is_instance_of, type_name
+from agentbench.workflows.engine.event_log import EventLog
+from agentbench.workflows.engine.run_state import RunState
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.graph.graph import Graph
+
+if TYPE_CHECKING:
+    from agentbench.workflows.engine.tracing import RunTracer
+    from agentbench.workflows.graph.boundary import PauseReason
+
+Around = Callable[[Delivery, Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]]
+
+
+class ActiveRun:
+    """What handlers, their contexts and the runner share during one run.
+
+    With nothing switched on, the hot path meets fields that are None.
+
+    Attributes:
+        graph, run_state: what runs, and what changes while it does.
+        state, log: those of `run_state`, which do not change during the run.
+        options, run_id: of this run.
+        streaming: the run was started with `stream=True`.
+        strict_context: handlers may send and yield only what they declare.
+        output_kinds: says by executor id how a yielded value is emitted; None where all are outputs.
+        stop_requested: a stop at the next boundary was requested; read by handlers, set from any thread.
+        pause: why the boundary hook wants the run to pause.
+        tracer: makes the spans of this run; None while tracing is off.
+        around: wraps the call of a handler for tracing and captured text; None when both are off.
+        on_send, on_yield: called with what handlers send and yield; None without type checks and tracing.
+        gates: semaphores of executors with a concurrency limit, made at first use.
+        reported_state: the values of shared state that observers know.
+    """
+
+    __slots__ = (
+        "around",
+        "gates",
+        "graph",
+        "log",
+        "on_send",
+        "on_yield",
+        "options",
+        "output_kinds",
+        "pause",
+        "reported_state",
+        "run_id",
+        "run_state",
+        "state",
+        "stop_requested",
+        "streaming",
+        "strict_context",
+        "tracer",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        run_state: RunState,
+        log: EventLog,
+        options: RunOptions,
+        *,
+        run_id: str = "",
+        streaming: bool = False,
+    ) -> None:
+        self.graph = graph
+        self.run_state = run_state
+        self.state = run_state.state
+        self.log = log
+        self.options = options
+        self.run_id = run_id
+        self.streaming = streaming
+        self.strict_context = graph.settings.strict_context
+        self.output_kinds = graph.output_kinds
+        self.stop_requested = False
+        self.pause: PauseReason | None = None
+        self.tracer: RunTracer | None = None
+        self.around: Around | None = None
+        self.on_send: Callable[[Delivery, WorkflowMessage], None] | None = None
+        self.on_yield: Callable[[Delivery, Any], None] | None = None
+        self.gates: dict[str, asyncio.Semaphore] = {}
+        self.reported_state: dict[str, Any] = {}
+        if log.observed:
+            from agentbench.workflows.events.capture import capture_text  # noqa: PLC0415 - only observed runs capture
+
+            self.around = partial(capture_text, log.append)
+        if graph.settings.check_types != "off":
+            self.on_send, self.on_yield = self._check_sent, self._check_yielded
+
+    def trace(self, workflow_id: str) -> None:
+        """Switch tracing on: a span for the run, each handler, each message and each edge group."""
+        from agentbench.workflows.engine.tracing import RunTracer  # noqa: PLC0415 - imports OpenTelemetry
+
+        self.tracer = tracer = RunTracer(self.graph, workflow_id, self.run_id)
+        capture, check = self.around, self.on_send
+        self.around = tracer.around
+        if capture is not None:
+            self.around = lambda delivery, call: tracer.around(delivery, capture(delivery, call))
+
+        def check_and_trace(delivery: Delivery, envelope: WorkflowMessage) -> None:
+            if check is not None:
+                check(delivery, envelope)
+            tracer.trace_send(delivery, envelope)
+
+        self.on_send = check_and_trace
+
+    # ---- requests --------------------------------------------------------------------------------
+
+    def raise_request(
+        self, delivery: Delivery, data: Any, response_type: Any, request_id: str | None, *, emit: bool = True
+    ) -> WorkflowEvent[Any]:
+        """Register a request of a handler and emit it, or leave that to the caller.
+
+        Raises:
+            ValueError: the id is that of an open request.
+        """
+        if request_id is None:
+            request_id = (self.options.ids or runtime_defaults().ids).new_id("request")
+        requests = self.run_state.requests
+        if request_id in requests:
+            msg = (
+                f"Request id {request_id!r} is still open, raised by {requests[request_id].source_executor_id!r}. "
+                "Use another id, or wait for its response."
+            )
+            raise ValueError(msg)
+        event = WorkflowEvent.request_info(request_id, delivery.executor_id, data, response_type)
+        requests[request_id] = event
+        self.run_state.raised.append(request_id)
+        if emit:
+            self.emit_request(event, delivery)
+        return event
+
+    def open_request(self, event: WorkflowEvent[Any]) -> None:
+        """Register a request and emit it.
+
+        Raises:
+            ValueError: the event is not a request.
+        """
+        if event.type != "request_info":
+            msg = f"Expected a 'request_info' event, got {event.type!r}. Use WorkflowEvent.request_info()."
+            raise ValueError(msg)
+        self.run_state.requests[event.request_id] = event
+        self.run_state.raised.append(event.request_id)
+        self.emit_request(event)
+
+    def emit_request(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
+        """Emit a request; the first of a run also changes the run's status."""
+        self.log.append(event, delivery)
+        if self.log.state is WorkflowRunState.IN_PROGRESS:
+            self.log.status(WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS)
+
+    def withdraw_request(self, request_id: str) -> None:
+        """Remove a registered request that was not emitted."""
+        self.run_state.requests.pop(request_id, None)
+
+    def note_write(self, key: str, executor_id: str) -> None:
+        """Note who wrote a key of shared state."""
+        names = self.run_state.writers.setdefault(key, [])
+        if executor_id not in names:
+            names.append(executor_id)
+
+    # ---- type checks -----------------------------------------------------------------------------
+
+    def _check_sent(self, delivery: Delivery, envelope: WorkflowMessage) -> None:
+        if delivery.handler is not None:
+            self._check(delivery, envelope.data, delivery.handler.signature.send_types, "sends")
+
+    def _check_yielded(self, delivery: Delivery, output: Any) -> None:
+        if delivery.handler is not None:
+            self._check(delivery, output, delivery.handler.signature.yield_types, "yields")
+
+    def _check(self, delivery: Delivery, value: Any, declared: tuple[Any, ...], verb: str) -> None:
+        if not declared or any(is_instance_of(value, t) for t in declared):
+            return
+        text = (
+            f"Executor {delivery.executor_id!r} {verb} a {type(value).__name__} but declares "
+            f"{' | '.join(type_name(t) for t in declared)}. Change the value or the declaration."
+        )
+        if self.graph.settings.check_types == "error":
+            raise TypeError(text)
+        self.log.append(WorkflowEvent.warning(text), delivery)

@@ -1,0 +1,98 @@
+"""All that changes while a workflow runs: one object, of which a checkpoint is a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from agentbench.workflows.engine.event_log import EventLog
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import Buffers, MessageType, WorkflowMessage, internal_source
+from agentbench.workflows.executors.state import State
+
+#: No message is being delivered.
+NOTHING: Mapping[str, Sequence[WorkflowMessage]] = MappingProxyType({})
+
+
+class RunState:
+    """The state of a run, or of a workflow between its runs.
+
+    Attributes:
+        superstep: number of the last superstep; 0 after the start executors.
+        state: what the executors share.
+        messages: queued for the next superstep, by source id.
+        requests: open requests, by id.
+        buffers: messages that wait in fan-in barriers.
+        log: events of the current run, or of the last one.
+        last_checkpoint_id: the next checkpoint is linked to it.
+        unconverged: the last run reached its limit with messages left.
+        delivering: what the running superstep has taken from `messages`.
+        raised: ids of the requests that the running superstep has raised.
+        writers: executors that wrote each key of `state` in the running superstep; noted in observed runs.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "buffers",
+        "delivering",
+        "last_checkpoint_id",
+        "log",
+        "messages",
+        "raised",
+        "requests",
+        "state",
+        "superstep",
+        "unconverged",
+        "writers",
+    )
+
+    def __init__(self, state: State | None = None) -> None:
+        self.superstep = 0
+        self.state = State() if state is None else state
+        self.messages: dict[str, list[WorkflowMessage]] = {}
+        self.requests: dict[str, WorkflowEvent[Any]] = {}
+        self.buffers: Buffers = {}
+        self.log = EventLog()
+        self.last_checkpoint_id: str | None = None
+        self.unconverged = False
+        self.delivering = NOTHING
+        self.raised: list[str] = []
+        self.writers: dict[str, list[str]] = {}
+
+    @property
+    def has_responses(self) -> bool:
+        """Whether responses to requests are queued."""
+        return any(m.type is MessageType.RESPONSE for queued in self.messages.values() for m in queued)
+
+    def queue(self, messages: Iterable[WorkflowMessage]) -> None:
+        """Queue messages for the next superstep, in this order."""
+        queued = self.messages
+        for message in messages:
+            source = message.source_id
+            if source in queued:
+                queued[source].append(message)
+            else:
+                queued[source] = [message]
+
+    def respond(self, request_id: str, value: Any) -> None:
+        """Close a request and queue the response to its executor; the value has been checked."""
+        event = self.requests.pop(request_id)
+        target = event.source_executor_id
+        self.queue((WorkflowMessage(value, internal_source(target), target, MessageType.RESPONSE, None, None, event),))
+
+    def drop_messages(self) -> None:
+        """Drop what is queued, buffered and being delivered; shared state and open requests stay."""
+        self.messages = {}
+        self.buffers = {}
+        self.delivering = NOTHING
+        self.raised = []
+
+    def reset(self) -> None:
+        """Begin anew: no messages, requests, buffers, shared state, and the counters at 0."""
+        self.drop_messages()
+        self.requests = {}
+        self.state.clear()
+        self.superstep = 0
+        self.unconverged = False
+        self.last_checkpoint_id = None

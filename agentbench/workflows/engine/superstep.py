@@ -1,0 +1,127 @@
+"""What a superstep does to the state of a run: plain functions, which await nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench._copying import isolate_or_same
+from agentbench.workflows.engine.run_state import NOTHING
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WorkflowMessage, internal_source
+from agentbench.workflows.graph.routing import Plan
+
+if TYPE_CHECKING:
+    from agentbench.workflows.engine.active_run import ActiveRun
+    from agentbench.workflows.engine.run_state import RunState
+    from agentbench.workflows.graph.boundary import BoundaryOutcome
+
+
+def take(run_state: RunState) -> None:
+    """Take the queued messages: the superstep delivers them."""
+    run_state.delivering, run_state.messages = run_state.messages, {}
+
+
+def fold(run_state: RunState, plan: Plan, sent: Sequence[WorkflowMessage]) -> None:
+    """Queue what the deliveries of a plan sent, in plan order, and update the fan-in buffers."""
+    queued = run_state.messages
+    for message in sent:
+        source = message.source_id
+        if source in queued:
+            queued[source].append(message)
+        else:
+            queued[source] = [message]
+    if plan.buffers is not None:
+        run_state.buffers = plan.buffers
+
+
+def commit(run: ActiveRun) -> None:
+    """Make permanent what the superstep wrote, delivered and requested."""
+    run_state = run.run_state
+    if run.log.observed:
+        _report_state_changes(run)
+    if run_state.state.pending:
+        run_state.state.commit()
+    if run_state.raised:
+        run_state.raised = []
+    run_state.delivering = NOTHING
+
+
+def _report_state_changes(run: ActiveRun) -> None:
+    run_state = run.run_state
+    writers, run_state.writers = run_state.writers, {}
+    changes: dict[str, Any] = {}
+    for key, (old, new) in run_state.state.pending_changes().items():
+        # The committed value may be the new one already, changed in place: the last reported copy is the old one.
+        before, after = run.reported_state.get(key, old), isolate_or_same(new)
+        changes[key] = {"old": before, "new": after, "writers": writers.get(key, [])}
+        run.reported_state[key] = after
+    if changes:
+        run.log.append(WorkflowEvent("state_updated", changes))
+
+
+def roll_back(run_state: RunState) -> None:
+    """Undo a superstep that broke off. Requests whose responses were not handled are open again."""
+    run_state.state.discard()
+    unhandled = [*run_state.delivering.values(), *run_state.messages.values()]
+    run_state.messages = {}
+    run_state.delivering = NOTHING
+    for request_id in run_state.raised:
+        run_state.requests.pop(request_id, None)
+    run_state.raised = []
+    run_state.writers = {}
+    for queued in unhandled:
+        for message in queued:
+            request = message.original_request_info_event
+            if request is not None:
+                run_state.requests[request.request_id] = request
+
+
+def apply_outcome(run: ActiveRun, outcome: BoundaryOutcome) -> None:
+    """Carry out a hook's outcome up to the checkpoint, in the order of its fields."""
+    run_state, log = run.run_state, run.log
+    for key, value in outcome.state_updates.items():
+        run_state.state.set(key, value)
+    for key in outcome.state_deletes:
+        run_state.state.delete(key)
+    if outcome.commit:
+        commit(run)
+    else:
+        run_state.state.discard()
+    run_state.queue(WorkflowMessage(data, internal_source(to), to) for to, data in outcome.messages)
+    if log.observed and outcome.messages:
+        targets = [to for to, _ in outcome.messages]
+        log.append(WorkflowEvent("graph_routed", {"from": None, "condition": "hook", "targets": targets}))
+    for request in outcome.requests:
+        run.open_request(request)
+    for executor_id, value in outcome.outputs:
+        log.append(WorkflowEvent("output", value, executor_id=executor_id))
+    for event in outcome.events:
+        log.append(event)
+    run_state.raised = []
+    run_state.delivering = NOTHING
+
+
+def report_plan(run: ActiveRun, plan: Plan) -> None:
+    """Emit what there is to report about a plan: warnings, and to observers routing and dropped messages."""
+    notes, log = plan.notes, run.log
+    if notes is None:
+        return
+    if run.tracer is not None:
+        run.tracer.trace_routing(notes)
+    for source, verdict in notes.verdicts:
+        for text in verdict.warnings:
+            log.append(WorkflowEvent.warning(text))
+        if log.observed:
+            routed = {"from": source, "condition": verdict.condition, "result": verdict.result}
+            log.append(WorkflowEvent("graph_routed", {**routed, "targets": list(verdict.targets)}))
+    if log.observed or run.graph.settings.report_drops:
+        for drop in notes.drops:
+            message = drop.message
+            facts = {
+                "reason": drop.reason,
+                "source": message.source_id,
+                "target": message.target_id or ", ".join(drop.targets) or None,
+                "type": type(message.data).__name__,
+            }
+            log.append(WorkflowEvent("message_dropped", facts))

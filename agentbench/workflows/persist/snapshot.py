@@ -1,0 +1,175 @@
+"""The state of a run as a value, and back; no storage takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentbench.checkpoints.access import checkpoint_error
+from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS
+from agentbench.workflows.engine.run_state import NOTHING, RunState
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.graph.graph import Graph
+
+# Reserved keys of shared state.
+EXECUTOR_STATE = "_executor_state"
+FAN_IN_BUFFERS = "_fan_in_buffers"
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What a checkpoint holds of a run.
+
+    Attributes:
+        superstep: number of the last superstep.
+        messages: queued for the next one, by source id.
+        state: committed shared state; under reserved keys the executors' own state and the fan-in buffers.
+        requests: open requests, by id.
+    """
+
+    superstep: int
+    messages: dict[str, list[WorkflowMessage]]
+    state: dict[str, Any]
+    requests: dict[str, WorkflowEvent[Any]]
+
+
+async def snapshot(graph: Graph, run_state: RunState, *, stateful: Sequence[Executor] | None = None) -> Snapshot:
+    """Return what is needed to go on from here later, in another run or another process.
+
+    Args:
+        graph: whose executors add their own state.
+        run_state: the state between two supersteps; pending writes are not in the snapshot.
+        stateful: those of the executors that save state, where the caller knows them.
+
+    Raises:
+        WorkflowCheckpointException: `on_checkpoint_save` of an executor failed, or returned no dict with text keys.
+    """
+    state = run_state.state.export_state()
+    if not graph.settings.checkpoint_run_kwargs:
+        state.pop(RUN_KWARGS, None)
+    own = {}
+    for executor in stateful_executors(graph) if stateful is None else stateful:
+        own[executor.id] = await _own_state(executor)
+    state[EXECUTOR_STATE] = own
+    if run_state.buffers:
+        state[FAN_IN_BUFFERS] = run_state.buffers
+    messages = {source: list(queued) for source, queued in run_state.messages.items()}
+    return Snapshot(run_state.superstep, messages, state, dict(run_state.requests))
+
+
+def stateful_executors(graph: Graph) -> list[Executor]:
+    """Return the executors that save a state of their own."""
+    return [e for e in graph.executors.values() if e.keeps_state]
+
+
+async def _own_state(executor: Executor) -> dict[str, Any]:
+    try:
+        own: Any = await executor.on_checkpoint_save()
+    except Exception as error:
+        msg = f"on_checkpoint_save of executor {executor.id!r} raised {type(error).__name__}: {str(error).rstrip('.')}."
+        raise WorkflowCheckpointException(msg, error) from error
+    if not _is_text_keyed(own):
+        msg = (
+            f"on_checkpoint_save of executor {executor.id!r} returned {own!r}; "
+            "expected a dict with text keys, as on_checkpoint_restore gets it back."
+        )
+        raise WorkflowCheckpointException(msg)
+    return dict(own)
+
+
+async def restore(graph: Graph, run_state: RunState, saved: Snapshot, where: str = "The snapshot") -> None:
+    """Put a run back to a snapshot: all of it is checked before anything changes. Requests are not emitted here.
+
+    Args:
+        graph: whose executors get their own state back.
+        run_state: as it is afterwards; as it was, if this fails.
+        saved: what `snapshot` returned, or what a checkpoint holds of it.
+        where: what errors call it.
+
+    Raises:
+        WorkflowCheckpointException: the snapshot is damaged, or an executor is unknown or refuses its state.
+    """
+    try:
+        state, own, buffers = _check(graph, saved, where)
+    except WorkflowCheckpointException:
+        raise
+    except Exception as error:
+        raise checkpoint_error(error, f"{where} cannot be restored") from error
+    before = run_state.state.export_state()
+    run_state.state.clear()
+    run_state.state.import_state(state)
+    try:
+        for executor_id, value in own.items():
+            await _restore_executor(graph.executors[executor_id], value, where)
+    except BaseException:
+        run_state.state.clear()
+        run_state.state.import_state(before)
+        raise
+    run_state.buffers = buffers
+    run_state.messages = {source: list(queued) for source, queued in saved.messages.items()}
+    run_state.requests = dict(saved.requests)
+    run_state.raised = []
+    run_state.delivering = NOTHING
+    run_state.superstep = saved.superstep
+
+
+async def _restore_executor(executor: Executor, value: dict[str, Any], where: str) -> None:
+    try:
+        await executor.on_checkpoint_restore(value)
+    except WorkflowCheckpointException:
+        raise
+    except Exception as error:
+        what = f"Executor {executor.id!r} cannot restore its state from {where[0].lower()}{where[1:]}"
+        raise checkpoint_error(error, what) from error
+
+
+def _check(graph: Graph, saved: Snapshot, where: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return shared state, the executors' own states and the fan-in buffers of a snapshot that can be restored."""
+    _check_messages(saved.messages, where)
+    requests: Mapping[str, object] = saved.requests
+    for request_id, event in requests.items():
+        if not isinstance(event, WorkflowEvent) or event.type != "request_info":
+            raise _not_restorable(where, f"the request {request_id!r}", event)
+    state = dict(saved.state)
+    own = state.pop(EXECUTOR_STATE, {})
+    if not isinstance(own, dict):
+        msg = f"{where} holds no dict under {EXECUTOR_STATE!r}; it was not written by an engine."
+        raise WorkflowCheckpointException(msg)
+    for executor_id, value in own.items():
+        if executor_id not in graph.executors:
+            msg = f"{where} holds state of executor {executor_id!r}, which this workflow lacks."
+            raise WorkflowCheckpointException(msg)
+        if not _is_text_keyed(value):
+            msg = f"{where}: the state of executor {executor_id!r} is not a dict with text keys."
+            raise WorkflowCheckpointException(msg)
+    buffers = state.pop(FAN_IN_BUFFERS, {})
+    for key, waiting in buffers.items():
+        _check_messages(waiting, f"{where}, fan-in {key!r}")
+    return state, own, buffers
+
+
+def _check_messages(messages: Mapping[str, object], where: str) -> None:
+    for source, queued in messages.items():
+        if not isinstance(queued, list):
+            msg = f"{where} holds a {type(queued).__name__} as the messages of {source!r}; expected a list."
+            raise WorkflowCheckpointException(msg)
+        for place, message in enumerate(queued):
+            if not isinstance(message, WorkflowMessage):
+                raise _not_restorable(where, f"message {place} of {source!r}", message)
+
+
+def _not_restorable(where: str, what: str, found: object) -> WorkflowCheckpointException:
+    msg = (
+        f"{where} cannot be restored: {what} came back from the storage as a {type(found).__name__}. "
+        "A storage that writes text has to write what checkpoint.to_json() returns, and to load it with "
+        "WorkflowCheckpoint.from_json()."
+    )
+    return WorkflowCheckpointException(msg)
+
+
+def _is_text_keyed(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(key, str) for key in value)

@@ -1,0 +1,182 @@
+"""What a workflow says of itself, apart from any run: names, types, executors, outputs, and its definition as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agentbench._clock import runtime_defaults
+from agentbench._display import Displayable, call_view
+from agentbench._signatures import flatten_union
+from agentbench.exceptions import ValidationTypeEnum, WorkflowValidationError
+from agentbench.workflows.executors.options import WorkflowSettings
+from agentbench.workflows.graph.graph import Graph
+from agentbench.workflows.graph.signature import find_sub_workflow
+
+if TYPE_CHECKING:
+    from agentbench.workflows.executors.executor import Executor
+    from agentbench.workflows.graph.boundary import BoundaryHook
+    from agentbench.workflows.graph.edge_groups import EdgeGroup
+
+
+class WorkflowDefinition(Displayable):
+    """The part of a workflow that does not change while it runs."""
+
+    graph: Graph
+    _id: str | None
+
+    @property
+    def id(self) -> str:
+        """Id of this instance."""
+        if self._id is None:
+            self._id = runtime_defaults().ids.new_id("workflow")
+        return self._id
+
+    @property
+    def name(self) -> str:
+        """Groups the checkpoints."""
+        return self.graph.name
+
+    @property
+    def description(self) -> str | None:
+        """For people."""
+        return self.graph.description
+
+    @property
+    def max_iterations(self) -> int:
+        """Supersteps allowed since the last outside input."""
+        return self.graph.max_iterations
+
+    @property
+    def edge_groups(self) -> Sequence[EdgeGroup]:
+        """All edge groups, in builder order."""
+        return self.graph.edge_groups
+
+    @property
+    def executors(self) -> dict[str, Executor]:
+        """All executors by id, in builder order."""
+        return self.graph.executors
+
+    @property
+    def settings(self) -> WorkflowSettings:
+        """How it behaves."""
+        return self.graph.settings
+
+    @property
+    def boundary_hook(self) -> BoundaryHook | None:
+        """What drives another dialect of graphs."""
+        return self.graph.boundary_hook
+
+    @property
+    def start_executor_id(self) -> str:
+        """Id of the start executor."""
+        return self.graph.start_executor_ids[0]
+
+    @property
+    def start_executor_ids(self) -> tuple[str, ...]:
+        """Ids of all start executors."""
+        return self.graph.start_executor_ids
+
+    @property
+    def start_executors(self) -> list[Executor]:
+        """Executors that get the input of a run."""
+        return self.graph.start_executors
+
+    @property
+    def graph_signature(self) -> dict[str, Any]:
+        """What has to be the same for a checkpoint to fit; JSON-able. To be read only."""
+        return self.graph.signature
+
+    @property
+    def graph_signature_hash(self) -> str:
+        """SHA-256 of the signature."""
+        return self.graph.signature_hash
+
+    @property
+    def input_types(self) -> list[Any]:
+        """What the start executor takes."""
+        return self.get_start_executor().input_types
+
+    @property
+    def output_types(self) -> list[Any]:
+        """What the executors may yield, unions flattened, in builder order."""
+        found: list[Any] = []
+        for executor in self.executors.values():
+            for declared in executor.workflow_output_types:
+                found += [t for t in flatten_union(declared) if t not in found]
+        return found
+
+    def get_start_executor(self) -> Executor:
+        """Return the start executor."""
+        return self.executors[self.start_executor_id]
+
+    def get_executors_list(self) -> list[Executor]:
+        """Return all executors, in builder order."""
+        return list(self.executors.values())
+
+    def get_output_executors(self) -> list[Executor]:
+        """Return the executors whose yields are outputs; without a designation all that declare yields."""
+        if self.graph.output_kinds is None:
+            return [e for e in self.executors.values() if e.workflow_output_types]
+        return self._designated(self.graph.output_from)
+
+    def get_intermediate_executors(self) -> list[Executor]:
+        """Return the executors whose yields are intermediate, in builder order."""
+        return self._designated(self.graph.intermediate_output_from)
+
+    def _designated(self, ids: Sequence[str] | None) -> list[Executor]:
+        missing = [i for i in ids or () if i not in self.executors]
+        if missing:
+            msg = f"Executor {missing[0]!r} is designated for outputs but is not in workflow {self.name!r}."
+            raise WorkflowValidationError(msg, ValidationTypeEnum.OUTPUT_VALIDATION)
+        return [e for i, e in self.executors.items() if i in (ids or ())]
+
+    def is_terminal_executor(self, executor_id: str) -> bool:
+        """Whether the executor's yields are outputs."""
+        kinds = self.graph.output_kinds
+        return kinds is None or kinds(executor_id) == "output"
+
+    def is_intermediate_executor(self, executor_id: str) -> bool:
+        """Whether the executor's yields are intermediate."""
+        kinds = self.graph.output_kinds
+        return kinds is not None and kinds(executor_id) == "intermediate"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the definition as JSON values; callables by name only."""
+        designated = self.graph.output_kinds is not None
+        out: dict[str, Any] = {
+            "name": self.name,
+            "id": self.id,
+            "start_executor_id": self.start_executor_id,
+            "max_iterations": self.max_iterations,
+            "edge_groups": [group.to_dict() for group in self.edge_groups],
+            "executors": {executor_id: _executor_dict(e) for executor_id, e in self.executors.items()},
+            "output_executors": sorted(self.graph.output_from or ()) if designated else None,
+            "intermediate_executors": sorted(self.graph.intermediate_output_from or ()) if designated else None,
+        }
+        if self.description:
+            out["description"] = self.description
+        return out
+
+    def to_json(self) -> str:
+        """Return `to_dict()` as JSON text."""
+        import json  # noqa: PLC0415 - a run needs no JSON
+
+        return json.dumps(self.to_dict())
+
+    def to_python(self, names: Mapping[str, object] | None = None) -> str:
+        """Return the builder code that makes the same graph; see `agentbench.notebook.to_python`.
+
+        Args:
+            names: variables, such as `globals()`, by which executors and conditions are called.
+        """
+        text: str = call_view("agentbench.notebook.workflow_code:to_python", self, names)
+        return text
+
+
+def _executor_dict(executor: Executor) -> dict[str, Any]:
+    out = executor.to_dict()
+    inner = find_sub_workflow(executor)
+    if inner is not None and "workflow" not in out:
+        out["workflow"] = inner.to_dict()
+    return out
