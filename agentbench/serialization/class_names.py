@@ -45,11 +45,11 @@ _DATA_CLASSES: Final[Mapping[str, str]] = {
 #: More classes that may be in a state of a user's, found wherever they were; pickles may not name them unasked.
 _MORE_CLASSES: Final[Mapping[str, str]] = {
     "AgentSession": "agentbench.agents.sessions.session",
-    "BoundaryCheckpoint": "agentbench.workflows.engine.boundary",
-    "BoundaryOutcome": "agentbench.workflows.engine.boundary",
+    "BoundaryCheckpoint": "agentbench.workflows.graph.boundary",
+    "BoundaryOutcome": "agentbench.workflows.graph.boundary",
     "EdgeGroupDeliveryStatus": "agentbench.workflows.graph.routing",
     "ExecutorPolicy": "agentbench.workflows.executors.options",
-    "PauseReason": "agentbench.workflows.engine.boundary",
+    "PauseReason": "agentbench.workflows.graph.boundary",
     "PlannedDelivery": "agentbench.workflows.run.report",
     "RunOptions": "agentbench.workflows.executors.options",
     "StepReport": "agentbench.workflows.run.report",

@@ -236,7 +236,7 @@ async def test_an_added_or_removed_request_is_displayed_as_its_data():
     storage = InMemoryCheckpointStorage()
     run = research().start("x", checkpoint_storage=storage)
     await run.result()
-    ((request_id, event),) = run.workflow.run_state.requests.items()
+    ((request_id, event),) = ((e.request_id, e) for e in run.pending_requests)
     first, last = run.checkpoints[0], run.checkpoints[-1]
     came, went = diff(first, last, source=run), diff(last, first, source=run)
     line = f"requests[{request_id!r}] = {event.data!r}"

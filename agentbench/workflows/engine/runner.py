@@ -87,6 +87,15 @@ class SuperstepRunner:
             self._plan = plan
         return plan
 
+    def plan_without_conditions(self) -> Plan:
+        """Return the next superstep, empty where a condition would have to be called for it; changes nothing."""
+        run_state = self.run.run_state
+        if self._plan is not None:
+            return self._plan
+        if self._router.has_conditions_for(run_state.messages):
+            return Plan([])
+        return self._router.plan(run_state.messages, run_state.buffers)
+
     def drop_plan(self) -> None:
         """Discard a plan that was not used: what it was made from has changed."""
         self._plan = self._plan_error = None

@@ -413,10 +413,6 @@ class Router:
             delivery.order = order
         return plan
 
-    def plan_without_conditions(self, messages: Messages, buffers: Buffers) -> Plan:
-        """Return the next superstep, empty where a condition would have to be called for it."""
-        return Plan([]) if self.has_conditions_for(messages) else self.plan(messages, buffers)
-
     def has_conditions_for(self, messages: Messages) -> bool:
         """Whether a condition or selection function decides about these messages."""
         return not self._conditional.isdisjoint(messages)

@@ -42,7 +42,7 @@ async def migrate_checkpoint(
     Args:
         storage: Where the checkpoint is, and where the copy goes.
         checkpoint: The original, by its id or its info.
-        workflow: The workflow that shall continue from it.
+        graph: The graph that shall continue from it.
         clock: Source of the copy's time; by default the clock of the process.
         ids: Source of its id; by default the ids of the process.
 
