@@ -333,7 +333,7 @@ class WorkflowRun(Displayable):
         """Return what is known of the next superstep without calling a condition; changes nothing."""
         if not self._execution.begun and self._input.starts_fresh:
             return planned_deliveries(self._graph.router.plan_start(self._input.message))
-        return planned_deliveries(self._graph.router.plan_without_conditions(self._state.messages, self._state.buffers))
+        return planned_deliveries(self._execution.runner.plan_without_conditions())
 
     def _report(self, reason: PauseReason | None) -> StepReport:
         events = self._log.events(self._mark)
