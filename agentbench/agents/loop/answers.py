@@ -1,6 +1,6 @@
-"""The answer of a request, put together of what the model said and what the loop adds to it.
+"""The answer of a request, put together of the answers of the model and what the loop adds to them.
 
-Pure: nothing that is given is changed.
+Pure: no message and no response is changed.
 """
 
 from __future__ import annotations
@@ -17,53 +17,62 @@ from agentbench.messages.usage import UsageDetails, add_usage_details
 
 
 class Addition(NamedTuple):
-    """What the loop puts into the answer besides what the model said.
+    """What the loop adds to an answer of the model.
 
     Attributes:
-        role: `tool` for results, `assistant` for questions to a person.
-        contents: Those.
+        role: `tool` for results, `assistant` for requests to a person.
+        contents: The results or requests.
     """
 
     role: str
     contents: list[Content]
 
 
-def additions_of(questions: list[Content], results: list[Content]) -> list[Addition]:
-    """Return what follows an answer: questions to a person first, then results."""
-    additions = [Addition("assistant", questions)] if questions else []
+def additions_of(requests: list[Content], results: list[Content]) -> list[Addition]:
+    """Return what follows an answer: requests to a person first, then results."""
+    additions = [Addition("assistant", requests)] if requests else []
     return [*additions, Addition("tool", results)] if results else additions
 
 
+def sort_outcomes(
+    requests: Iterable[Content], outcomes: Iterable[Outcome]
+) -> tuple[list[Content], list[Content], bool]:
+    """Return all requests, those of the outcomes last; the results; and whether a middleware ended the loop."""
+    requests, results, has_ended = list(requests), [], False
+    for outcome in outcomes:
+        requests.extend(outcome.requests)
+        if outcome.result is not None:
+            results.append(outcome.result)
+        has_ended = has_ended or outcome.ended
+    return requests, results, has_ended
+
+
 def with_additions(messages: Sequence[Message], additions: Iterable[Addition]) -> list[Message]:
-    """Return messages with additions behind them, in the way in which folding their updates would put them.
+    """Return messages with additions behind them, as the fold of their updates has them.
 
     A call that is handed back replaces the one that it is a copy of.
     """
-    said = list(messages)
+    combined = list(messages)
     for role, contents in additions:
-        left = contents
-        if role == "assistant":
-            left = _replace_calls(said, contents)
-        if not left:
-            continue
-        if said and said[-1].role == role:
-            said[-1] = _with_contents(said[-1], [*said[-1].contents, *left])
-        else:
-            said.append(Message(role, left))
-    return said
+        left = _replace_calls(combined, contents) if role == "assistant" else contents
+        if left and combined and combined[-1].role == role:
+            combined[-1] = _with_contents(combined[-1], [*combined[-1].contents, *left])
+        elif left:
+            combined.append(Message(role, left))
+    return combined
 
 
-def _replace_calls(said: list[Message], contents: list[Content]) -> list[Content]:
-    """Put handed-back calls in the place of their originals; return the contents that are none."""
+def _replace_calls(messages: list[Message], contents: list[Content]) -> list[Content]:
+    """Put handed-back calls in the place of their originals, and return the other contents."""
     back = {one.call_id: one for one in contents if one.type == "function_call" and one.call_id}
     if not back:
         return contents
     used: set[str | None] = set()
-    for index, message in enumerate(said):
+    for index, message in enumerate(messages):
         ids = {one.call_id for one in message.contents if one.type == "function_call"} & back.keys()
         if ids:
             used |= ids
-            said[index] = _with_contents(
+            messages[index] = _with_contents(
                 message,
                 [
                     back[one.call_id or ""] if one.type == "function_call" and one.call_id in ids else one
@@ -79,12 +88,12 @@ def _with_contents(message: Message, contents: list[Content]) -> Message:
     return copied
 
 
-def merged(responses: Sequence[ChatResponse[Any]], said: list[Message]) -> ChatResponse[Any]:
-    """Return the last of several answers, with other messages, the usage of all, and what only earlier ones told."""
+def merge_responses(responses: Sequence[ChatResponse[Any]], messages: list[Message]) -> ChatResponse[Any]:
+    """Return the last response with other messages, the usage of all, and fields that only earlier ones have."""
     if not responses:
-        return ChatResponse(messages=said)
+        return ChatResponse(messages=messages)
     whole = copy.copy(responses[-1])
-    whole.messages = said
+    whole.messages = messages
     whole.additional_properties = {}
     usage: UsageDetails | None = None
     for response in responses:
@@ -94,19 +103,9 @@ def merged(responses: Sequence[ChatResponse[Any]], said: list[Message]) -> ChatR
     whole.usage_details = usage
     for name in _LATEST:
         if not getattr(whole, name):
-            setattr(whole, name, next((told for r in reversed(responses) if (told := getattr(r, name))), None))
+            values = (getattr(response, name) for response in reversed(responses))
+            setattr(whole, name, next((value for value in values if value), None))
     return whole
 
 
 _LATEST: Final = ("response_id", "conversation_id", "model", "created_at", "finish_reason")
-
-
-def sorted_out(questions: Iterable[Content], outcomes: Iterable[Outcome]) -> tuple[list[Content], list[Content], bool]:
-    """Return all questions, those of the outcomes last; the results; and whether a middleware ended the loop."""
-    asked, results, has_ended = list(questions), [], False
-    for outcome in outcomes:
-        asked.extend(outcome.requests)
-        if outcome.result is not None:
-            results.append(outcome.result)
-        has_ended = has_ended or outcome.ended
-    return asked, results, has_ended

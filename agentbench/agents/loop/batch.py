@@ -1,31 +1,83 @@
-"""The calls of one answer: what is done with them, and the calls themselves, side by side."""
+"""The calls of one answer of the model: which tools there are, what is done with each call, and making them at once."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall, changed, unknown_tool
-from agentbench.agents.loop.toolbox import ASK, HAND_BACK, RUN, UNKNOWN, Toolbox
+from agentbench.agents.tools.collection import enter_tool, is_mcp_tool, normalize_tools, tool_name
+from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
+
+RUN: Final = "run"
+REQUEST_APPROVAL: Final = "request approval"
+HAND_BACK: Final = "hand back"
+UNKNOWN: Final = "unknown"
+
+
+class Toolbox:
+    """The tools of one request, by the name that the model calls them by.
+
+    Args:
+        tools: From the options of the request, as `normalize_tools` returns them.
+        additional: Tools that are known, but never run here.
+
+    Attributes:
+        taken_away: Names of tools that failed too often, with the reason.
+
+    Raises:
+        ValueError: Two different tools have one name.
+    """
+
+    __slots__ = ("_additional", "_tools", "taken_away")
+
+    def __init__(self, tools: Sequence[Any], additional: Sequence[Any] = ()) -> None:
+        self._tools: dict[str, Any] = {}
+        for tool in tools:
+            enter_tool(self._tools, tool)
+        self._additional = {tool_name(tool) for tool in normalize_tools(additional)} if additional else frozenset[str]()
+        self.taken_away: dict[str, str] = {}
+
+    def find(self, name: str | None) -> Any:
+        """Return the tool of this name, or `None`."""
+        return self._tools.get(name or "")
+
+    def kind_of(self, name: str | None) -> str:
+        """Return what is done with a call of this name: `RUN`, `REQUEST_APPROVAL`, `HAND_BACK`; or `UNKNOWN`."""
+        if name in self._additional:
+            return HAND_BACK
+        tool = self._tools.get(name or "")
+        if tool is None:
+            return UNKNOWN
+        if getattr(tool, "approval_mode", None) == "always_require":
+            return REQUEST_APPROVAL
+        if getattr(tool, "declaration_only", False) or not hasattr(tool, "invoke"):
+            return HAND_BACK
+        return RUN
+
+
+def has_server(tools: Iterable[Any]) -> bool:
+    """Whether there are servers among tools, which have to be connected for their functions."""
+    return any(is_mcp_tool(tool) for tool in tools if not isinstance(tool, FunctionTool))
 
 
 class Batch(NamedTuple):
     """What is done with the calls of one answer.
 
     Attributes:
-        calls: To be made now.
-        questions: For a person, instead of calls or beside them.
+        calls: The calls to make now.
+        requests: The requests to a person, instead of calls or beside them.
     """
 
     calls: list[Content]
-    questions: list[Content]
+    requests: list[Content]
 
 
 def open_calls(messages: Iterable[Message]) -> list[Content]:
-    """Return the calls of an answer that it does not hold the result of; one id is one call."""
+    """Return the calls of an answer that it does not hold the result of; calls with one id are one call."""
     calls: list[Content] = []
     done: set[str] = set()
     for message in messages:
@@ -50,48 +102,40 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
     Args:
         calls: In the order in which the model made them.
         toolbox: The tools of the request.
-        terminate_on_unknown: Whether a tool that is not there is an error of the request.
-        ask_alone: Whether a person is only asked about calls that need it, while the others are made.
+        terminate_on_unknown: Whether a call of an unknown tool ends the request.
+        ask_alone: Whether only the calls that need an approval wait for it, while the others are made.
 
     Raises:
-        KeyError: A tool is not there, and that is an error of the request.
+        KeyError: A tool is unknown, and that ends the request.
     """
-    asks: list[Content] = []
+    waiting: list[Content] = []
     for call in calls:
         kind = toolbox.kind_of(call.name)
-        if kind == RUN:
-            continue
-        if kind == ASK:
+        if kind == REQUEST_APPROVAL:
             if not ask_alone:
-                return Batch([], [approval_request(one) for one in calls])
-            asks.append(call)
+                return Batch([], [_approval_request(one) for one in calls])
+            waiting.append(call)
         elif kind == HAND_BACK:
-            return Batch([], [handed_back(one) for one in calls])
+            return Batch([], [changed(one, id=one.call_id, user_input_request=True) for one in calls])
         elif kind == UNKNOWN and terminate_on_unknown:
             raise unknown_tool(call)
-    if not asks:
-        return Batch(list(calls), [])
-    waiting = {id(call) for call in asks}
-    return Batch([call for call in calls if id(call) not in waiting], [approval_request(call) for call in asks])
+    return Batch(
+        [call for call in calls if not any(call is one for one in waiting)],
+        [_approval_request(call) for call in waiting],
+    )
 
 
-def approval_request(call: Content) -> Content:
-    """Return the question whether a call may be made."""
+def _approval_request(call: Content) -> Content:
     return Content.from_function_approval_request(call.call_id or "", call)
-
-
-def handed_back(call: Content) -> Content:
-    """Return a call as one that the caller has to answer."""
-    return changed(call, id=call.call_id, user_input_request=True)
 
 
 async def run_batch(
     calls: Sequence[ToolCall], toolbox: Toolbox, calling: Calling, *, room: int | None = None
 ) -> list[Outcome]:
-    """Make calls side by side and return what came of them, in their order.
+    """Make calls side by side and return their outcomes, in the order of the calls.
 
     Args:
-        calls: To be made.
+        calls: The calls to make.
         toolbox: The tools of the request.
         calling: What all calls of the request share.
         room: How many calls may be made; the others fail.
@@ -99,32 +143,27 @@ async def run_batch(
     Raises:
         BaseException: What is no `Exception` ends all calls of the batch: those that still run are cancelled.
     """
-    if len(calls) == 1 and room is None:
-        return [await _outcome_of(calls[0], toolbox, calling)]
-    made = calls if room is None else calls[:room]
-    outcomes = await _side_by_side([_outcome_of(call, toolbox, calling) for call in made])
-    reason = "The calls that this request may make are used up; this one was not made."
-    return [*outcomes, *(calling.refused(call.content, reason) for call in calls[len(made) :])]
+    running = [_run(call, toolbox, calling) for call in (calls if room is None else calls[:room])]
+    if len(running) == 1:
+        outcomes = [await running[0]]
+    else:
+        tasks = [asyncio.ensure_future(one) for one in running]
+        try:
+            outcomes = await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+    if len(outcomes) < len(calls):
+        reason = "The calls that this request may make are used up; this one was not made."
+        outcomes += [calling.refused(call.content, reason) for call in calls[len(outcomes) :]]
+    return outcomes
 
 
-async def _outcome_of(call: ToolCall, toolbox: Toolbox, calling: Calling) -> Outcome:
+async def _run(call: ToolCall, toolbox: Toolbox, calling: Calling) -> Outcome:
     name = call.content.name or ""
     if name in toolbox.taken_away:
         return calling.refused(call.content, toolbox.taken_away[name])
     tool = toolbox.find(name)
-    if tool is None:
-        return calling.unknown(call.content)
-    return await calling.run(tool, call)
-
-
-async def _side_by_side(running: Sequence[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
-    if len(running) == 1:
-        return [await running[0]]
-    tasks = [asyncio.ensure_future(one) for one in running]
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+    return calling.unknown(call.content) if tool is None else await calling.run(tool, call)

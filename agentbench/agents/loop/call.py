@@ -22,7 +22,7 @@ from agentbench.observability import is_tracing
 logger = logging.getLogger("agentbench")
 
 EXCEPTION_TYPE: Final = "_exception_type"
-"""Where a failed result notes the class of the error among its additional properties; its text is `exception`."""
+"""Key in the additional properties of a failed result: the class of the error, whose text is `exception`."""
 
 _UNPARSED = "Error: Argument parsing failed."
 _FAILED = "Error: Function failed."
@@ -34,9 +34,9 @@ class ToolCall(NamedTuple):
 
     Attributes:
         content: The `function_call`.
-        approval: The person's answer that allowed it, if one was asked.
-        requests: What the tool itself asked when it was called before, about calls that it wants to make.
-        answers: To these.
+        approval: The answer of a person that approves it, if it needs one.
+        requests: The requests that the tool raised when it was called before, about calls that it wants to make.
+        answers: The answers to these.
     """
 
     content: Content
@@ -46,12 +46,12 @@ class ToolCall(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a call.
+    """The outcome of a call.
 
     Attributes:
-        name: Of the tool.
+        name: The name of the tool.
         result: The `function_result`; `None` when a person has to answer first.
-        requests: What a person is asked.
+        requests: The requests that the tool has to a person.
         failed: Whether it counts as an error.
         ended: Whether a middleware ended the loop with this result.
     """
@@ -67,10 +67,10 @@ class Calling:
     """What all calls of one request share.
 
     Args:
-        configuration: Of the loop.
+        configuration: The configuration of the loop.
         middleware: Function middleware, outermost first.
-        session: Of the run, if any.
-        arguments: What the run hands to its tools besides what the model wrote.
+        session: The session of the run, if any.
+        arguments: The arguments that the run passes to its tools besides those that the model wrote.
     """
 
     __slots__ = ("_arguments", "_detailed", "_middleware", "_run_invocations", "_session", "_threads")
@@ -90,7 +90,7 @@ class Calling:
         self._run_invocations: dict[str, int] = {}
 
     async def run(self, tool: Any, call: ToolCall) -> Outcome:
-        """Make one call. Raises nothing but what is no `Exception`: cancellation, an interrupt."""
+        """Make one call and return its outcome. Nothing is raised but a cancellation or an interrupt."""
         content = call.content
         try:
             arguments = _read_arguments(content)
@@ -98,27 +98,22 @@ class Calling:
                 arguments = tool.validate_arguments(arguments)
         except Exception as error:  # noqa: BLE001 - a validator may raise anything, and so does what is nested too deeply
             return self.failure(content, _UNPARSED, error)
-        context = FunctionInvocationContext(
-            tool, arguments, self._session, self._metadata(call), kwargs=dict(self._arguments)
-        )
-        try:
-            ended = await self._invoke(tool, content, context)
-        except UserInputRequiredException as error:
-            return _asked(content, error)
-        except Exception as error:  # noqa: BLE001 - whatever a tool raises is told to the model
-            return self.failure(content, _FAILED, error)
-        return _done(content, context.result, ended=ended)
-
-    def _metadata(self, call: ToolCall) -> dict[str, Any]:
-        metadata: dict[str, Any] = {"call_id": call.content.call_id, RUN_INVOCATIONS: self._run_invocations}
+        metadata: dict[str, Any] = {"call_id": content.call_id, RUN_INVOCATIONS: self._run_invocations}
         if call.approval is not None:
             metadata["approval_response"] = call.approval
         if call.requests:
             metadata[INNER_APPROVALS] = InnerApprovals(call.requests, call.answers)
-        return metadata
+        context = FunctionInvocationContext(tool, arguments, self._session, metadata, kwargs=dict(self._arguments))
+        try:
+            ended = await self._invoke(tool, content, context)
+        except UserInputRequiredException as error:
+            return _outcome_of_requests(content, error)
+        except Exception as error:  # noqa: BLE001 - the model reads in the result what a tool raised
+            return self.failure(content, _FAILED, error)
+        return _outcome_of_result(content, context.result, ended=ended)
 
     async def _invoke(self, tool: Any, content: Content, context: FunctionInvocationContext) -> bool:
-        """Call the tool, with what stands around it, and return whether a middleware ended the loop."""
+        """Call the tool inside the middleware, and return whether a middleware ended the loop."""
         if not self._middleware:
             context.result = await self._call(tool, content, context)
             return False
@@ -129,58 +124,56 @@ class Calling:
         return await run_pipeline(self._middleware, context, innermost)
 
     def _call(self, tool: Any, content: Content, context: FunctionInvocationContext) -> Awaitable[Any]:
+        keywords: dict[str, Any] = {"context": context, "tool_call_id": content.call_id}
+        if self._threads:  # tools of another make may not know about that
+            keywords["in_thread"] = True
         if is_tracing():
             from agentbench.agents.telemetry.spans import traced_tool  # noqa: PLC0415 - loads OpenTelemetry
 
-            return traced_tool(tool, content.call_id, context.arguments, lambda: self._invoked(tool, content, context))
-        return self._invoked(tool, content, context)
-
-    def _invoked(self, tool: Any, content: Content, context: FunctionInvocationContext) -> Awaitable[Any]:
-        arguments, call_id = context.arguments, content.call_id
-        if self._threads:  # tools of another make may not know about that
-            return tool.invoke(arguments=arguments, context=context, tool_call_id=call_id, in_thread=True)  # type: ignore[no-any-return]
-        return tool.invoke(arguments=arguments, context=context, tool_call_id=call_id)  # type: ignore[no-any-return]
+            return traced_tool(
+                tool,
+                content.call_id,
+                context.arguments,
+                lambda: tool.invoke(arguments=context.arguments, **keywords),
+            )
+        return tool.invoke(arguments=context.arguments, **keywords)  # type: ignore[no-any-return]
 
     def failure(self, content: Content, text: str, error: Exception, *, known: bool = True) -> Outcome:
-        """The result of a call that failed.
+        """Return the outcome of a call that failed, and log it.
 
         The log has the name of a known tool and the class of the error. What the model or the error wrote may be
-        private, and is only there at the level DEBUG, with the traceback.
+        private, and is only logged at the level DEBUG, with the traceback.
         """
-        said, kind = _said(error), type(error).__name__
+        kind = type(error).__name__
+        try:
+            reason = str(error)
+        except Exception:  # noqa: BLE001 - an error whose own text fails is reported all the same
+            reason = kind
         logger.error("A call of %s failed: %s.", f"the tool {content.name!r}" if known else "an unknown tool", kind)
-        logger.debug("Call %r of tool %r failed: %s", content.call_id, content.name, said, exc_info=error)
+        logger.debug("Call %r of tool %r failed: %s", content.call_id, content.name, reason, exc_info=error)
         if self._detailed:
-            text = f"{text} Exception: {said}"
+            text = f"{text} Exception: {reason}"
         result = Content.from_function_result(
             content.call_id or "",
             result=text,
-            exception=said,
+            exception=reason,
             additional_properties={EXCEPTION_TYPE: kind} if known else None,
         )
         return Outcome(content.name or "", result, failed=True)
 
     def unknown(self, content: Content) -> Outcome:
-        """The result of a call of a tool that is not there."""
+        """Return the outcome of a call of an unknown tool."""
         error = unknown_tool(content)
         return self.failure(content, f'Error: Requested function "{content.name}" not found.', error, known=False)
 
     def refused(self, content: Content, reason: str) -> Outcome:
-        """The result of a call that a limit of the loop does not allow."""
+        """Return the outcome of a call that a limit of the loop does not allow."""
         return self.failure(content, _FAILED, ToolExecutionException(reason, log_level=None))
 
 
 def unknown_tool(content: Content) -> KeyError:
-    """The error of a call of a tool that is not there."""
+    """Return the error of a call of an unknown tool."""
     return KeyError(f"Requested function {content.name!r} not found.")
-
-
-def _said(error: Exception) -> str:
-    """The text of an error, also of one whose own text fails."""
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - the error that is told must not become another one
-        return type(error).__name__
 
 
 def _read_arguments(content: Content) -> Mapping[str, Any]:
@@ -205,29 +198,26 @@ def _read_arguments(content: Content) -> Mapping[str, Any]:
     return read
 
 
-def _done(content: Content, result: Any, *, ended: bool) -> Outcome:
-    if isinstance(result, list):
-        requests = [item for item in result if isinstance(item, Content) and item.user_input_request]
-    else:
-        requests = [result] if isinstance(result, Content) and result.user_input_request else []
+def _outcome_of_result(content: Content, result: Any, *, ended: bool) -> Outcome:
+    items = result if isinstance(result, list) else [result]
+    requests = [item for item in items if isinstance(item, Content) and item.user_input_request]
     if requests:
-        return Outcome(content.name or "", None, tuple(_addressed(item, content) for item in requests), ended=ended)
+        return Outcome(content.name or "", None, tuple(_addressed_to(content, item) for item in requests), ended=ended)
     if isinstance(result, Content):
-        result = [result]
-    made = Content.from_function_result(content.call_id or "", result=result)
-    return Outcome(content.name or "", made, ended=ended)
+        result = items
+    return Outcome(content.name or "", Content.from_function_result(content.call_id or "", result=result), ended=ended)
 
 
-def _asked(content: Content, error: UserInputRequiredException) -> Outcome:
+def _outcome_of_requests(content: Content, error: UserInputRequiredException) -> Outcome:
     if error.contents:
-        return Outcome(content.name or "", None, tuple(_addressed(item, content) for item in error.contents))
+        return Outcome(content.name or "", None, tuple(_addressed_to(content, item) for item in error.contents))
     exception = type(error).__name__
     result = Content.from_function_result(content.call_id or "", result=_NO_QUESTION, exception=exception)
     return Outcome(content.name or "", result, failed=True)
 
 
-def _addressed(request: Content, call: Content) -> Content:
-    """Return a request that says to which call it belongs; what was raised stays as it was."""
+def _addressed_to(call: Content, request: Content) -> Content:
+    """Return a copy of a request that names the call it belongs to."""
     return changed(request, call_id=call.call_id, id=request.id or call.call_id)
 
 

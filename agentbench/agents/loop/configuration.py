@@ -9,25 +9,36 @@ from agentbench.agents.arguments import check_known, check_mapping, check_whole_
 
 
 class FunctionInvocationConfiguration(TypedDict, total=False):
-    """Limits and habits of the loop; what is missing has its default.
+    """Limits and options of the loop between a model and its tools; a missing key has its default.
 
     Attributes:
-        enabled: `False`: the model is called once and its calls are handed back as they are.
-        max_iterations: How many times the model may be asked with tools. 40.
-        max_function_calls: How many calls may be run in one request; looked at after a batch. `None`: any number.
-        max_consecutive_errors_per_request: After how many failing batches in a row tools are taken away. 3; with 0
-            as with 1 after the first.
-        terminate_on_unknown_calls: A call of an unknown tool raises `KeyError` instead of telling the model.
+        enabled: `False`: the model is called once, and its calls are returned unexecuted. `True` by default.
+        max_iterations: The most calls of the model with tools in one request; one call without tools follows. 40.
+        max_function_calls: The most tool calls in one request, checked after each batch. `None`, the default: any
+            number.
+        max_consecutive_errors_per_request: The number of failing batches in a row after which the model gets no tools.
+            3; 0 means the same as 1.
+        terminate_on_unknown_calls: Whether a call of an unknown tool raises `KeyError`, rather than being answered to
+            the model with an error.
         additional_tools: Tools that are known but never run here: calls of them are handed back.
-        include_detailed_errors: The model also gets the text of an error.
-        sync_tools_in_threads: Plain functions run in threads, so that they neither block the event loop nor wait for
-            one another.
-        max_duration_s: After how many seconds tools are taken away. Looked at after a batch; none by default.
+        include_detailed_errors: Whether the model also gets the text of an error.
+        sync_tools_in_threads: Whether plain functions run in threads, so that they neither block the event loop nor
+            wait for one another.
+        max_duration_s: The number of seconds after which the model gets no tools, checked after each batch. `None`, the
+            default: any time.
         error_scope: `"batch"` counts batches with an error; `"tool"` counts for each tool and takes only that one away.
-        approval_scope: `"batch"` asks a person about every call of a batch once one of them needs it; `"call"` only
-            about that one, and runs the others.
-        strict_max_function_calls: Calls beyond `max_function_calls` are not run, also within a batch; the model is
-            told.
+        approval_scope: `"batch"` requests approval for every call of a batch once one of them needs it; `"call"` only
+            for that one, and runs the others.
+        strict_max_function_calls: Whether calls beyond `max_function_calls` fail also within a batch.
+
+    Example:
+        ```python
+        agent = Agent(
+            EchoChatClient(),
+            tools=[tool(lambda city: "sunny", name="weather")],
+            function_invocation_configuration={"max_iterations": 5, "include_detailed_errors": True},
+        )
+        ```
     """
 
     enabled: bool
@@ -50,73 +61,64 @@ _LEAST: Final = {
     "max_consecutive_errors_per_request": (0, "at least 0"),
 }
 _CHOICES: Final = {"error_scope": ("batch", "tool"), "approval_scope": ("batch", "call")}
-
-
-_SWITCHES: Final = (
-    *("enabled", "terminate_on_unknown_calls", "include_detailed_errors", "sync_tools_in_threads"),
-    "strict_max_function_calls",
+_SWITCHES: Final = frozenset(
+    name for name, kind in FunctionInvocationConfiguration.__annotations__.items() if "bool" in str(kind)
 )
 _KNOWN: Final = tuple(FunctionInvocationConfiguration.__annotations__)
+_OPTIONAL: Final = frozenset(("max_function_calls", "max_duration_s"))
 
 
 def check_configuration(config: Mapping[str, Any]) -> None:
-    """Refuse what no loop can be configured by; what is missing is no fault.
+    """Check the keys and values of a configuration.
 
     Raises:
-        TypeError: A value is of a wrong type, or this is no mapping.
-        ValueError: A key is not known, a limit is too small, or a scope is none of the two.
+        TypeError: A value is of a wrong type, or the configuration is no mapping.
+        ValueError: A key is unknown, a limit is too small, or a scope is neither of its two values.
     """
     check_mapping("function_invocation_configuration", config, '{"max_iterations": 10}')
     check_known("function_invocation_configuration", config, _KNOWN)
     for key, value in config.items():
+        if value is None and key in _OPTIONAL:
+            continue
         if key in _LEAST:
-            _check_limit(key, value)
-        elif key in _CHOICES:
-            _check_choice(key, value)
+            least, expected = _LEAST[key]
+            if value is not None:
+                check_whole_number(key, value)
+            if value is None or value < least:
+                message = f"{key} is {value!r}. Expected {expected}."
+                raise ValueError(message)
+        elif key in _CHOICES and value not in _CHOICES[key]:
+            message = f"{key} is {value!r}. Expected {_CHOICES[key][0]!r} or {_CHOICES[key][1]!r}."
+            raise ValueError(message)
         elif key in _SWITCHES and not isinstance(value, bool):
             message = f"{key} is {describe(value)}. Expected True or False."
             raise TypeError(message)
         elif key == "max_duration_s":
-            _check_duration(value)
-
-
-def _check_limit(key: str, value: Any) -> None:
-    if value is None and key == "max_function_calls":
-        return
-    least, expected = _LEAST[key]
-    if value is not None:
-        check_whole_number(key, value)
-    if value is None or value < least:
-        message = f"{key} is {value!r}. Expected {expected}."
-        raise ValueError(message)
-
-
-def _check_choice(key: str, value: Any) -> None:
-    choices = _CHOICES[key]
-    if value not in choices:
-        message = f"{key} is {value!r}. Expected {choices[0]!r} or {choices[1]!r}."
-        raise ValueError(message)
-
-
-def _check_duration(value: Any) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        message = f"max_duration_s is {describe(value)}. Expected a number of seconds, or None for any time."
-        raise TypeError(message)
-    if not value > 0:
-        message = f"max_duration_s is {value!r}. Expected more than 0 seconds, or None for any time."
-        raise ValueError(message)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                message = f"max_duration_s is {describe(value)}. Expected a number of seconds, or None for any time."
+                raise TypeError(message)
+            if not value > 0:
+                message = f"max_duration_s is {value!r}. Expected more than 0 seconds, or None for any time."
+                raise ValueError(message)
 
 
 def normalize_function_invocation_configuration(
     config: Mapping[str, Any] | None = None,
 ) -> FunctionInvocationConfiguration:
-    """Return a configuration of its own, checked, with the defaults for what is missing.
+    """Return a checked copy of a configuration, with the defaults of its main keys.
+
+    Args:
+        config: The configuration; `None` for the defaults alone. See `FunctionInvocationConfiguration`.
 
     Raises:
-        TypeError: A value is of a wrong type, or this is no mapping.
-        ValueError: A key is not known, a limit is too small, or a scope is none of the two.
+        TypeError: A value is of a wrong type, or the configuration is no mapping.
+        ValueError: A key is unknown, a limit is too small, or a scope is neither of its two values.
+
+    Example:
+        ```python
+        configuration = normalize_function_invocation_configuration({"max_iterations": 5})
+        assert configuration["enabled"]
+        ```
     """
     checked = FunctionInvocationConfiguration(
         enabled=True,

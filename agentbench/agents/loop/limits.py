@@ -1,4 +1,4 @@
-"""When the loop takes the tools away from a model."""
+"""The limits of a request: when the model gets no tools any more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NS_PER_S = 1_000_000_000
 
 
 class Limits:
-    """What a request has used up of what its configuration allows.
+    """Counts what a request uses up of the limits of its configuration.
 
     Attributes:
         failed_too_often: Names of tools to be taken away one by one, where errors are counted for each tool.
@@ -39,14 +39,14 @@ class Limits:
         self._ends_ns = None if duration_s is None else _now_ns() + duration_s * _NS_PER_S
 
     def room(self) -> int | None:
-        """How many calls of the next batch may be run; `None` for all of them."""
+        """Return how many calls of the next batch may be made; `None` for all of them."""
         most = self._config["max_function_calls"]
         if most is None or not self._config.get("strict_max_function_calls", False):
             return None
         return max(most - self._executed, 0)
 
     def count_round(self) -> None:
-        """Count one question to the model that led to calls."""
+        """Count one call of the model that led to tool calls."""
         self._rounds += 1
 
     def count(self, outcomes: Sequence[Outcome], executed: int) -> None:
@@ -61,8 +61,8 @@ class Limits:
             if self._errors_of[name] == self._most_errors:
                 self.failed_too_often.append(name)
 
-    def reached(self) -> str | None:
-        """Why the model gets no tools any more; `None` while it does."""
+    def reason_to_stop(self) -> str | None:
+        """Return the limit that is used up, so that the model gets no tools any more; `None` if none is."""
         config, most = self._config, self._config["max_function_calls"]
         if self._rounds >= config["max_iterations"]:
             return f"max_iterations={config['max_iterations']}"

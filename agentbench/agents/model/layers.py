@@ -12,8 +12,7 @@ from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
 )
-from agentbench.agents.loop.loop import ToolLoop, answer
-from agentbench.agents.loop.streaming import stream_answer
+from agentbench.agents.loop.loop import ToolLoop, answer, stream_answer
 from agentbench.agents.model.client import BaseChatClient
 from agentbench.agents.model.request import (
     ModelCalls,

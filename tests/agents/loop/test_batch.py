@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.loop.batch import open_calls, plan_batch, run_batch
+from agentbench.agents.loop.batch import Toolbox, open_calls, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, ToolCall
 from agentbench.agents.loop.configuration import normalize_function_invocation_configuration
-from agentbench.agents.loop.toolbox import Toolbox, without
 from agentbench.agents.tools.collection import tool_name
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
@@ -36,7 +35,7 @@ def batch(*names: str, **keywords: bool) -> tuple[list[str | None], list[str]]:
     calls = [call(str(n), name) for n, name in enumerate(names)]
     settings = {"terminate_on_unknown": False, "ask_alone": False, **keywords}
     planned = plan_batch(calls, Toolbox(TOOLS, [FunctionTool(name="extra")]), **settings)
-    return [one.name for one in planned.calls], [one.type for one in planned.questions]
+    return [one.name for one in planned.calls], [one.type for one in planned.requests]
 
 
 ASK, BACK = "function_approval_request", "function_call"
@@ -99,12 +98,6 @@ def test_calls_are_open_once_each_and_without_a_result() -> None:
 )
 def test_the_name_of_a_tool_is_the_one_that_a_model_calls_it_by(given: Any, name: str | None) -> None:
     assert tool_name(given) == name
-
-
-def test_tools_are_left_out_by_name() -> None:
-    hosted = {"type": "web_search"}
-
-    assert without([plain, danger, hosted], ["danger"]) == [plain, hosted]
 
 
 def calling(**config: Any) -> Calling:
