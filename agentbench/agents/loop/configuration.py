@@ -81,12 +81,7 @@ def check_configuration(config: Mapping[str, Any]) -> None:
         if value is None and key in _OPTIONAL:
             continue
         if key in _LEAST:
-            least, expected = _LEAST[key]
-            if value is not None:
-                check_whole_number(key, value)
-            if value is None or value < least:
-                message = f"{key} is {value!r}. Expected {expected}."
-                raise ValueError(message)
+            _check_limit(key, value)
         elif key in _CHOICES and value not in _CHOICES[key]:
             message = f"{key} is {value!r}. Expected {_CHOICES[key][0]!r} or {_CHOICES[key][1]!r}."
             raise ValueError(message)
@@ -100,6 +95,15 @@ def check_configuration(config: Mapping[str, Any]) -> None:
             if not value > 0:
                 message = f"max_duration_s is {value!r}. Expected more than 0 seconds, or None for any time."
                 raise ValueError(message)
+
+
+def _check_limit(key: str, value: Any) -> None:
+    least, expected = _LEAST[key]
+    if value is not None:
+        check_whole_number(key, value)
+    if value is None or value < least:
+        message = f"{key} is {value!r}. Expected {expected}."
+        raise ValueError(message)
 
 
 def normalize_function_invocation_configuration(
