@@ -30,7 +30,6 @@ from agentbench.observability.exporters import (
     OtlpTarget,
     local_targets,
     make_otlp_exporter,
-    otlp_targets,
     read_otlp_targets,
     sort_exporters,
 )
@@ -144,6 +143,13 @@ def test_tracer_and_meter_are_made_once_for_a_provider(monkeypatch: pytest.Monke
 # ------------------------------------------------------------------------------------------------------- OTLP variables
 
 
+def otlp_targets(settings: dict[str, str]) -> list[OtlpTarget]:
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in settings.items():
+            environment.setenv(f"OTEL_EXPORTER_OTLP_{name.upper()}", value)
+        return read_otlp_targets()
+
+
 def test_without_an_endpoint_nothing_is_sent_anywhere() -> None:
     assert read_otlp_targets() == []
     assert otlp_targets({"protocol": "grpc", "headers": "a=b"}) == []
@@ -166,7 +172,7 @@ def test_over_http_each_kind_has_its_path_unless_it_has_an_endpoint_of_its_own(b
     ]
 
 
-def test_what_is_said_of_one_kind_beats_what_is_said_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_one_kind_win_over_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://localhost:9")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf")
@@ -177,7 +183,7 @@ def test_what_is_said_of_one_kind_beats_what_is_said_of_all(monkeypatch: pytest.
     assert read_otlp_targets() == [OtlpTarget("metrics", "http/protobuf", "http://localhost:9", headers)]  # type: ignore[arg-type]
 
 
-def test_headers_do_not_show_themselves() -> None:
+def test_headers_hide_themselves() -> None:
     targets = otlp_targets({"endpoint": "http://localhost", "headers": f"authorization={KEY}"})
     assert targets[0].headers["authorization"] == KEY
     assert KEY not in repr(targets)
@@ -186,7 +192,7 @@ def test_headers_do_not_show_themselves() -> None:
     assert KEY not in str(caught.value)
 
 
-def test_an_unknown_protocol_is_told() -> None:
+def test_an_unknown_protocol_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"'http/json'.*'grpc' or 'http/protobuf'"):
         otlp_targets({"endpoint": "http://localhost", "protocol": "http/json"})
 

@@ -65,7 +65,9 @@ class OtlpTarget(NamedTuple):
 def read_otlp_targets(
     *, env_file_path: str | os.PathLike[str] | None = None, env_file_encoding: str | None = None
 ) -> list[OtlpTarget]:
-    """Return the targets in the variables `OTEL_EXPORTER_OTLP_...`.
+    """Return a target for each kind of telemetry that has an endpoint in the variables `OTEL_EXPORTER_OTLP_...`.
+
+    The variables of a kind win over those of all kinds.
 
     Args:
         env_file_path: A file with these variables; see `load_settings`.
@@ -74,21 +76,12 @@ def read_otlp_targets(
     Raises:
         ValueError: A protocol or a header is not known or not readable.
     """
-    settings = load_settings(
+    settings: Mapping[str, Any] = load_settings(
         OtlpSettings,
         env_prefix="OTEL_EXPORTER_OTLP_",
         env_file_path=env_file_path,
         env_file_encoding=env_file_encoding,
     )
-    return otlp_targets(settings)
-
-
-def otlp_targets(settings: Mapping[str, Any]) -> list[OtlpTarget]:
-    """Return a target for each kind of telemetry that has an endpoint; settings of a kind win over those of all kinds.
-
-    Raises:
-        ValueError: A protocol or a header is not known or not readable.
-    """
     targets = []
     for signal in SIGNALS:
         own, shared = settings.get(f"{signal}_endpoint"), settings.get("endpoint")

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
-from agentbench.agents.clients.openai.api import Api
 from agentbench.agents.clients.openai.chat.completions import ChatCompletions
 from agentbench.agents.clients.openai.chat.options import OpenAIChatOptions
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
@@ -32,7 +31,7 @@ logger = logging.getLogger("agentbench.openai")
 
 ApiName = Literal["chat_completions", "responses"]
 
-_APIS: dict[str, Api] = {"chat_completions": ChatCompletions(), "responses": Responses()}
+_APIS: dict[str, ChatCompletions | Responses] = {"chat_completions": ChatCompletions(), "responses": Responses()}
 
 
 class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):

@@ -1,4 +1,4 @@
-"""Reads what a service has sent, whether it comes as objects of the SDK or as plain JSON.
+"""Requests to a service, and readers of its answers, which come as objects of the SDK or as plain JSON.
 
 Compatible servers leave fields out, send `null`, or add fields of their own. A reader here returns the field if it is
 of the right kind, else nothing.
@@ -9,7 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class WireRequest(NamedTuple):
+    """A request that is ready to be sent: a method of the SDK's part for the API, and its arguments."""
+
+    method: str
+    body: dict[str, Any]
 
 
 def field(source: Any, name: str) -> Any:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentbench.agents.clients.openai.api import WireRequest
 from agentbench.agents.clients.openai.chat.messages import chat_messages
 from agentbench.agents.clients.openai.chat.options import chat_options
 from agentbench.agents.clients.openai.chat.response import chat_response
 from agentbench.agents.clients.openai.chat.updates import ChunkReader
-from agentbench.agents.clients.openai.wire import field, items
+from agentbench.agents.clients.openai.wire import WireRequest, field, items
 from agentbench.exceptions import ChatClientInvalidRequestException
 from agentbench.messages.inputs import prepend_instructions_to_messages
 from agentbench.messages.message import Message
@@ -18,7 +17,13 @@ from agentbench.messages.response import ChatResponse
 
 
 class ChatCompletions:
-    """Every request holds the whole conversation."""
+    """Every request holds the whole conversation.
+
+    Attributes:
+        path: Of the SDK's part for this API.
+        since: The version of the SDK that first had this part.
+        stores: Whether the service stores answers by default.
+    """
 
     path = "chat.completions"
     since = "1.60"
@@ -27,7 +32,7 @@ class ChatCompletions:
     def request(
         self, messages: Sequence[Message], options: Mapping[str, Any], *, model: str, instruction_role: str | None
     ) -> WireRequest:
-        """Make a request.
+        """Return a request.
 
         Raises:
             ChatClientInvalidRequestException: There is nothing to send.
@@ -35,20 +40,20 @@ class ChatCompletions:
         led = prepend_instructions_to_messages(messages, options.get("instructions"), instruction_role or "system")
         sent = chat_messages(led)
         if not sent:
-            message = "There is no message to send. Give at least one with text, an image, a file or a tool's result."
+            message = "There is no message to send. Pass at least one with text, an image, a file or a tool's result."
             raise ChatClientInvalidRequestException(message)
         return WireRequest(
             "create", {"model": options.get("model") or model, "messages": sent, **chat_options(options)}
         )
 
     def response(self, answer: Any, options: Mapping[str, Any]) -> ChatResponse[Any] | None:
-        """Read an answer; `None` if it holds no choices."""
+        """Return an answer as a response; `None` if it holds no choices."""
         if not items(answer, "choices"):
             return None
         return chat_response(answer, response_format=options.get("response_format"))
 
     def failure(self, answer: Any) -> Any:
-        """What a compatible service reports as its failure in place of choices, if it does."""
+        """Return the failure that a compatible service reports in place of choices, if it does."""
         return None if items(answer, "choices") else field(answer, "error") or None
 
     def reader(self, options: Mapping[str, Any]) -> ChunkReader:
@@ -56,6 +61,6 @@ class ChatCompletions:
         return ChunkReader()
 
     def stream_body(self, request: WireRequest) -> dict[str, Any]:
-        """The arguments that make a request one for a stream, which counts its tokens at the end."""
+        """Return the arguments of a request for a stream, which counts its tokens at the end."""
         counting = {"include_usage": True, **(request.body.get("stream_options") or {})}
         return {**request.body, "stream": True, "stream_options": counting}
