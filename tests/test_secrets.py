@@ -291,8 +291,7 @@ def client(
     return made
 
 
-@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("recorded", [False, True], ids=["direct", "cassette"])
+@pytest.mark.parametrize(("streaming", "recorded"), [(False, False), (True, True)], ids=["direct", "recorded stream"])
 async def test_a_run_with_everything_shows_no_credential_anywhere(
     server: OpenAIServer,
     client: OpenAIChatClient,
@@ -347,14 +346,12 @@ async def test_a_run_with_everything_shows_no_credential_anywhere(
     assert_nowhere(shown)
 
 
-@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
 async def test_a_service_that_repeats_the_key_in_its_refusal_is_not_repeated(
     server: OpenAIServer,
     client: OpenAIChatClient,
     telemetry: Callable[[], list[str]],
     caplog: pytest.LogCaptureFixture,
     tmp_path: Path,
-    streaming: bool,
 ) -> None:
     server.answer(reply(wire.error(f"Incorrect API key provided: {KEY}.", "invalid_api_key", given=[KEY]), 401))
     model = CassetteChatClient(tmp_path / "tape.jsonl", client)
@@ -364,11 +361,7 @@ async def test_a_service_that_repeats_the_key_in_its_refusal_is_not_repeated(
     session = agent.create_session(session_id="s1")
     async with client:
         with pytest.raises(ChatClientException) as caught:
-            await (
-                agent.run("q", stream=True, session=session).get_final_response()
-                if streaming
-                else agent.run("q", session=session)
-            )
+            await agent.run("q", stream=True, session=session).get_final_response()
         shown = [*told_by(caught.value), *shown_by(client, model, agent, session)]
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert_nowhere([*shown, *written_in(tmp_path), *telemetry(), caplog.text])

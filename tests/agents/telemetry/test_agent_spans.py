@@ -77,7 +77,7 @@ async def finalized(agent: Any, *arguments: Any, **keywords: Any) -> Any:
     return await agent.run(*arguments, stream=True, **keywords).get_final_response()
 
 
-@pytest.fixture(params=[at_once, iterated, finalized])
+@pytest.fixture(params=[at_once, iterated])
 def run(request: pytest.FixtureRequest) -> Run:
     way: Run = request.param
     return way

@@ -71,22 +71,24 @@ def test_letters_of_all_alphabets_are_kept() -> None:
     assert "Zürich 東京" in messages_json([Message("user", ["Zürich 東京"])])
 
 
-@pytest.mark.parametrize(
-    ("instructions", "parts"),
-    [("be nice", ["be nice"]), (["a", "b"], ["a", "b"]), ("", None), (None, None), ([], None)],
-)
-def test_instructions_are_text_parts(instructions: Any, parts: list[str] | None) -> None:
-    found = instructions_json(instructions)
-    expected = None if parts is None else [{"type": "text", "content": part} for part in parts]
-    assert (None if found is None else json.loads(found)) == expected
+def test_instructions_are_text_parts() -> None:
+    cases: list[Any] = [("be nice", ["be nice"]), (["a", "b"], ["a", "b"]), ("", None), (None, None), ([], None)]
+    for instructions, parts in cases:
+        found = instructions_json(instructions)
+        expected = None if parts is None else [{"type": "text", "content": part} for part in parts]
+        assert (None if found is None else json.loads(found)) == expected
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [({"a": 1}, '{"a": 1}'), ('{"a": 1}', '{"a": 1}'), ("not json", "not json"), (None, "{}"), (5, '{"value": 5}')],
-)
-def test_arguments_are_json(arguments: Any, text: str) -> None:
-    assert arguments_json(arguments) == text
+def test_arguments_are_json() -> None:
+    cases: list[Any] = [
+        ({"a": 1}, '{"a": 1}'),
+        ('{"a": 1}', '{"a": 1}'),
+        ("not json", "not json"),
+        (None, "{}"),
+        (5, '{"value": 5}'),
+    ]
+    for arguments, text in cases:
+        assert arguments_json(arguments) == text
 
 
 def test_arguments_may_be_a_model_of_pydantic() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,9 +18,8 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
-    ("recorded", "now", "path"),
-    [
+def test_the_path_leads_to_the_difference() -> None:
+    cases: list[Any] = [
         ({"a": 1}, {"a": 2}, "a"),
         ({"a": {"b": [1, {"c": 2}]}}, {"a": {"b": [1, {"c": 3}]}}, "a.b[1].c"),
         ({"x y": 1}, {"x y": 2}, '["x y"]'),
@@ -31,12 +29,11 @@ VALUES = st.recursive(
         ({"a": [1]}, {"a": {"0": 1}}, "a"),
         ({"a": True}, {"a": 1}, "a"),
         (1, 2, "the request"),
-    ],
-)
-def test_the_path_leads_to_the_difference(recorded: Any, now: Any, path: str) -> None:
-    difference = first_difference(recorded, now)
-    assert difference is not None
-    assert difference.splitlines()[0] == path
+    ]
+    for recorded, now, path in cases:
+        difference = first_difference(recorded, now)
+        assert difference is not None
+        assert difference.splitlines()[0] == path
 
 
 def test_what_is_missing_is_called_absent() -> None:
@@ -76,22 +73,18 @@ def request(*texts: str, tools: list[Any] | None = None) -> dict[str, Any]:
     return {"messages": messages, "tools": tools or [], "options": {}}
 
 
-@pytest.mark.parametrize(
-    ("asked", "recorded", "nearest"),
-    [
+def test_the_nearest_call_shares_the_longest_run_then_the_tools_then_the_prompt_then_is_the_newest() -> None:
+    cases: list[Any] = [
         (request("a", "b", "c"), [call(1, "a"), call(2, "a", "b"), call(3, "x")], 2),
         (request("new", "b", "c"), [call(1, "b", "c"), call(2, "new", "x")], 1),
         (request("a", "b", tools=[1]), [call(1, "a", "c", tools=[1]), call(2, "a", "c")], 1),
         (request("weather in Oslo?"), [call(1, "weather in Rome?"), call(2, "hello")], 1),
         (request("a"), [call(1, "q"), call(2, "q")], 2),
-    ],
-)
-def test_the_nearest_call_shares_the_longest_run_then_the_tools_then_the_prompt_then_is_the_newest(
-    asked: dict[str, Any], recorded: list[RecordedCall], nearest: int
-) -> None:
-    found = nearest_call(asked, recorded, lambda request: request)
-    assert found is not None
-    assert found.number == nearest
+    ]
+    for asked, recorded, nearest in cases:
+        found = nearest_call(asked, recorded, lambda request: request)
+        assert found is not None
+        assert found.number == nearest
 
 
 def test_without_calls_nothing_is_near() -> None:

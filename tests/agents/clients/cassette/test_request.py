@@ -59,33 +59,29 @@ class Fruit(pydantic.BaseModel):
 ASKED = [Message("user", ["What is 2+3?"])]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_ids_times_usage_and_private_properties_are_not_compared() -> None:
+    cases: list[Any] = [
         [Message("user", ["What is 2+3?"], message_id="m-7", timestamp=3.0, usages={"input_token_count": 1})],
         [Message("user", ["What is 2+3?"], additional_properties={"_attribution": "x", "colour": "red"})],
         [Message("user", [Content.from_text("What is 2+3?", additional_properties={"_note": 1})])],
         [Message("user", [Content.from_text("What is 2+3?", raw_representation=object())])],
         [Message("user", ["What is 2+3?", Content.from_usage({"input_token_count": 3})])],
-    ],
-)
-def test_ids_times_usage_and_private_properties_are_not_compared(other: list[Message]) -> None:
-    assert key(other) == key(ASKED)
+    ]
+    for other in cases:
+        assert key(other) == key(ASKED)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_role_author_and_contents_are_compared() -> None:
+    cases: list[Any] = [
         [Message("user", ["What is 2+4?"])],
         [Message("system", ["What is 2+3?"])],
         [Message("user", ["What is 2+3?"], author_name="Ann")],
         [Message("user", [Content.from_text("What is 2+3?", additional_properties={"note": 1})])],
         [Message("user", ["What is", "2+3?"])],
         [*ASKED, *ASKED],
-    ],
-)
-def test_role_author_and_contents_are_compared(other: list[Message]) -> None:
-    assert key(other) != key(ASKED)
+    ]
+    for other in cases:
+        assert key(other) != key(ASKED)
 
 
 def test_ids_of_calls_are_compared_by_first_appearance() -> None:
@@ -105,17 +101,15 @@ def test_ids_that_a_call_hands_on_are_compared_likewise() -> None:
     assert key(asked("generated-1")) == key(asked("generated-2"))
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
+def test_arguments_of_calls_are_compared_as_what_they_say() -> None:
+    cases: list[Any] = [
         ('{"a": 1, "b": 2}', '{"b":2,"a":1}'),
         ('{"a": 1}', {"a": 1}),
         ('{"a": 1.0}', '{"a": 1}'),
         ("", {}),
-    ],
-)
-def test_arguments_of_calls_are_compared_as_what_they_say(left: Any, right: Any) -> None:
-    assert key([Message("assistant", [call("c", left)])]) == key([Message("assistant", [call("c", right)])])
+    ]
+    for left, right in cases:
+        assert key([Message("assistant", [call("c", left)])]) == key([Message("assistant", [call("c", right)])])
 
 
 def test_arguments_that_are_no_json_are_compared_as_text() -> None:
@@ -126,9 +120,8 @@ def test_true_is_not_one() -> None:
     assert key(ASKED, store=True) != key(ASKED, store=1)
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
+def test_options_that_ask_for_the_same_are_equal() -> None:
+    cases: list[Any] = [
         ({"temperature": 0}, {"temperature": 0.0}),
         ({"logit_bias": {"a": 1, "b": 2}}, {"logit_bias": {"b": 2, "a": 1}}),
         ({"tool_choice": "auto"}, {"tool_choice": {"mode": "auto"}}),
@@ -137,15 +130,13 @@ def test_true_is_not_one() -> None:
         ({"stop": ["a"]}, {"stop": ("a",)}),
         ({"response_format": Fruit}, {"response_format": Fruit.model_json_schema()}),
         ({"extra_headers": {"X-Trace": "1"}, "api_key": "sk"}, {}),
-    ],
-)
-def test_options_that_ask_for_the_same_are_equal(left: dict[str, Any], right: dict[str, Any]) -> None:
-    assert key(ASKED, **left) == key(ASKED, **right)
+    ]
+    for left, right in cases:
+        assert key(ASKED, **left) == key(ASKED, **right)
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
+def test_every_other_option_is_compared() -> None:
+    cases: list[Any] = [
         ({"temperature": 0.1}, {}),
         ({"seed": 1}, {"seed": 2}),
         ({"stop": ["a", "b"]}, {"stop": ["b", "a"]}),
@@ -155,10 +146,9 @@ def test_options_that_ask_for_the_same_are_equal(left: dict[str, Any], right: di
         ({"conversation_id": "c1"}, {}),
         ({"instructions": "Be brief."}, {}),
         ({"response_format": Fruit}, {"response_format": {"type": "object"}}),
-    ],
-)
-def test_every_other_option_is_compared(left: dict[str, Any], right: dict[str, Any]) -> None:
-    assert key(ASKED, **left) != key(ASKED, **right)
+    ]
+    for left, right in cases:
+        assert key(ASKED, **left) != key(ASKED, **right)
 
 
 def test_the_model_of_the_client_counts_where_the_options_name_none() -> None:
@@ -232,9 +222,8 @@ class Point:
     x: int
 
 
-@pytest.mark.parametrize(
-    ("value", "plain"),
-    [
+def test_values_of_options_are_written_as_json() -> None:
+    cases: list[Any] = [
         ((1, 2), [1, 2]),
         ({3, 1, 2}, [1, 2, 3]),
         (Colour.RED, "red"),
@@ -244,10 +233,9 @@ class Point:
         ({1: "a"}, {"1": "a"}),
         (SecretString("sk-1"), "[redacted]"),
         (int, {"class": "builtins.int"}),
-    ],
-)
-def test_values_of_options_are_written_as_json(value: Any, plain: Any) -> None:
-    assert plain_options({"stop": value}, model=None) == {"stop": plain}
+    ]
+    for value, plain in cases:
+        assert plain_options({"stop": value}, model=None) == {"stop": plain}
 
 
 def test_an_object_that_json_cannot_hold_is_the_same_in_every_run() -> None:

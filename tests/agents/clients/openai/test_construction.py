@@ -141,25 +141,23 @@ def test_the_address_is_that_of_openai_unless_it_is_given(cls: Any) -> None:
     assert cls("m", async_client=hidden).service_url() == "https://given.example/v1/"
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_every_client_needs_the_network_and_is_known_as_openai(cls: Any) -> None:
-    assert cls.NEEDS_NETWORK is True
-    assert cls.OTEL_PROVIDER_NAME == "openai"
+def test_every_client_needs_the_network_and_is_known_as_openai() -> None:
+    cases: list[Any] = ALL
+    for cls in cases:
+        assert cls.NEEDS_NETWORK is True
+        assert cls.OTEL_PROVIDER_NAME == "openai"
 
 
-@pytest.mark.parametrize(
-    ("client", "stores"),
-    [
+def test_only_the_responses_api_keeps_conversations() -> None:
+    cases: list[Any] = [
         (OpenAIChatClient("m", async_client=SDK), False),
         (OpenAIChatClient("m", api="responses", async_client=SDK), True),
         (OpenAIChatCompletionClient("m", async_client=SDK), False),
         (OpenAIResponsesClient("m", async_client=SDK), True),
-    ],
-    ids=["chat", "chat-responses", "completions", "responses"],
-)
-def test_only_the_responses_api_keeps_conversations(client: Any, stores: bool) -> None:
-    assert client.STORES_BY_DEFAULT is stores
-    assert OpenAIChatClient.STORES_BY_DEFAULT is False
+    ]
+    for client, stores in cases:
+        assert client.STORES_BY_DEFAULT is stores
+        assert OpenAIChatClient.STORES_BY_DEFAULT is False
 
 
 def test_clients_are_what_agents_and_tools_ask_for() -> None:

@@ -32,6 +32,9 @@ AUTH, REQUEST, RESPONSE = (
 WAYS = pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
 NEW_ENOUGH = find_spec("openai.resources.responses") is not None
 APIS = pytest.mark.parametrize("api", ["chat_completions", "responses"] if NEW_ENOUGH else ["chat_completions"])
+BOTH = pytest.mark.parametrize(
+    ("api", "streaming"), [("chat_completions", False), ("responses" if NEW_ENOUGH else "chat_completions", True)]
+)
 
 
 async def failure(server: OpenAIServer, *, streaming: bool = False, **settings: Any) -> ChatClientException:
@@ -44,21 +47,16 @@ async def failure(server: OpenAIServer, *, streaming: bool = False, **settings: 
     return caught.value
 
 
-@WAYS
-@APIS
+@BOTH
 @pytest.mark.parametrize(
     ("status", "expected", "retryable"),
     [
         (400, REQUEST, False),
         (401, AUTH, False),
-        (403, AUTH, False),
         (404, REQUEST, False),
-        (409, REQUEST, False),
         (418, ChatClientException, False),
-        (422, REQUEST, False),
         (429, ChatClientException, True),
         (500, ChatClientException, True),
-        (503, ChatClientException, True),
     ],
 )
 async def test_each_status_has_its_error(
@@ -74,27 +72,24 @@ async def test_each_status_has_its_error(
     assert found.__cause__ is found.inner_exception
 
 
-@WAYS
-async def test_a_rate_limit_tells_how_long_to_wait(server: OpenAIServer, streaming: bool) -> None:
+async def test_the_error_of_a_rate_limit_has_the_time_to_wait(server: OpenAIServer) -> None:
     server.answer(reply(wire.error(), 429, retry_after="3"))
-    found = await failure(server, streaming=streaming)
+    found = await failure(server)
     assert (found.retry_after, found.is_retryable) == (3.0, True)
 
 
-@WAYS
-async def test_a_page_instead_of_json_is_told_too(server: OpenAIServer, streaming: bool) -> None:
+async def test_a_page_instead_of_json_is_in_the_error(server: OpenAIServer) -> None:
     server.answer(raw(b"<html>Bad gateway</html>", "text/html", 502))
-    found = await failure(server, streaming=streaming)
+    found = await failure(server)
     assert (found.status_code, found.is_retryable) == (502, True)
     assert "Bad gateway" in str(found)
 
 
-@WAYS
-async def test_the_content_filter_tells_what_it_found(server: OpenAIServer, streaming: bool) -> None:
+async def test_the_error_of_a_content_filter_has_its_result(server: OpenAIServer) -> None:
     result = {"violence": {"filtered": True, "severity": "high"}}
     inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": result}
     server.answer(reply(wire.error("Filtered.", "content_filter", param="prompt", innererror=inner), 400))
-    found = await failure(server, streaming=streaming)
+    found = await failure(server)
     assert isinstance(found, ChatClientContentFilterException)
     assert isinstance(found, OpenAIContentFilterException)
     assert (found.param, found.content_filter_code) == ("prompt", "ResponsibleAIPolicyViolation")
@@ -107,17 +102,12 @@ async def test_the_content_filter_tells_what_it_found(server: OpenAIServer, stre
     "answer",
     [
         raw(b"{nope", "application/json"),
-        raw(b"\xff\xfe{", "application/json"),
         raw(b"<html>", "text/html"),
         reply(None),
-        reply([1]),
-        reply({}),
-        reply({"choices": None}),
         reply({"choices": []}),
-        reply({"object": "list"}),
         reply({"id": "x", "choices": []}),
     ],
-    ids=["no-json", "no-text", "html", "null", "list", "empty", "null-choices", "no-choices", "other", "other-api"],
+    ids=["no-json", "html", "null", "no-choices", "other-api"],
 )
 async def test_what_is_no_answer_is_an_invalid_response(server: OpenAIServer, answer: Answer, api: str) -> None:
     server.answer(Answer(answer.parts, answer.status, answer.headers))
@@ -130,10 +120,7 @@ async def test_what_is_no_answer_is_an_invalid_response(server: OpenAIServer, an
     [
         ({"message": "model overloaded", "code": "overloaded_error"}, ChatClientException, True),
         ({"message": "model overloaded", "code": 429}, ChatClientException, True),
-        ({"message": "model overloaded", "code": 502}, ChatClientException, True),
         ({"message": "model overloaded", "code": 401}, ChatClientInvalidAuthException, False),
-        ({"message": "model overloaded", "code": 400}, ChatClientInvalidRequestException, False),
-        ({"message": "model overloaded"}, ChatClientException, False),
         ("model overloaded", ChatClientException, False),
     ],
 )
@@ -152,13 +139,11 @@ async def test_an_error_that_comes_as_an_answer_is_told_in_the_services_words(
     "answer",
     [
         raw(b"<html>", "text/html"),
-        reply(wire.completion()),
         stream(),
         stream(b"data: {nope\n\n"),
-        stream(b"data: \xff\xfe\n\n"),
         stream(b"data: null\n\n", b"data: 3\n\n"),
     ],
-    ids=["html", "json", "empty", "no-json", "no-text", "nothing"],
+    ids=["html", "empty", "no-json", "nothing"],
 )
 async def test_what_is_no_stream_is_an_invalid_response(server: OpenAIServer, answer: Answer, api: str) -> None:
     server.answer(Answer(answer.parts, answer.status, answer.headers, answer.chunked))
@@ -234,11 +219,10 @@ async def test_the_timeout_of_one_request_is_passed_on(server: OpenAIServer) -> 
     assert isinstance(caught.value.inner_exception, openai.APITimeoutError)
 
 
-@WAYS
-async def test_the_number_of_retries_is_passed_on(server: OpenAIServer, streaming: bool) -> None:
+async def test_the_number_of_retries_is_passed_on(server: OpenAIServer) -> None:
     busy = [reply(wire.error(), 503, retry_after_ms="1") for _ in range(3)]
     server.answer(*busy)
-    assert (await failure(server, streaming=streaming, max_retries=2)).status_code == 503
+    assert (await failure(server, max_retries=2)).status_code == 503
     assert len(server.requests) == 3
 
 

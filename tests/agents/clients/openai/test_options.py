@@ -41,11 +41,7 @@ TOOL = FakeTool()
             {"seed": 1, "stop": ["x"], "user": "u", "store": False},
             {"seed": 1, "stop": ["x"], "user": "u", "store": False},
         ),
-        ({"metadata": {"a": "b"}, "logit_bias": {"1": 2}}, {"metadata": {"a": "b"}, "logit_bias": {"1": 2}}),
         ({"reasoning_effort": "low", "verbosity": "low"}, {"reasoning_effort": "low", "verbosity": "low"}),
-        ({"logprobs": True, "top_logprobs": 2}, {"logprobs": True, "top_logprobs": 2}),
-        ({"prediction": {"type": "content", "content": "x"}}, {"prediction": {"type": "content", "content": "x"}}),
-        ({"top_k": 3}, {"top_k": 3}),
         ({"additional_properties": {"top_k": 3, "user": "a"}, "user": "b"}, {"top_k": 3, "user": "b"}),
         ({"tools": [TOOL]}, {"tools": [WIRE_TOOL]}),
         ({"tools": TOOL}, {"tools": [WIRE_TOOL]}),
@@ -68,7 +64,6 @@ TOOL = FakeTool()
             {"tools": [WIRE_TOOL], "parallel_tool_calls": False},
         ),
         ({"tools": [], "tool_choice": "auto", "allow_multiple_tool_calls": True}, {}),
-        ({"tool_choice": "required"}, {}),
         ({"tools": [{"type": "web_search"}], "tool_choice": "auto"}, {"web_search_options": {}}),
         (
             {"tools": [TOOL, {"type": "web_search_preview", "search_context_size": "low"}]},
@@ -79,7 +74,6 @@ TOOL = FakeTool()
             {"web_search_options": {"user_location": {"type": "approximate", "approximate": {"city": "Oslo"}}}},
         ),
         ({"response_format": {"type": "json_object"}}, {"response_format": {"type": "json_object"}}),
-        ({"response_format": {"type": "text"}}, {"response_format": {"type": "text"}}),
         (
             {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}},
             {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}},
@@ -140,7 +134,6 @@ FLAT_TOOL = {"type": "function", "strict": False, **FUNCTION}
             {"logprobs": True, "top_logprobs": 2, "include": ["a"]},
             {"top_logprobs": 2, "include": ["a", "message.output_text.logprobs"]},
         ),
-        ({"logprobs": False}, {}),
         ({"tools": [TOOL], "tool_choice": "auto"}, {"tools": [FLAT_TOOL], "tool_choice": "auto"}),
         ({"tools": [WIRE_TOOL]}, {"tools": [FLAT_TOOL]}),
         ({"tools": [{"type": "function", "name": "x"}]}, {"tools": [{"type": "function", "name": "x"}]}),
@@ -161,17 +154,16 @@ FLAT_TOOL = {"type": "function", "strict": False, **FUNCTION}
             },
         ),
         ({"tools": [TOOL], "allow_multiple_tool_calls": True}, {"tools": [FLAT_TOOL], "parallel_tool_calls": True}),
-        ({"tool_choice": "auto"}, {}),
     ],
 )
 def test_options_of_the_responses_api(options: dict[str, Any], expected: dict[str, Any]) -> None:
     assert response_options(options) == expected
 
 
-@pytest.mark.parametrize("name", ["frequency_penalty", "logit_bias", "prediction", "presence_penalty", "seed", "stop"])
-def test_options_that_the_responses_api_refuses_are_left_out(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert response_options({name: 1}) == {}
-    assert name in caplog.text
+def test_options_that_the_responses_api_refuses_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    names = ("frequency_penalty", "logit_bias", "prediction", "presence_penalty", "seed", "stop")
+    assert response_options(dict.fromkeys(names, 1)) == {}
+    assert all(repr(name) in caplog.text for name in names)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +272,7 @@ def test_beside_a_reference_nothing_is_left() -> None:
     assert strict_schema(schema)["properties"]["a"] == {"$ref": "#/$defs/A"}
 
 
-@pytest.mark.parametrize("form", [int, "json", 7])
-def test_what_is_no_form_is_refused(form: Any) -> None:
-    with pytest.raises(TypeError, match="pydantic model class or a JSON schema"):
-        chat_options({"response_format": form})
+def test_other_values_are_no_form_of_an_answer() -> None:
+    for form in (int, "json"):
+        with pytest.raises(TypeError, match="pydantic model class or a JSON schema"):
+            chat_options({"response_format": form})

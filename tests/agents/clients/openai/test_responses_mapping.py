@@ -184,17 +184,15 @@ def test_an_answer_becomes_a_response() -> None:
     assert response.continuation_token is None
 
 
-@pytest.mark.parametrize(
-    ("fields", "stored", "expected"),
-    [
+def test_what_the_next_request_goes_on_from() -> None:
+    cases: list[Any] = [
         ({}, True, "resp_1"),
         ({}, False, None),
         ({"conversation": {"id": "conv_1"}}, True, "conv_1"),
         ({"conversation": None}, True, "resp_1"),
-    ],
-)
-def test_what_the_next_request_goes_on_from(fields: dict[str, Any], stored: bool, expected: str | None) -> None:
-    assert response_of(wire.response(wire.output_message("a"), **fields), stored=stored).conversation_id == expected
+    ]
+    for fields, stored, expected in cases:
+        assert response_of(wire.response(wire.output_message("a"), **fields), stored=stored).conversation_id == expected
 
 
 @pytest.mark.parametrize(
@@ -319,19 +317,17 @@ def test_citations_become_annotations() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
+def test_why_it_ended() -> None:
+    cases: list[Any] = [
         ({}, "stop"),
         ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "length"),
         ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, "content_filter"),
         ({"status": "queued"}, None),
         ({"status": "in_progress"}, None),
         ({"status": "cancelled"}, None),
-    ],
-)
-def test_why_it_ended(fields: dict[str, Any], expected: str | None) -> None:
-    assert response_of(wire.response(wire.output_message("a"), **fields)).finish_reason == expected
+    ]
+    for fields, expected in cases:
+        assert response_of(wire.response(wire.output_message("a"), **fields)).finish_reason == expected
 
 
 def test_it_ended_for_tool_calls() -> None:

@@ -72,16 +72,18 @@ def key_function() -> str:
     return KEY
 
 
-@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("name", ANSWERS)
-@pytest.mark.parametrize(
-    "key", [KEY, SecretString(KEY), key_function, f" {KEY}\n"], ids=["str", "secret", "call", "blank"]
-)
+CASES = [
+    *[pytest.param(key_function, name, streaming) for name in ANSWERS for streaming in (False, True)],
+    *[pytest.param(key, "repeats-the-key", False) for key in (KEY, SecretString(KEY), f" {KEY}\n")],
+]
+
+
+@pytest.mark.parametrize(("key", "name", "streaming"), CASES, ids=range(len(CASES)))
 async def test_the_key_is_shown_nowhere(
     server: OpenAIServer, key: Any, name: str, streaming: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    given = ANSWERS[name]
-    server.answer(Answer(given.parts, given.status, given.headers, given.chunked, given.cut))
+    answer = ANSWERS[name]
+    server.answer(Answer(answer.parts, answer.status, answer.headers, answer.chunked, answer.cut))
     shown: list[str] = []
     async with OpenAIChatClient("m", base_url=server.url, api_key=key, max_retries=0) as client:
         try:
@@ -147,7 +149,7 @@ async def test_no_text_of_a_conversation_is_logged_above_debug(
     assert "the question" not in told
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422, 429, 500])
+@pytest.mark.parametrize("status", [401, 500])
 @pytest.mark.parametrize("through_an_agent", [False, True])
 async def test_an_error_can_leave_the_process_and_leaves_the_key_behind(
     server: OpenAIServer, *, status: int, through_an_agent: bool

@@ -119,12 +119,15 @@ def test_a_citation_tells_where_in_the_text() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("sent", "expected"),
-    [("stop", "stop"), ("length", "length"), ("content_filter", "content_filter"), ("function_call", "tool_calls")],
-)
-def test_why_it_ended(sent: str, expected: str) -> None:
-    assert chat_response(wire.completion(finish=sent)).finish_reason == expected
+def test_why_it_ended() -> None:
+    cases: list[Any] = [
+        ("stop", "stop"),
+        ("length", "length"),
+        ("content_filter", "content_filter"),
+        ("function_call", "tool_calls"),
+    ]
+    for sent, expected in cases:
+        assert chat_response(wire.completion(finish=sent)).finish_reason == expected
 
 
 def test_each_choice_is_a_message() -> None:
