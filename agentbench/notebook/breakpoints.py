@@ -282,7 +282,7 @@ class BreakpointBoard:
         return tuple(each for each in self.all if each.id not in self._checked)
 
     def move_on(self, *, checked: bool) -> None:
-        """Enter another boundary; with `checked`, no breakpoint of now can pause the run there."""
+        """Enter another boundary; with `checked`, the current breakpoints do not pause the run there."""
         self.hit = None
         self._checked = {each.id for each in self.all} if checked else set()
 

@@ -20,7 +20,7 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
     served = Counter(call.number for call in client.calls if call.served)
     recorded = Counter(call.number for call in client.calls if not call.served)
     rows = [
-        (call.number, _use(served[call.number], recorded[call.number]), _prompt(call), call.answer or _kind(call))
+        (call.number, _use(served[call.number], recorded[call.number]), _prompt_text(call), call.answer or _kind(call))
         for call in calls
     ]
     facts = [
@@ -43,7 +43,7 @@ def _use(served: int, recorded: int) -> str:
     return ", ".join(parts) or "not yet"
 
 
-def _prompt(call: RecordedCall) -> str:
+def _prompt_text(call: RecordedCall) -> str:
     """Return the user's last text, with the number of tool results after it."""
     results = 0
     for message in call.request.get("messages", ()):

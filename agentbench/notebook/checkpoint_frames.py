@@ -242,6 +242,6 @@ def _size(data: object) -> int:
 
 
 def _trace_id(context: dict[str, str] | None) -> str | None:
-    """The second part of a W3C `traceparent`."""
+    """Return the second part of a W3C `traceparent`."""
     parts = (context or {}).get("traceparent", "").split("-")
     return parts[1] if len(parts) == 4 else None

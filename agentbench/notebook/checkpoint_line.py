@@ -108,5 +108,5 @@ class CheckpointLine:
             if past.info.checkpoint_id == checkpoint_id:
                 return index
         known = ", ".join(past.info.checkpoint_id for past in self.past) or "none yet"
-        msg = f"Checkpoint {checkpoint_id!r} is not on the line of this run. Its checkpoints are: {known}."
+        msg = f"Checkpoint {checkpoint_id!r} does not lead to the current state. The checkpoints that do: {known}."
         raise LookupError(msg)

@@ -73,7 +73,7 @@ def compare_svg(
 
 
 def _wrap(words: str, room: float) -> list[str]:
-    """Lines that fit, at most four."""
+    """Return the lines of a text that fit, at most four."""
     letters = max(20, int(len(words) * room / max(1.0, text_width(words, FONT_SIZE))))
     return textwrap.wrap(words, letters, max_lines=4, placeholder=" …") or [""]
 
@@ -82,7 +82,7 @@ def _wrap(words: str, room: float) -> list[str]:
 
 
 def _graphs(found: RunComparison, graphs: Sequence[MarkedGraph], y: float, width: float) -> tuple[list[str], float]:
-    """Side by side where they stay readable, else one above the other."""
+    """Return both graphs, side by side if they stay readable, else one above the other."""
     names = (found.a.name, found.b.name)
     sizes = [_size(each.svg) for each in graphs]
     half = (width - 3 * _EDGE) / 2
@@ -157,7 +157,7 @@ def _table(found: RunComparison, lines: Sequence[Line], y: float, width: float) 
 
 
 def _places(lines: Sequence[Line], width: float) -> tuple[float, ...]:
-    """Right end of the numbers, then where sign, part and both sides begin, and where the table ends."""
+    """Return the right end of the numbers, the left ends of sign, part and both sides, and the end of the table."""
     numbers = max(text_width(each, SMALL) for each in ("superstep", *(line[0] for line in lines)))
     end = width - _EDGE
     sign = _EDGE + numbers + 14

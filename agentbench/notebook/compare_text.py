@@ -47,7 +47,7 @@ def lines_of(found: RunComparison, *, most: int = _MOST_LINES) -> list[Line]:
 
 
 def _flush(found: RunComparison, equal: list[int], lines: list[Line]) -> None:
-    """One line for the equal supersteps up to here."""
+    """Add one line for the equal supersteps up to here."""
     if equal:
         numbers = f"{equal[0]}" if len(equal) == 1 else f"{equal[0]}\N{EN DASH}{equal[-1]}"
         names = dict.fromkeys(row.part for step in equal for row in found.steps[step])
@@ -58,7 +58,7 @@ def _flush(found: RunComparison, equal: list[int], lines: list[Line]) -> None:
 
 
 def _differing(step: int, rows: Sequence[Row]) -> list[Line]:
-    """The parts that differ, then in one line those that do not."""
+    """Return a line per differing part, then one line with the equal parts."""
     parts = [row for row in rows if row.op != "equal"]
     lines = [
         Line((str(step) if at == 0 else "", _SIGNS[row.op], _part(row), row.a, row.b))
@@ -83,7 +83,7 @@ def compare_text(found: RunComparison) -> str:
     cells = [("superstep", "", "", *names), *lines]
     table = [[each if len(each) <= _CELL else f"{each[: _CELL - 1]}…" for each in row] for row in cells]
     widths = [max(len(row[at]) for row in table) for at in range(5)]
-    # What is equal has nothing to say in the last columns, and may run into them.
+    # The text of equal parts may run into the last columns, which are empty there.
     widths[2] = max((len(row[2]) for row, line in zip(table[1:], lines, strict=True) if not line.is_equal), default=0)
     body = [
         "  ".join([row[0].rjust(widths[0]), row[1] or " ", *(row[at].ljust(widths[at]) for at in (2, 3, 4))]).rstrip()

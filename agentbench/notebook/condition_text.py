@@ -32,7 +32,7 @@ def lambda_text(function: object) -> str | None:
 
 @functools.lru_cache(maxsize=_CACHED_SOURCES)
 def _lambdas(source: str) -> dict[int, list[ast.Lambda]]:
-    """All lambdas of a source text by line; none if it is no Python."""
+    """Return all lambdas of a source text by line; none if it is not Python."""
     try:
         # Cells may await outside of functions.
         flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT

@@ -272,7 +272,7 @@ def _front_end() -> Iterator[Finding]:
 
 
 def _settings() -> Iterator[Finding]:
-    # Names only, of what may hold more than one word.
+    # Settings with longer values are reported by their names only.
     changed = settings.current().changed
     words = [f"{name}={value}" if isinstance(value, (bool, str, float)) else name for name, value in changed.items()]
     _, wrong = settings.from_environment(os.environ)

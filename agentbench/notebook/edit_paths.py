@@ -75,7 +75,7 @@ def _next_step(value: Any, rest: str, path: str) -> tuple[Any, str]:
     where = f"{so_far!r}, a {type(value).__name__}," if so_far else "the state"
     missing = rest.partition(".")[0]
     if not known:
-        msg = f"{where} holds nothing by the name {missing!r}. Expected a path to a value that is there"
+        msg = f"{where} has no {missing!r}, and no values inside. Expected a path to a value that is there"
         raise LookupError(msg)
     names = ", ".join(esc(name, into="line", limit=40) for name in list(known)[:_NAMED])
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""

@@ -12,7 +12,7 @@ from agentbench.notebook.redaction import mask_secrets
 __all__ = ["EditText", "text_of", "value_of"]
 
 LONGEST = 100_000
-_CANNOT_BE_TYPED = "A {} with such parts cannot be typed. Open it, or edit it by code: edit(path, value)."
+_CANNOT_BE_TYPED = "This {} has no JSON text that keeps its types. Open it, or edit it by code: edit(path, value)."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,9 +43,7 @@ def text_of(value: object) -> EditText:
         return EditText(_short_enough(_record_text(value)), f"JSON of a {type(value).__name__}")
     plain = list(value) if isinstance(value, (tuple, set, frozenset)) else value
     if not _is_json(plain):
-        msg = (
-            f"A {type(value).__name__} with such parts cannot be typed. Open it, or edit it by code: edit(path, value)."
-        )
+        msg = _CANNOT_BE_TYPED.format(type(value).__name__)
         raise ValueError(msg)
     return EditText(_short_enough(json.dumps(plain, ensure_ascii=False)), _HELP.get(type(value), "JSON"))
 
@@ -100,9 +98,7 @@ def _record_text(value: object) -> str:
     try:
         return to_json(value).decode("utf-8")
     except PydanticSerializationError as error:
-        msg = (
-            f"A {type(value).__name__} with such parts cannot be typed. Open it, or edit it by code: edit(path, value)."
-        )
+        msg = _CANNOT_BE_TYPED.format(type(value).__name__)
         raise ValueError(msg) from error
 
 

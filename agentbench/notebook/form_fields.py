@@ -330,7 +330,7 @@ def schema_of(annotation: Any, adapter: "TypeAdapter[Any]") -> dict[str, Any]:
     except PydanticInvalidForJsonSchema:
         return {}
     except PydanticUserError as error:
-        msg = f"{annotation!r} names a type that is not defined where the form is made. Define it before."
+        msg = f"{annotation!r} refers to a type that is not defined yet. Define it before you make the form."
         raise NotebookError(msg, error) from error
     # `X | None` keeps the limits of X inside anyOf.
     inner = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]

@@ -1,4 +1,4 @@
-"""Which of several types a value belongs to, and which JSON a shape can hold."""
+"""Whether a value fits a shape: a Python value by its type, a JSON value by the fields of the shape."""
 
 from collections.abc import Mapping
 from enum import Enum

@@ -1,4 +1,4 @@
-"""What a field says about itself: limits and examples, read off a JSON Schema."""
+"""The help of a field: limits and examples from a JSON Schema."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ _EXAMPLES = {
 
 
 def help_text(schema: Mapping[str, Any]) -> str:
-    """The description and the limits of a value, as a sentence or two; empty if there are none."""
+    """Return the description and the limits of a value, as a sentence or two; empty if there are none."""
     limits = [text.format(schema[key]) for key, text in _LIMITS if key in schema]
     described = [schema["description"]] if isinstance(schema.get("description"), str) else []
     text = ". ".join([*(each.rstrip(".") for each in described), *([", ".join(limits)] if limits else [])])
@@ -35,7 +35,7 @@ def help_text(schema: Mapping[str, Any]) -> str:
 
 
 def example_text(schema: Mapping[str, Any], depth: int = 0) -> str:
-    """A short text of the shape that the schema wants, as JSON."""
+    """Return a short example value of a schema, as JSON."""
     items = schema.get("items")
     if schema.get("type") == "array" and isinstance(items, dict):
         return f"[{example_text(items, depth + 1)}]"

@@ -109,7 +109,7 @@ class FormPage:
         self._stop = model.on_change(self._update)
 
     def close(self) -> None:
-        """Take the panel off the page."""
+        """Close the panel and remove its listener."""
         self._stop()
         self.panel.close()
 

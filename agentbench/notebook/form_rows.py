@@ -106,7 +106,7 @@ class ManyDraft(Draft[M]):
         if count < least:
             reading.refuse(self, f"At least {least} needed; there {'is' if count == 1 else 'are'} {count}.")
         if most is not None and count > most:
-            reading.refuse(self, f"At most {most} taken; there are {count}.")
+            reading.refuse(self, f"At most {most} allowed; there are {count}.")
 
 
 @drafted_by(Rows)

@@ -342,7 +342,7 @@ def _string(schema: Schema, path: str) -> Shape:
 
 
 def _formats(aware: Any) -> dict[str, Any]:
-    """Formats that are checked; texts of other formats are texts."""
+    """Return the types of formats that are checked; texts of other formats are plain texts."""
     from datetime import date, time
     from ipaddress import IPv4Address, IPv6Address
     from uuid import UUID

@@ -317,7 +317,7 @@ def _hints(owner: Any) -> dict[str, Any]:
 
 
 def _const(shape: Leaf, default: object) -> Const | None:
-    """A place with one possible value asks nothing."""
+    """Return the shape of a type with one possible value, `None` for others."""
     options = shape.field.options
     if len(options) != 1 or shape.nullable or default not in (NO_VALUE, options[0].value):
         return None
@@ -331,7 +331,7 @@ def _title(name: str) -> str:
 
 
 def _doc(owner: Any) -> str:
-    """The first line of a class's own docstring; that of a dataclass without one repeats its signature."""
+    """Return the first line of a class's own docstring; a dataclass without one has its signature there."""
     text = (vars(owner).get("__doc__") or "") if isinstance(owner, type) else ""
     line = next(iter(text.strip().splitlines()), "")
     return "" if line.startswith(f"{owner.__name__}(") else line

@@ -270,7 +270,7 @@ def _is_handle(source: object) -> bool:
 
 
 def _is_events(source: object) -> bool:
-    """A result, which may be empty, or a list that holds events and nothing else."""
+    """Whether a source is a result, which may be empty, or a list of events only."""
     if hasattr(source, "status_timeline"):
         return True
     return isinstance(source, (list, tuple)) and bool(source) and all(isinstance(e, WorkflowEvent) for e in source)

@@ -53,49 +53,49 @@ class Frames:
         self.source = source
 
     def checkpoints(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Checkpoints; see `checkpoints_frame`."""
+        """Tabulate checkpoints; see `checkpoints_frame`."""
         return checkpoints_frame(self.source, since=since, limit=limit)
 
     def messages(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Messages that waited in checkpoints; see `messages_frame`."""
+        """Tabulate the messages of checkpoints; see `messages_frame`."""
         return messages_frame(self.source, since=since, limit=limit)
 
     def state(
         self, *, wide: bool = False, internal: bool = False, since: Since | None = None, limit: int | None = None
     ) -> "pd.DataFrame":
-        """Changes of the shared state, or the whole of it; see `state_frame`."""
+        """Tabulate changes of the shared state, or the whole state; see `state_frame`."""
         return state_frame(self.source, wide=wide, internal=internal, since=since, limit=limit)
 
     def events(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Events; see `events_frame`."""
+        """Tabulate events; see `events_frame`."""
         return events_frame(self.source, since=since, limit=limit)
 
     def timeline(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """What each executor did in each superstep; see `timeline_frame`."""
+        """Tabulate what each executor did in each superstep; see `timeline_frame`."""
         return timeline_frame(self.source, since=since, limit=limit)
 
     def usage(
         self, *, prices: Prices | None = None, since: Since | None = None, limit: int | None = None
     ) -> "pd.DataFrame":
-        """Calls of models; see `usage_frame`."""
+        """Tabulate calls of models; see `usage_frame`."""
         return usage_frame(self.source, prices=prices, since=since, limit=limit)
 
     def requests(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Requests to people; see `requests_frame`."""
+        """Tabulate requests to people; see `requests_frame`."""
         return requests_frame(self.source, since=since, limit=limit)
 
     def runs(
         self, *, prices: Prices | None = None, since: Since | None = None, limit: int | None = None
     ) -> "pd.DataFrame":
-        """Runs; see `runs_frame`."""
+        """Tabulate runs; see `runs_frame`."""
         return runs_frame(self.source, prices=prices, since=since, limit=limit)
 
     def lineage(self, *, since: Since | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Which checkpoint followed which; see `lineage_frame`."""
+        """Tabulate which checkpoint followed which; see `lineage_frame`."""
         return lineage_frame(self.source, since=since, limit=limit)
 
     def diff(self, a: Side | None = None, b: Side | None = None, *, limit: int | None = None) -> "pd.DataFrame":
-        """What differs between two checkpoints, by default the last two of the source; see `diff_frame`.
+        """Tabulate what differs between two checkpoints, by default the last two of the source; see `diff_frame`.
 
         Raises:
             ValueError: The source has fewer than two checkpoints, and `a` or `b` is missing.
@@ -105,7 +105,7 @@ class Frames:
         return diff_frame(a, b, source=self.source, limit=limit)
 
     def compare(self, other: Any) -> "pd.DataFrame":
-        """This source beside another one, superstep by superstep; see `compare`."""
+        """Compare this source with another one, superstep by superstep; see `compare`."""
         return compare(self.source, other).frame
 
     def __repr__(self) -> str:

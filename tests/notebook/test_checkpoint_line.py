@@ -81,5 +81,5 @@ def test_the_last_one_is_the_present(line: CheckpointLine) -> None:
 
 def test_one_that_is_not_there_is_refused_with_those_that_are(line: CheckpointLine) -> None:
     assert line.index_of("b") == 1
-    with pytest.raises(LookupError, match=r"'z' is not on the line.*: a, b, c\."):
+    with pytest.raises(LookupError, match=r"'z' does not lead to the current state.*: a, b, c\."):
         line.index_of("z")

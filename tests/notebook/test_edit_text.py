@@ -62,11 +62,11 @@ def test_other_values_are_json(value: object, text: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ([Draft("T", date(2024, 1, 2))], "A list with such parts cannot be typed"),
-        ([(1, 2)], "A list with such parts cannot be typed"),
-        ({1: "a"}, "A dict with such parts cannot be typed"),
-        (float("nan"), "A float with such parts cannot be typed"),
-        (object(), "A object with such parts cannot be typed"),
+        ([Draft("T", date(2024, 1, 2))], "This list has no JSON text"),
+        ([(1, 2)], "This list has no JSON text"),
+        ({1: "a"}, "This dict has no JSON text"),
+        (float("nan"), "This float has no JSON text"),
+        (object(), "This object has no JSON text"),
         ({"password": "x"}, "It contains a secret"),
         ("x" * (LONGEST + 1), "100,001 characters long"),
     ],

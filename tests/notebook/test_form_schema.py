@@ -56,7 +56,7 @@ def test_problems_with_limits_are_at_their_field():
     made.validate()
     assert made.errors == {
         "amount": "Input should be less than or equal to 5",
-        "tags": "At most 2 taken; there are 3.",
+        "tags": "At most 2 allowed; there are 3.",
         "tags.1": "Row 1 has the same value.",
         "tags.2": "Row 1 has the same value.",
     }

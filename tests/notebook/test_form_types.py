@@ -437,7 +437,7 @@ def test_problems_with_the_length_of_a_list_are_at_the_list():
     for at in range(4):
         made.set_raw(f"value.{at}", str(at))
     made.validate()
-    assert made.errors == {"value": "At most 3 taken; there are 4."}
+    assert made.errors == {"value": "At most 3 allowed; there are 4."}
     made.set_raw("value", "1")
     made.validate()
     assert made.errors == {"value": "At least 2 needed; there is 1."}

@@ -107,7 +107,7 @@ def test_a_value_takes_its_place_and_nothing_else_changes(path: str, value: Any,
     [
         ("scor", 1, "the state has no 'scor'; it has score, count, note"),
         ("draft.tite", "x", "'draft', a Draft, has no 'tite'; it has title, score, tags"),
-        ("score.x", 1, "'score', a float, holds nothing by the name 'x'"),
+        ("score.x", 1, "'score', a float, has no 'x', and no values inside"),
         ("items.5", 1, "'items', a list, has no '5'; it has 0, 1"),
         ("items.-1", 1, "has no '-1'"),
         ("_executor_state", {}, "the state has no '_executor_state'"),

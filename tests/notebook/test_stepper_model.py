@@ -448,7 +448,7 @@ def test_back_stops_at_the_first_checkpoint_and_forward_at_the_present(model: St
 
 def test_a_checkpoint_that_is_not_on_the_line_is_refused_with_those_that_are(model: StepperModel) -> None:
     looked_back(model, steps=2, back=1)
-    with pytest.raises(LookupError, match=r"'cp-9' is not on the line.*cp-0-run-1, cp-1-run-1"):
+    with pytest.raises(LookupError, match=r"'cp-9' does not lead to.*cp-0-run-1, cp-1-run-1"):
         model.handle(GotoRequested("cp-9"))
     model.handle(GotoRequested("cp-1-run-1"))
     assert model.viewing is None
