@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NewType
 
 from agentbench._clock import runtime_defaults
@@ -245,6 +245,24 @@ class Message(Record):
         if self.delta:
             parts.append("delta=True")
         return f"Message({', '.join(parts)})"
+
+
+def copy_messages(messages: Iterable[Any]) -> list[Message]:
+    """Return copies with lists of contents and additional properties of their own; the contents are shared.
+
+    Raises:
+        TypeError: One is no message.
+    """
+    copies = []
+    for message in messages:
+        if not isinstance(message, Message):  # lists of texts are a likely slip
+            problem = f"{message!r} is no message. Expected a list of Message objects: Message('user', ['...'])."
+            raise TypeError(problem)
+        copied = message.__copy__()
+        copied.contents = [*message.contents]
+        copied.additional_properties = {**message.additional_properties}
+        copies.append(copied)
+    return copies
 
 
 def _only(alias: str, value: Any, name: str, other: Any) -> Any:

@@ -13,6 +13,8 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate, map_chat_to_agent_update
 
+_NO_REQUESTS = frozenset({"text", "text_reasoning", "function_result", "usage"})
+
 
 def agent_update(update: ChatResponseUpdate, author: str, agent_id: str) -> AgentResponseUpdate:
     """Return an update of the model as one of the agent."""
@@ -60,7 +62,7 @@ def agent_response(agent: Any, answer: Any, *, response_format: Any = None, has_
 def _give_ids(contents: Iterable[Content]) -> None:
     """Give an id to each request without one: a person's answer names it. Updates and response share the content."""
     for content in contents:
-        if content.user_input_request and not content.id:
+        if content.type not in _NO_REQUESTS and content.user_input_request and not content.id:
             content.id = runtime_defaults().ids.new_id("call")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from agentbench.messages.message import Message
+from agentbench.messages.message import Message, copy_messages
 
 #: What an agent without a name signs its messages with.
 UNNAMED: Final = "UnnamedAgent"
@@ -52,12 +52,10 @@ def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
         TypeError: One is no message, or the source is none.
     """
     attribution = attribution_of(source)
-    copies = []
-    for message in messages:
-        duplicate = _copy_of(message)
-        if ATTRIBUTION not in duplicate.additional_properties:
-            duplicate.additional_properties[ATTRIBUTION] = dict(attribution)
-        copies.append(duplicate)
+    copies = copy_messages(messages)
+    for message in copies:
+        if ATTRIBUTION not in message.additional_properties:
+            message.additional_properties[ATTRIBUTION] = dict(attribution)
     return copies
 
 
@@ -68,21 +66,9 @@ def signed(messages: Iterable[Message], agent: Any) -> list[Message]:
         messages: The messages, which stay as they are.
         agent: Whose they are.
     """
-    author = agent.name or UNNAMED
-    signed_ones = []
-    for message in messages:
-        if not message.author_name:
-            message = _copy_of(message)
-            message.author_name = author
-        signed_ones.append(message)
-    return signed_ones
-
-
-def _copy_of(message: Any) -> Message:
-    if not isinstance(message, Message):  # lists of texts are a likely slip
-        problem = f"{message!r} is no message. Expected a list of Message objects: Message('user', ['...'])."
-        raise TypeError(problem)
-    duplicate = message.__copy__()
-    duplicate.contents = [*message.contents]
-    duplicate.additional_properties = {**message.additional_properties}
-    return duplicate
+    originals = list(messages)
+    copies = copy_messages([message for message in originals if not message.author_name])
+    for message in copies:
+        message.author_name = agent.name or UNNAMED
+    unnamed = iter(copies)
+    return [message if message.author_name else next(unnamed) for message in originals]
