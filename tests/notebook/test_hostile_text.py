@@ -42,8 +42,6 @@ HTML_ELEMENTS = {
 }
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\U000e0041]")
 
-every_attack = pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
-
 
 def named(attack: str) -> Any:
     """A workflow in which everything that has a name is called like the attack."""
@@ -106,74 +104,76 @@ def check_bundle(bundle: dict[str, Any]) -> None:
         {"text/plain": check_text, "text/html": check_html, "image/svg+xml": check_svg}[mime](form)
 
 
-@every_attack
 @pytest.mark.parametrize("renderer", RENDERERS)
-def test_a_graph(attack: str, renderer: str):
-    view = draw(named(attack), run={attack: "failed"}, renderer=renderer)
-    check_svg(view.svg)
-    check_svg(view.live_svg())
-    check_text(view.text)
-    check_text(view.table)
-    texts = [each.text or "" for each in ElementTree.fromstring(view.svg).iter() if each.tag.endswith("}text")]
-    assert len(texts) == 3  # two nodes and one edge: nothing was added to the graph
+def test_a_graph(renderer: str):
+    for attack in ATTACKS:
+        view = draw(named(attack), run={attack: "failed"}, renderer=renderer)
+        check_svg(view.svg)
+        check_svg(view.live_svg())
+        check_text(view.text)
+        check_text(view.table)
+        texts = [each.text or "" for each in ElementTree.fromstring(view.svg).iter() if each.tag.endswith("}text")]
+        assert len(texts) == 3  # two nodes and one edge: nothing was added to the graph
 
 
-@every_attack
-def test_a_panel_and_its_badges(attack: str):
-    panel: Any = make_graph_panel(named(attack))
-    panel.update({attack: "waiting"}, {attack: attack})
-    panel.flush()
-    check_svg(panel.svg)
-    for text in (*panel.badges.values(), panel.label, panel.note):
-        check_text(text)
-    check_text(repr(panel))
-    panel.close()
+def test_a_panel_and_its_badges():
+    for attack in ATTACKS:
+        panel: Any = make_graph_panel(named(attack))
+        panel.update({attack: "waiting"}, {attack: attack})
+        panel.flush()
+        check_svg(panel.svg)
+        for text in (*panel.badges.values(), panel.label, panel.note):
+            check_text(text)
+        check_text(repr(panel))
+        panel.close()
 
 
-@every_attack
-def test_the_plain_panel(attack: str):
-    configure(live_graph=False)
-    panel: Any = make_graph_panel(named(attack))
-    panel.update({attack: "waiting"}, {attack: attack})
-    panel.flush()
-    around, svg, after = re.split(r"(?=<svg)|(?<=</svg>)", panel._picture.value)
-    check_svg(svg)
-    check_html(around + after)
-    for name, _ in panel._list.options:
-        check_text(name)
-    panel.close()
+def test_the_plain_panel():
+    for attack in ATTACKS:
+        configure(live_graph=False)
+        panel: Any = make_graph_panel(named(attack))
+        panel.update({attack: "waiting"}, {attack: attack})
+        panel.flush()
+        around, svg, after = re.split(r"(?=<svg)|(?<=</svg>)", panel._picture.value)
+        check_svg(svg)
+        check_html(around + after)
+        for name, _ in panel._list.options:
+            check_text(name)
+        panel.close()
 
 
-@every_attack
-async def test_a_run_with_its_result_and_its_checkpoints(attack: str):
-    storage = InMemoryCheckpointStorage()
-    run = named(attack).start(attack, checkpoint_storage=storage)
-    result = await run.result()
-    for bundle in (result._repr_mimebundle_(), run._repr_mimebundle_()):
-        check_bundle(bundle)
-    for info in run.checkpoints:
-        check_bundle(views.checkpoint_info_bundle(info))
-        checkpoint = await storage.load(info.checkpoint_id)
-        checkpoint.state[attack] = {attack: attack}
-        check_bundle(views.checkpoint_bundle(checkpoint))
-    for event in run.events:
-        check_bundle(views.event_bundle(event))
+async def test_a_run_with_its_result_and_its_checkpoints():
+    for attack in ATTACKS:
+        storage = InMemoryCheckpointStorage()
+        run = named(attack).start(attack, checkpoint_storage=storage)
+        result = await run.result()
+        for bundle in (result._repr_mimebundle_(), run._repr_mimebundle_()):
+            check_bundle(bundle)
+        for info in run.checkpoints:
+            check_bundle(views.checkpoint_info_bundle(info))
+            checkpoint = await storage.load(info.checkpoint_id)
+            checkpoint.state[attack] = {attack: attack}
+            check_bundle(views.checkpoint_bundle(checkpoint))
+        for event in run.events:
+            check_bundle(views.event_bundle(event))
 
 
-@every_attack
-def test_failures_warnings_and_odd_facts(attack: str):
-    details = WorkflowErrorDetails(attack, attack, traceback=attack)
-    for event in (
-        WorkflowEvent.executor_failed(attack, details),
-        WorkflowEvent.failed(details),
-        WorkflowEvent.warning(attack),
-        WorkflowEvent(attack, attack),
-    ):
-        check_bundle(views.event_bundle(event))
-    check_bundle(views.checkpoint_info_bundle(CheckpointInfo(attack, attack, 1, attack, source=attack, run_id=attack)))
+def test_failures_warnings_and_odd_facts():
+    for attack in ATTACKS:
+        details = WorkflowErrorDetails(attack, attack, traceback=attack)
+        for event in (
+            WorkflowEvent.executor_failed(attack, details),
+            WorkflowEvent.failed(details),
+            WorkflowEvent.warning(attack),
+            WorkflowEvent(attack, attack),
+        ):
+            check_bundle(views.event_bundle(event))
+        check_bundle(
+            views.checkpoint_info_bundle(CheckpointInfo(attack, attack, 1, attack, source=attack, run_id=attack))
+        )
 
 
-@every_attack
-def test_what_is_shown_is_what_was_written(attack: str):
-    shown = html.unescape(views.event_bundle(WorkflowEvent.warning(attack))["text/html"])
-    assert attack[:20].split("\n")[0] in shown or HIDDEN.search(attack)
+def test_what_is_shown_is_what_was_written():
+    for attack in ATTACKS:
+        shown = html.unescape(views.event_bundle(WorkflowEvent.warning(attack))["text/html"])
+        assert attack[:20].split("\n")[0] in shown or HIDDEN.search(attack)

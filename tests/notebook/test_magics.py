@@ -118,10 +118,10 @@ def test_set_changes_settings_as_configure_does() -> None:
     assert (settings.current().theme, settings.current().deterministic) == ("dark", True)
 
 
-@pytest.mark.parametrize("line", ["dance", "doctor now", "draw", "step", "step a b", "set", "set theme"])
-def test_a_line_that_says_nothing_known_is_answered_with_what_is(line: str) -> None:
-    with pytest.raises(ValueError, match=r"%agentbench step NAME \[N\]"):
-        agentbench_magic(line, {"a": 1})
+def test_a_line_that_says_nothing_known_is_answered_with_what_is() -> None:
+    for line in ["dance", "doctor now", "draw", "step", "step a b", "set", "set theme"]:
+        with pytest.raises(ValueError, match=r"%agentbench step NAME \[N\]"):
+            agentbench_magic(line, {"a": 1})
 
 
 def test_a_variable_that_is_not_there_or_no_stepper_is_named() -> None:
@@ -234,16 +234,16 @@ def test_a_mistake_in_the_text_is_shown_by_its_place_and_not_by_the_way_to_it(
     assert not any("Traceback" in line for line in told)
 
 
-@pytest.mark.parametrize("line", ["", "two words", "1st", "a-b"])
-def test_a_workflow_needs_the_name_of_a_variable(line: str) -> None:
-    with pytest.raises(ValueError, match="takes the name of one variable"):
-        workflow_magic(line, "a", {"a": Upper(id="a")})
+def test_a_workflow_needs_the_name_of_a_variable() -> None:
+    for line in ["", "two words", "1st", "a-b"]:
+        with pytest.raises(ValueError, match="takes the name of one variable"):
+            workflow_magic(line, "a", {"a": Upper(id="a")})
 
 
-@pytest.mark.parametrize("line", ["shout", "name=x", "id=", "id=a id=b", "=x"])
-def test_an_executor_takes_id_in_and_out_only(line: str) -> None:
-    with pytest.raises(ValueError, match=r"%%executor does not take"):
-        executor_magic(line, "async def f(text: str) -> str: ...", {})
+def test_an_executor_takes_id_in_and_out_only() -> None:
+    for line in ["shout", "name=x", "id=", "id=a id=b", "=x"]:
+        with pytest.raises(ValueError, match=r"%%executor does not take"):
+            executor_magic(line, "async def f(text: str) -> str: ...", {})
 
 
 def test_types_can_be_given_in_the_line() -> None:

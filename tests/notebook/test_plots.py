@@ -120,26 +120,26 @@ def test_another_axis_than_time_or_step_is_refused():
         timeline([], by="mood")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_names_of_executors_are_text_in_every_form(attack: str):
-    plot = timeline(events_of(attack, fails=True))
-    tree = parsed(plot.svg)
-    tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
-    assert tags <= {"svg", "title", "desc", "style", "rect", "text", "path", "g", "defs", "pattern", "line"}
-    assert not any("href" in name or name.startswith("on") for element in tree.iter() for name in element.attrib)
-    assert not re.search("[\x00-\x08\u202e]", plot.svg + plot.text)
+def test_names_of_executors_are_text_in_every_form():
+    for attack in ATTACKS:
+        plot = timeline(events_of(attack, fails=True))
+        tree = parsed(plot.svg)
+        tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
+        assert tags <= {"svg", "title", "desc", "style", "rect", "text", "path", "g", "defs", "pattern", "line"}
+        assert not any("href" in name or name.startswith("on") for element in tree.iter() for name in element.attrib)
+        assert not re.search("[\x00-\x08\u202e]", plot.svg + plot.text)
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_ids_of_checkpoints_are_text_in_every_form(attack: str):
-    infos = [
-        CheckpointInfo(attack, attack, 0, attack, run_id=attack, source=attack, writers=(attack,)),
-        CheckpointInfo(attack, attack + "2", 1, attack, previous_checkpoint_id=attack, run_id=attack),
-    ]
-    plot = lineage(infos)
-    tags = {element.tag.rpartition("}")[2] for element in parsed(plot.svg).iter()}
-    assert tags <= {"svg", "title", "desc", "style", "rect", "text", "path", "g", "circle"}
-    assert not re.search("[\x00-\x08\u202e]", plot.svg + plot.text)
+def test_ids_of_checkpoints_are_text_in_every_form():
+    for attack in ATTACKS:
+        infos = [
+            CheckpointInfo(attack, attack, 0, attack, run_id=attack, source=attack, writers=(attack,)),
+            CheckpointInfo(attack, attack + "2", 1, attack, previous_checkpoint_id=attack, run_id=attack),
+        ]
+        plot = lineage(infos)
+        tags = {element.tag.rpartition("}")[2] for element in parsed(plot.svg).iter()}
+        assert tags <= {"svg", "title", "desc", "style", "rect", "text", "path", "g", "circle"}
+        assert not re.search("[\x00-\x08\u202e]", plot.svg + plot.text)
 
 
 @pytest.mark.parametrize("make", [timeline, lineage])

@@ -4,7 +4,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
@@ -72,12 +71,12 @@ HOLDERS = [
 ]
 
 
-@pytest.mark.parametrize("value", HOLDERS, ids=lambda value: type(value).__name__)
-def test_no_holder_of_a_secret_shows_it(value: Any):
-    for shown in (str(mask_secrets(value)), preview(value), line_preview(value)):
-        assert "hunter2" not in shown
-        assert "•••" in shown
-        assert "ann" in shown
+def test_no_holder_of_a_secret_shows_it():
+    for value in HOLDERS:
+        for shown in (str(mask_secrets(value)), preview(value), line_preview(value)):
+            assert "hunter2" not in shown
+            assert "•••" in shown
+            assert "ann" in shown
 
 
 def test_containers_with_a_secret_stay_containers_of_their_kind():

@@ -5,8 +5,6 @@ from datetime import datetime, timedelta, timezone
 from enum import Enum
 from typing import Annotated, Any, Literal
 
-import pytest
-
 from agentbench.notebook.request_reading import Option, options_of_type, read_request, request_kind, unwrap_optional
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.approval import Approval
@@ -28,9 +26,8 @@ def asked(data: Any, response_type: Any) -> Any:
     return read_request(WorkflowEvent.request_info("r1", "review", data, response_type))
 
 
-@pytest.mark.parametrize(
-    ("data", "response_type", "kind"),
-    [
+def test_the_response_type_and_the_options_decide_the_kind():
+    for data, response_type, kind in [
         ("ok?", bool, "approval"),
         ("ok?", Approval, "approval"),
         ("ok?", Approval | None, "approval"),
@@ -45,10 +42,8 @@ def asked(data: Any, response_type: Any) -> Any:
         ("what?", dict[str, int], "form"),
         ("what?", int | str, "form"),
         ("what?", Any, "form"),
-    ],
-)
-def test_the_response_type_and_the_options_decide_the_kind(data: Any, response_type: Any, kind: str):
-    assert request_kind(data, response_type) == kind
+    ]:
+        assert request_kind(data, response_type) == kind
 
 
 def test_a_string_is_the_question_itself():

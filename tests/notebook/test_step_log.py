@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from agentbench.notebook.step_log import (
     LogLine,
     count_text,
@@ -53,9 +51,8 @@ def test_failures_name_executor_error_and_message() -> None:
     assert lines_of_report(report(1, failure))[1] == LogLine("error", "plan failed: ValueError: too short")
 
 
-@pytest.mark.parametrize(
-    ("event", "lines"),
-    [
+def test_events_in_flight_become_lines() -> None:
+    for event, lines in [
         (WorkflowEvent("log", "one\n\ntwo\n", executor_id="plan"), [("text", "plan: one"), ("text", "plan: two")]),
         (WorkflowEvent.warning("no handler"), [("warning", "no handler")]),
         (WorkflowEvent.error(ValueError("odd")), [("error", "ValueError: odd")]),
@@ -65,10 +62,8 @@ def test_failures_name_executor_error_and_message() -> None:
         ),
         (WorkflowEvent("message_dropped", "no edge"), [("warning", "message dropped: no edge")]),
         (WorkflowEvent.executor_invoked("plan"), []),
-    ],
-)
-def test_events_in_flight_become_lines(event: Any, lines: list[tuple[str, str]]) -> None:
-    assert [(line.kind, line.text) for line in lines_of_event(event)] == lines
+    ]:
+        assert [(line.kind, line.text) for line in lines_of_event(event)] == lines
 
 
 def test_long_and_odd_texts_are_cut_and_spelled() -> None:
@@ -77,17 +72,14 @@ def test_long_and_odd_texts_are_cut_and_spelled() -> None:
     assert line.text.startswith("\\u202e")
 
 
-@pytest.mark.parametrize(
-    ("data", "tokens"),
-    [
+def test_tokens_of_a_turn_are_counted() -> None:
+    for data, tokens in [
         ({"usage": {"total_token_count": 12}}, 12),
         ({"usage": SimpleNamespace(input_token_count=5, output_token_count=3)}, 8),
         ({"usage": {}}, 0),
         ("something else", 0),
-    ],
-)
-def test_tokens_of_a_turn_are_counted(data: Any, tokens: int) -> None:
-    assert tokens_of(WorkflowEvent("model_usage", data)) == tokens
+    ]:
+        assert tokens_of(WorkflowEvent("model_usage", data)) == tokens
 
 
 def test_other_events_count_no_tokens() -> None:

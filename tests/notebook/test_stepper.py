@@ -162,10 +162,10 @@ def test_several_steps_return_the_last_report(panel: Stepper) -> None:
     assert [report.superstep for report in panel.reports] == [0, 1]
 
 
-@pytest.mark.parametrize("count", [0, -1])
-def test_a_number_of_steps_that_makes_no_sense_is_refused(panel: Stepper, count: int) -> None:
-    with pytest.raises(ValueError, match=r"back\(\) shows earlier ones"):
-        panel.step(count)
+def test_a_number_of_steps_that_makes_no_sense_is_refused(panel: Stepper) -> None:
+    for count in [0, -1]:
+        with pytest.raises(ValueError, match=r"back\(\) shows earlier ones"):
+            panel.step(count)
 
 
 def test_a_run_in_a_cell_never_waits_for_a_person(panel: Stepper) -> None:
@@ -240,10 +240,10 @@ def test_a_slow_run_can_be_paused_between_its_supersteps() -> None:
     assert (panel.status, panel.superstep) == ("paused", 0)
 
 
-@pytest.mark.parametrize("speed", [0, -1.0])
-def test_a_speed_that_makes_no_sense_is_refused(panel: Stepper, speed: float) -> None:
-    with pytest.raises(ValueError, match="supersteps a second"):
-        panel.run(speed=speed)
+def test_a_speed_that_makes_no_sense_is_refused(panel: Stepper) -> None:
+    for speed in [0, -1.0]:
+        with pytest.raises(ValueError, match="supersteps a second"):
+            panel.run(speed=speed)
 
 
 # --- await ------------------------------------------------------------------------------------------------------------

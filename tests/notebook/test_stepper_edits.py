@@ -70,9 +70,8 @@ HELD: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "key", "expected"),
-    [
+def test_a_value_takes_its_place_and_nothing_else_changes() -> None:
+    for path, value, key, expected in [
         ("score", 0.9, "score", 0.9),
         ("score", "0.9", "score", 0.9),
         ("count", 4, "count", 4),
@@ -92,19 +91,17 @@ HELD: dict[str, Any] = {
         ("by.dots.8", "n", "by.dots", {"a.b": 1, "7": "text", 8: "n"}),
         ("counted.words", 4, "counted", Counted(4)),
         ("many.a.0", 2, "many", defaultdict(list, a=[2])),
-    ],
-)
-def test_a_value_takes_its_place_and_nothing_else_changes(path: str, value: Any, key: str, expected: Any) -> None:
-    held = checkpoint(**copy.deepcopy(HELD))
-    edit = checked_edit(held, path, value)
-    assert updates_of(held, [edit]).state == {key: expected}
-    assert type(updates_of(held, [edit]).state[key]) is type(expected)
-    assert held.state == {**HELD, "_executor_state": {}}
+    ]:
+        held = checkpoint(**copy.deepcopy(HELD))
+        edit = checked_edit(held, path, value)
+        assert updates_of(held, [edit]).state == {key: expected}
+        assert type(updates_of(held, [edit]).state[key]) is type(expected)
+        assert held.state == {**HELD, "_executor_state": {}}
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "told"),
-    [
+def test_what_does_not_fit_is_refused_with_the_path_and_the_reason() -> None:
+    path: Any
+    for path, value, told in [
         ("scor", 1, "the state has no 'scor'; it has score, count, note"),
         ("draft.tite", "x", "'draft', a Draft, has no 'tite'; it has title, score, tags"),
         ("score.x", 1, "'score', a float, has no 'x', and no values inside"),
@@ -119,13 +116,11 @@ def test_a_value_takes_its_place_and_nothing_else_changes(path: str, value: Any,
         ("draft", {"titel": "x"}, "title: Field required"),
         ("note", threading.Lock(), "lock"),
         ("messages[0]", 1, "there is no such message; 0 wait here"),
-    ],
-)
-def test_what_does_not_fit_is_refused_with_the_path_and_the_reason(path: Any, value: Any, told: str) -> None:
-    with pytest.raises(InvalidEdit, match="was not taken") as refused:
-        checked_edit(checkpoint(**HELD), path, value)
-    assert refused.value.path == path
-    assert told in refused.value.problem
+    ]:
+        with pytest.raises(InvalidEdit, match="was not taken") as refused:
+            checked_edit(checkpoint(**HELD), path, value)
+        assert refused.value.path == path
+        assert told in refused.value.problem
 
 
 def test_a_refused_value_is_not_repeated_by_the_error() -> None:

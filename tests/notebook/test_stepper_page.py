@@ -150,9 +150,8 @@ def test_a_press_that_is_not_possible_now_changes_nothing_and_the_page_is_remind
     assert panel.status == "ready"
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_what_no_page_of_ours_would_say_is_passed_over(panel: Stepper) -> None:
+    for message in [
         {"kind": "nonsense"},
         {"kind": "press"},
         {"kind": "press", "name": "__class__"},
@@ -182,10 +181,8 @@ def test_a_press_that_is_not_possible_now_changes_nothing_and_the_page_is_remind
         {"kind": "typed", "path": "topic", "stamp": 1, "text": "x"},
         {"kind": "discard", "path": 7},
         {"kind": "discard", "path": "not.there"},
-    ],
-)
-def test_what_no_page_of_ours_would_say_is_passed_over(panel: Stepper, message: dict[str, Any]) -> None:
-    panel._screen._page._hear(message)
+    ]:
+        panel._screen._page._hear(message)
     assert panel.step().superstep == 0
 
 

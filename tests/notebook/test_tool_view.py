@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import pytest
 from pydantic import BaseModel, Field
 
 from agentbench.agents.tools.function_tool import FunctionTool
@@ -71,9 +70,8 @@ def test_calls_failures_and_limits_are_told() -> None:
     assert lines(made)[0] == ("b: no approval needed, 3 calls, at most 5, 1 failed, at most 2, at most 1 call per run")
 
 
-@pytest.mark.parametrize(
-    ("part", "words"),
-    [
+def test_types_are_told_in_words() -> None:
+    for part, words in [
         ({}, "anything"),
         ({"type": ["integer", "null"]}, "integer or null"),
         ({"type": "array", "items": {"type": "number"}}, "array of number"),
@@ -85,12 +83,9 @@ def test_calls_failures_and_limits_are_told() -> None:
         ({"$ref": "#/$defs/Gone"}, "anything"),
         ({"$ref": "#/$defs/Unit"}, "Unit"),
         ({"allOf": [{"$ref": "#/$defs/Unit"}]}, "Unit"),
-    ],
-    ids=str,
-)
-def test_types_are_told_in_words(part: dict[str, Any], words: str) -> None:
-    made = FunctionTool(name="f", input_model={"$defs": {"Unit": {"type": "string"}}, "properties": {"a": part}})
-    assert lines(made)[-1].split("  ")[1:] == ["a", words, "optional"]
+    ]:
+        made = FunctionTool(name="f", input_model={"$defs": {"Unit": {"type": "string"}}, "properties": {"a": part}})
+        assert lines(made)[-1].split("  ")[1:] == ["a", words, "optional"]
 
 
 def test_objects_in_lists_are_listed_too() -> None:
@@ -114,12 +109,12 @@ def test_a_tool_without_schema_tells_why() -> None:
     assert shown[1].startswith("  Parameter 'connection' of tool 'f' has the type ")
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
-def test_what_others_wrote_is_inert(attack: str) -> None:
-    schema = {"properties": {attack: {"type": attack, "description": attack, "default": attack}}, "required": []}
-    made = FunctionTool(name="made", description=attack, kind=attack, input_model=schema)
-    made.name = attack
-    check_bundle(tool(made))
+def test_what_others_wrote_is_inert() -> None:
+    for attack in ATTACKS:
+        schema = {"properties": {attack: {"type": attack, "description": attack, "default": attack}}, "required": []}
+        made = FunctionTool(name="made", description=attack, kind=attack, input_model=schema)
+        made.name = attack
+        check_bundle(tool(made))
 
 
 def test_a_tool_shows_itself_and_looking_changes_nothing() -> None:

@@ -20,9 +20,8 @@ def used(data: Any, *, executor: str | None = "a", superstep: int = 1) -> Workfl
     return event
 
 
-@pytest.mark.parametrize(
-    ("data", "tokens"),
-    [
+def test_counts_are_read_off_whatever_a_client_tells():
+    for data, tokens in [
         ({"usage_details": COUNTS}, (100, 20, None)),
         ({"usage": COUNTS}, (100, 20, None)),
         (COUNTS, (100, 20, None)),
@@ -35,25 +34,20 @@ def used(data: Any, *, executor: str | None = "a", superstep: int = 1) -> Workfl
         ({"usage_details": {"input_token_count": -1}}, (None, None, None)),
         ("something else", (None, None, None)),
         (None, (None, None, None)),
-    ],
-)
-def test_counts_are_read_off_whatever_a_client_tells(data: Any, tokens: tuple[int | None, ...]):
-    (call,) = calls_of([used(data)], {})
-    assert (call.used.tokens_in, call.used.tokens_out, call.used.tokens_cached) == tokens
+    ]:
+        (call,) = calls_of([used(data)], {})
+        assert (call.used.tokens_in, call.used.tokens_out, call.used.tokens_cached) == tokens
 
 
-@pytest.mark.parametrize(
-    ("data", "latency_ms"),
-    [
+def test_latency_is_brought_to_milliseconds():
+    for data, latency_ms in [
         ({"latency_ms": 12.5}, 12.5),
         ({"latency_s": 2}, 2000),
         ({"latency": 0.25}, 250),
         ({}, None),
         ({"latency": "x"}, None),
-    ],
-)
-def test_latency_is_brought_to_milliseconds(data: Any, latency_ms: float | None):
-    assert calls_of([used(data)], {})[0].latency_ms == latency_ms
+    ]:
+        assert calls_of([used(data)], {})[0].latency_ms == latency_ms
 
 
 def test_calls_are_counted_within_executor_and_superstep():
@@ -83,19 +77,16 @@ def test_a_cost_that_the_event_tells_counts_more_than_a_price():
     assert calls_of([used({"model": "m", "usage": COUNTS, "cost": 0.5})], {"m": Price(2, 8)})[0].used.cost == 0.5
 
 
-@pytest.mark.parametrize(
-    ("tokens", "cost"),
-    [
+def test_cached_tokens_are_a_cheaper_part_of_the_input():
+    for tokens, cost in [
         ((1_000_000, 0, None), 2.0),
         ((1_000_000, 1_000_000, None), 10.0),
         ((1_000_000, 0, 500_000), 1.5),
         ((1_000_000, 0, 2_000_000), 1.0),
         ((None, 5, None), None),
         ((5, None, None), None),
-    ],
-)
-def test_cached_tokens_are_a_cheaper_part_of_the_input(tokens: tuple[Any, Any, Any], cost: float | None):
-    assert cost_of("m", *tokens, {"m": Price(2, 8, cached=1)}) == cost
+    ]:
+        assert cost_of("m", *tokens, {"m": Price(2, 8, cached=1)}) == cost
 
 
 def test_a_count_that_costs_nothing_may_be_missing():
@@ -111,12 +102,10 @@ def test_prices_are_numbers_or_price_objects():
     assert read_prices(None) == {}
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"m": 3}, {"m": (1,)}, {"m": "ab"}, {"m": (1, -2)}, {"m": (1, float("inf"))}, {"m": (1, True)}]
-)
-def test_another_form_of_price_is_refused_with_the_model(wrong: Any):
-    with pytest.raises(ValueError, match="'m'"):
-        read_prices(wrong)
+def test_another_form_of_price_is_refused_with_the_model():
+    for wrong in [{"m": 3}, {"m": (1,)}, {"m": "ab"}, {"m": (1, -2)}, {"m": (1, float("inf"))}, {"m": (1, True)}]:
+        with pytest.raises(ValueError, match="'m'"):
+            read_prices(wrong)
 
 
 def test_prices_are_a_mapping():

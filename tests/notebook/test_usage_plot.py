@@ -110,13 +110,13 @@ def test_cached_tokens_are_hatched_within_the_input():
 
 
 @pytest.mark.parametrize("by", ["superstep", "executor", "model"])
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_names_are_text_in_every_form(attack: str, by: Any):
-    plot = usage(events(2, executor=attack, model=attack), by=by)
-    allowed = {"svg", "title", "desc", "style", "rect", "text", "path", "g", "defs", "pattern", "line", "circle"}
-    assert {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(plot.svg).iter()} <= allowed
-    assert not re.search("[\x00-\x08\u202e]", plot.svg + plot.text)
-    assert "href" not in re.sub(r">[^<]*<", "><", plot.svg)
+def test_names_are_text_in_every_form(by: Any):
+    for attack in ATTACKS:
+        plot = usage(events(2, executor=attack, model=attack), by=by)
+        allowed = {"svg", "title", "desc", "style", "rect", "text", "path", "g", "defs", "pattern", "line", "circle"}
+        assert {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(plot.svg).iter()} <= allowed
+        assert not re.search("[\x00-\x08\u202e]", plot.svg + plot.text)
+        assert "href" not in re.sub(r">[^<]*<", "><", plot.svg)
 
 
 def test_long_texts_keep_the_first_and_the_last_lines():

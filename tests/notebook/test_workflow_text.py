@@ -31,9 +31,8 @@ def n(text: str) -> Name:
 DIAMOND_END = [FanIn((n("b"), n("c")), n("d")), Link(n("d"), n("e"))]
 
 
-@pytest.mark.parametrize(
-    ("text", "statements"),
-    [
+def test_a_line_says() -> None:
+    cases: list[tuple[str, list[Statement]]] = [
         ("a -> b", [Link(n("a"), n("b"))]),
         ("a->b", [Link(n("a"), n("b"))]),
         ("a -> b -> c", [Link(n("a"), n("b")), Link(n("b"), n("c"))]),
@@ -51,15 +50,13 @@ DIAMOND_END = [FanIn((n("b"), n("c")), n("d")), Link(n("d"), n("e"))]
         ("# all\n\n  a -> b  # one\n\t\nb -> c#two\n", [Link(n("a"), n("b")), Link(n("b"), n("c"))]),
         ("a -> b\nb -> a", [Link(n("a"), n("b")), Link(n("b"), n("a"))]),
         ("a -> b if x else b", [Switch(n("a"), ((n("x"), n("b")),), n("b"))]),
-    ],
-)  # fmt: skip
-def test_a_line_says(text: str, statements: list[Statement]) -> None:
-    assert parse_workflow(text) == tuple(statements)
+    ]
+    for text, statements in cases:
+        assert parse_workflow(text) == tuple(statements)
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "column", "problem"),
-    [
+def test_a_mistake_is_told_with_its_place_and_what_was_expected() -> None:
+    for text, line, column, problem in [
         ("", 1, 1, "there is no executor"),
         ("# nothing\n", 1, 1, "there is no executor"),
         ("a ->", 1, 6, "expected the name of an executor; found the end of the line"),
@@ -86,17 +83,13 @@ def test_a_line_says(text: str, statements: list[Statement]) -> None:
         ("a -> if", 1, 6, "expected the name of an executor; found 'if'"),
         ("a -> b\n\nb -> c -> b\nx, a => b", 4, 9, "a and b are connected in line 1 already"),
         ("a -> b -> a -> b", 1, 16, "a and b are connected here already"),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_told_with_its_place_and_what_was_expected(
-    text: str, line: int, column: int, problem: str
-) -> None:
-    with pytest.raises(WorkflowTextError) as caught:
-        parse_workflow(text)
-    error = caught.value
-    assert (error.line, error.column) == (line, column)
-    assert problem in error.problem
-    assert str(error).startswith(f"line {line}, column {column}: ")
+    ]:
+        with pytest.raises(WorkflowTextError) as caught:
+            parse_workflow(text)
+        error = caught.value
+        assert (error.line, error.column) == (line, column)
+        assert problem in error.problem
+        assert str(error).startswith(f"line {line}, column {column}: ")
 
 
 def test_the_line_is_shown_with_a_mark_below_the_place() -> None:

@@ -38,21 +38,18 @@ def test_what_the_engine_writes_can_be_read():
     assert len(graph.clusters) == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_what_is_no_dot_is_named_with_its_line():
+    for text, reason in [
         ("", "expected 'digraph' in line 1"),
         ("digraph { a -> }", "expected a name, found '}' in line 1"),
         ("digraph {\n a [label=<b>] }", "unexpected '<' in line 2"),
         ("digraph { a", "expected '}' in line 1"),
         ("digraph " + "{" * 60, "more than 50 levels of braces"),
-    ],
-)
-def test_what_is_no_dot_is_named_with_its_line(text: str, reason: str):
-    with pytest.raises(RenderFailed) as caught:
-        read_dot(text)
-    assert caught.value.reason.startswith(reason)
-    assert caught.value.renderer == "builtin"
+    ]:
+        with pytest.raises(RenderFailed) as caught:
+            read_dot(text)
+        assert caught.value.reason.startswith(reason)
+        assert caught.value.renderer == "builtin"
 
 
 @given(st.text(alphabet='digraph {}[];,=:->"\\\n ab/*#', max_size=80))

@@ -68,10 +68,10 @@ def test_sizes_are_pixels():
     assert ElementTree.fromstring(clean_svg(RAW, "test")).get("width") == "100"
 
 
-@pytest.mark.parametrize("data", [b"", b"hello", b"<html/>", b"<svg", b"\xff\xfe"])
-def test_what_is_no_svg_is_refused(data: bytes):
-    with pytest.raises(RenderFailed, match="'test' failed: no SVG came back"):
-        clean_svg(data, "test")
+def test_what_is_no_svg_is_refused():
+    for data in [b"", b"hello", b"<html/>", b"<svg", b"\xff\xfe"]:
+        with pytest.raises(RenderFailed, match="'test' failed: no SVG came back"):
+            clean_svg(data, "test")
 
 
 def test_entities_are_refused():
@@ -192,9 +192,9 @@ def test_a_live_picture_carries_names_and_connections_and_no_style():
     assert root.get("role") is None
 
 
-@pytest.mark.parametrize("theme", ["auto", "light", "dark"])
-def test_the_theme_is_a_class(theme: str):
-    assert decorated(theme=theme).get("class") == f"ab_svg ab_{theme}"
+def test_the_theme_is_a_class():
+    for theme in ["auto", "light", "dark"]:
+        assert decorated(theme=theme).get("class") == f"ab_svg ab_{theme}"
 
 
 def test_what_is_left_out_stands_below_the_picture():
