@@ -42,8 +42,8 @@ class GraphView:
     `RendererUnavailable` or `RenderFailed`; displaying never raises, it shows the text form and the problem instead.
 
     Attributes:
-        shape: What is drawn, after folding.
-        whole: The same before folding.
+        shape: The drawn graph, after folding.
+        whole: The graph before folding.
         states: States by executor id.
         direction: Where the edges lead.
         detail: `full` or `short`.
@@ -77,7 +77,7 @@ class GraphView:
 
         Raises:
             RendererUnavailable: The chosen renderer is not installed.
-            RenderFailed: It failed and nothing else could draw.
+            RenderFailed: The renderer failed and no other could draw.
         """
         return _picture(
             self._rendered.data, self.shape, _items(self.element_states), _items(self.node_states), self.theme
@@ -125,7 +125,7 @@ class GraphView:
 
         Raises:
             RendererUnavailable: The chosen renderer is not installed.
-            RenderFailed: It failed and nothing else could draw.
+            RenderFailed: The renderer failed and no other could draw.
         """
         return decorate_svg(self._rendered.data, self.shape, Decoration(live=True, **looks))
 
@@ -137,7 +137,7 @@ class GraphView:
 
         Raises:
             RendererUnavailable: The chosen renderer is not installed.
-            RenderFailed: It failed, or none that is there writes PNG.
+            RenderFailed: The renderer failed, or none that is installed writes PNG.
         """
         dot = to_dot(
             self.shape,
@@ -156,7 +156,7 @@ class GraphView:
             ValueError: For another suffix.
             FileNotFoundError: There is no such folder to write into.
             RendererUnavailable: The chosen renderer is not installed.
-            RenderFailed: It failed, or none that is there writes this format.
+            RenderFailed: The renderer failed, or none that is installed writes this format.
         """
         path = Path(path)
         suffix = path.suffix.lower()

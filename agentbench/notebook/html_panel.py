@@ -67,7 +67,7 @@ class HtmlGraphPanel(PanelCommands, ipywidgets.VBox):  # type: ignore[misc]  # i
         super().close()
 
     def expect_page(self) -> None:
-        """Nothing to wait for: this panel shows with what every widget front end has."""
+        """Do nothing: every widget front end can display this panel."""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         return {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}

@@ -1,4 +1,4 @@
-"""What an inbox asks of a run or a stepper: its name, its open requests, where answers go, and when to look again."""
+"""A run or a stepper as an inbox reads it: name, open requests, where answers go, and when to read again."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class Source:
     """One run, as an inbox sees it.
 
     Attributes:
-        name: What people call it.
+        name: Name on the page.
         pending: Its open requests, the oldest first.
         send: Takes a request's id and the answer; may be async.
         watch: Calls a function when something happened; returns what ends it.

@@ -158,7 +158,7 @@ def _cells(rows: Sequence[Row]) -> list[_Cells]:
 
 
 def _news(row: Row) -> str:
-    """What is special about a checkpoint."""
+    """The origin of a fork or the source of a checkpoint, in words; empty for an ordinary one."""
     if row.folded > 1:
         return ""
     source = "" if row.info.source == "step" else esc(row.info.source, into="line", limit=20)

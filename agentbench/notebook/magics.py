@@ -189,7 +189,7 @@ COMMANDS = {"doctor": _doctor, "draw": _draw, "step": _step, "set": _set}
 
 
 def completions(line: str, namespace: dict[str, Any]) -> list[str]:
-    """What may come next in a line that begins with `%agentbench`: commands, settings, or variables that fit.
+    """Return the completions of a line that begins with `%agentbench`: commands, settings, or variables that fit.
 
     Args:
         line: The text up to the cursor, `%agentbench` included.

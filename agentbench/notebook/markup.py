@@ -61,7 +61,7 @@ class Table:
     """A titled table. Rows beyond the sixtieth are only counted. In HTML, times and UUIDs are shortened.
 
     Attributes:
-        title: What the rows are.
+        title: Heading of the rows.
         head: Names of the columns.
         rows: Cells, as text or anything whose `str()` is meant.
         limit: Most characters of a cell; by default fewer as text than as HTML.

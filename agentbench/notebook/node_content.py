@@ -25,7 +25,7 @@ Mine = Sequence["tuple[int, WorkflowEvent[Any]]"]
 
 
 def node_facts(model: StepperModel, shape: GraphShape, executor: str, *, times: bool) -> tuple[Fact, ...]:
-    """What is known of an executor, in short lines.
+    """Return the facts about an executor, in short lines.
 
     Args:
         model: The stepper.

@@ -1,4 +1,4 @@
-"""What a whole run made of each executor, read from its events, and what is next: for pictures that stand still."""
+"""The state of each executor after a run, read from its events, and what is next: for static pictures."""
 
 import itertools
 from collections.abc import Iterable, Mapping
@@ -41,7 +41,7 @@ def read_states(run: object) -> dict[Any, str]:
 
 
 def _with_queued(states: dict[Any, str], run: Any) -> dict[Any, str]:
-    """The same with who is called next, and the edges that lead there, where `run` is a run that can be driven."""
+    """Add the executors that are called next, and the edges that lead there, for a run that is not over."""
     plan = getattr(run, "plan_without_conditions", None)
     if plan is None or run.is_over:
         return states

@@ -46,7 +46,7 @@ class Pacer:
         self._closed = False
 
     def touch(self) -> None:
-        """Something is there to be sent."""
+        """Schedule `send`: something has changed."""
         with self._lock:
             if self._scheduled or self._closed:
                 return

@@ -63,7 +63,7 @@ class PanelModel:
         self._sent: dict[str, str] = self.drawn_states()
 
     def _focus(self) -> list[str]:
-        """What a part of a very large graph is drawn around: the selection, else where something happens."""
+        """The executors around which a part of a very large graph is drawn: the selection, else those that are busy."""
         if self.selected is not None:
             return [self.selected]
         return [key for key, state in self.states.items() if state in _BUSY and isinstance(key, str)]
@@ -84,7 +84,7 @@ class PanelModel:
 
     @property
     def note(self) -> str:
-        """What is folded or hidden, and how to see it here; empty when everything is drawn."""
+        """A line about folded and hidden nodes, and how to open them; empty when everything is drawn."""
         return esc(self.shape.note.replace(HOW_TO_OPEN, "select one, then Enter or a click opens it"), into="line")
 
     def set_expanded(self, group_ids: Collection[str]) -> None:
@@ -122,7 +122,7 @@ class PanelModel:
                     self.badges.pop(executor_id, None)
 
     def reset(self) -> None:
-        """Everything idle, no badges."""
+        """Set every element to idle and drop all badges."""
         with self._lock:
             self.update(dict.fromkeys(self.states, "idle"))
             self.states.clear()

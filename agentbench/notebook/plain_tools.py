@@ -48,7 +48,7 @@ def _set_options(choice: Any, options: Sequence[Any]) -> None:
 
 
 class MenuTool:
-    """What the live page has in its menus, as one list and a button.
+    """The commands of the live page's menus, as one list and a button.
 
     Args:
         press: Does a command; called with its name and the typed input.
@@ -83,7 +83,7 @@ class BreakpointTool:
     """The breakpoints: a list, and fields to add one.
 
     Args:
-        stepper: What is driven.
+        stepper: The stepper being driven.
 
     Attributes:
         box: The widgets.
@@ -148,7 +148,7 @@ class EditTool:
     """A field for the path of a value, and one for the value.
 
     Args:
-        stepper: What is driven.
+        stepper: The stepper being driven.
 
     Attributes:
         box: The widgets.

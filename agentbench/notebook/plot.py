@@ -65,7 +65,7 @@ class Plot:
 
     @cached_property
     def text(self) -> str:
-        """The same in words, at most 60 lines."""
+        """The picture in words, at most 60 lines."""
         return self._text()
 
     @property
@@ -74,7 +74,7 @@ class Plot:
         return self._frame()
 
     def panel(self) -> "PlotPanel":
-        """It as a widget: its forms to switch between, its rows to choose by mouse or keyboard.
+        """Return the plot as a widget: its forms to switch between, its rows to choose by mouse or keyboard.
 
         Raises:
             MissingExtraError: anywidget is not installed.

@@ -20,7 +20,7 @@ class PlotPanel(anywidget.AnyWidget):
         choices: Names of the forms, if there are several.
         choice: Index of the displayed one; set by both sides.
         selected: Place of the chosen row, -1 for none; set by both sides.
-        label: What a screen reader calls it.
+        label: Its name for screen readers.
     """
 
     _esm = read_script("plot.js")
@@ -35,9 +35,9 @@ class PlotPanel(anywidget.AnyWidget):
         """Show a plot.
 
         Args:
-            title: What it is called.
+            title: Its title.
             forms: How to draw each of its forms, by name; the first one is displayed.
-            keys: What is chosen with each of its rows.
+            keys: The key of each of its rows.
         """
         self._title = esc(title, into="line", limit=200)
         self._draw = list(forms.values())
@@ -50,7 +50,7 @@ class PlotPanel(anywidget.AnyWidget):
 
     @property
     def chosen(self) -> str | None:
-        """What is chosen, such as the id of a checkpoint; `None` before something is."""
+        """The key of the chosen row, such as the id of a checkpoint; `None` before one is chosen."""
         return self._keys[self.selected] if 0 <= self.selected < len(self._keys) else None
 
     def on_select(self, fn: Callable[[str], object]) -> Callable[[], None]:

@@ -73,7 +73,7 @@ class Progress:
     Nothing runs until it is awaited in a cell, or its `wait()` is called in a script; both raise what the run raises.
 
     Attributes:
-        state: How far it is.
+        state: How far the run is.
         run: The run or stepper being driven.
 
     Example:
@@ -103,7 +103,7 @@ class Progress:
 
     @property
     def name(self) -> str:
-        """Of the workflow, in one line."""
+        """The name of the workflow, in one line."""
         return esc(self._driver.name, into="line", limit=60)
 
     def __repr__(self) -> str:

@@ -82,7 +82,7 @@ class Widget:
     """Two bars and a Stop button.
 
     Args:
-        name: Of the run.
+        name: Name of the run.
         stop: Called when the button is pressed; must return at once.
     """
 
@@ -163,5 +163,5 @@ class Lines:
             print(state.words(times=True), file=sys.stderr, flush=True)  # noqa: T201 - a person watches
 
     def close(self, last_words: str) -> bool:
-        """Nothing to take away."""
+        """Do nothing: the lines stay."""
         return False

@@ -1,4 +1,4 @@
-"""What a list of events says, superstep by superstep, as rows for tables."""
+"""The events of a run, superstep by superstep, as rows for tables."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

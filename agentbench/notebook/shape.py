@@ -51,8 +51,8 @@ class ShapeNode:
 
     Attributes:
         id: Executor id; inside an opened sub-workflow with the ids on the way, `outer/inner`.
-        name: What is written on it.
-        kinds: What is particular about it, in the order of `KIND_WORDS`; empty for a plain executor.
+        name: Its text.
+        kinds: Its kinds, in the order of `KIND_WORDS`; empty for a plain executor.
         type_name: The executor's own type name.
         members: Ids of the executors in a folded group.
         frame: Id of the opened sub-workflow that it lies in.
@@ -83,7 +83,7 @@ class ShapeEdge:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphShape:
-    """What is drawn, in builder order.
+    """The nodes, edges and frames of a picture, in builder order.
 
     Attributes:
         name: Name of the workflow.
@@ -91,7 +91,7 @@ class GraphShape:
         edges: The edges, at most one for a pair of nodes.
         frames: Opened sub-workflows; edges that name them end at their frame.
         hidden: Ids of executors that are left out.
-        note: What is folded or left out, in words; empty when everything is drawn.
+        note: A line about folded and hidden nodes; empty when everything is drawn.
     """
 
     name: str = "workflow"
@@ -192,7 +192,7 @@ _closed: "weakref.WeakKeyDictionary[Any, tuple[tuple[object, ...], GraphShape]]"
 
 
 def _facts(workflow: Any) -> tuple[object, ...]:
-    """What a shape without opened sub-workflows is read from."""
+    """The parts of a workflow from which a shape without opened sub-workflows is read; the key of the cache."""
     edges = tuple(edge for group in workflow.edge_groups for edge in getattr(group, "edges", ()))
     outputs = tuple(getattr(executor, "id", executor) for executor in workflow.get_output_executors())
     groups, executors = tuple(workflow.edge_groups), tuple(workflow.executors.items())

@@ -89,7 +89,7 @@ def _in_frames(shape: GraphShape) -> list[tuple[ShapeNode, int]]:
 def _most_wanted(
     listed: list[tuple[ShapeNode, int]], states: Mapping[str, str], room: int
 ) -> list[tuple[ShapeNode, int]]:
-    """Those nodes first that want attention, then those at the beginning; in the order in which they were."""
+    """Choose the nodes that need attention, then the first ones; in their order."""
     ranks = [PRECEDENCE.index(states.get(node.id, "idle")) for node, _ in listed]
     ranks = [min(rank, PRECEDENCE.index("done")) for rank in ranks]
     chosen = sorted(sorted(range(len(listed)), key=ranks.__getitem__)[:room])

@@ -1,4 +1,4 @@
-"""What an element of a graph can be doing, and how each state looks: a colour and always a second sign."""
+"""The states of an element of a graph, and how each looks: a colour and always a second sign."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class StateStyle:
 
     Attributes:
         name: The key used by `update` and, after `ab_s_`, the CSS class.
-        words: What a screen reader says.
+        words: Text for screen readers.
         light: Fill in light themes, `None` for the surface of the theme. Six-digit hex.
         dark: Fill in dark themes, in the same form.
         sign: The second sign in text, empty when there is none.

@@ -83,7 +83,7 @@ def stepper(  # noqa: PLR0913 - published signature
 
     Args:
         workflow: The workflow. A stepper that already drives this instance is closed: an instance runs once at a time.
-        input: What the start executors get.
+        input: Message for the start executors.
         storage: Where checkpoints go; by default the workflow's own storage, else one in memory, so that Back works.
         checkpoint: Go on from this checkpoint instead of starting afresh.
         breakpoints: Where the run is to pause: one place, or several, each as `Stepper.break_at` takes it.
@@ -279,7 +279,7 @@ class Stepper(StepperTravel):
 
         Raises:
             ValueError: There is no such request, or the answer is not of its type; it stays open.
-            RequestAlreadyAnswered: It was answered before.
+            RequestAlreadyAnswered: The request was answered before.
             StepperClosed: The stepper was closed.
         """
         self._wait("stepper.arespond", lambda: self._screen.answer(request_id, value))

@@ -1,4 +1,4 @@
-"""Pure: the news of a stepper: what a person should read before going on, and what can be done about it."""
+"""Pure: the banner of a stepper: the most urgent news, and the next possible actions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Actions = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """What a person should read before going on. There always is one, so that nothing below it moves.
+    """The most urgent news. There always is one, so that nothing below it moves.
 
     Attributes:
         tone: Which sort of news it is.
@@ -123,7 +123,7 @@ def _hit_words(model: StepperModel) -> str:
 
 
 def _next(model: StepperModel) -> str:
-    """What is being done, or what the next superstep will do."""
+    """The superstep in flight, or the deliveries of the next one."""
     number = 0 if model.facts.superstep is None else model.facts.superstep + 1
     if model.status in IN_FLIGHT:
         return f"Superstep {number} is being taken."

@@ -14,7 +14,7 @@ __all__ = ["StepperCalls"]
 
 
 class StepperCalls(StepperReading):
-    """What the calls of `Stepper` are made of."""
+    """Sends requests to the session, waits for them, and raises their errors."""
 
     def _raise_error(self) -> None:
         """Raise what a fork, a restore or a plan raised; the run itself has not failed."""

@@ -35,7 +35,7 @@ def stimulus_of(name: str, model: StepperModel, *, limit: int, value: object = N
     """Return the request of a command; `None` for a command that requests nothing now, or is unknown.
 
     Args:
-        name: Of the command.
+        name: Name of the command.
         model: The stepper.
         limit: Most supersteps of a run.
         value: The input typed with it.

@@ -63,7 +63,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What tabs are made from, beside the model.
+    """The sources of the tabs, beside the model.
 
     Attributes:
         shape: The graph.
@@ -90,7 +90,7 @@ def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
     Args:
         tab: Its name.
         model: The stepper.
-        sources: What else it is made from.
+        sources: Its other sources.
     """
     return replace(_tab(tab, model, sources), checkpoint_id=model.line.displayed_id)
 

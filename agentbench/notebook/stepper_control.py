@@ -1,4 +1,4 @@
-"""What a page does to a stepper: the seam between `StepperScreen` and the two kinds of pages."""
+"""The calls of a page on a stepper: the interface between `StepperScreen` and the two kinds of pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["StepperControl"]
 
 
 class StepperControl(Protocol):
-    """What a page does to a stepper. None of it waits."""
+    """The calls of a page on a stepper. None of them waits."""
 
     @property
     def view(self) -> StepperView:
@@ -22,7 +22,7 @@ class StepperControl(Protocol):
 
     @property
     def content(self) -> Content:
-        """What the open tab holds now."""
+        """The content of the open tab."""
 
     @property
     def offers(self) -> tuple[Offer, ...]:

@@ -29,7 +29,7 @@ class MenuItem:
     """One line of a menu.
 
     Attributes:
-        command: What it does; empty for a line between others.
+        command: Its command; empty for a line between others.
         label: Its text.
         hint: Its tooltip.
         enabled: Whether it can be used now.

@@ -47,7 +47,7 @@ class Edit(Displayable):
 
     @property
     def change(self) -> CheckpointChange:
-        """The same as one line of a diff."""
+        """The edit as one line of a diff."""
         return CheckpointChange(self.path, "changed", self.before, self.after, self.steps)
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class EditDesk:
         self._staged: dict[str, dict[str, Edit]] = {}
 
     def of(self, checkpoint_id: str | None) -> tuple[Edit, ...]:
-        """Those of a checkpoint, in the order in which they are applied."""
+        """Return the staged edits of a checkpoint, in the order in which they are applied."""
         return tuple(self._staged.get(checkpoint_id or "", {}).values())
 
     def stage(self, checkpoint_id: str, edit: Edit) -> None:
@@ -109,9 +109,9 @@ def checked_edit(checkpoint: WorkflowCheckpoint, path: str, value: Any, staged: 
     numbers and the like are read as pydantic reads them. It must be one that can be stored.
 
     Args:
-        checkpoint: What is edited; it is not changed.
+        checkpoint: The checkpoint being edited; it is not changed.
         path: Where.
-        value: What is to be there.
+        value: The new value.
         staged: Edits that are applied before this one.
 
     Raises:
@@ -128,7 +128,7 @@ def checked_edit(checkpoint: WorkflowCheckpoint, path: str, value: Any, staged: 
 
 
 def updates_of(checkpoint: WorkflowCheckpoint, edits: Sequence[Edit]) -> Updates:
-    """What edits make of a checkpoint, by whole keys of the state."""
+    """Return the values of a checkpoint after edits, by whole keys of the state."""
     root = _after(checkpoint, edits)
     keys = dict.fromkeys(edit.steps[1] for edit in edits if edit.steps[0] == _STATE)
     queue: dict[str, list[WorkflowMessage]] | None = None

@@ -51,7 +51,7 @@ class StepperKnowledge:
     """The state of one stepper.
 
     Args:
-        name: What the header calls it.
+        name: Text of the header.
         activity: The graph whose elements are watched.
     """
 
@@ -163,7 +163,7 @@ class StepperKnowledge:
         """Raise if the stepper is closed.
 
         Raises:
-            StepperClosed: It is closed.
+            StepperClosed: The stepper is closed.
         """
         if self.status is StepperStatus.CLOSED:
             raise StepperClosed
@@ -173,7 +173,7 @@ class StepperKnowledge:
 
         Raises:
             StepperStateError: `call` is not among `allowed`; the error names those that are.
-            StepperClosed: It is closed.
+            StepperClosed: The stepper is closed.
         """
         self.require_open()
         if call not in self.allowed:

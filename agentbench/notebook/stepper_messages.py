@@ -1,4 +1,4 @@
-"""What goes into a stepper's model and what comes out of it: values only.
+"""The input and output of a stepper's model: values only.
 
 People send requests (`StepRequested`, `BackRequested`, ...), the engine sends reports (`StepEnded`, `Forked`, ...), and
 the model returns an `Instruction`, or none.
@@ -128,7 +128,7 @@ class RunFacts:
         checkpoints: Infos of what the run saved, in order.
         requests: Pending `request_info` events.
         planned: Deliveries of the next superstep.
-        error: What made the run fail.
+        error: The exception that made the run fail.
         pause_reason: Why the run paused itself, if it did.
     """
 
@@ -162,7 +162,7 @@ class StepEnded:
     """A superstep is over.
 
     Attributes:
-        report: What it did.
+        report: Its report.
         facts: The run after the superstep.
         reached: Whether the caller's own `until` condition was true, or the error that it raised.
         hits: Breakpoints that were reached.

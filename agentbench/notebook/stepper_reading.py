@@ -41,7 +41,7 @@ class StepperReading:
 
     @property
     def status(self) -> StepperStatus:
-        """What the stepper is doing; equal to its plain text, such as `"paused"`."""
+        """The status of the stepper; equal to its plain text, such as `"paused"`."""
         return self._session.model.status
 
     @property

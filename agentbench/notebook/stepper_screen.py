@@ -78,7 +78,7 @@ class StepperScreen:
 
     @property
     def text(self) -> str:
-        """The same in words."""
+        """The view in words."""
         view = self.view
         states = {element: state for element, state in view.states.items() if isinstance(element, str)}
         lines = [view.header.line, shape_text(self._shape, states)]
@@ -104,7 +104,7 @@ class StepperScreen:
 
     @property
     def content(self) -> Content:
-        """What the open tab holds; the same object until it changes. Called on the loop of the runs."""
+        """The content of the open tab; the same object until it changes. Called on the loop of the runs."""
         return self._tabs.content
 
     @property
@@ -120,12 +120,12 @@ class StepperScreen:
         """Do what a button or a line of a menu does.
 
         Args:
-            name: Of the command.
+            name: Name of the command.
             value: The input typed with it.
 
         Raises:
-            StepperStateError: It can do nothing now.
-            ValueError: It makes no sense now, such as a run to a breakpoint when there is none.
+            StepperStateError: The command is not allowed now.
+            ValueError: Its value makes no sense now, such as a run to a breakpoint when there is none.
         """
         if name in TAB_COMMANDS:
             self.open_tab(TAB_COMMANDS[name])
@@ -154,11 +154,11 @@ class StepperScreen:
         self.touch()
 
     def break_at(self, sort: str, choice: int, value: object, *, once: bool) -> None:
-        """Set a breakpoint that was offered.
+        """Set one of the `offers`.
 
         Raises:
-            LookupError: It was not offered.
-            ValueError: What was typed cannot be read; the text says what is expected.
+            LookupError: It is not among the offers.
+            ValueError: The typed input cannot be read; the text names the expected form.
         """
         self._session.break_at(where_of(self.offers, sort, choice, value), once=once)
 
@@ -240,7 +240,7 @@ class StepperScreen:
         self.soon(arm)
 
     def touch(self) -> None:
-        """Something has changed. From any thread; returns at once."""
+        """Draw again soon, since the model has changed. From any thread; returns at once."""
         if self._page is None:
             return
         if self._session.model.status not in IN_FLIGHT:

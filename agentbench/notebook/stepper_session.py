@@ -237,7 +237,7 @@ class StepperSession:
             start: Makes the handle.
 
         Raises:
-            GraphMismatchError: It goes on from a checkpoint of another graph; `differences` says how they differ.
+            GraphMismatchError: The checkpoint belongs to another graph; `differences` has the differences.
             WorkflowCheckpointException: The checkpoint cannot be loaded.
         """
         handle = await start(self.note_down)
@@ -291,7 +291,7 @@ class StepperSession:
         """Send an answer to the run, and go on if that was requested.
 
         Raises:
-            RequestAlreadyAnswered: It was answered before.
+            RequestAlreadyAnswered: The request was answered before.
             ValueError: There is no such request, or the answer is not of its type.
         """
         async with self._turn:

@@ -1,4 +1,4 @@
-"""What the open tab of a stepper holds: made when something has changed, from checkpoints that are loaded on demand."""
+"""The content of a stepper's open tab: made when something has changed, from checkpoints that are loaded on demand."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StepperTabs:
 
     @property
     def content(self) -> Content:
-        """What the open tab holds; the same object until it changes. Called on the loop of the runs."""
+        """The content of the open tab; the same object until it changes. Called on the loop of the runs."""
         with self._session.reading() as model:
             viewed = None if model.viewing is None else model.past[model.viewing].info.checkpoint_id
             lost = self._lost.get(viewed or "")

@@ -96,7 +96,7 @@ class StepperTravel(StepperCalls):
         Args:
             path: `score`, `draft.title`, `items.0` in the shared state; `messages[0]`, `messages[0].title` among the
                 messages that wait.
-            value: What is to be there.
+            value: The new value.
 
         Raises:
             InvalidEdit: The path leads nowhere, or the value does not fit; nothing is staged then.
@@ -156,7 +156,7 @@ def require_count(count: int, name: str, expected: str) -> int:
         expected: The possible values, for the error.
 
     Raises:
-        ValueError: It is no whole number, or is below 1.
+        ValueError: `count` is no whole number, or is below 1.
     """
     value: Any = count
     if isinstance(value, bool) or not isinstance(value, Integral) or count < 1:
@@ -169,7 +169,7 @@ def require_speed(speed: float, what: str) -> float:
     """Return a speed unless it is not above 0.
 
     Raises:
-        ValueError: It is not above 0.
+        ValueError: `speed` is not above 0.
     """
     if not speed > 0:
         msg = f"speed={speed!r} is not possible. Expected {what} a second, above 0."

@@ -59,7 +59,7 @@ class Header:
 
     @property
     def line(self) -> str:
-        """All of it as one line of text."""
+        """The header as one line of text."""
         parts = (self.name, self.run, self.superstep, f"{self.sign} {self.status}", *self.figures)
         return "  ".join(part for part in parts if part)
 
@@ -101,19 +101,19 @@ class StepperView:
     """Everything that a page displays of a stepper, at one time.
 
     Attributes:
-        status: What it is doing.
+        status: Its status.
         header: The line above everything.
-        announcement: What a screen reader hears of the change.
+        announcement: The change, for screen readers.
         buttons: The controls.
         run_menu: Ways to run.
         more_menu: The further commands.
         banner: The news.
         scrubber: The line of checkpoints.
         breakpoints: Where the run is to pause.
-        states: What each element of the graph does.
+        states: State of each element of the graph.
         badges: Short texts by executor.
         requests: The open requests, oldest first.
-        requests_title: How many there are.
+        requests_title: Their number, in words.
         log: The newest lines.
     """
 
@@ -207,7 +207,7 @@ def _names(executors: Sequence[str]) -> str:
 
 
 def _announce(model: StepperModel, header: Header) -> str:
-    """What a screen reader hears: the change, not the whole screen."""
+    """Text for screen readers: the change, not the whole screen."""
     if model.viewing is not None:
         return f"viewing {model.viewing + 1} of {len(model.past)}"
     words = f"{header.superstep}, {header.status}"

@@ -1,4 +1,4 @@
-"""What the SVG pictures of this layer that are no graphs have in common: the frame, the colours, small signs.
+"""The common parts of the SVG plots: the frame, the colours, small signs.
 
 Signs are drawn, not written: many systems have no font with a pause sign.
 """
@@ -29,10 +29,10 @@ def picture(
     """Return a standalone SVG, light or dark as its reader prefers, or as set by `configure(theme=...)`.
 
     Args:
-        parts: What it shows, escaped.
+        parts: Its elements, escaped.
         width: In points.
         height: In points.
-        title: What it is called.
+        title: Its title.
         description: The same in words, for those who do not see it.
         rules: CSS rules beyond the common ones; colours are variables, `var(--text)`, `var(--done)`.
     """

@@ -62,7 +62,7 @@ class Break:
 
 @dataclass(frozen=True)
 class Layout:
-    """Everything that is drawn, in points from the left edge of the lanes.
+    """The elements of the picture, in points from the left edge of the lanes.
 
     Attributes:
         lanes: Executors, in the order in which they first worked.
@@ -229,7 +229,7 @@ class _TimeScale:
         return ticks
 
     def _stretches(self) -> list[tuple[int, int]]:
-        """What lies between the breaks."""
+        """The spans between the breaks."""
         cuts = {break_.x for break_ in self.breaks}
         return [
             (t0, t1)

@@ -24,11 +24,11 @@ class Bar:
         start_ns: Time of the first call; `None` in runs that were not observed.
         end_ns: Time of the last end.
         status: `completed`, `failed`, `bypassed`, `running`, `cancelled`, or `waiting` for an answer.
-        wait_ns: How long its questions waited for a person, `None` if none did or it is not over.
+        wait_ns: How long its requests waited for a person, `None` if none did or it is not over.
         messages_in: Calls of the executor, one per message or per list of a barrier.
         messages_out: Messages that it sent; a yield that is no output of the workflow counts as well.
         requests: Ids of its requests.
-        error: What it raised.
+        error: The exception that it raised, as text.
     """
 
     superstep: int

@@ -94,7 +94,7 @@ class _Drawing:
         self.height = self._bottom + self._axis_room + _LEGEND
 
     def parts(self, title: str, hidden: int) -> Iterator[str]:
-        """All of it."""
+        """All elements of the picture."""
         yield text(_EDGE, 20, cut_to_width(title, self._width - 2 * _EDGE - 130), classes="ab_strong")
         yield text(self._width - _EDGE, 20, self._mode(), anchor="end", classes="ab_soft ab_small")
         if not self._layout.lanes:

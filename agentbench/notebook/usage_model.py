@@ -1,4 +1,4 @@
-"""Pure: what calls of models used, read off the `model_usage` events of a run, and sums of it."""
+"""Pure: the usage of model calls, read from the `model_usage` events of a run, and sums of it."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ class Usage:
     """Tokens and cost, of one call or of several.
 
     Attributes:
-        calls: How many calls.
-        tokens_in: What models read, cached tokens included; `None` where no call counted it.
-        tokens_out: What they wrote.
+        calls: Number of calls.
+        tokens_in: Input tokens, cached ones included; `None` where no call counted them.
+        tokens_out: Output tokens.
         tokens_cached: The part of `tokens_in` that the provider served from its cache.
         cost: In the currency of the prices; `None` unless it is known of every call.
     """
@@ -49,7 +49,7 @@ class ModelCall:
         executor: The executor that made it; `?` where the event names none.
         call: Its number among those of the executor in the superstep, from 1.
         model: Name of the model, if the event names it.
-        used: What it used.
+        used: Its tokens and cost.
         latency_ms: How long the model took, if the event has it.
         at_ns: When it was over; `None` in runs that were not observed.
     """

@@ -1,4 +1,4 @@
-"""What models cost: prices that a user passes, never ones that are guessed."""
+"""Prices and costs of models: prices come from the user and are never guessed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ def read_prices(prices: Any) -> dict[str, Price]:
         prices: By model name as in the events: `Price`, or two or three numbers for one. `None` for no prices.
 
     Raises:
-        ValueError: It is something else; the message names the model.
+        ValueError: The prices have another form; the message names the model.
     """
     if prices is None:
         return {}
@@ -80,12 +80,12 @@ def cost_of(
     tokens_cached: int | None,
     prices: Mapping[str, Price],
 ) -> float | None:
-    """What one call cost; `None` without a price, or where tokens that cost something were not counted.
+    """Return the cost of one call; `None` without a price, or where tokens that cost something were not counted.
 
     Args:
         model: Its name.
-        tokens_in: What it read, cached tokens included.
-        tokens_out: What it wrote.
+        tokens_in: Input tokens, cached ones included.
+        tokens_out: Output tokens.
         tokens_cached: The part of `tokens_in` that was cached.
         prices: By model name.
     """

@@ -1,4 +1,4 @@
-"""What models used as SVG: columns along the supersteps, or a bar per executor or model with its numbers."""
+"""The usage of models as SVG: columns along the supersteps, or a bar per executor or model with its numbers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -73,8 +73,8 @@ def columns_svg(groups: Mapping[int, Usage], facts: Facts) -> str:
     """Draw a column per superstep, and the cost that has come together by then, where all of it is known.
 
     Args:
-        groups: What was used, by superstep, in their order.
-        facts: What it says.
+        groups: The usage by superstep, in their order.
+        facts: Its texts and numbers.
     """
     if not groups:
         return _picture([text(_EDGE, 44, "No model was called.", classes="ab_soft")], facts, 70)
@@ -176,9 +176,9 @@ def rows_svg(groups: Mapping[str, Usage], facts: Facts, head: str) -> str:
     """Draw a bar per executor or model, its numbers beside it.
 
     Args:
-        groups: What was used, by name, in their order.
-        facts: What it says.
-        head: What the names are.
+        groups: The usage by name, in their order.
+        facts: Its texts and numbers.
+        head: Heading of the names.
     """
     if not groups:
         return columns_svg({}, facts)

@@ -1,4 +1,4 @@
-"""What models used, in words: a title, an aligned table, and the numbers of both."""
+"""The usage of models in words: a title, an aligned table, and the numbers of both."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,7 +29,7 @@ def usage_text(groups: Mapping[int, Usage] | Mapping[str, Usage], total: Usage, 
         groups: The usage by superstep, executor or model.
         total: The sum.
         title: The first line.
-        head: What the groups are.
+        head: Heading of the groups.
     """
     if not groups:
         return title

@@ -85,7 +85,7 @@ def run_bundle(run: Any) -> Bundle:
 
 
 def report_bundle(report: Any) -> Bundle:
-    """What one superstep did."""
+    """The view of a superstep's report."""
     facts = [f"superstep {report.superstep}", _count(len(report.events), "event")]
     if report.pause_reason is not None:
         facts.append(f"paused: {report.pause_reason}")
@@ -107,12 +107,12 @@ def event_bundle(event: Any) -> Bundle:
 
 
 def checkpoint_info_bundle(info: Any) -> Bundle:
-    """What a checkpoint is, without its content."""
+    """The view of a checkpoint's info, without its content."""
     return Page("CheckpointInfo", state=str(info.source), facts=_info_facts(info), tables=[_info_table(info)]).bundle()
 
 
 def checkpoint_bundle(checkpoint: Any) -> Bundle:
-    """What a checkpoint holds: waiting messages, open requests, state. Values are previews with secrets masked."""
+    """The view of a checkpoint: waiting messages, open requests, state. Values are previews with secrets masked."""
     messages = [
         (source, getattr(message, "target_id", None) or "", line_preview(getattr(message, "data", message)))
         for source, waiting in checkpoint.messages.items()

@@ -48,7 +48,7 @@ class Workbench:
 
         Args:
             executor: Replaces the one with its id.
-            code: What it was made of.
+            code: The source from which it was made.
 
         Returns:
             The one that it replaces.

@@ -38,7 +38,7 @@ def define_workflow(text: str, namespace: Mapping[str, Any], *, name: str = "wor
             evaluated: names are read from `namespace`.
         namespace: The variables with executors (and all that the builder adapts to one) and conditions. Executors
             that are only on the workbench are found there by their ids.
-        name: Of the workflow.
+        name: Name of the workflow.
 
     Returns:
         An ordinary workflow; its `to_python()` is the builder code.

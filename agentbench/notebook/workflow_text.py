@@ -154,7 +154,7 @@ class _Line:
         self._at = 0
 
     def statements(self) -> Iterator[Statement]:
-        """What the line says; nothing for an empty one."""
+        """The statements of a line; none for an empty one."""
         if self._peek() is None:
             return
         sources = self._names("the name of an executor")
@@ -179,7 +179,7 @@ class _Line:
     # ---- what may stand there ----------------------------------------------------------------------------------------
 
     def _arrow(self, sources: Sequence[Name]) -> tuple[tuple[Name, ...], Link | Switch]:
-        """What follows `->`."""
+        """The statement after `->`."""
         if len(sources) > 1:
             self._fail_at(self._tokens[self._at - 1].column, "'=>', which joins several executors in one", "'->'")
         target = self._name("the name of an executor")
@@ -201,7 +201,7 @@ class _Line:
                 self._fail("'else' and an executor for what no condition lets through")
 
     def _fan(self, sources: tuple[Name, ...]) -> tuple[tuple[Name, ...], FanOut | FanIn]:
-        """What follows `=>`."""
+        """The statement after `=>`."""
         sign = self._tokens[self._at - 1].column
         targets = self._names("the name of an executor")
         if len(sources) > 1 and len(targets) > 1:

@@ -69,7 +69,7 @@ class DotCluster:
 
 @dataclass
 class DotGraph:
-    """What a DOT text says.
+    """A parsed DOT graph.
 
     Attributes:
         attributes: Of the graph.
@@ -97,7 +97,7 @@ def read_dot(text: str) -> DotGraph:
 
 @dataclass
 class _Scope:
-    """What holds inside one pair of braces."""
+    """The defaults inside one pair of braces."""
 
     node: Attributes
     edge: Attributes

@@ -67,7 +67,7 @@ def place(
     """Lay a graph out.
 
     Args:
-        graph: What to place.
+        graph: The graph to place.
         sizes: Width and height of every node, in points.
         direction: `LR`, `RL`, `TB` or `BT`.
         texts: Width and height of what is written on edges.

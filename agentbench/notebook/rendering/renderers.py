@@ -66,7 +66,7 @@ class Renderer:
 
     @property
     def formats(self) -> tuple[str, ...]:
-        """What it can write."""
+        """The formats that it can write."""
         return _FORMATS[self.name]
 
 
@@ -112,7 +112,7 @@ def find_renderer(name: str) -> Renderer:
     """Return a renderer by name.
 
     Raises:
-        RendererUnavailable: It is not installed.
+        RendererUnavailable: The renderer is not installed.
         ValueError: There is no renderer of this name.
     """
     if name not in _FORMATS:

@@ -83,7 +83,7 @@ def clean_svg(data: bytes, renderer: str) -> bytes:
     """Return an SVG with nothing in it but shapes and text, sized in pixels.
 
     Raises:
-        RenderFailed: It is no SVG.
+        RenderFailed: `data` is no SVG.
     """
     if b"<!ENTITY" in data:
         raise RenderFailed(renderer, "its SVG declares entities")
