@@ -28,7 +28,7 @@ def n(text: str) -> Name:
     return Name(text)
 
 
-DIAMOND_END = [FanIn((n("b"), n("c")), n("d")), Link(n("d"), n("e"))]
+DIAMOND_END: list[Statement] = [FanIn((n("b"), n("c")), n("d")), Link(n("d"), n("e"))]
 
 
 def test_a_line_says() -> None:
