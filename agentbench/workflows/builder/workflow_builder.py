@@ -394,7 +394,7 @@ class WorkflowBuilder:
 
         Example:
             ```python
-            builder.output_from(report, "summary")
+            builder.output_from(report)
             ```
         """
         return self._designate(self._outputs, executors)

@@ -1,198 +1,162 @@
-import copy
-import json
+import asyncio
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench._clock import CountingIds
-from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
-from agentbench.workflows.graph.edges import Edge, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
-from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
+from agentbench.workflows.graph.edges import Case, Default, Edge, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 
-ids = st.text(min_size=1, max_size=6)
-several_ids = st.lists(ids, min_size=2, max_size=5, unique=True)
-maybe_id = st.none() | ids
+names = st.text(min_size=1, max_size=8)
 
 
-def condition(data):
-    return bool(data)
+def is_big(data: int) -> bool:
+    return data > 3
 
 
-@st.composite
-def switches(draw):
-    cases = [
-        SwitchCaseEdgeGroupCase(condition, target, condition_name=draw(maybe_id))
-        for target in draw(st.lists(ids, min_size=1, max_size=4))
-    ]
-    return SwitchCaseEdgeGroup(draw(ids), [*cases, SwitchCaseEdgeGroupDefault(draw(ids))], id=draw(maybe_id))
+async def is_big_async(data: int) -> bool:
+    await asyncio.sleep(0)
+    return data > 3
 
 
-groups = st.one_of(
-    st.builds(SingleEdgeGroup, ids, ids, st.sampled_from([None, condition]), id=maybe_id),
-    st.builds(
-        FanOutEdgeGroup,
-        ids,
-        several_ids,
-        st.sampled_from([None, lambda data, targets: targets]),
-        selection_func_name=maybe_id,
-        id=maybe_id,
-    ),
-    st.builds(FanInEdgeGroup, several_ids, ids, id=maybe_id, mode=st.sampled_from(["auto", "independent", "barrier"])),
-    switches(),
-    st.builds(InternalEdgeGroup, ids, id=maybe_id),
+class Nameless:
+    __name__ = 3
+
+    def __call__(self, data):
+        raise AssertionError
+
+
+# ---- edges -----------------------------------------------------------------------------------------
+
+
+def test_an_edge_has_an_id_of_both_ends_and_needs_both():
+    assert Edge("a", "b").id == f"a{Edge.ID_SEPARATOR}b" == "a->b"
+    for source, target in (("", "b"), ("a", "")):
+        with pytest.raises(ValueError, match="two executor ids"):
+            Edge(source, target)
+    with pytest.raises(ValueError, match="two executor ids"):
+        Edge.from_dict({"source_id": "a"})
+
+
+@pytest.mark.parametrize(
+    ("condition", "name", "recorded"),
+    [
+        (None, None, None),
+        (lambda data: True, None, "<lambda>"),
+        (partial(is_big), None, "<callable>"),
+        (Nameless(), None, "<callable>"),
+        (is_big, "big enough", "big enough"),
+    ],
+    ids=["none", "lambda", "partial", "no text", "explicit"],
 )
+def test_a_condition_is_recorded_by_its_explicit_name_or_its_own(condition, name, recorded):
+    assert Edge("a", "b", condition, condition_name=name).condition_name == recorded
 
 
-@given(group=groups)
-def test_every_group_survives_its_dict_form_with_class_and_id(group):
-    restored = EdgeGroup.from_dict(group.to_dict())
-    assert type(restored) is type(group)
-    assert restored.id == group.id
-    assert restored.to_dict() == group.to_dict()
+def test_a_condition_that_cannot_be_called_is_refused():
+    with pytest.raises(TypeError, match=r"condition of edge a->b is 3"):
+        Edge("a", "b", 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="switch case to 'bin' is 'spam'"):
+        SwitchCaseEdgeGroupCase("spam", "bin")  # type: ignore[arg-type]
 
 
-@given(group=groups)
-def test_every_group_survives_its_json_form_and_further_round_trips(group):
-    once = type(group).from_json(group.to_json())
-    twice = EdgeGroup.from_json(once.to_json())
-    assert json.loads(twice.to_json()) == group.to_dict()
+@pytest.mark.parametrize(
+    ("condition", "data", "passes"),
+    [
+        (None, 1, True),
+        (is_big, 3, False),
+        (is_big_async, 4, True),
+        (is_big_async, 3, False),
+        (lambda d: "yes", 1, True),
+    ],
+)
+def test_a_message_passes_when_the_condition_is_truthy_after_awaiting_it(condition, data, passes):
+    edge = Edge("a", "b", condition)
+    assert asyncio.run(edge.should_route(data)) is passes
+    assert edge.has_condition is (condition is not None)
+    assert edge.condition is condition
 
 
-@given(group=groups, deep=st.booleans())
-def test_a_clone_equals_its_original_and_shares_its_edges_only_when_shallow(group, deep):
-    fresh = group.clone(deep)
-    assert type(fresh) is type(group)
-    assert fresh.to_dict() == group.to_dict()
-    assert fresh.edges is not group.edges
-    assert (fresh.edges[0] is group.edges[0]) is not deep
-    assert [edge.condition for edge in fresh.edges] == [edge.condition for edge in group.edges]
+def test_an_exception_of_the_condition_reaches_the_caller_unchanged():
+    with pytest.raises(KeyError, match="priority"):
+        asyncio.run(Edge("a", "b", {}.__getitem__).should_route("priority"))
 
 
-@given(group=groups)
-def test_a_deep_copy_is_equal_too(group):
-    assert copy.deepcopy(group).to_dict() == group.to_dict()
+def test_edges_and_branches_are_equal_by_ids_and_condition_name():
+    first, second = Edge("a", "b", lambda data: True), Edge("a", "b", lambda data: False)
+    assert first == second
+    assert first != Edge("a", "b")
+    assert first != "a->b"
+    assert SwitchCaseEdgeGroupCase(lambda d: True, "x") == SwitchCaseEdgeGroupCase(lambda d: False, "x")
+    assert SwitchCaseEdgeGroupCase(is_big, "x") != SwitchCaseEdgeGroupCase(is_big, "y")
+    assert SwitchCaseEdgeGroupDefault("x") != SwitchCaseEdgeGroupCase(is_big, "x")
+    assert SwitchCaseEdgeGroupDefault("x") != SwitchCaseEdgeGroupDefault("y")
+    parts = [first, second, *[SwitchCaseEdgeGroupCase(is_big, "x")] * 2, *[SwitchCaseEdgeGroupDefault("x")] * 2]
+    assert len(set(parts)) == 3
 
 
-@pytest.mark.parametrize("text", ["[1]", "3", '"group"', "null"])
-def test_json_that_is_no_object_is_refused(text):
+@given(source=names, target=names, condition_name=st.none() | names)
+def test_an_edge_survives_its_dict_and_json_forms(source, target, condition_name):
+    edge = Edge(source, target, condition_name=condition_name)
+    assert Edge.from_dict(edge.to_dict()) == edge
+    assert Edge.from_json(edge.to_json()) == edge
+
+
+def test_an_edge_read_back_refuses_to_decide_without_the_callable():
+    assert Edge("a", "b").to_dict() == {"source_id": "a", "target_id": "b"}
+    restored = Edge.from_dict(Edge("a", "b", is_big).to_dict())
+    assert (restored.condition_name, restored.has_condition) == ("is_big", False)
+    with pytest.raises(RuntimeError, match=r"'is_big' of edge a->b has no callable"):
+        asyncio.run(restored.should_route(9))
+
+
+def test_json_that_is_no_object_is_refused():
     with pytest.raises(ValueError, match="expects an object"):
-        EdgeGroup.from_json(text)
+        Edge.from_json("[]")
 
 
-# --------------------------------------------------------------------------------------------------------------- group
+def test_a_clone_is_another_edge_with_the_same_callable():
+    edge = Edge("a", "b", is_big)
+    assert edge.clone() == edge
+    assert edge.clone() is not edge
+    assert edge.clone().condition is is_big
 
 
-def test_a_plain_group_lists_each_end_once_in_order_of_appearance():
-    group = EdgeGroup([Edge("b", "x"), Edge("a", "y"), Edge("b", "y")])
-    assert group.source_executor_ids == ["b", "a"]
-    assert group.target_executor_ids == ["x", "y"]
-    assert group.type == "EdgeGroup"
-    assert EdgeGroup().edges == []
+# ---- branches of a switch --------------------------------------------------------------------------
 
 
-def test_the_id_is_made_when_first_read_and_then_stays(monkeypatch):
-    counting = CountingIds()
-    monkeypatch.setattr(
-        "agentbench.workflows.graph.edge_groups.runtime_defaults", lambda: type("Defaults", (), {"ids": counting})()
-    )
-    first, second = SingleEdgeGroup("a", "b"), FanInEdgeGroup(["a", "b"], "c")
-    assert second.id == second.id == "FanInEdgeGroup/group-1"
-    assert first.id == "SingleEdgeGroup/group-2"
+def test_branches_write_target_kind_and_condition_name():
+    case = SwitchCaseEdgeGroupCase(is_big, "bin")
+    assert case.to_dict() == {"target_id": "bin", "type": "Case", "condition_name": "is_big"}
+    named = SwitchCaseEdgeGroupCase(is_big, "bin", condition_name="heavy")
+    assert (named.condition_name, named.condition) == ("heavy", is_big)
+    default = SwitchCaseEdgeGroupDefault("inbox")
+    assert default.to_dict() == {"target_id": "inbox", "type": "Default"}
+    assert SwitchCaseEdgeGroupDefault.from_dict(default.to_dict()) == default
 
 
-def test_a_generated_id_is_the_class_name_and_a_uuid():
-    name, _, unique = FanOutEdgeGroup("a", ["b", "c"]).id.partition("/")
-    assert name == "FanOutEdgeGroup"
-    assert len(unique) == 36
+def test_a_case_without_condition_or_read_back_raises_when_it_is_called():
+    nameless = SwitchCaseEdgeGroupCase(None, "bin")
+    assert nameless.to_dict() == {"target_id": "bin", "type": "Case"}
+    with pytest.raises(RuntimeError, match="switch case to 'bin'"):
+        nameless.condition("x")
+    case = SwitchCaseEdgeGroupCase.from_json(SwitchCaseEdgeGroupCase(is_big, "bin").to_json())
+    with pytest.raises(RuntimeError, match="'is_big'"):
+        case.condition("x")
 
 
-def test_a_given_id_and_type_are_kept():
-    group = EdgeGroup([Edge("a", "b")], id="mine", type="Special")
-    assert group.to_dict() == {"id": "mine", "type": "Special", "edges": [{"source_id": "a", "target_id": "b"}]}
+def test_a_branch_without_target_is_refused():
+    for make in (lambda: SwitchCaseEdgeGroupCase(is_big, ""), lambda: SwitchCaseEdgeGroupDefault("")):
+        with pytest.raises(ValueError, match="id of its target"):
+            make()
 
 
-def test_an_unknown_type_comes_back_as_a_plain_group_that_remembers_it():
-    group = EdgeGroup.from_dict({"id": "g", "type": "FromTheFuture", "edges": [{"source_id": "a", "target_id": "b"}]})
-    assert type(group) is EdgeGroup
-    assert group.type == "FromTheFuture"
-
-
-def test_a_registered_subclass_is_found_by_its_name_without_calling_its_constructor(monkeypatch):
-    monkeypatch.setattr(EdgeGroup, "_registry", dict(EdgeGroup._registry))
-
-    @EdgeGroup.register
-    class PairGroup(EdgeGroup):
-        def __init__(self, a, b):
-            super().__init__([Edge(a, b), Edge(b, a)])
-
-    restored = EdgeGroup.from_dict(PairGroup("a", "b").to_dict())
-    assert type(restored) is PairGroup
-    assert [edge.id for edge in restored.edges] == ["a->b", "b->a"]
-
-
-def test_the_repr_shows_both_ends_and_makes_no_id():
-    group = SingleEdgeGroup("a", "b")
-    assert repr(group) == "SingleEdgeGroup(['a'] -> ['b'])"
-    assert group._id is None
-
-
-# -------------------------------------------------------------------------------------------------------------- single
-
-
-def test_a_single_group_has_one_edge_with_its_condition():
-    group = SingleEdgeGroup("scorer", "queue", condition, id="g")
-    assert [edge.id for edge in group.edges] == ["scorer->queue"]
-    assert group.edges[0].condition is condition
-    assert SingleEdgeGroup("a", "b", condition, condition_name="n").edges[0].condition_name == "n"
-
-
-# -------------------------------------------------------------------------------------------------------------- fan-in
-
-
-@pytest.mark.parametrize("sources", [[], ["a"]])
-def test_a_fan_in_needs_two_sources(sources):
-    with pytest.raises(ValueError, match="at least two source ids"):
-        FanInEdgeGroup(sources, "b")
-
-
-def test_a_fan_in_names_each_source_once():
-    with pytest.raises(ValueError, match=r"\['a'\] more than once"):
-        FanInEdgeGroup(["a", "a"], "b")
-
-
-def test_an_unknown_fan_in_mode_is_refused():
-    with pytest.raises(ValueError, match="'gather' does not exist"):
-        FanInEdgeGroup(["a", "b"], "c", mode="gather")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("mode", "resolved"), [("auto", None), ("independent", "independent"), ("barrier", "barrier")])
-def test_a_forced_mode_is_resolved_at_once_and_auto_is_left_open(mode, resolved):
-    group = FanInEdgeGroup(["a", "b"], "c", mode=mode)
-    assert group.mode == mode
-    assert group.resolved_mode == resolved
-    assert group.prefers_barrier is False
-    assert ("mode" in group.to_dict()) is (mode != "auto")
-
-
-def test_a_fan_in_lists_its_sources_in_order():
-    group = FanInEdgeGroup(["b", "a"], "c")
-    assert group.source_executor_ids == ["b", "a"]
-    assert group.target_executor_ids == ["c"]
-    assert group.target_id == "c"
-
-
-# ------------------------------------------------------------------------------------------------------------ internal
-
-
-def test_an_internal_group_leads_from_the_internal_source_to_its_executor():
-    group = InternalEdgeGroup("a")
-    assert group.source_executor_ids == ["internal:a"]
-    assert group.target_executor_ids == ["a"]
-    assert [edge.id for edge in group.edges] == ["internal:a->a"]
-    assert group.edges[0].has_condition is False
-
-
-def test_an_internal_group_needs_an_executor():
-    with pytest.raises(ValueError, match="id of its executor"):
-        InternalEdgeGroup("")
+def test_reprs_name_condition_and_ends():
+    target = object()
+    assert repr(Edge("a", "b")) == "Edge('a', 'b')"
+    assert repr(Edge("a", "b", is_big)) == "Edge('a', 'b', condition_name='is_big')"
+    assert repr(SwitchCaseEdgeGroupCase(is_big, "bin")) == "SwitchCaseEdgeGroupCase(is_big -> 'bin')"
+    assert repr(SwitchCaseEdgeGroupDefault("in")) == "SwitchCaseEdgeGroupDefault('in')"
+    assert repr(Case(is_big, target)) == f"Case(is_big, {target!r})"
+    assert repr(Case(is_big, target, condition_name="n")) == f"Case(n, {target!r})"
+    assert repr(Default(target)) == f"Default({target!r})"
