@@ -82,24 +82,17 @@ A, B, C, D = (node(key, yields=str) for key in "abcd")
 
 
 def test_the_first_positional_argument_is_a_limit_a_name_or_the_start():
-    assert WorkflowBuilder(7).add_executor(A).build().max_iterations == 7
+    workflow = WorkflowBuilder(5, "flow", "what it does").add_executor(A).build()
+    assert (workflow.max_iterations, workflow.name, workflow.description) == (5, "flow", "what it does")
     assert WorkflowBuilder("flow").add_executor(A).build().name == "flow"
     assert WorkflowBuilder(A).build().start_executor_id == "a"
-
-
-def test_a_start_or_a_name_that_is_given_twice_is_refused():
     with pytest.raises(TypeError, match="Two starts"):
         WorkflowBuilder(A, start_executor=B)
     with pytest.raises(TypeError, match="Two names"):
         WorkflowBuilder("flow", "other")
 
 
-def test_the_positional_order_is_limit_name_description():
-    workflow = WorkflowBuilder(5, "flow", "what it does").add_executor(A).build()
-    assert (workflow.max_iterations, workflow.name, workflow.description) == (5, "flow", "what it does")
-
-
-def test_without_a_name_one_is_generated_and_kept_for_the_next_build():
+def test_without_a_name_one_is_generated_for_all_builds():
     builder = WorkflowBuilder(start_executor=A)
     name = builder.build().name
     assert name.startswith("WorkflowBuilder-")
@@ -137,27 +130,22 @@ def test_the_old_name_of_output_from_works_with_a_warning():
         WorkflowBuilder(start_executor=A, output_executors=[A], output_from=[A])
 
 
-def test_building_without_naming_outputs_warns_about_nothing(caplog):
+def test_building_without_naming_outputs_warns_of_nothing(caplog):
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
         warnings.simplefilter("error")
         WorkflowBuilder(start_executor=A).add_edge(A, B).build()
     assert caplog.text == ""
 
 
-@pytest.mark.parametrize("limit", [-1, -500])
-def test_a_negative_limit_is_refused(limit):
-    with pytest.raises(ValueError, match="0 or more"):
-        WorkflowBuilder(limit)
-    with pytest.raises(ValueError, match="0 or more"):
-        WorkflowBuilder().max_iterations(limit)
-
-
-def test_a_limit_that_is_set_later_wins():
+def test_a_limit_that_is_set_later_wins_and_is_not_negative():
     assert WorkflowBuilder(5).max_iterations(500).add_executor(A).build().max_iterations == 500
     assert WorkflowBuilder().max_iterations(0).add_executor(A).build().max_iterations == 0
+    for refused in (lambda: WorkflowBuilder(-1), lambda: WorkflowBuilder().max_iterations(-500)):
+        with pytest.raises(ValueError, match="0 or more"):
+            refused()
 
 
-def test_a_storage_may_be_given_as_keyword_or_by_method():
+def test_a_storage_may_be_set_by_keyword_or_by_method():
     storage = InMemoryCheckpointStorage()
     for builder in (
         WorkflowBuilder(start_executor=A, name="n", checkpoint_storage=storage),
@@ -177,7 +165,7 @@ def test_adding_a_node_again_changes_nothing_and_another_one_of_its_id_is_refuse
         builder.add_executor(node("a"))
 
 
-@pytest.mark.parametrize("thing", ["a", 3.5, None, Robot("r"), Executor])
+@pytest.mark.parametrize("thing", ["a", Robot("r")])
 def test_something_that_is_no_node_is_refused(thing):
     with pytest.raises(TypeError, match="not a node"):
         WorkflowBuilder().add_executor(thing)
@@ -217,12 +205,6 @@ def test_an_agent_like_object_becomes_one_node_however_often_it_is_named(robots)
     assert robots == ["turns"]
 
 
-@pytest.mark.usefixtures("robots")
-def test_two_agent_like_objects_of_one_name_are_refused():
-    with pytest.raises(ValueError, match="Two nodes have the id 'r'"):
-        WorkflowBuilder(Robot("r")).add_edge(Robot("r"), A)
-
-
 # --------------------------------------------------------------------------------------------------------------- edges
 
 
@@ -253,11 +235,13 @@ def _first(data, targets):
     return targets[:1]
 
 
-def test_a_name_for_the_selection_function_is_kept():
-    workflow = WorkflowBuilder(A).fan_out(A, [B, C], _first, "the first").build()
-    group = workflow.edge_groups[0]
+def test_explicit_names_of_functions_are_recorded():
+    group = WorkflowBuilder(A).fan_out(A, [B, C], _first, "the first").build().edge_groups[0]
     assert isinstance(group, FanOutEdgeGroup)
     assert (group.selection_func, group.selection_func_name) == (_first, "the first")
+    group = WorkflowBuilder(A).switch(A, [Case(always, B, condition_name="yes"), Default(C)]).build().edge_groups[0]
+    assert isinstance(group, SwitchCaseEdgeGroup)
+    assert group.cases[0].to_dict()["condition_name"] == "yes"
 
 
 def test_every_executor_gets_its_internal_edge():
@@ -272,12 +256,8 @@ def test_a_chain_connects_neighbours_and_may_close_a_cycle():
         ("SingleEdgeGroup", ["b"], ["c"]),
         ("SingleEdgeGroup", ["c"], ["a"]),
     ]
-
-
-@pytest.mark.parametrize("chain", [[], [A]])
-def test_a_chain_needs_two_nodes(chain):
     with pytest.raises(ValueError, match="at least two"):
-        WorkflowBuilder(A).add_chain(chain)
+        WorkflowBuilder(A).add_chain([A])
 
 
 def test_cases_may_be_nodes_ids_pairs_or_descriptors():
@@ -293,38 +273,24 @@ def test_cases_may_be_nodes_ids_pairs_or_descriptors():
         assert group.cases == expected
 
 
-def test_the_name_of_a_case_is_kept():
-    group = WorkflowBuilder(A).switch(A, [Case(always, B, condition_name="yes"), Default(C)]).build().edge_groups[0]
-    assert isinstance(group, SwitchCaseEdgeGroup)
-    assert group.cases[0].to_dict()["condition_name"] == "yes"
-
-
 def test_something_that_is_no_case_is_refused():
     with pytest.raises(TypeError, match="no case of a switch"):
         WorkflowBuilder(A).switch(A, [B, Default(C)])
 
 
 @pytest.mark.usefixtures("robots")
-def test_the_cases_of_the_caller_are_left_as_they_are():
+def test_the_cases_of_the_caller_are_not_changed():
     robot = Robot("r")
     case, default = Case(always, robot), Default(B)
     WorkflowBuilder(A).switch(A, [case, default]).build()
     assert (case.target, default.target, case.condition, case.condition_name) == (robot, B, always, None)
 
 
-def test_a_group_made_by_hand_can_be_added():
+def test_a_group_made_by_hand_can_be_added_and_is_checked_at_build():
     group = SingleEdgeGroup("a", "b", always, id="mine")
-    workflow = WorkflowBuilder(A).add_executor(B).add_edge_group(group).build()
-    assert workflow.edge_groups[0] is group
-
-
-def test_the_ids_of_a_group_made_by_hand_are_checked_at_build():
-    builder = WorkflowBuilder(A).add_edge_group(SingleEdgeGroup("a", "z"))
+    assert WorkflowBuilder(A).add_executor(B).add_edge_group(group).build().edge_groups[0] is group
     with pytest.raises(GraphConnectivityError, match=r"\['z'\]"):
-        builder.build()
-
-
-def test_an_internal_group_cannot_be_added():
+        WorkflowBuilder(A).add_edge_group(SingleEdgeGroup("a", "z")).build()
     with pytest.raises(ValueError, match="internal edge already"):
         WorkflowBuilder(A).add_edge_group(InternalEdgeGroup("a"))
 
@@ -351,17 +317,10 @@ def modes(takes, **options):
     return found
 
 
-def test_the_declared_types_decide_how_a_fan_in_delivers():
+def test_the_declared_types_decide_how_a_fan_in_delivers_and_the_method_where_both_forms_are_taken():
     assert modes(str) == ["independent"] * 3
     assert modes(list[str]) == ["barrier"] * 3
-
-
-@pytest.mark.parametrize("takes", [Any, object, str | list[str]])
-def test_where_both_forms_are_taken_the_method_decides(takes):
-    assert modes(takes) == ["barrier", "independent", "independent"]
-
-
-def test_a_mode_can_be_forced():
+    assert modes(str | list[str]) == ["barrier", "independent", "independent"]
     assert modes(object, mode="barrier") == ["barrier"] * 3
 
 
@@ -396,11 +355,6 @@ def test_several_roots_of_a_fan_in_start_together():
     assert sorted(run(workflow).outputs) == ["a:x", "b:x", "c:a:x", "c:b:x"]
 
 
-def test_a_further_root_that_feeds_no_fan_in_fails_the_build():
-    with pytest.raises(GraphConnectivityError, match=r"\['b'\]"):
-        WorkflowBuilder().connect(A, C).connect(B, C).build()
-
-
 def test_a_named_start_keeps_reachability_strict():
     with pytest.raises(GraphConnectivityError, match=r"\['b'\] cannot be reached from \['a'\]"):
         WorkflowBuilder(A).fan_in([A, B], C).build()
@@ -425,7 +379,7 @@ class Hook:
         return {"dialect": "test"}
 
 
-def test_a_hook_that_owns_reachability_is_believed():
+def test_a_hook_that_owns_reachability_replaces_the_check():
     hook: Any = Hook()
     assert WorkflowBuilder().add_executor(A).add_executor(B).boundary_hook(hook).build().start_executor_ids == ("a",)
     workflow = WorkflowBuilder(A).add_executor(B).boundary_hook(hook).build()
@@ -467,19 +421,6 @@ def test_methods_add_to_the_designation():
     assert designated(WorkflowBuilder(A).output_from("all")) == (["a", "b", "c"], [])
 
 
-def test_the_chain_of_the_guide_yields_what_both_designated_executors_yield():
-    workflow = (
-        WorkflowBuilder(name="write_and_critique")
-        .add_executor(A)
-        .add_executor(B)
-        .connect(A, B)
-        .output_from(A)
-        .output_from(B)
-        .build()
-    )
-    assert run(workflow).outputs == ["a:x", "b:a:x"]
-
-
 def test_hidden_yields_are_neither_outputs_nor_intermediate():
     result = run(WorkflowBuilder(A).add_chain([A, B, C]).output_from(C).intermediate_output_from(B).build())
     assert result.outputs == ["c:b:a:x"]
@@ -489,18 +430,7 @@ def test_hidden_yields_are_neither_outputs_nor_intermediate():
     ]
 
 
-@pytest.mark.parametrize(
-    "keywords",
-    [
-        {"output_from": []},
-        {"output_from": [], "intermediate_output_from": []},
-        {"output_from": [A, A]},
-        {"output_from": [A], "intermediate_output_from": [A]},
-        {"output_from": [node("stranger", yields=str)]},
-        {"output_from": [node("b")]},
-    ],
-    ids=["nothing", "nothing at all", "repeated", "overlap", "unknown", "without outputs"],
-)
+@pytest.mark.parametrize("keywords", [{"output_from": []}, {"output_from": [A, A]}, {"output_from": [node("b")]}])
 def test_a_designation_that_cannot_be_fulfilled_fails_the_build(keywords):
     builder = WorkflowBuilder(start_executor=A, **keywords).add_edge(A, node("b"))
     with pytest.raises(WorkflowValidationError) as caught:
@@ -508,21 +438,12 @@ def test_a_designation_that_cannot_be_fulfilled_fails_the_build(keywords):
     assert caught.value.validation_type is ValidationTypeEnum.OUTPUT_VALIDATION
 
 
-@pytest.mark.parametrize("entry", ["a", 3, None])
-def test_a_designated_entry_that_is_no_node_fails_the_build(entry):
+def test_a_designated_entry_that_is_no_node_fails_the_build():
     with pytest.raises(TypeError, match="not a node"):
-        WorkflowBuilder(start_executor=A, output_from=[entry]).build()
+        WorkflowBuilder(start_executor=A, output_from=["a"]).build()
 
 
 # --------------------------------------------------------------------------------------------------------------- build
-
-
-def test_calls_need_not_be_chained():
-    builder = WorkflowBuilder(start_executor=A)
-    builder.add_edge(A, B)
-    builder.add_edge(B, C)
-    builder.add_edge(B, D)
-    assert len(drawn(builder.build())) == 3
 
 
 def test_the_same_edge_twice_fails_the_build_even_with_another_condition():
@@ -562,12 +483,12 @@ def test_copied_executors_are_of_this_workflow_alone(caplog):
     class Counter(Executor):
         def __init__(self):
             super().__init__("counter")
-            self.seen: list[str] = []
+            self.texts: list[str] = []
 
         @handler
         async def count(self, message: str, ctx: WorkflowContext[str, int]) -> None:
-            self.seen.append(message)
-            await ctx.yield_output(len(self.seen))
+            self.texts.append(message)
+            await ctx.yield_output(len(self.texts))
 
     builder = WorkflowBuilder(Counter())
     with caplog.at_level(logging.WARNING):
@@ -576,12 +497,6 @@ def test_copied_executors_are_of_this_workflow_alone(caplog):
     assert run(first).outputs == [1]
     assert run(first).outputs == [2]
     assert run(second).outputs == [1]
-
-
-def test_groups_are_shared_between_builds_and_not_changed():
-    builder = WorkflowBuilder(A).add_fan_out_edges(A, [B, C]).fan_in([B, C], D)
-    first, second = builder.build(), builder.build(copy_executors=True)
-    assert [group.to_dict() for group in first.edge_groups[:2]] == [g.to_dict() for g in second.edge_groups[:2]]
 
 
 def test_the_repr_counts_what_was_collected():
@@ -626,12 +541,6 @@ def test_a_chain_in_fluent_style_runs_and_gives_its_outputs_in_both_spellings():
     assert result.outputs == result.get_outputs() == ["AB!"]
 
 
-def test_the_same_chain_in_keyword_style_has_the_same_hash():
-    fluent = WorkflowBuilder(name="two_step").add_executor(up).add_executor(show).connect(up, show).build()
-    keywords = WorkflowBuilder(start_executor=up).add_edge(up, show).build()
-    assert keywords.graph_signature_hash == fluent.graph_signature_hash
-
-
 def test_name_limit_and_designation_do_not_change_the_hash():
     plain = WorkflowBuilder(up).add_edge(up, show).build()
     other = (
@@ -665,16 +574,10 @@ async def join(texts: list[str], ctx: WorkflowContext[str, list[str]]) -> None:
     await ctx.yield_output(texts)
 
 
-def test_a_fan_in_into_a_target_of_single_messages_hands_on_each():
-    workflow = WorkflowBuilder(name="i").add_executor(src).fan_out(src, [left, right]).fan_in([left, right], each)
-    assert sorted(run(workflow.build()).outputs) == ["l:x", "r:x"]
-
-
-def test_a_fan_in_into_a_target_of_lists_waits_for_all_sources():
-    workflow = (
-        WorkflowBuilder(start_executor=src).add_fan_out_edges(src, [left, right]).add_fan_in_edges([left, right], join)
-    )
-    assert run(workflow.build()).outputs == [["l:x", "r:x"]]
+@pytest.mark.parametrize(("target", "expected"), [(each, ["l:x", "r:x"]), (join, [["l:x", "r:x"]])])
+def test_a_fan_in_delivers_in_the_form_that_the_target_takes(target, expected):
+    workflow = WorkflowBuilder(name="i").add_executor(src).fan_out(src, [left, right]).fan_in([left, right], target)
+    assert sorted(run(workflow.build()).outputs) == expected
 
 
 @pytest.mark.parametrize(("add", "expected"), [("fan_in", ["l:x", "r:x"]), ("add_fan_in_edges", [["l:x", "r:x"]])])

@@ -54,10 +54,6 @@ class Undumpable:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (None, None),
-        (True, True),
-        (1.5, 1.5),
-        ("text", "text"),
         ((1, "a"), [1, "a"]),
         ({3, 1, 2}, [1, 2, 3]),
         ({1: {"k": None}}, {"1": {"k": None}}),
@@ -67,12 +63,10 @@ class Undumpable:
         (KeyError("k"), {"error_type": "KeyError", "message": "'k'"}),
         (int, "int"),
         (Path("a") / "b", "a/b"),
-        (Opaque(), "<Opaque>"),
+        (Opaque(), "<Opaque>"),  # without its address, which differs from run to run
         (Silent(), "<Silent>"),
         (Undumpable(), "undumpable"),
         (math.inf, "inf"),
-        (-math.inf, "-inf"),
-        (math.nan, "nan"),
     ],
     ids=steady,
 )
@@ -80,20 +74,9 @@ def test_every_value_has_a_json_form(value, expected):
     assert json_value(value) == expected
 
 
-def test_no_form_holds_an_address_in_memory():
-    assert json_value(Opaque()) == json_value(Opaque())
-
-
 def test_long_texts_and_lists_and_deep_nests_are_cut():
     assert json_value("x" * 20_001).endswith("(20001 characters)")
     assert len(json_value(list(range(5000)))) == 1000
-    nested: Any = "bottom"
-    for _ in range(50):
-        nested = [nested]
-    assert "<list>" in json.dumps(json_value(nested))
-
-
-def test_a_list_that_holds_itself_ends():
     endless: list[Any] = []
     endless.append(endless)
     assert "<list>" in json.dumps(json_value(endless))
@@ -107,16 +90,15 @@ json_like = st.recursive(
 
 
 @given(json_like)
-def test_the_form_is_strict_json_whatever_the_value(value):
+def test_the_form_is_always_strict_json(value):
     json.dumps(json_value(value), allow_nan=False)
 
 
-@pytest.mark.parametrize("kind", list(WorkflowEventType))
-def test_events_of_every_type_have_a_json_form(kind):
-    written = WorkflowEvent(kind, Opaque(), executor_id="a", request_id="r", response_type=list[int]).to_json_dict()
-    json.dumps(written)
-    assert written["type"] == kind.value
-    assert written["data"] == "<Opaque>"
+def test_events_of_every_type_have_a_json_form():
+    for kind in WorkflowEventType:
+        event = WorkflowEvent(kind, Opaque(), executor_id="a", request_id="r", response_type=list[int])
+        written = json.loads(json.dumps(event.to_json_dict()))
+        assert (written["type"], written["data"]) == (kind.value, "<Opaque>")
 
 
 def test_the_form_of_an_event_holds_the_fields_that_are_set():
@@ -125,11 +107,8 @@ def test_the_form_of_an_event_holds_the_fields_that_are_set():
         "origin": "FRAMEWORK",
         "state": "IDLE",
     }
-    assert WorkflowEvent.superstep_started(3).to_json_dict() == {
-        "type": "superstep_started",
-        "origin": "FRAMEWORK",
-        "iteration": 3,
-    }
+    assert WorkflowEvent("output", 0).to_json_dict()["data"] == 0
+    assert "data" not in WorkflowEvent("output").to_json_dict()
 
 
 def test_details_of_a_failed_executor_are_written_once():
@@ -157,9 +136,3 @@ def test_a_request_names_its_types():
         "request_type": "Person",
         "response_type": "list[str]",
     }
-
-
-def test_falsy_data_is_data():
-    assert WorkflowEvent("output", 0).to_json_dict()["data"] == 0
-    assert WorkflowEvent("output", "").to_json_dict()["data"] == ""
-    assert "data" not in WorkflowEvent("output").to_json_dict()

@@ -37,19 +37,15 @@ def filled(event):
 # ---- types ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("member", list(WorkflowEventType))
-def test_a_type_constant_and_its_text_are_the_same_thing(member):
-    event: WorkflowEvent[None] = WorkflowEvent(member)
-    assert type(event.type) is str
-    assert event.type == member == member.value
-    assert hash(member) == hash(member.value)
-    assert f"{member}" == str(member) == member.value
-    assert WorkflowEventType(member.value) is member
-    assert len({event.type, member, member.value}) == 1
-
-
-def test_constants_are_named_after_their_text():
-    assert {m.name for m in WorkflowEventType} == {m.value.upper() for m in WorkflowEventType}
+def test_a_type_constant_and_its_text_are_the_same_thing():
+    for member in WorkflowEventType:
+        event: WorkflowEvent[None] = WorkflowEvent(member)
+        assert type(event.type) is str
+        assert event.type == member == member.value == member.name.lower()
+        assert hash(member) == hash(member.value)
+        assert f"{member}" == str(member) == member.value
+        assert WorkflowEventType(member.value) is member
+    assert WorkflowEvent("my_kind", data=1).type == "my_kind"
 
 
 def test_the_types_of_events_are_these():
@@ -83,10 +79,6 @@ def test_the_types_of_events_are_these():
     ]
 
 
-def test_any_text_may_be_a_type():
-    assert WorkflowEvent("my_kind", data=1).type == "my_kind"
-
-
 def test_the_states_of_a_run_are_these_and_print_as_their_names():
     states = ["STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS"]
     states += ["IDLE", "IDLE_WITH_PENDING_REQUESTS", "FAILED", "CANCELLED"]
@@ -101,7 +93,6 @@ def test_the_states_of_a_run_are_these_and_print_as_their_names():
     ("event", "kind", "fields", "origin"),
     [
         (WorkflowEvent.started(), "started", {}, OF_FRAMEWORK),
-        (WorkflowEvent.started("x"), "started", {"data": "x"}, OF_FRAMEWORK),
         (
             WorkflowEvent.status(WorkflowRunState.IDLE),
             "status",
@@ -131,24 +122,20 @@ def test_a_factory_fills_the_fields_of_its_type_and_no_others(event, kind, field
     assert event.origin is origin
 
 
-def test_the_details_of_a_failed_executor_are_its_data_too():
-    event = WorkflowEvent.executor_failed("a", DETAILS)
-    assert event.data is event.details
-
-
-def test_an_error_event_carries_the_exception():
+def test_an_error_event_carries_the_exception_and_a_failure_its_details_twice():
     error = KeyError("k")
-    event = WorkflowEvent.error(error)
-    assert (event.type, event.data) == ("error", error)
+    assert (WorkflowEvent.error(error).type, WorkflowEvent.error(error).data) == ("error", error)
+    failure = WorkflowEvent.executor_failed("a", DETAILS)
+    assert failure.data is failure.details
 
 
-def test_emit_is_a_deprecated_way_to_tell_something():
+def test_emit_is_deprecated():
     with pytest.warns(DeprecationWarning, match="yield_output"):
         event = WorkflowEvent.emit("a", 5)
     assert (event.type, event.executor_id, event.data) == ("data", "a", 5)
 
 
-def test_a_request_tells_who_asks_what_and_for_which_answer():
+def test_a_request_has_its_executor_and_the_types_of_request_and_answer():
     event = WorkflowEvent.request_info("r1", "review", Draft("x"), str)
     assert event.type == "request_info"
     assert (event.request_id, event.source_executor_id) == ("r1", "review")
@@ -157,23 +144,16 @@ def test_a_request_tells_who_asks_what_and_for_which_answer():
     assert event.executor_id is None
 
 
-@pytest.mark.parametrize("field", ["request_id", "source_executor_id", "request_type", "response_type"])
-def test_fields_of_requests_are_refused_on_other_events(field):
-    with pytest.raises(RuntimeError, match=f"'started' events have no {field}"):
-        getattr(WorkflowEvent.started(), field)
+def test_fields_of_requests_are_refused_on_other_events():
+    for field in ("request_id", "source_executor_id", "request_type", "response_type"):
+        with pytest.raises(RuntimeError, match=f"'started' events have no {field}"):
+            getattr(WorkflowEvent.started(), field)
 
 
-@pytest.mark.parametrize(
-    ("event", "source"),
-    [
-        (WorkflowEvent.started(), None),
-        (WorkflowEvent.executor_invoked("a"), "a"),
-        (WorkflowEvent.request_info("r", "asker", 1, int), "asker"),
-        (WorkflowEvent("anything"), None),
-    ],
-)
-def test_source_id_names_the_executor_of_any_event_and_never_raises(event, source):
-    assert event.source_id == source
+def test_source_id_names_the_executor_of_any_event_and_never_raises():
+    assert WorkflowEvent("anything").source_id is None
+    assert WorkflowEvent.executor_invoked("a").source_id == "a"
+    assert WorkflowEvent.request_info("r", "sender", 1, int).source_id == "sender"
 
 
 def test_completion_info_is_there_where_checkpoints_are_on():
@@ -189,16 +169,12 @@ def test_completion_info_is_there_where_checkpoints_are_on():
 def test_only_requests_turn_into_a_dict():
     with pytest.raises(ValueError, match="to_json_dict"):
         WorkflowEvent.started().to_dict()
-
-
-def test_a_request_names_its_types_in_its_dict():
     written = WorkflowEvent.request_info("r", "a", Draft("x"), Draft).to_dict()
     assert list(written) == ["type", "data", "request_id", "source_executor_id", "request_type", "response_type"]
-    assert written["type"] == "request_info"
-    assert written["request_type"] == f"{Draft.__module__}.Draft"
+    assert (written["type"], written["request_type"]) == ("request_info", f"{Draft.__module__}.Draft")
 
 
-@pytest.mark.parametrize("response_type", [bool, list[str], dict[str, int] | None, tuple[int, ...], Any], ids=str)
+@pytest.mark.parametrize("response_type", [bool, dict[str, int] | None, Any], ids=str)
 def test_a_request_comes_back_with_its_types_generic_ones_too(response_type):
     event = WorkflowEvent.request_info("r", "a", 3, response_type)
     back = WorkflowEvent.from_dict(json.loads(json.dumps(event.to_dict())))
@@ -206,12 +182,11 @@ def test_a_request_comes_back_with_its_types_generic_ones_too(response_type):
     assert (back.request_type, back.response_type) == (int, response_type)
 
 
-@pytest.mark.parametrize("missing", ["data", "request_id", "source_executor_id", "request_type", "response_type"])
-def test_a_request_with_a_field_missing_is_not_read(missing):
+def test_a_request_with_a_field_missing_is_not_read():
     written = WorkflowEvent.request_info("r", "a", 3, int).to_dict()
-    del written[missing]
-    with pytest.raises(KeyError, match=missing):
-        WorkflowEvent.from_dict(written)
+    for missing in written.keys() - {"type"}:
+        with pytest.raises(KeyError, match=missing):
+            WorkflowEvent.from_dict({key: value for key, value in written.items() if key != missing})
 
 
 def test_a_request_whose_data_has_another_type_than_recorded_is_refused():
@@ -242,7 +217,7 @@ def test_details_describe_an_exception_with_its_traceback():
     assert "raise error" in details.traceback
 
 
-def test_details_of_an_exception_that_cannot_be_printed_are_made_all_the_same():
+def test_details_are_made_although_text_or_traceback_cannot_be_formatted(monkeypatch):
     class MuteError(Exception):
         def __str__(self):
             raise RuntimeError("no text")
@@ -250,16 +225,8 @@ def test_details_of_an_exception_that_cannot_be_printed_are_made_all_the_same():
     details = WorkflowErrorDetails.from_exception(raised(MuteError()))
     assert details.error_type == "MuteError"
     assert "MuteError" in details.message
-
-
-def test_details_are_made_although_the_traceback_cannot_be_formatted(monkeypatch):
-    monkeypatch.setattr(traceback, "format_exception", broken)
-    details = WorkflowErrorDetails.from_exception(raised(KeyError("k")))
-    assert (details.error_type, details.traceback) == ("KeyError", None)
-
-
-def broken(*args):
-    raise RecursionError
+    monkeypatch.setattr(traceback, "format_exception", {}.__getitem__)
+    assert WorkflowErrorDetails.from_exception(KeyError("k")).traceback is None
 
 
 # ---- stamps --------------------------------------------------------------------------------------
@@ -267,13 +234,9 @@ def broken(*args):
 STAMPS = ("seq", "run_id", "superstep", "time_ns", "task_id", "order", "duration_s", "span_id", "parent_span_id")
 
 
-def test_an_event_that_was_not_observed_has_no_stamps():
-    event = WorkflowEvent.executor_invoked("a")
-    assert {name: getattr(event, name) for name in STAMPS} == dict.fromkeys(STAMPS)
-
-
 def test_stamps_are_read_from_the_event_and_written_only_to_json():
     event = WorkflowEvent.request_info("r", "a", 1, int)
+    assert {name: getattr(event, name) for name in STAMPS} == dict.fromkeys(STAMPS)
     event._stamps = EventStamps(seq=7, run_id="run-1", superstep=2, time_ns=99)
     assert (event.seq, event.run_id, event.superstep, event.time_ns, event.order) == (7, "run-1", 2, 99, None)
     assert not set(STAMPS) & set(event.to_dict())
@@ -298,18 +261,8 @@ def test_events_can_be_copied_and_pickled(copied):
     assert twin.to_json_dict() == event.to_json_dict()
 
 
-@pytest.mark.parametrize(
-    ("event", "text"),
-    [
-        (WorkflowEvent.started(), "WorkflowEvent('started')"),
-        (WorkflowEvent.executor_invoked("a", 1), "WorkflowEvent('executor_invoked', executor='a', data=1)"),
-        (WorkflowEvent.superstep_started(3), "WorkflowEvent('superstep_started', iteration=3)"),
-        (WorkflowEvent.status(WorkflowRunState.IDLE), "WorkflowEvent('status', state=IDLE)"),
-        (
-            WorkflowEvent.request_info("R", "a", 1, int),
-            "WorkflowEvent('request_info', request_id='R', executor='a', data=1)",
-        ),
-    ],
-)
-def test_an_event_prints_what_it_is_about(event, text):
-    assert repr(event) == text
+def test_an_event_prints_what_it_is_about():
+    assert repr(WorkflowEvent.status(WorkflowRunState.IDLE)) == "WorkflowEvent('status', state=IDLE)"
+    assert repr(WorkflowEvent.superstep_started(3)) == "WorkflowEvent('superstep_started', iteration=3)"
+    request = WorkflowEvent.request_info("R", "a", 1, int)
+    assert repr(request) == "WorkflowEvent('request_info', request_id='R', executor='a', data=1)"

@@ -1,4 +1,4 @@
-"""Functions that hear the events of a run as they come."""
+"""Functions that get the events of a run as they come."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def counting(left: int = 3) -> WorkflowRun:
 
 
 @pytest.mark.parametrize("how", ["step", "watch_stream", "result"])
-async def test_a_listener_hears_every_event_once_and_in_order_whoever_drives(how: str) -> None:
+async def test_a_listener_gets_every_event_once_and_in_order(how: str) -> None:
     run = counting()
-    heard: list[Any] = []
-    run.listen(heard.extend)
+    got: list[Any] = []
+    run.listen(got.extend)
     if how == "step":
         while run.status != "IDLE":
             await run.step()
@@ -40,51 +40,51 @@ async def test_a_listener_hears_every_event_once_and_in_order_whoever_drives(how
             pass
     else:
         await run.result()
-    assert heard == run.events
+    assert got == run.events
 
 
-async def test_it_hears_of_a_handler_before_the_handler_has_ended() -> None:
-    heard = asyncio.Event()
+async def test_it_gets_events_of_a_handler_before_the_handler_has_ended() -> None:
+    got = asyncio.Event()
 
     class Waits(Executor):
         @handler
         async def go(self, text: str, ctx: WorkflowContext[str, str]) -> None:
-            await asyncio.wait_for(heard.wait(), 20)
+            await asyncio.wait_for(got.wait(), 20)
             await ctx.yield_output(text)
 
     run = WorkflowBuilder(start_executor=Waits(id="waits")).build().start("x")
-    run.listen(lambda events: heard.set() if events[-1].type == "executor_invoked" else None)
+    run.listen(lambda events: got.set() if events[-1].type == "executor_invoked" else None)
     await run.step()
     assert run.outputs == ["x"]
 
 
-async def test_one_that_was_taken_away_hears_nothing_more() -> None:
+async def test_one_that_was_removed_gets_no_more_events() -> None:
     run = counting()
-    heard: list[Any] = []
+    got: list[Any] = []
     others: list[Any] = []
-    stop = run.listen(heard.extend)
+    stop = run.listen(got.extend)
     run.listen(others.extend)
     await run.step()
     stop()
     stop()
-    told = len(heard)
+    before = len(got)
     await run.result()
-    assert (len(heard), len(others)) == (told, len(run.events))
+    assert (len(got), len(others)) == (before, len(run.events))
 
 
 async def test_one_that_raises_disturbs_neither_the_run_nor_the_others() -> None:
     run = counting()
-    heard: list[Any] = []
+    got: list[Any] = []
     reported: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
     before = loop.get_exception_handler()
     loop.set_exception_handler(lambda _, context: reported.append(context))
     run.listen(lambda events: 1 / 0)
-    run.listen(heard.extend)
+    run.listen(got.extend)
     await run.result()
     loop.set_exception_handler(before)
     assert run.outputs == ["zero"]
-    assert heard == run.events
+    assert got == run.events
     assert {type(context["exception"]) for context in reported} == {ZeroDivisionError}
 
 
