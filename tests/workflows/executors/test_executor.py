@@ -1,6 +1,6 @@
 import logging
 import threading
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import pytest
 from typing_extensions import Never
@@ -20,7 +20,7 @@ class Upper(Executor):
     async def shout(self, text: str, ctx: WorkflowContext[str, str]) -> str:
         await ctx.send_message(text.upper())
         await ctx.yield_output(f"{text}!")
-        return "nobody reads this"
+        return "ignored"
 
 
 class Asking(Executor):
@@ -56,16 +56,14 @@ def brief(events):
 # ---- construction --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("nothing", ["", None])
-def test_an_executor_needs_an_id(nothing):
-    with pytest.raises(ValueError, match="non-empty"):
-        Upper(nothing)
-
-
-def test_the_type_is_the_class_unless_it_is_given():
+def test_an_executor_needs_an_id_and_has_a_type():
+    for nothing in ("", None):
+        with pytest.raises(ValueError, match="non-empty"):
+            Upper(nothing)  # type: ignore[arg-type]
     assert (Upper("u").type, Upper("u").type_) == ("Upper", "Upper")
     assert (Upper("u", type_="U").type, Upper("u", type_="U").type_) == ("U", "U")
     assert (Upper("u", type="T", type_="U").type, Upper("u", type="T", type_="U").type_) == ("T", "T")
+    assert repr(Upper("u")) == "Upper('u')"
 
 
 def test_the_dict_of_an_executor_is_its_id_and_type():
@@ -85,18 +83,14 @@ def test_the_mixin_of_older_code_changes_nothing():
     assert Old("o").input_types == [str]
 
 
-def test_a_class_without_handlers_is_refused():
-    with pytest.raises(ValueError, match="Bare has no handler"):
-        Bare("b")
-
-
-def test_response_handlers_alone_do_not_make_an_executor():
+def test_a_class_without_handlers_is_refused_even_with_response_handlers():
     class OnlyAnswers(Executor):
         @response_handler
         async def on_answer(self, question: str, answer: str, ctx: WorkflowContext) -> None: ...
 
-    with pytest.raises(ValueError, match="no handler"):
-        OnlyAnswers("o")
+    for cls in (Bare, OnlyAnswers):
+        with pytest.raises(ValueError, match=f"{cls.__name__} has no handler"):
+            cls("b")
 
 
 def test_a_deferred_executor_takes_and_gives_nothing():
@@ -108,18 +102,15 @@ def test_a_deferred_executor_takes_and_gives_nothing():
 
 
 def test_two_handlers_for_one_type_are_refused_when_an_instance_is_made():
-    class Twice(Executor):
+    class Twice(Upper):
         @handler
-        async def one(self, text: str, ctx: WorkflowContext) -> None: ...
+        async def whisper(self, text: str, ctx: WorkflowContext) -> None: ...
 
-        @handler
-        async def two(self, text: str, ctx: WorkflowContext) -> None: ...
-
-    with pytest.raises(ValueError, match=r"two handlers for str: 'one' and 'two'"):
+    with pytest.raises(ValueError, match=r"two handlers for str: 'whisper' and 'shout'"):
         Twice("t")
 
 
-def test_a_subclass_may_give_a_handler_another_type():
+def test_a_subclass_may_change_the_type_of_a_handler():
     class Longer(Upper):
         @handler
         async def shout(self, numbers: list[int], ctx: WorkflowContext) -> None:  # type: ignore[override]
@@ -127,15 +118,6 @@ def test_a_subclass_may_give_a_handler_another_type():
 
     assert Longer("l").input_types == [list[int]]
     assert Upper("u").input_types == [str]
-
-
-def test_a_subclass_may_not_add_a_second_handler_for_a_type():
-    class Confused(Upper):
-        @handler
-        async def whisper(self, text: str, ctx: WorkflowContext) -> None: ...
-
-    with pytest.raises(ValueError, match="two handlers for str"):
-        Confused("c")
 
 
 def test_a_handler_that_is_overridden_without_the_decorator_is_gone():
@@ -169,7 +151,7 @@ def test_input_types_have_one_entry_per_handler_in_order_of_definition():
     assert Several("s").input_types == [str | int, bytes]
 
 
-def test_output_types_are_flat_distinct_and_in_order_of_first_sight():
+def test_output_types_are_flat_distinct_and_in_order_of_definition():
     class Several(Executor):
         @handler
         async def zz(self, a: str, ctx: WorkflowContext[str | int, bytes]) -> None: ...
@@ -186,36 +168,30 @@ def test_output_types_are_flat_distinct_and_in_order_of_first_sight():
 
 def test_types_that_cannot_be_hashed_are_listed_too():
     class Odd(Executor):
-        @handler(input=str, output=Literal[[1]])
+        @handler(input=str, output=Annotated[int, []])
         async def run(self, text, ctx): ...
 
-    (only,) = Odd("o").output_types
-    assert only.__args__ == ([1],)
+    assert Odd("o").output_types == [int]
 
 
-def test_what_response_handlers_give_counts_too():
+def test_types_of_response_handlers_count_too():
     assert Asking("a").output_types == [int, bytes]
     assert Asking("a").workflow_output_types == [float]
-
-
-def test_the_lists_of_types_are_copies():
-    upper = Upper("u")
-    for types in (upper.input_types, upper.output_types, upper.workflow_output_types):
-        types.append(int)
-    assert (upper.input_types, upper.output_types, upper.workflow_output_types) == ([str], [str], [str])
 
 
 # ---- what it can handle --------------------------------------------------------------------------
 
 
 def answer(value, request="question"):
-    asked = WorkflowEvent.request_info("R", "a", request, bool)
-    return WorkflowMessage(value, "internal:a", "a", MessageType.RESPONSE, None, None, asked)
+    event = WorkflowEvent.request_info("R", "a", request, bool)
+    return WorkflowMessage(value, "internal:a", "a", MessageType.RESPONSE, None, None, event)
 
 
-def test_an_ordinary_message_is_judged_by_its_data():
+def test_an_ordinary_message_is_judged_by_its_data_and_a_type_alone():
     assert Upper("u").can_handle(WorkflowMessage("x", "a"))
     assert not Upper("u").can_handle(WorkflowMessage(1, "a"))
+    assert Upper("u").accepts_type(str)
+    assert not Upper("u").accepts_type(int)
 
 
 @pytest.mark.parametrize(
@@ -242,11 +218,6 @@ def test_requests_are_supported_by_their_types():
     assert not asking.is_request_supported(int, bool)
 
 
-def test_accepts_type_asks_by_the_type_alone():
-    assert Upper("u").accepts_type(str)
-    assert not Upper("u").accepts_type(int)
-
-
 # ---- execute -------------------------------------------------------------------------------------
 
 
@@ -264,14 +235,14 @@ async def test_a_handled_message_is_framed_by_two_events_and_its_results_are_lis
 async def test_sent_messages_are_listed_before_outputs():
     class YieldsFirst(Executor):
         @handler
-        async def run(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        async def run(self, text: str, ctx: WorkflowContext[str | None, str]) -> None:
             await ctx.yield_output("out 1")
-            await ctx.send_message("sent 1")
+            await ctx.send_message(None)
             await ctx.yield_output("out 2")
             await ctx.send_message("sent 2")
 
     events, _, _ = await executed(YieldsFirst("y"), "x")
-    assert events[-1].data == ["sent 1", "sent 2", "out 1", "out 2"]
+    assert events[-1].data == [None, "sent 2", "out 1", "out 2"]
 
 
 async def test_a_handler_that_did_nothing_completes_without_data():
@@ -285,39 +256,29 @@ async def test_a_handler_that_did_nothing_completes_without_data():
     assert sent == []
 
 
-async def test_falsy_results_are_listed():
-    class Nothings(Executor):
-        @handler
-        async def run(self, text: str, ctx: WorkflowContext[Any]) -> None:
-            await ctx.send_message(None)
-
-    events, _, _ = await executed(Nothings("n"), "x")
-    assert events[-1].data == [None]
-
-
-async def test_the_invoked_event_shows_the_input_as_it_was():
+async def test_the_invoked_event_has_the_input_as_it_was():
     class Grows(Executor):
         @handler
         async def run(self, items: list[int], ctx: WorkflowContext) -> None:
             items.append(99)
 
-    given = [1]
-    events, _, _ = await executed(Grows("g"), given)
-    assert given == [1, 99]
+    items = [1]
+    events, _, _ = await executed(Grows("g"), items)
+    assert items == [1, 99]
     assert events[0].data == [1]
 
 
 async def test_a_yielded_value_that_changes_later_is_listed_as_it_was_at_the_end_of_the_handler():
-    kept = []
+    lists = []
 
     class Keeps(Executor):
         @handler
         async def run(self, text: str, ctx: WorkflowContext[Never, list[int]]) -> None:
-            kept.append([1])
-            await ctx.yield_output(kept[0])
+            lists.append([1])
+            await ctx.yield_output(lists[0])
 
     events, _, _ = await executed(Keeps("k"), "x")
-    kept[0].append(2)
+    lists[0].append(2)
     assert events[-1].data == [[1]]
 
 
@@ -371,17 +332,10 @@ async def test_an_answer_reaches_its_response_handler():
     assert sent == [WorkflowMessage(b"1", "a")]
 
 
-# ---- checkpoint hooks ----------------------------------------------------------------------------
+# ---- data of a run ----------------------------------------------------------------------------
 
 
-async def test_the_checkpoint_hooks_do_nothing_unless_they_are_overridden():
-    upper = Upper("u")
-    assert await upper.on_checkpoint_save() == {}
-    await upper.on_checkpoint_restore({"ignored": 1})
-    assert not upper.keeps_state
-
-
-def test_an_executor_that_overrides_a_hook_keeps_state():
+async def test_only_an_executor_that_overrides_a_checkpoint_hook_keeps_state():
     class Saves(Upper):
         async def on_checkpoint_save(self) -> dict[str, Any]:
             return {"n": 1}
@@ -389,23 +343,25 @@ def test_an_executor_that_overrides_a_hook_keeps_state():
     class Restores(Upper):
         async def on_checkpoint_restore(self, state: dict[str, Any]) -> None: ...
 
-    assert Saves("s").keeps_state
-    assert Restores("r").keeps_state
+    upper = Upper("u")
+    assert await upper.on_checkpoint_save() == {}
+    await upper.on_checkpoint_restore({"ignored": 1})
+    assert [e.keeps_state for e in (upper, Saves("s"), Restores("r"))] == [False, True, True]
 
 
 def test_an_executor_is_its_own_fresh_one_unless_it_overrides_that():
     class Remembers(Upper):
         def __init__(self, key):
             super().__init__(key)
-            self.heard = []
+            self.texts = []
 
         def fresh(self):
             return Remembers(self.id)
 
     plain, remembers = Upper("u"), Remembers("r")
-    remembers.heard.append("x")
+    remembers.texts.append("x")
     assert plain.fresh() is plain
-    assert (remembers.fresh().id, remembers.fresh().heard, remembers.heard) == ("r", [], ["x"])
+    assert (remembers.fresh().id, remembers.fresh().texts, remembers.texts) == ("r", [], ["x"])
 
 
 # ---- policies ------------------------------------------------------------------------------------
@@ -420,7 +376,3 @@ def test_keywords_replace_single_limits_of_the_class_policy():
     assert Patient("p", timeout=1, max_concurrency=2).policy == ExecutorPolicy(1, 1, 2)
     assert Patient.policy == ExecutorPolicy(timeout=5, retries=1)
     assert Upper("u").policy is Executor.policy
-
-
-def test_an_executor_prints_its_class_and_id():
-    assert repr(Upper("u")) == "Upper('u')"

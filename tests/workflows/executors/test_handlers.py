@@ -53,16 +53,12 @@ def test_a_wrong_signature_is_refused_in_the_class_body():
             @handler
             async def run(self, text: str) -> None: ...
 
-
-def test_a_type_variable_is_refused_in_the_class_body():
     with pytest.raises(ValueError, match="type variable T"):
 
         class Generic(Executor):
             @handler
             async def run(self, text: T, ctx: WorkflowContext) -> None: ...
 
-
-def test_explicit_types_need_an_input():
     with pytest.raises(ValueError, match="input"):
         handler(output=str)(lambda self, m, ctx: None)
 
@@ -110,24 +106,13 @@ def test_explicit_unions_and_agreeing_contexts_are_read():
         @handler(input=bytes, output=Union[int, str], workflow_output=Optional[int])  # noqa: UP007, UP045 - old spelling
         async def other(self, m, ctx) -> None: ...
 
-        @handler(input=float)
-        async def quiet(self, m, ctx: WorkflowContext) -> None: ...
+        @handler
+        async def quiet(self, m: float, ctx: WorkflowContext) -> None: ...
 
     either = Either("e")
     assert either.input_types == [str | int, bytes, float]
     assert either.output_types == [bytes, int, str]
     assert either.workflow_output_types == [int, type(None)]
-
-
-def test_explicit_and_read_types_live_in_one_class():
-    class Mixed(Executor):
-        @handler
-        async def text(self, m: str, ctx: WorkflowContext) -> None: ...
-
-        @handler(input=int)
-        async def number(self, m, ctx): ...
-
-    assert Mixed("m").input_types == [str, int]
 
 
 # ---- dispatch ------------------------------------------------------------------------------------
@@ -181,8 +166,9 @@ async def test_a_union_takes_each_of_its_members_and_nothing_else():
 
     assert await outputs(Either("e"), "a") == ["either"]
     assert await outputs(Either("e"), 3) == ["either"]
-    with pytest.raises(RuntimeError, match=r"cannot handle a float; it takes str \| int"):
-        await outputs(Either("e"), 3.0)
+    for _ in range(2):  # judged by its class alone the second time
+        with pytest.raises(RuntimeError, match=r"cannot handle a float; it takes str \| int"):
+            await outputs(Either("e"), 3.0)
 
 
 async def test_a_truth_value_fits_a_handler_for_integers_that_comes_first():
@@ -193,18 +179,14 @@ async def test_a_truth_value_fits_a_handler_for_integers_that_comes_first():
     assert await outputs(Numbers("n"), True) == ["int"]
 
 
-@pytest.mark.parametrize("value", ["text", 0, None.__class__, [1], object()])
-async def test_a_handler_for_any_takes_everything(value):
-    class Anything(Named):
-        run = naming("any", Any)
-
-    assert await outputs(Anything("a"), value) == ["any"]
-
-
-async def test_a_literal_takes_its_members_only():
+async def test_a_handler_for_any_takes_everything_and_one_for_a_literal_its_members():
     class Letters(Named):
         run = naming("a", Literal["a"])
 
+    class Anything(Letters):
+        other = naming("any", Any)
+
+    assert [await outputs(Anything("a"), value) for value in ([1], int, object())] == [["any"]] * 3
     assert await outputs(Letters("l"), "a") == ["a"]
     with pytest.raises(RuntimeError, match="cannot handle"):
         await outputs(Letters("l"), "b")
@@ -225,40 +207,23 @@ async def test_the_same_class_of_value_is_judged_anew_where_the_class_does_not_d
     ]
 
 
-async def test_a_message_of_a_class_seen_before_goes_the_same_way():
-    class Ordered(Named):
-        on_text = naming("text", str)
-        on_number = naming("number", int)
-
-    ordered = Ordered("o")
-    assert [await outputs(ordered, v) for v in ("a", 1, "b", 2)] == [["text"], ["number"], ["text"], ["number"]]
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match="cannot handle a float"):
-            await outputs(ordered, 1.5)
-
-
-def test_a_handler_that_is_never_reached_is_warned_of_once(caplog):
+def test_a_handler_that_is_never_reached_is_logged_once(caplog):
     class Shadowed(Named):
         wide = naming("wide", Base)
         narrow = naming("narrow", Sub)
 
-    with caplog.at_level(logging.WARNING, logger="agentbench"):
-        Shadowed("one")
-        Shadowed("two")
-    assert [r.getMessage() for r in caplog.records if "never reached" in r.getMessage()] == [
-        f"{Shadowed.__qualname__}: handler 'narrow' (Sub) is never reached, 'wide' (Base) before it takes the same "
-        "messages. Define the handler of the narrower type first."
-    ]
-
-
-def test_the_better_order_is_not_warned_of(caplog):
     class Fine(Named):
         narrow = naming("narrow", Sub)
         wide = naming("wide", Base)
 
     with caplog.at_level(logging.WARNING, logger="agentbench"):
-        Fine("f")
-    assert caplog.records == []
+        Shadowed("one")
+        Shadowed("two")
+        Fine("fine")
+    assert [r.getMessage() for r in caplog.records if "never reached" in r.getMessage()] == [
+        f"{Shadowed.__qualname__}: handler 'narrow' (Sub) is never reached, 'wide' (Base) before it takes the same "
+        "messages. Define the handler of the narrower type first."
+    ]
 
 
 # ---- postponed annotations (this module has them), plain methods, wrappers -------------------------
@@ -274,8 +239,8 @@ async def test_postponed_annotations_work_for_handlers_and_response_handlers():
             await ctx.request_info(Question("sure?"), bool, request_id="R")
 
         @response_handler
-        async def on_answer(self, asked: Question, answer: bool, ctx: WorkflowContext[Local, str]) -> None:
-            await ctx.yield_output(f"{asked.text} {answer}")
+        async def on_answer(self, question: Question, answer: bool, ctx: WorkflowContext[Local, str]) -> None:
+            await ctx.yield_output(f"{question.text} {answer}")
 
     workflow = single(Asks("a"))
     await workflow.run(Local())
@@ -283,31 +248,22 @@ async def test_postponed_annotations_work_for_handlers_and_response_handlers():
     assert Asks("a").output_types == [Local]
 
 
-async def test_a_plain_method_runs_in_a_worker_thread():
-    class Plain(Executor):
-        @handler
-        def run(self, text: str, ctx: WorkflowContext[str, int]) -> None:
-            ctx.yield_output(threading.get_ident())
-
-    (thread,) = await outputs(Plain("p"), "x")
-    assert thread != threading.get_ident()
-
-
-async def test_a_plain_response_handler_runs_in_a_worker_thread():
+async def test_plain_handlers_run_in_a_worker_thread():
     class Plain(Executor):
         @handler
         def ask(self, text: str, ctx: WorkflowContext) -> None:
             ctx.request_info(text, bool, request_id="R")  # type: ignore[unused-coroutine]  # plain code does not await
+            ctx.set_state("thread", threading.get_ident())
 
         @response_handler
-        def on_answer(self, asked: str, answer: bool, ctx: WorkflowContext[str, Any]) -> None:
-            ctx.yield_output((asked, answer, ctx.request_id, threading.get_ident()))
+        def on_answer(self, request: str, answer: bool, ctx: WorkflowContext[str, Any]) -> None:
+            ctx.yield_output((request, answer, ctx.request_id, threading.get_ident()))
 
     workflow = single(Plain("p"))
     await workflow.run("x")
-    ((asked, answer, request_id, thread),) = (await workflow.run(responses={"R": False})).outputs
-    assert (asked, answer, request_id) == ("x", False, "R")
-    assert thread != threading.get_ident()
+    ((request, answer, request_id, thread),) = (await workflow.run(responses={"R": False})).outputs
+    assert (request, answer, request_id) == ("x", False, "R")
+    assert threading.get_ident() not in (thread, workflow.state.get("thread"))
 
 
 async def test_a_plain_wrapper_around_an_async_handler_is_awaited():
@@ -338,13 +294,6 @@ async def test_a_class_defined_anew_has_the_handlers_of_its_new_body():
     assert [await outputs(define(name), "x") for name in ("first", "second")] == [["first"], ["second"]]
 
 
-def test_a_handler_prints_its_name_and_type():
-    class Shown(Named):
-        run = naming("shown", str | int)
-
-    assert repr(Shown("s").find_handler("x")) == "HandlerSpec(run: str | int)"
-
-
 # ---- response handlers ---------------------------------------------------------------------------
 
 
@@ -353,19 +302,19 @@ def test_two_response_handlers_for_one_pair_are_refused():
         start = naming("start", str)
 
         @response_handler
-        async def one(self, asked: str, answer: int, ctx: WorkflowContext) -> None: ...
+        async def one(self, request: str, answer: int, ctx: WorkflowContext) -> None: ...
 
         @response_handler
-        async def two(self, asked: str, answer: int, ctx: WorkflowContext) -> None: ...
+        async def two(self, request: str, answer: int, ctx: WorkflowContext) -> None: ...
 
     with pytest.raises(ValueError, match=r"two response handlers for \(str, int\)"):
         Twice("t")
 
 
-@pytest.mark.parametrize("keywords", [{"request": str}, {"response": str}, {"output": str}])
+@pytest.mark.parametrize("keywords", [{"request": str}, {"output": str}])
 def test_explicit_response_types_need_request_and_response(keywords):
     with pytest.raises(ValueError, match="request"):
-        response_handler(**keywords)(lambda self, asked, answer, ctx: None)
+        response_handler(**keywords)(lambda self, request, answer, ctx: None)
 
 
 async def test_the_first_response_handler_whose_both_types_fit_wins():
@@ -376,15 +325,15 @@ async def test_the_first_response_handler_whose_both_types_fit_wins():
             await ctx.request_info(5, int | str, request_id="number")
 
         @response_handler(request=str, response=int, workflow_output=str)
-        async def text_number(self, asked, answer, ctx):
+        async def text_number(self, request, answer, ctx):
             await ctx.yield_output("text, number")
 
         @response_handler
-        async def text_text(self, asked: str, answer: str, ctx: WorkflowContext[str, str]) -> None:
+        async def text_text(self, request: str, answer: str, ctx: WorkflowContext[str, str]) -> None:
             await ctx.yield_output("text, text")
 
         @response_handler(request=object, response=int | str, workflow_output=str)
-        async def rest(self, asked, answer, ctx):
+        async def rest(self, request, answer, ctx):
             await ctx.yield_output("rest")
 
     async def answered(request_id, value):
@@ -404,7 +353,7 @@ async def test_the_context_of_a_response_handler_needs_no_annotation():
             await ctx.request_info(text, str, request_id="R")
 
         @response_handler
-        async def on_answer(self, asked: str, answer: str, ctx) -> None:
+        async def on_answer(self, request: str, answer: str, ctx) -> None:
             ctx.set_state("answer", answer)
 
     workflow = single(Unannotated("u"))

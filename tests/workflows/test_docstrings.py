@@ -1,0 +1,62 @@
+"""The examples in the docstrings of public classes run as they are written."""
+
+import ast
+import inspect
+import re
+import textwrap
+from typing import Any
+
+import pytest
+from typing_extensions import Never
+
+import agentbench
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.function_executor import FunctionExecutor
+from agentbench.workflows.graph.edge_groups import SingleEdgeGroup
+
+NAMES = (
+    *("Executor", "handler", "response_handler", "executor", "FunctionExecutor", "RequestInfoMixin", "Approval"),
+    *("ExecutorPolicy", "RunOptions", "WorkflowBuilder", "Case", "Default", "Edge", "EdgeGroup", "SingleEdgeGroup"),
+    *("FanOutEdgeGroup", "FanInEdgeGroup", "SwitchCaseEdgeGroup", "SwitchCaseEdgeGroupCase", "InternalEdgeGroup"),
+    *("SwitchCaseEdgeGroupDefault", "WorkflowGraphValidator", "validate_workflow_graph", "WorkflowViz"),
+    *("WorkflowEvent", "WorkflowEventType", "WorkflowEventSource", "WorkflowRunState", "WorkflowErrorDetails"),
+    "SuperstepCompletionInfo",
+)
+# What the examples speak of without making it.
+NODES = "classify upper show reader archive inbox question search database report read summarise publish a b"
+
+
+def node(key: str) -> FunctionExecutor:
+    return FunctionExecutor(lambda message: None, key, input=Any, output=Any, workflow_output=Any)
+
+
+def blocks(name: str) -> list[str]:
+    """The code in the docstrings of an object and of its methods."""
+    found = getattr(agentbench, name)
+    members = [found, *filter(inspect.isfunction, vars(found).values())] if inspect.isclass(found) else [found]
+    docs = [inspect.getdoc(member) or "" for member in members]
+    return [textwrap.dedent(block) for doc in docs for block in re.findall(r"```python\n(.*?)```", doc, re.DOTALL)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_the_examples_of_a_public_object_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    public = {each: getattr(agentbench, each) for each in agentbench.__all__}
+    assert blocks(name)
+    for block in blocks(name):
+        workflow = WorkflowBuilder(start_executor=node("only")).build()
+        names = {
+            **public,
+            **{each: node(each) for each in NODES.split()},
+            "Never": Never,
+            "builder": WorkflowBuilder(start_executor=node("start")),
+            "workflow": workflow,
+            "result": await workflow.run("x"),
+            "storage": agentbench.InMemoryCheckpointStorage(),
+            "error": KeyError("k"),
+            "groups": [SingleEdgeGroup("a", "b")],
+        }
+        code = compile(block, f"<example of {name}>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        waiting = eval(code, names)
+        if waiting is not None:
+            await waiting
