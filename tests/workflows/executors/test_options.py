@@ -11,7 +11,7 @@ def test_a_limit_that_can_never_be_met_is_refused(limits):
     with pytest.raises(ValueError, match=rf"{name} is {limits[name]}; expected"):
         ExecutorPolicy(**limits)
     with pytest.raises(TypeError, match=rf"{name} is 'no', a str; expected"):
-        ExecutorPolicy(**{name: "no"})
+        ExecutorPolicy(**{name: "no"})  # type: ignore[arg-type]
 
 
 def test_options_limit_and_change_nothing_by_default():
