@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
 from agentbench._copying import isolate_or_same
-from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
 from agentbench.checkpoints.storage import (
@@ -27,19 +27,6 @@ ResultT = TypeVar("ResultT")
 
 
 # --------------------------------------------------------------------------------------------------- one checkpoint
-
-
-def id_of(checkpoint: object) -> CheckpointID:
-    """Return the id of a checkpoint, from the id itself, an info or a checkpoint.
-
-    Raises:
-        TypeError: It is neither an id nor something that has one.
-    """
-    found = getattr(checkpoint, "checkpoint_id", checkpoint)
-    if not isinstance(found, str):
-        msg = f"The checkpoint is a {type(checkpoint).__name__}; expected its id, or a CheckpointInfo."
-        raise TypeError(msg)
-    return found
 
 
 def makes_copies(storage: object) -> bool:

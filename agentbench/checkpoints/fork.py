@@ -8,16 +8,8 @@ from typing import Any
 
 from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
-from agentbench.checkpoints.access import (
-    checkpoint_error,
-    head_of,
-    id_of,
-    lineage,
-    load_checkpoint,
-    next_seq,
-    save_checkpoint,
-)
-from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.access import checkpoint_error, head_of, lineage, load_checkpoint, next_seq, save_checkpoint
+from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
 from agentbench.checkpoints.storage import CheckpointStorage

@@ -15,8 +15,7 @@ from typing import Any
 
 from agentbench._copying import is_atomic, isolate, isolate_but
 from agentbench._display import Displayable, drawn_by
-from agentbench.checkpoints.access import id_of
-from agentbench.checkpoints.checkpoint import FIELDS, CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.checkpoint import FIELDS, CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
 from agentbench.checkpoints.storage import require_head, require_keep

@@ -18,8 +18,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from agentbench._display import Displayable, drawn_by
-from agentbench.checkpoints.access import id_of
-from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
+from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo, require_limit, select_infos
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError, StorageBackend
 from agentbench.checkpoints.parts.parts import ChainMemory, PartTexts

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
-from agentbench.checkpoints.access import id_of, load_checkpoint
+from agentbench.checkpoints.access import load_checkpoint
+from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException

@@ -394,7 +394,7 @@ class Workflow(WorkflowDefinition):
 def _id_of(checkpoint: CheckpointInfo | str) -> str:
     if isinstance(checkpoint, str):
         return checkpoint
-    from agentbench.checkpoints.access import id_of  # noqa: PLC0415 - most runs start from no checkpoint
+    from agentbench.checkpoints.checkpoint import id_of  # noqa: PLC0415 - most runs start from no checkpoint
 
     return id_of(checkpoint)
 
