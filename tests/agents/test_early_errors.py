@@ -74,7 +74,7 @@ def test_what_is_no_session_is_refused_before_a_middleware_sees_it() -> None:
 @pytest.mark.parametrize(
     ("given", "error", "told"),
     [
-        ('{"session_id": "s"}', TypeError, r"as text.*json\.loads"),
+        ('{"session_id": "s"}', TypeError, r"is text.*json\.loads"),
         (None, TypeError, r"is None\. Expected the mapping"),
         (["s"], TypeError, "of type list"),
         ({"session_id": "s", "state": 5}, TypeError, "state of a stored session is 5"),

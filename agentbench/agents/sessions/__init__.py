@@ -1,1 +1,1 @@
-"""What an agent remembers: sessions, what is added to a run before it starts, and where histories are kept."""
+"""Sessions: the state of a conversation between runs, and the context of one run that providers add to."""

@@ -1,4 +1,4 @@
-"""Who put a message into a conversation, and who said it, noted on the message itself."""
+"""The source and the author of a message, noted on the message itself."""
 
 from __future__ import annotations
 

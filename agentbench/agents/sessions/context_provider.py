@@ -1,10 +1,11 @@
-"""What takes part in the runs of an agent: it adds to a run before it starts, and keeps something of it afterwards."""
+"""Context providers: they add to a run of an agent before it starts, and store something of it afterwards."""
 
 from __future__ import annotations
 
 import inspect
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -15,21 +16,21 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("agentbench")
 
-#: Which of the arguments a hook takes, by its function; `None` for all.
-_TAKEN: WeakKeyDictionary[Any, frozenset[str] | None] = WeakKeyDictionary()
+#: The names of the arguments that a hook takes, by its function; `None` for all.
+_PARAMETERS: WeakKeyDictionary[Any, frozenset[str] | None] = WeakKeyDictionary()
 
 
 class ContextProvider:
-    """Takes part in the runs of an agent. Subclasses override what they need.
+    """Adds context to the runs of an agent, and stores something of them. Subclasses override the hooks they need.
 
     Hooks may be plain functions, and may leave out the arguments that they do not use. A provider may also have a hook
-    `on_error(self, *, agent, session, context, state, error)`: it is called in the place of `after_run` when the run
+    `on_error(self, *, agent, session, context, state, error)`: it is called instead of `after_run` when the run
     failed after this provider's `before_run`. A run that was cancelled, or whose stream was closed early, did not fail:
-    `after_run` gets what there is of its answer, maybe nothing, if the agent saves that (`save_abandoned`).
+    `after_run` gets the part of its answer that there is, maybe none, if the agent stores that (`save_abandoned`).
 
     Args:
-        source_id: By which its messages are told apart, and under which it keeps its state in the session. Unique among
-            the providers of an agent.
+        source_id: The id of the provider, unique in an agent: the source of its messages, and the key of its state in
+            the session.
 
     Example:
         ```python
@@ -48,27 +49,27 @@ class ContextProvider:
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add to a run before the model is asked. Providers are called in their order.
+        """Add to a run before the model is called. Providers are called in their order.
 
         Args:
-            agent: That runs.
-            session: Of the conversation; one for this run alone if the caller gave none.
-            context: What the run has so far, to be extended.
-            state: What this provider keeps in the session.
+            agent: The agent that runs.
+            session: The session of the conversation; without one, a session for this run alone.
+            context: The context of the run, to be extended.
+            state: The state of this provider in the session.
         """
 
     async def after_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Look at a run after the model has answered. Providers are called in reverse order.
+        """Read the context of a run after the model has answered. Providers are called in reverse order.
 
-        All of them are called, whatever one raises; the first error is raised when the last one is done.
+        All of them are called, also when one fails; the first error is raised when the last one is done.
 
         Args:
-            agent: That ran.
-            session: As in `before_run`.
-            context: Now with its `response`.
-            state: As in `before_run`.
+            agent: The agent that ran.
+            session: The session, as in `before_run`.
+            context: The context of the run, with its `response`.
+            state: The state of this provider, as in `before_run`.
         """
 
     def __repr__(self) -> str:
@@ -78,7 +79,7 @@ class ContextProvider:
 async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
     """Call a hook of a provider with as many of the arguments as it takes, and await what it returns.
 
-    What a hook takes is looked up once per function. A provider without the hook is passed over.
+    The parameters of a hook are read once per function. A provider without the hook is skipped.
 
     Args:
         provider: The provider; need not be a `ContextProvider`.
@@ -87,7 +88,7 @@ async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
 
     Raises:
         TypeError: The hook needs an argument of another name.
-        Exception: Whatever the hook raises.
+        Exception: The error of the hook.
     """
     method = getattr(provider, hook, None)
     if not callable(method):
@@ -96,10 +97,11 @@ async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
     if function in _NO_HOOKS:
         return
     try:
-        taken = _TAKEN[function]
-    except (KeyError, TypeError):  # not seen before, or not hashable
-        taken = _taken_by(provider, hook, method, frozenset(arguments))
-        _note(function, taken)
+        taken = _PARAMETERS[function]
+    except (KeyError, TypeError):  # a new function, or one that is not hashable
+        taken = _arguments_taken(provider, hook, method, frozenset(arguments))
+        with suppress(TypeError):  # it is not hashable, or has no weak references
+            _PARAMETERS[function] = taken
     if taken is not None and len(taken) < len(arguments):
         arguments = {name: value for name, value in arguments.items() if name in taken}
     result = method(**arguments)
@@ -110,14 +112,9 @@ async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
 _NO_HOOKS = frozenset({ContextProvider.before_run, ContextProvider.after_run})
 
 
-def _note(function: Any, taken: frozenset[str] | None) -> None:
-    try:
-        _TAKEN[function] = taken
-    except TypeError:  # no weak references to it, or not hashable
-        return
-
-
-def _taken_by(provider: Any, hook: str, method: Callable[..., Any], given: frozenset[str]) -> frozenset[str] | None:
+def _arguments_taken(
+    provider: Any, hook: str, method: Callable[..., Any], offered: frozenset[str]
+) -> frozenset[str] | None:
     try:
         parameters = inspect.signature(method).parameters.values()
     except ValueError:  # written in C
@@ -127,27 +124,27 @@ def _taken_by(provider: Any, hook: str, method: Callable[..., Any], given: froze
         each.name
         for each in parameters
         if each.default is each.empty
-        and (each.kind is each.POSITIONAL_ONLY or (each in by_name and each.name not in given))
+        and (each.kind is each.POSITIONAL_ONLY or (each in by_name and each.name not in offered))
     ]
     if required:
         message = (
             f"{type(provider).__name__}.{hook} needs {', '.join(map(repr, required))}, which it is not called with. "
-            f"Expected keyword arguments among {', '.join(sorted(given))}."
+            f"Expected keyword arguments among {', '.join(sorted(offered))}."
         )
         raise TypeError(message)
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return None
-    return frozenset(each.name for each in by_name) & given
+    return frozenset(each.name for each in by_name) & offered
 
 
 def state_of(session: AgentSession, provider: Any) -> dict[str, Any]:
-    """What a provider keeps in a session, begun where it is not there yet."""
+    """Return the state of a provider in a session; a new one is empty."""
     state: dict[str, Any] = session.state.setdefault(provider.source_id, {})
     return state
 
 
 def warn_of_shared_sources(providers: Iterable[Any]) -> None:
-    """Log a warning for every source id that several providers have: they would share one state."""
+    """Log a warning for each source id that several providers have, since they share one state."""
     first: dict[str, Any] = {}
     for provider in providers:
         known = first.setdefault(provider.source_id, provider)

@@ -1,4 +1,4 @@
-"""A conversation: what is kept between the runs of an agent."""
+"""A conversation: its id, and the state that providers store in it between the runs of an agent."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _OF_PROCESS: Final = frozenset({LOCKS, STAMPED})
 
 @drawn_by("agentbench.notebook.session_view:session")
 class AgentSession(Displayable):
-    """What is kept of a conversation between the runs of agents that are given it.
+    """The state of a conversation between the runs of agents; pass it to each run of the conversation.
 
     Two sessions are equal when their ids and their states are. They are hashed by `session_id`, which does not change.
 
     Args:
         session_id: Its id; by default a new one.
-        service_session_id: The id under which the model's service keeps the conversation, if it does.
+        service_session_id: The id of a conversation that the model's service stores. Then no history is stored here.
 
     Attributes:
-        service_session_id: As given, or as the service told it.
-        state: What context providers and users keep here, by the id of the provider or any other name.
+        service_session_id: The argument, or the id that the service returned.
+        state: A dictionary for context providers, each under its `source_id`, and for users, under any other name.
 
     Raises:
         TypeError: The id is no text.
@@ -50,9 +50,8 @@ class AgentSession(Displayable):
     """
 
     def __init__(self, *, session_id: str | None = None, service_session_id: str | None = None) -> None:
-        given: object = session_id
-        if given is not None and not isinstance(given, str):
-            message = f"session_id is {session_id!r}. Expected text: give str(...) of it."
+        if session_id is not None and not isinstance(session_id, str):
+            message = f"session_id is {session_id!r}. Expected text: pass str(...) of it."
             raise TypeError(message)
         self._session_id = session_id or runtime_defaults().ids.new_id("session")
         self.service_session_id = service_session_id
@@ -60,14 +59,14 @@ class AgentSession(Displayable):
 
     @property
     def session_id(self) -> str:
-        """Its id."""
+        """The id of the session."""
         return self._session_id
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the session as values that JSON has.
+        """Return the session as plain JSON values.
 
         Raises:
-            TypeError: Something in the state cannot be written; the error names where it is.
+            TypeError: A value in the state cannot be written; the error names where it is.
         """
         return {
             "type": "session",
@@ -80,14 +79,17 @@ class AgentSession(Displayable):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return the session that `to_dict` wrote.
 
-        Objects come back as what they were if their classes are known in this process; give those of your own to
-        `register_state_type` where they are defined. What is not known stays a dictionary.
+        Objects are restored if their classes are known in this process: pass your own classes to `register_state_type`
+        where they are defined. Values of unknown types stay dictionaries.
+
+        Args:
+            data: The mapping that `to_dict` returned.
 
         Raises:
             KeyError: There is no `session_id`.
-            TypeError: This, or the state in it, is no mapping.
-            ValueError: This is something else that was written, or something in the state cannot be read; the error
-                names where it is.
+            TypeError: `data`, or the state in it, is no mapping.
+            ValueError: `data` is another stored object, or a value in the state cannot be read; the error names where
+                it is.
         """
         _check_stored(data)
         session = cls(session_id=data["session_id"], service_session_id=data.get("service_session_id"))
@@ -115,18 +117,17 @@ class AgentSession(Displayable):
         return f"{type(self).__name__}(session_id={self._session_id!r}{service}{held})"
 
 
-def _check_stored(data: Mapping[str, Any]) -> None:
-    given: object = data
-    if isinstance(given, (str, bytes)):
-        message = "A stored session was given as text. Read it first: AgentSession.from_dict(json.loads(text))."
+def _check_stored(data: Any) -> None:
+    if isinstance(data, (str, bytes)):
+        message = "A stored session is text. Read it first: AgentSession.from_dict(json.loads(text))."
         raise TypeError(message)
-    if not isinstance(given, Mapping):
-        message = f"A stored session is {describe(given)}. Expected the mapping that to_dict() wrote."
+    if not isinstance(data, Mapping):
+        message = f"A stored session is {describe(data)}. Expected the mapping that to_dict() wrote."
         raise TypeError(message)
-    if given.get("type", "session") != "session":
-        message = f"A stored session has the type {given['type']!r}. Expected 'session', as to_dict() writes it."
+    if data.get("type", "session") != "session":
+        message = f"A stored session has the type {data['type']!r}. Expected 'session', as to_dict() writes it."
         raise ValueError(message)
-    if not isinstance(state := given.get("state") or {}, Mapping):
+    if not isinstance(state := data.get("state") or {}, Mapping):
         message = f"The state of a stored session is {describe(state)}. Expected a mapping."
         raise TypeError(message)
 

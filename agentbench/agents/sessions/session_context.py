@@ -1,4 +1,4 @@
-"""One run of an agent as its context providers see it."""
+"""The context of one run of an agent, to which its context providers add."""
 
 from __future__ import annotations
 
@@ -19,28 +19,36 @@ _CONTEXT_SOURCE = "context_source"
 
 
 class SessionContext:
-    """What a run of an agent is given, and what its context providers add to that.
+    """The input of one run of an agent, and what its context providers add to it. Each run makes its own.
 
-    Made anew for each run. What is stored as given is the same object; change it only by the methods.
+    The arguments are stored as they are, not copied. Extend them by the methods.
 
     Args:
-        session_id: Id of the session.
-        service_session_id: Id under which the model's service keeps the conversation.
-        input_messages: What this run was asked.
-        context_messages: Messages that go before these, by source.
+        session_id: The id of the session.
+        service_session_id: The id of a conversation that the model's service stores.
+        input_messages: The messages of this run.
+        context_messages: Messages in front of these, by source.
         instructions: Instructions besides those of the agent.
         tools: Tools besides those of the agent.
         middleware: Middleware around calls of the model and of tools, by source.
-        options: Options of the run. To be read only.
+        options: The options of the run, to be read only.
         metadata: Notes from one provider to another.
 
     Attributes:
-        context_messages: As given, then extended. The messages of a history are those that it keeps: to change one for
-            this run, put a copy in its place.
-        instruction_sources: Which source gave each of the instructions; `None` for those that were there at first.
+        context_messages: The argument, then extended. The messages of a history are those that it stores: to change one
+            for this run, put a copy in its place.
+        instruction_sources: The source of each of the instructions; `None` for those of the constructor.
 
     Raises:
-        MiddlewareException: There is middleware among it that stands around runs, or something that is none.
+        MiddlewareException: Agent middleware is among it, or an object that is no middleware.
+
+    Example:
+        ```python
+        context = SessionContext(input_messages=[Message("user", "Which city?")])
+        context.extend_messages("places", [Message("system", "Ada lives in London.")])
+        context.extend_instructions("places", "Name one city.")
+        assert [message.role for message in context.get_messages(include_input=True)] == ["system", "user"]
+        ```
     """
 
     __slots__ = (
@@ -58,7 +66,7 @@ class SessionContext:
         "tools",
     )
 
-    def __init__(  # noqa: PLR0913 - one argument for each thing that a run can be given
+    def __init__(  # noqa: PLR0913 - one argument for each part of a run
         self,
         *,
         session_id: str | None = None,
@@ -84,21 +92,21 @@ class SessionContext:
         self._response: AgentResponse[Any] | ChatResponse[Any] | None = None
         self._stored_inputs: list[Message] = input_messages
         if middleware:
-            for source_id, given in middleware.items():
-                self.extend_middleware(source_id, given)
+            for source_id, added in middleware.items():
+                self.extend_middleware(source_id, added)
 
     @property
     def response(self) -> Any:
-        """The answer; `None` until the model has given it."""
+        """The response; `None` until the model has answered."""
         return self._response
 
     @property
     def stored_inputs(self) -> Sequence[Message]:
-        """What histories keep of the input: the input messages, with answers to approvals as the model saw them."""
+        """The input that histories store: the input messages, with results in the place of answers to approvals."""
         return self._stored_inputs
 
     def extend_messages(self, source: Any, messages: Iterable[Message]) -> None:
-        """Put copies of messages before the input, behind what the same source gave before.
+        """Put copies of messages in front of the input, behind earlier ones of the same source.
 
         Each copy carries an `_attribution` to the source in its additional properties, unless it carries one already.
 
@@ -113,14 +121,14 @@ class SessionContext:
         self.context_messages.setdefault(source_id_of(source), []).extend(added)
 
     def share_messages(self, source: Any, messages: Iterable[Message]) -> None:
-        """Put messages before the input that carry their attribution and are never changed: without copying them."""
+        """Put messages in front of the input without copying them: they carry their attribution, and stay unchanged."""
         self.context_messages.setdefault(source_id_of(source), []).extend(messages)
 
     def extend_instructions(self, source_id: Any, instructions: str | Sequence[str]) -> None:
-        """Add instructions behind those that are there.
+        """Add instructions behind the present ones.
 
         Args:
-            source_id: Of the provider; the provider itself will do.
+            source_id: The provider, or its id.
             instructions: One text or several.
 
         Raises:
@@ -132,29 +140,29 @@ class SessionContext:
         self.instruction_sources.extend([name] * len(added))
 
     def extend_tools(self, source_id: Any, tools: Iterable[Any]) -> None:
-        """Add tools behind those that are there.
+        """Add tools behind the present ones.
 
         A tool with additional properties is copied, and `context_source` is noted on the copy.
 
         Args:
-            source_id: Of the provider; the provider itself will do.
+            source_id: The provider, or its id.
             tools: The tools, which stay as they are.
 
         Raises:
             TypeError: The source is neither text nor an object with a `source_id`.
         """
         name = source_id_of(source_id)
-        self.tools.extend([_noted(tool, name) for tool in tools])
+        self.tools.extend([_with_source(tool, name) for tool in tools])
 
     def extend_middleware(self, source_id: Any, middleware: Any) -> None:
         """Add middleware around the calls of the model and of tools in this run.
 
         Args:
-            source_id: Of the provider; the provider itself will do.
+            source_id: The provider, or its id.
             middleware: One or several.
 
         Raises:
-            MiddlewareException: Middleware for whole runs is among it, which has begun already, or something that is no
+            MiddlewareException: Agent middleware is among it, though the run has begun, or an object that is no
                 middleware.
             TypeError: The source is neither text nor an object with a `source_id`.
         """
@@ -162,15 +170,15 @@ class SessionContext:
         sorted_ = sort_middleware(middleware)
         if sorted_.agent:
             message = (
-                f"{name!r} adds agent middleware to a run that has begun. Expected chat or function middleware; give "
+                f"{name!r} adds agent middleware to a run that has begun. Expected chat or function middleware; pass "
                 "agent middleware to the agent."
             )
             raise MiddlewareException(message)
         self.middleware.setdefault(name, []).extend(flat_middleware(middleware))
 
     def get_middleware(self) -> list[Any]:
-        """All middleware that was added, source by source."""
-        return [each for given in self.middleware.values() for each in given]
+        """Return all middleware that was added, source by source."""
+        return [each for added in self.middleware.values() for each in added]
 
     def get_messages(
         self,
@@ -180,7 +188,7 @@ class SessionContext:
         include_input: bool = False,
         include_response: bool = False,
     ) -> list[Message]:
-        """Collect messages: those of each source, in the order in which sources came, then input, then response.
+        """Return the messages of each source, in the order in which sources came, then input, then response.
 
         Args:
             sources: Only these; by default all of them.
@@ -188,7 +196,8 @@ class SessionContext:
             include_input: Add the input messages.
             include_response: Add the messages of the response, if there is one.
         """
-        chosen, left_out = _names(sources), _names(exclude_sources) or ()
+        chosen = {sources} if isinstance(sources, str) else sources
+        left_out = {exclude_sources} if isinstance(exclude_sources, str) else exclude_sources or ()
         found: list[Message] = []
         for source_id, messages in self.context_messages.items():
             if (chosen is None or source_id in chosen) and source_id not in left_out:
@@ -208,14 +217,10 @@ class SessionContext:
         )
 
 
-def _names(given: Collection[str] | None) -> Collection[str] | None:
-    return {given} if isinstance(given, str) else given
-
-
-def _noted(tool: Any, source_id: str) -> Any:
+def _with_source(tool: Any, source_id: str) -> Any:
     properties = getattr(tool, "additional_properties", None)
     if not isinstance(properties, dict) or properties.get(_CONTEXT_SOURCE) == source_id:
         return tool
-    noted = copy(tool)
-    noted.additional_properties = {**properties, _CONTEXT_SOURCE: source_id}
-    return noted
+    copied = copy(tool)
+    copied.additional_properties = {**properties, _CONTEXT_SOURCE: source_id}
+    return copied

@@ -1,8 +1,8 @@
 """The state of a session as values that JSON has, and back.
 
 Objects become dictionaries that say by `"type"` and, exactly, by `"__qualname__"` what they are. Values of Python's own
-types get the tagged form that checkpoints give them. What somebody put into the state himself is never taken for one of
-these: dictionaries that look like it are wrapped.
+types get the tagged form that they have in checkpoints. Dictionaries of the user that look like one of these forms are
+wrapped, so that they are read as dictionaries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from inspect import signature
 from typing import Any, Final, Literal
 
 from agentbench._secrets import is_secret_class
-from agentbench.agents.sessions.unwritable import UnwritableError, place
 from agentbench.exceptions import UnstorableValueError
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -50,30 +49,61 @@ _LARGEST_INT: Final = 1 << 4096
 #: Their `to_dict()` is for something else.
 _OF_TABLES: Final = frozenset({"numpy", "pandas"})
 
-#: Where a value stands: in the state itself; in what `to_dict()` gave; in what pydantic gave.
+#: What holds a value: the state itself; the result of a `to_dict()`; the dump of a pydantic model.
 _Place = Literal["state", "content", "model"]
 
 for _cls in (Message, Content, ChatResponse, ChatResponseUpdate, AgentResponse, AgentResponseUpdate):
     register_name(_cls, f"agentbench.{_cls.__name__}", *(("message",) if _cls is Message else ()))
 
 
+class UnwritableError(Exception):
+    """A value that cannot be written. On its way up each container adds the key or position of the value.
+
+    Attributes:
+        reason: What is wrong and how to mend it.
+        steps: Keys and positions that lead to it, innermost first.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.steps: list[Any] = []
+
+    @classmethod
+    def of(cls, kind: type, part: str = "") -> UnwritableError:
+        """Return the error of a class that has no stored form, maybe of a part of the value."""
+        it = f"Its part {part}" if part else "It"
+        if is_secret_class(kind):
+            return cls(f"{it} is a secret ({kind.__qualname__}). Keep secrets in the environment, not in a session.")
+        return cls(
+            f"{it} is of type {kind.__module__}.{kind.__qualname__}, which has no stored form. Keep plain values "
+            "there, make it a dataclass or a pydantic model at the top level of a module, give it to_dict() and "
+            "from_dict(), or give its class to register_state_type()."
+        )
+
+
+def _place(root: str, *steps: Any) -> str:
+    """Return where a value is, such as `session.state['notes'][0]`."""
+    return root + "".join(f"[{step!r}]" for step in steps)
+
+
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
 def write_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state as values that JSON has; nothing in them is shared with it.
+    """Return the state as plain JSON values; nothing in them is shared with it.
 
     Raises:
-        TypeError: Something in it cannot be written; the error names where it is.
+        TypeError: A value in it cannot be written; the error names where it is.
     """
     return _write_root(state, "state", "session.state")
 
 
 def write_values(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the `to_dict()` of a message gave as values that JSON has.
+    """Return the result of the `to_dict()` of a message as plain JSON values.
 
     Raises:
-        TypeError: Something in it cannot be written; the error names where it is.
+        TypeError: A value in it cannot be written; the error names where it is.
     """
     return _write_root(content, "content", "message")
 
@@ -84,11 +114,10 @@ def _write_root(values: Mapping[Any, Any], where: _Place, root: str) -> dict[str
         try:
             _put(written, key, value, where)
         except UnwritableError as error:  # noqa: PERF203 - each container adds where it holds it
-            steps = [root, key, *reversed(error.steps)]
-            message = f"{place(steps)} cannot be written. {error.reason}"
+            message = f"{_place(root, key, *reversed(error.steps))} cannot be written. {error.reason}"
             raise TypeError(message) from error.__cause__
         except RecursionError as error:
-            message = f"{place([root, key])} contains itself, or is nested too deeply to be written."
+            message = f"{_place(root, key)} contains itself, or is nested too deeply to be written."
             raise TypeError(message) from error
     return written
 
@@ -175,8 +204,9 @@ def _write_own_form(value: Any, cls: Any, where: _Place) -> Any:
         raise UnwritableError(reason) from error
     if not callable(getattr(cls, "from_dict", None)):
         return _write(content, where)
-    said = content.get("type") if isinstance(content, Mapping) else None
-    identifier = said if isinstance(said, str) else identifier_of(cls)
+    identifier = content.get("type") if isinstance(content, Mapping) else None
+    if not isinstance(identifier, str):
+        identifier = identifier_of(cls)
     return _typed(content, cls, identifier, "content")
 
 
@@ -200,7 +230,7 @@ def _typed(content: Any, cls: type, identifier: str, where: _Place) -> dict[str,
 
 
 def _plain_leaf(value: Any, cls: type) -> Any:
-    """What pydantic makes of a value; reading the model makes the value of it again."""
+    """Return the JSON form that pydantic has for a value; reading the model restores the value."""
     if is_secret_class(cls):
         raise UnwritableError.of(cls)
     from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - there is a model
@@ -215,10 +245,10 @@ def _plain_leaf(value: Any, cls: type) -> Any:
 
 
 def read_state(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state that `write_state` wrote; nothing in it is shared with what is given.
+    """Return the state that `write_state` wrote; nothing in it is shared with the argument.
 
     Raises:
-        ValueError: Something cannot be read; the error names where it is.
+        ValueError: A value cannot be read; the error names where it is.
     """
     return {key: _read(value, "state", ["session.state", key]) for key, value in written.items()}
 
@@ -227,7 +257,7 @@ def read_values(written: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `write_values` wrote.
 
     Raises:
-        ValueError: Something cannot be read; the error names where it is.
+        ValueError: A value cannot be read; the error names where it is.
     """
     return {key: _read(value, "content", ["message", key]) for key, value in written.items()}
 
@@ -246,14 +276,15 @@ def _read(value: Any, where: _Place, path: list[Any]) -> Any:
 
 
 def _meaning_of(value: dict[str, Any], where: _Place) -> Any:
-    """What reading takes a dictionary for: a class; `TAG`; `dict` for a wrapped dictionary; `None` for itself."""
+    """Return what reading makes of a dictionary: a class; `TAG`; `dict` for a wrapped dictionary; `None` for itself."""
     tag = value.get(TAG)
     if isinstance(tag, str) and len(value) == 2 and "v" in value:
         if tag == _PLAIN:
             return dict if isinstance(value["v"], dict) else None
         return TAG if tag in STANDARD_DECODERS or type_of_tag(tag) is not None else None
-    name, said = value.get(_NAME), value.get("type")
-    identifier = said if isinstance(said, str) else None
+    name, identifier = value.get(_NAME), value.get("type")
+    if not isinstance(identifier, str):
+        identifier = None
     if isinstance(name, str):
         cls = type_of_identifier(identifier or name.rpartition(".")[2].lower(), name)
     else:
@@ -271,7 +302,7 @@ def _read_unknown(value: dict[str, Any], where: _Place, path: list[Any]) -> dict
         _log.warning(
             "%s stays a dictionary: %r is not known here. Call register_state_type() for the class where it is "
             "defined, and import that before sessions are read.",
-            place(path),
+            _place(*path),
             name,
         )
         where = "content"
@@ -282,7 +313,7 @@ def _read_tagged(value: dict[str, Any], path: list[Any]) -> Any:
     try:
         return from_json(json.dumps(value))
     except Exception as error:
-        message = f"{place(path)} cannot be read: {error}"
+        message = f"{_place(*path)} cannot be read: {error}"
         raise ValueError(message) from error
 
 
@@ -292,12 +323,14 @@ def _read_typed(value: dict[str, Any], cls: Any, where: _Place, path: list[Any])
     except Exception as error:
         if _NAME in value:
             message = (
-                f"{place(path)} cannot be read as {stored_name(cls)}: {type(error).__name__}. Expected what an "
+                f"{_place(*path)} cannot be read as {stored_name(cls)}: {type(error).__name__}. Expected what an "
                 "instance of this version of the class wrote."
             )
             raise ValueError(message) from error
-        # Somebody else wrote it, and may not have meant a class by its type.
-        _log.warning("%s stays a dictionary: %s refused it (%s).", place(path), stored_name(cls), type(error).__name__)
+        # Without a name it may be a dictionary of the user with a key called type.
+        _log.warning(
+            "%s stays a dictionary: %s refused it (%s).", _place(*path), stored_name(cls), type(error).__name__
+        )
     return _read_values(value, where, path)
 
 

@@ -113,7 +113,7 @@ async def test_parameters_are_looked_up_once_per_function(monkeypatch: pytest.Mo
 
 async def test_functions_of_cells_that_are_run_again_are_not_kept() -> None:
     gc.collect()
-    before = len(context_provider._TAKEN)
+    before = len(context_provider._PARAMETERS)
 
     async def play() -> None:
         async def before_run(*, context: Any) -> None:
@@ -123,7 +123,7 @@ async def test_functions_of_cells_that_are_run_again_are_not_kept() -> None:
 
     await play()
     gc.collect()
-    assert len(context_provider._TAKEN) == before
+    assert len(context_provider._PARAMETERS) == before
 
 
 async def test_providers_of_others_need_not_have_every_hook() -> None:
