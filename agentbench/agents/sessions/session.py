@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
@@ -50,7 +50,7 @@ class AgentSession(Displayable):
     """
 
     def __init__(self, *, session_id: str | None = None, service_session_id: str | None = None) -> None:
-        if session_id is not None and not isinstance(session_id, str):
+        if not isinstance(cast("object", session_id), str | None):
             message = f"session_id is {session_id!r}. Expected text: pass str(...) of it."
             raise TypeError(message)
         self._session_id = session_id or runtime_defaults().ids.new_id("session")
