@@ -24,7 +24,7 @@ _ABSENT = object()
 _LONG = 16
 """From this length on it pays to check first whether a list holds only shared values."""
 
-_SHARED_TYPES: set[type] = {
+SHARED_TYPES: set[type] = {
     str,
     int,
     float,
@@ -73,15 +73,15 @@ def isolate(value: T) -> T:
         Exception: The error of copying a foreign object; usually `TypeError` for locks, sockets and the like.
     """
     cls = type(value)
-    if cls in _SHARED_TYPES:
+    if cls in SHARED_TYPES:
         return value
     if cls is list or cls is set:
         flat: Any = value.copy()  # type: ignore[attr-defined]
-        if _SHARED_TYPES.issuperset(map(type, flat)):
+        if SHARED_TYPES.issuperset(map(type, flat)):
             return flat  # type: ignore[no-any-return]
     elif cls is dict:
         flat = value.copy()  # type: ignore[attr-defined]
-        if _SHARED_TYPES.issuperset(map(type, flat.values())) and _SHARED_TYPES.issuperset(map(type, flat)):
+        if SHARED_TYPES.issuperset(map(type, flat.values())) and SHARED_TYPES.issuperset(map(type, flat)):
             return flat  # type: ignore[no-any-return]
     originals: list[object] = []
     return _copy_part(value, {}, originals.append)  # type: ignore[no-any-return]
@@ -112,7 +112,7 @@ def isolate_or_same(value: T) -> T:
     Returns:
         The copy, else the live reference.
     """
-    if type(value) in _SHARED_TYPES:
+    if type(value) in SHARED_TYPES:
         return value
     try:
         return isolate(value)
@@ -132,7 +132,7 @@ def is_atomic(value: object) -> bool:
         `True` for immutable plain values, enum members, classes, functions, modules and registered frozen classes.
     """
     cls = type(value)
-    return cls in _SHARED_TYPES or isinstance(value, (Enum, type)) or _is_known_by_name(cls)
+    return cls in SHARED_TYPES or isinstance(value, (Enum, type)) or _is_known_by_name(cls)
 
 
 def register_frozen(cls: type) -> None:
@@ -144,7 +144,7 @@ def register_frozen(cls: type) -> None:
     Args:
         cls: The class.
     """
-    _SHARED_TYPES.add(cls)
+    SHARED_TYPES.add(cls)
 
 
 def _is_known_by_name(cls: type) -> bool:
@@ -152,7 +152,7 @@ def _is_known_by_name(cls: type) -> bool:
         return False
     if getattr(sys.modules.get(cls.__module__), cls.__name__, None) is not cls:
         return False
-    _SHARED_TYPES.add(cls)
+    SHARED_TYPES.add(cls)
     return True
 
 
@@ -166,7 +166,7 @@ def _copy_list(value: list[Any], memo: _Memo, retain: _Retain) -> list[Any]:
         return memo[ref]  # type: ignore[no-any-return]
     memo[ref] = duplicate = value.copy()
     retain(value)
-    shared = _SHARED_TYPES
+    shared = SHARED_TYPES
     if len(duplicate) > _LONG and shared.issuperset(map(type, duplicate)):
         return duplicate
     for index, item in enumerate(duplicate):
@@ -182,7 +182,7 @@ def _copy_dict(value: dict[Any, Any], memo: _Memo, retain: _Retain) -> dict[Any,
         return memo[ref]  # type: ignore[no-any-return]
     memo[ref] = duplicate = value.copy()
     retain(value)
-    shared = _SHARED_TYPES
+    shared = SHARED_TYPES
     for key, item in duplicate.items():
         cls = type(item)
         if cls not in shared:
@@ -205,7 +205,7 @@ def _copy_set(value: set[Any], memo: _Memo, retain: _Retain) -> set[Any]:
         return memo[ref]  # type: ignore[no-any-return]
     memo[ref] = duplicate = value.copy()
     retain(value)
-    if not _SHARED_TYPES.issuperset(map(type, duplicate)):
+    if not SHARED_TYPES.issuperset(map(type, duplicate)):
         members = list(duplicate)
         duplicate.clear()
         duplicate.update([_copy_part(member, memo, retain) for member in members])
@@ -243,7 +243,7 @@ def _settle(original: T, duplicate: T, memo: _Memo, retain: _Retain) -> T:
 
 def _copy_part(value: Any, memo: _Memo, retain: _Retain) -> Any:
     cls = type(value)
-    return value if cls in _SHARED_TYPES else _COPIERS.get(cls, _copy_other)(value, memo, retain)
+    return value if cls in SHARED_TYPES else _COPIERS.get(cls, _copy_other)(value, memo, retain)
 
 
 def _copy_other(value: Any, memo: _Memo, retain: _Retain) -> Any:
@@ -309,7 +309,7 @@ def _plain_copier(value: Any, cls: type) -> _Copier:
         duplicate = object.__new__(type(value))
         memo[id(value)] = duplicate
         retain(value)
-        shared = _SHARED_TYPES
+        shared = SHARED_TYPES
         if has_dict:
             attributes = value.__dict__.copy()
             for name, item in attributes.items():

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import Clock
-from agentbench._copying import isolate_or_same
+from agentbench._copying import SHARED_TYPES, isolate_or_same
 from agentbench.workflows.events.events import (
     EventStamps,
     SuperstepCompletionInfo,
@@ -32,14 +32,16 @@ if TYPE_CHECKING:
 # Heads of compact records; what follows each in the flat list.
 _SUPERSTEP_STARTED = 0  # its number
 _SUPERSTEP_COMPLETED = 1  # its number
-_STATUS = 2  # state of the run
-_INVOKED = 3  # executor id, input
-_COMPLETED = 4  # executor id, list of results or None
-_COMPLETED_ONE = 5  # executor id, the only result
+_RUN_STARTED = 2  # None
+_STATUS = 3  # state of the run
+_INVOKED = 4  # executor id, input
+_COMPLETED = 5  # executor id, list of results or None
+_COMPLETED_ONE = 6  # executor id, the only result
 
 _RUN_EVENTS: tuple[Callable[[Any], WorkflowEvent[Any]], ...] = (
     WorkflowEvent.superstep_started,
     WorkflowEvent.superstep_completed,
+    lambda _: WorkflowEvent.started(),
     WorkflowEvent.status,
 )
 
@@ -114,6 +116,11 @@ class EventLog:
         if self._waiter is not None:
             self.wake()
 
+    def begin(self, superstep: int) -> None:
+        """The run starts, or goes on after this superstep."""
+        self._records += (_RUN_STARTED, None)
+        self.status(WorkflowRunState.IN_PROGRESS)
+
     def set_superstep(self, superstep: int) -> None:
         """Set the last superstep; what comes before the next one is stamped with it."""
 
@@ -134,7 +141,7 @@ class EventLog:
 
     def invoked(self, delivery: Delivery) -> None:
         """A handler is about to start; its input is copied, since the handler may change it."""
-        self._records += (_INVOKED, delivery.executor_id, isolate_or_same(delivery.data))
+        self._records += (_INVOKED, delivery.executor_id, _copied(delivery.data))
         if self._waiter is not None:
             self.wake()
 
@@ -226,6 +233,10 @@ class EventLog:
             waiter.set_result(None)
 
 
+def _copied(value: Any) -> Any:
+    return value if value.__class__ in SHARED_TYPES else isolate_or_same(value)
+
+
 def _executor_event(head: int, executor_id: str, data: Any) -> WorkflowEvent[Any]:
     if head == _INVOKED:
         return WorkflowEvent.executor_invoked(executor_id, data)
@@ -233,7 +244,7 @@ def _executor_event(head: int, executor_id: str, data: Any) -> WorkflowEvent[Any
 
 
 def _results(sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> list[Any] | None:
-    return [*(m.data for m in sent), *(isolate_or_same(y) for y in yielded)] or None
+    return [*(m.data for m in sent), *map(_copied, yielded)] or None
 
 
 class ObservedEventLog(EventLog):
@@ -260,6 +271,12 @@ class ObservedEventLog(EventLog):
         self._stamp(event, delivery)
         super().append(event, delivery)
 
+    def begin(self, superstep: int) -> None:
+        """The run starts, or goes on after this superstep."""
+        self.superstep = superstep
+        self.append(WorkflowEvent.started())
+        self.status(WorkflowRunState.IN_PROGRESS)
+
     def set_superstep(self, superstep: int) -> None:
         """Set the last superstep; what comes before the next one is stamped with it."""
         self.superstep = superstep
@@ -278,7 +295,7 @@ class ObservedEventLog(EventLog):
     def invoked(self, delivery: Delivery) -> None:
         """A handler is about to start."""
         delivery.began_ns = self._clock.perf_ns()
-        self.append(WorkflowEvent.executor_invoked(delivery.executor_id, isolate_or_same(delivery.data)), delivery)
+        self.append(WorkflowEvent.executor_invoked(delivery.executor_id, _copied(delivery.data)), delivery)
 
     def completed(self, delivery: Delivery, sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> None:
         """A handler ended well."""

@@ -12,7 +12,7 @@ from agentbench.exceptions import WorkflowConvergenceException
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.engine.concurrency import run_all
 from agentbench.workflows.engine.invocation import invoke
-from agentbench.workflows.engine.superstep import apply_outcome, commit, fold, report_plan, roll_back, take
+from agentbench.workflows.engine.superstep import apply_outcome, commit, fold, report_plan, roll_back
 from agentbench.workflows.events.events import SuperstepCompletionInfo
 from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.message import WorkflowMessage
@@ -117,8 +117,9 @@ class SuperstepRunner:
             plan = self._plan
             if plan is None:
                 plan = await self.plan()
-                self._require_current()
-            take(run_state)
+                if self.abandoned:
+                    raise asyncio.CancelledError
+            run_state.delivering, run_state.messages = run_state.messages, {}
             error, self._plan, self._plan_error = self._plan_error, None, None
             if error is not None:
                 raise error
@@ -138,13 +139,15 @@ class SuperstepRunner:
         outcome: BoundaryOutcome | None = None
         try:
             sent = await self._deliver(plan, superstep)
-            self._require_current()
+            if self.abandoned:  # a handler may have swallowed its cancellation
+                raise asyncio.CancelledError
             fold(run_state, plan, sent)
             if hook is None:
                 commit(run)
             else:
                 outcome = await hook.at_boundary(self.view(plan.deliveries))
-                self._require_current()
+                if self.abandoned:
+                    raise asyncio.CancelledError
                 apply_outcome(run, outcome)
         except BaseException:
             self._undo(superstep)
@@ -152,20 +155,12 @@ class SuperstepRunner:
         info: CheckpointInfo | None = None
         if writer is not None and (superstep or run_state.messages or hook is not None):
             info = await self._save(writer, source, outcome, plan, began_ns)
-            self._require_current()
-            if info is not None:
-                run_state.last_checkpoint_id = info.checkpoint_id
         if source == "step":
             run.log.superstep_completed(superstep, None if writer is None else self._completion(info, plan))
         if outcome is not None:
             run.pause = outcome.pause
             if outcome.error is not None:
                 raise outcome.error
-
-    def _require_current(self) -> None:
-        """End here if the run was abandoned meanwhile: a handler may have swallowed its cancellation."""
-        if self.abandoned:
-            raise asyncio.CancelledError
 
     def _undo(self, superstep: int) -> None:
         if not self.abandoned:
@@ -277,13 +272,18 @@ class SuperstepRunner:
             source, metadata = outcome.checkpoint.source, outcome.checkpoint.metadata
         elif self._hook is not None and self.run.stop_requested:
             source = "stop"
-        return await writer.save(
+        info = await writer.save(
             self.run.run_state.superstep,
             source,
             writers=list(dict.fromkeys(d.executor_id for d in plan.deliveries)),
             duration_s=(self._now_ns() - began_ns) / 1e9,
             metadata=metadata,
         )
+        if self.abandoned:
+            raise asyncio.CancelledError
+        if info is not None:
+            self.run.run_state.last_checkpoint_id = info.checkpoint_id
+        return info
 
     def _now_ns(self) -> int:
         return (self.run.options.clock or runtime_defaults().clock).perf_ns()

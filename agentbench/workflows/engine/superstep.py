@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from agentbench.workflows.graph.boundary import BoundaryOutcome
 
 
-def take(run_state: RunState) -> None:
-    """Take the queued messages: the superstep delivers them."""
-    run_state.delivering, run_state.messages = run_state.messages, {}
-
-
 def fold(run_state: RunState, plan: Plan, sent: Sequence[WorkflowMessage]) -> None:
     """Queue what the deliveries of a plan sent, in plan order, and update the fan-in buffers."""
     queued = run_state.messages

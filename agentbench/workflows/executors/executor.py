@@ -152,7 +152,10 @@ class Executor:
 
     def find_handler(self, data: Any) -> HandlerSpec | None:
         """Return the handler that takes `data`, or None."""
-        return self._handlers.find(data)
+        try:
+            return self._handlers.by_class[data.__class__]
+        except KeyError:
+            return self._handlers.find(data)
 
     def find_response_handler(self, request: Any, answer: Any) -> HandlerSpec | None:
         """Return the response handler for this request and answer, or None."""

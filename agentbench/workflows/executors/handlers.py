@@ -224,7 +224,7 @@ class _Table:
 class HandlerTable(_Table):
     """Handlers of an executor class in dispatch order; look-ups are cached by the class of the message."""
 
-    __slots__ = ("_by_class", "input_types")
+    __slots__ = ("by_class", "input_types")
 
     _mark = _MARK
     _attribute = "_handler_table"
@@ -232,7 +232,8 @@ class HandlerTable(_Table):
     def __init__(self, specs: list[HandlerSpec], owner: str, executor_class: type | None = None) -> None:
         super().__init__(specs, owner, executor_class)
         self.input_types: list[Any] = [spec.signature.message_type for spec in specs]
-        self._by_class: dict[type, HandlerSpec | None] = {}
+        #: What `find` returned, where the class of the data alone decides.
+        self.by_class: dict[type, HandlerSpec | None] = {}
         for i, spec in enumerate(specs):
             self._compare_with_earlier(spec, specs[:i])
 
@@ -261,10 +262,6 @@ class HandlerTable(_Table):
 
     def find(self, data: Any) -> HandlerSpec | None:
         """Return the first handler whose type matches the data, or None."""
-        try:
-            return self._by_class[data.__class__]
-        except KeyError:
-            pass
         by_class_alone = True
         found = None
         for spec in self.specs:
@@ -274,7 +271,7 @@ class HandlerTable(_Table):
                 found = spec
                 break
         if by_class_alone:
-            self._by_class[data.__class__] = found
+            self.by_class[data.__class__] = found
         return found
 
 

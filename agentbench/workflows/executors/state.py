@@ -30,15 +30,16 @@ class State:
     interrupt, so executors may call them from worker threads: no write is lost, and none is applied in part.
     """
 
-    __slots__ = ("_committed", "pending")
+    __slots__ = ("committed", "pending")
 
     def __init__(self) -> None:
-        self._committed: dict[str, Any] = {}
+        #: Committed values; to be read by the engine only.
+        self.committed: dict[str, Any] = {}
         #: Writes and deletions since the last commit; to be read by the engine only.
         self.pending: dict[str, Any] = {}
 
     def __repr__(self) -> str:
-        return f"State(committed={len(self._committed)}, pending={len(self.pending)})"
+        return f"State(committed={len(self.committed)}, pending={len(self.pending)})"
 
     @property
     def has_pending(self) -> bool:
@@ -66,7 +67,7 @@ class State:
         """
         value = self.pending.get(key, _MISSING)
         if value is _MISSING:
-            return self._committed.get(key, default)
+            return self.committed.get(key, default)
         return default if value is _DELETED else value
 
     def has(self, key: str) -> bool:
@@ -77,7 +78,7 @@ class State:
         """
         value = self.pending.get(key, _MISSING)
         if value is _MISSING:
-            return key in self._committed
+            return key in self.committed
         return value is not _DELETED
 
     def delete(self, key: str) -> None:
@@ -89,7 +90,7 @@ class State:
         Raises:
             KeyError: The key is unknown, or was deleted before.
         """
-        if key in self._committed:
+        if key in self.committed:
             if self.pending.get(key) is _DELETED:
                 raise KeyError(key)
             self.pending[key] = _DELETED
@@ -103,7 +104,7 @@ class State:
             Per written key its committed and its pending value, by reference; `ABSENT` stands for a key that is not
             committed yet, or that is going to be deleted. Writes of an equal value are listed too.
         """
-        committed = self._committed
+        committed = self.committed
         return {
             key: (committed.get(key, ABSENT), ABSENT if value is _DELETED else value)
             for key, value in list(self.pending.items())
@@ -128,7 +129,7 @@ class State:
     def clear(self) -> None:
         """Forget everything, committed or pending."""
         self.pending.clear()
-        self._committed.clear()
+        self.committed.clear()
 
     def export_state(self) -> dict[str, Any]:
         """Return the committed values.
@@ -136,7 +137,7 @@ class State:
         Returns:
             A new dictionary with the values themselves; pending writes are not in it.
         """
-        return self._committed.copy()
+        return self.committed.copy()
 
     def import_state(self, values: Mapping[str, Any]) -> None:
         """Merge values into the committed ones; pending writes stay pending.
@@ -144,10 +145,10 @@ class State:
         Args:
             values: What to merge; kept by reference.
         """
-        self._committed.update(values)
+        self.committed.update(values)
 
     def _apply(self, key: str, value: Any) -> None:
         if value is _DELETED:
-            self._committed.pop(key, None)
+            self.committed.pop(key, None)
         else:
-            self._committed[key] = value
+            self.committed[key] = value

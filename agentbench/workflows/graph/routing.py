@@ -407,10 +407,11 @@ class Router:
 
     def plan_start(self, data: Any) -> Plan:
         """Return the plan of superstep 0: each start executor gets the input."""
-        sources = (WORKFLOW_SOURCE,)
-        plan = Plan([Delivery(start, start.find_handler(data), data, sources) for start in self._starts])
-        for order, delivery in enumerate(plan.deliveries):
+        plan = Plan([])
+        for order, start in enumerate(self._starts):
+            delivery = Delivery(start, start.find_handler(data), data, (WORKFLOW_SOURCE,))
             delivery.order = order
+            plan.deliveries.append(delivery)
         return plan
 
     def has_conditions_for(self, messages: Messages) -> bool:

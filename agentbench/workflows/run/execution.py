@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentbench._copying import isolate_or_same
-from agentbench.observability import is_tracing
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.engine.event_log import CarriedOver, EventLog
 from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, stored_form
@@ -73,7 +72,7 @@ class Execution:
         options: of this run.
         log: takes its events.
         run_id: written into its checkpoints.
-        workflow_id: written into its spans.
+        traced_as: id of the workflow in the spans of the run; None while tracing is off.
         streaming: the run was started with `stream=True`.
         pausing: where the boundary hook pauses, the run waits instead of ending.
         on_end: called when the run is over.
@@ -93,7 +92,7 @@ class Execution:
         *,
         log: EventLog,
         run_id: str = "",
-        workflow_id: Callable[[], str] = str,
+        traced_as: str | None = None,
         streaming: bool = False,
         pausing: bool = False,
         on_end: Callable[[Execution], None] | None = None,
@@ -105,7 +104,7 @@ class Execution:
         self.ended = False
         self.error: BaseException | None = None
         self._input = run_input
-        self._workflow_id = workflow_id
+        self._traced_as = traced_as
         self._pausing = pausing
         self._on_end = on_end
         self._restored = False
@@ -191,16 +190,14 @@ class Execution:
             responses = check_responses(run_state.requests, run_input.responses)
         self.begun = True
         self._open()
-        log.set_superstep(run_state.superstep if run_input.checkpoint_id is None and not starts_fresh else 0)
-        log.append(WorkflowEvent.started())
-        log.status(WorkflowRunState.IN_PROGRESS)
+        log.begin(run_state.superstep if run_input.checkpoint_id is None and not starts_fresh else 0)
         if run_input.checkpoint_id is not None:
             await self.prepare()
             log.set_superstep(run_state.superstep)
             responses = self._emit_open_requests()
         if self.runner.writer is not None:
             await self.runner.writer.load_head()
-        committed = run_state.state.export_state()
+        committed = run_state.state.committed
         if log.observed:
             self.run.reported_state = {key: isolate_or_same(value) for key, value in committed.items()}
         self._store_kwargs(committed)
@@ -214,8 +211,8 @@ class Execution:
         run, storage = self.run, self._input.storage
         run.run_state.unconverged = False
         run.run_state.log = self.log
-        if is_tracing():
-            run.trace(self._workflow_id())
+        if self._traced_as is not None:
+            run.trace(self._traced_as)
         if storage is not None:
             from agentbench.workflows.persist.writer import CheckpointWriter  # noqa: PLC0415 - most runs save nothing
 
@@ -227,7 +224,8 @@ class Execution:
         keys = tuple(key for key in committed if not key.startswith("_"))
         if keys or run_state.requests:
             self.log.carried_over = CarriedOver(keys, tuple(run_state.requests))
-        run_state.drop_messages()
+        if run_state.messages or run_state.buffers:
+            run_state.drop_messages()
         run_state.last_checkpoint_id = None
         await self.runner.start(self._input.message)
 

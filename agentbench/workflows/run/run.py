@@ -14,6 +14,7 @@ from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
+from agentbench.observability import is_tracing
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
@@ -98,7 +99,7 @@ class WorkflowRun(Displayable):
             self._options,
             log=self._log,
             run_id=self.run_id,
-            workflow_id=lambda: self.workflow.id,
+            traced_as=self.workflow.id if is_tracing() else None,
             streaming=True,
             pausing=True,
         )

@@ -202,8 +202,9 @@ class Workflow(WorkflowDefinition):
         defaults = runtime_defaults()
         storage = self.storage if checkpoint_storage is None else bare_storage(checkpoint_storage)
         observe = defaults.observe if options.observe is None else options.observe
+        is_traced = is_tracing()
         run_id = ""
-        if observe or storage is not None or is_tracing():
+        if observe or storage is not None or is_traced:
             run_id = (options.ids or defaults.ids).new_id("run")
         execution = Execution(
             self.graph,
@@ -218,7 +219,7 @@ class Workflow(WorkflowDefinition):
             options,
             log=new_log(run_id, options.clock or defaults.clock, observe=observe),
             run_id=run_id,
-            workflow_id=self._get_id,
+            traced_as=self.id if is_traced else None,
             streaming=stream,
             on_end=self.release,
         )
@@ -237,9 +238,6 @@ class Workflow(WorkflowDefinition):
         return WorkflowRunResult.from_log(execution.log, include_status_events=include_status_events)
 
     _run_to_end.__qualname__ = "Workflow.run"  # what a person wrote: errors name the coroutine that cannot be awaited
-
-    def _get_id(self) -> str:
-        return self.id
 
     def run_stream(self, message: Any = None, **settings: Any) -> WorkflowStream:
         """Same as `run(..., stream=True)`."""

@@ -212,7 +212,7 @@ class WritesWhileItIsCommitted(dict[str, object]):
 
 def test_a_write_in_the_middle_of_a_commit_wins_over_the_one_being_committed():
     state = State()
-    state._committed = WritesWhileItIsCommitted(state)
+    state.committed = WritesWhileItIsCommitted(state)
     state.set("a", "first")
     state.commit()
     assert state.get("a") == "second"
@@ -234,7 +234,7 @@ class DeletesWhileItIsCommitted(dict[str, object]):
 
 def test_a_key_taken_back_in_the_middle_of_a_commit_is_not_committed():
     state = State()
-    state._committed = DeletesWhileItIsCommitted(state)
+    state.committed = DeletesWhileItIsCommitted(state)
     state.set("a", 1)
     state.set("b", 2)
     state.commit()
