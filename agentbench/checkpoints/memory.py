@@ -188,7 +188,8 @@ class InMemoryCheckpointStorage(Displayable):
             if expected_seq is not None:
                 chain = self._chains.get(chain_name)
                 require_head(chain_name, chain.orders[-1][0] if chain else 0, expected_seq)
-            self._remove(checkpoint.checkpoint_id)
+            if checkpoint.checkpoint_id in self._entries:
+                self._remove(checkpoint.checkpoint_id)
             self._entries[checkpoint.checkpoint_id] = entry
             chain = self._chains.setdefault(chain_name, _Chain())
             place = bisect_right(chain.orders, entry.order)

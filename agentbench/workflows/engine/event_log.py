@@ -37,6 +37,7 @@ _STATUS = 3  # state of the run
 _INVOKED = 4  # executor id, input
 _COMPLETED = 5  # executor id, list of results or None
 _COMPLETED_ONE = 6  # executor id, the only result
+_SUPERSTEP_SAVED = 7  # its number, what was pending and saved
 
 _RUN_EVENTS: tuple[Callable[[Any], WorkflowEvent[Any]], ...] = (
     WorkflowEvent.superstep_started,
@@ -135,7 +136,7 @@ class EventLog:
         if info is None:
             self._records += (_SUPERSTEP_COMPLETED, superstep)
         else:
-            self._records.append(WorkflowEvent.superstep_completed(superstep, info))
+            self._records += (_SUPERSTEP_SAVED, superstep, info)
         if self._waiter is not None:
             self.wake()
 
@@ -215,7 +216,7 @@ class EventLog:
                 yield _RUN_EVENTS[head](records[i + 1])
                 i += 2
             else:
-                yield _executor_event(head, records[i + 1], records[i + 2])
+                yield _event_of(head, records[i + 1], records[i + 2])
                 i += 3
 
     # ---- waiting ---------------------------------------------------------------------------------
@@ -237,10 +238,12 @@ def _copied(value: Any) -> Any:
     return value if value.__class__ in SHARED_TYPES else isolate_or_same(value)
 
 
-def _executor_event(head: int, executor_id: str, data: Any) -> WorkflowEvent[Any]:
+def _event_of(head: int, key: Any, data: Any) -> WorkflowEvent[Any]:
     if head == _INVOKED:
-        return WorkflowEvent.executor_invoked(executor_id, data)
-    return WorkflowEvent.executor_completed(executor_id, [data] if head == _COMPLETED_ONE else data)
+        return WorkflowEvent.executor_invoked(key, data)
+    if head == _SUPERSTEP_SAVED:
+        return WorkflowEvent.superstep_completed(key, data)
+    return WorkflowEvent.executor_completed(key, [data] if head == _COMPLETED_ONE else data)
 
 
 def _results(sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> list[Any] | None:

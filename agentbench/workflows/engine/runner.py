@@ -106,12 +106,14 @@ class SuperstepRunner:
         """Superstep 0: deliver the input of a run to the start executors."""
         self.run.run_state.superstep = 0
         self.drop_plan()
-        await self._carry_out(self._router.plan_start(data), "input")
+        began_ns = self._now_ns()
+        await self._carry_out(self._router.plan_start(data), "input", began_ns)
 
     async def superstep(self) -> None:
         """One superstep over the queued messages; with none it is an empty one."""
         run_state, log = self.run.run_state, self.run.log
         run_state.superstep = superstep = run_state.superstep + 1
+        began_ns = self._now_ns()
         log.superstep_started(superstep)
         try:
             plan = self._plan
@@ -128,14 +130,13 @@ class SuperstepRunner:
         except BaseException:
             self._undo(superstep)
             raise
-        await self._carry_out(plan, "step")
+        await self._carry_out(plan, "step", began_ns)
 
-    async def _carry_out(self, plan: Plan, source: str) -> None:
+    async def _carry_out(self, plan: Plan, source: str, began_ns: int) -> None:
         """Run the deliveries of a plan, fold what they sent, pass the boundary, save."""
         run, writer, hook = self.run, self.writer, self._hook
         run_state = run.run_state
         superstep = run_state.superstep
-        began_ns = 0 if writer is None else self._now_ns()
         outcome: BoundaryOutcome | None = None
         try:
             sent = await self._deliver(plan, superstep)
@@ -286,7 +287,7 @@ class SuperstepRunner:
         return info
 
     def _now_ns(self) -> int:
-        return (self.run.options.clock or runtime_defaults().clock).perf_ns()
+        return 0 if self.writer is None else (self.run.options.clock or runtime_defaults().clock).perf_ns()
 
     def _completion(self, info: CheckpointInfo | None, plan: Plan) -> SuperstepCompletionInfo:
         run_state = self.run.run_state

@@ -42,6 +42,7 @@ class Graph:
         "_hash",
         "_router",
         "_signature",
+        "_stateful",
         "boundary_hook",
         "description",
         "edge_groups",
@@ -88,6 +89,7 @@ class Graph:
             self.output_kinds = kinds.get
         self._router: Router | None = None
         self._signature: dict[str, Any] | None = None
+        self._stateful: list[Executor] | None = None
         self._hash = signature_hash
 
     @property
@@ -122,6 +124,13 @@ class Graph:
         if self._hash is None:
             self._hash = hash_signature(self.signature)
         return self._hash
+
+    @property
+    def stateful_executors(self) -> list[Executor]:
+        """Executors that save a state of their own."""
+        if self._stateful is None:
+            self._stateful = [e for e in self.executors.values() if e.keeps_state]
+        return self._stateful
 
     def fresh(self) -> Graph:
         """Return the graph for another run: its executors are `executor.fresh()` of these."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,33 +37,27 @@ class Snapshot:
     requests: dict[str, WorkflowEvent[Any]]
 
 
-async def snapshot(graph: Graph, run_state: RunState, *, stateful: Sequence[Executor] | None = None) -> Snapshot:
+async def snapshot(graph: Graph, run_state: RunState) -> Snapshot:
     """Return what is needed to go on from here later, in another run or another process.
 
     Args:
         graph: whose executors add their own state.
         run_state: the state between two supersteps; pending writes are not in the snapshot.
-        stateful: those of the executors that save state, where the caller knows them.
 
     Raises:
         WorkflowCheckpointException: `on_checkpoint_save` of an executor failed, or returned no dict with text keys.
     """
-    state = run_state.state.export_state()
+    state = run_state.state.committed.copy()
     if not graph.settings.checkpoint_run_kwargs:
         state.pop(RUN_KWARGS, None)
     own = {}
-    for executor in stateful_executors(graph) if stateful is None else stateful:
+    for executor in graph.stateful_executors:
         own[executor.id] = await _own_state(executor)
     state[EXECUTOR_STATE] = own
     if run_state.buffers:
         state[FAN_IN_BUFFERS] = run_state.buffers
     messages = {source: list(queued) for source, queued in run_state.messages.items()}
     return Snapshot(run_state.superstep, messages, state, dict(run_state.requests))
-
-
-def stateful_executors(graph: Graph) -> list[Executor]:
-    """Return the executors that save a state of their own."""
-    return [e for e in graph.executors.values() if e.keeps_state]
 
 
 async def _own_state(executor: Executor) -> dict[str, Any]:

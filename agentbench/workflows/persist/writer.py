@@ -18,7 +18,7 @@ from agentbench.checkpoints.storage import SupportsCheckpointInfos
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.persist.snapshot import snapshot, stateful_executors
+from agentbench.workflows.persist.snapshot import snapshot
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
@@ -44,11 +44,11 @@ class CheckpointWriter:
         self._chain = options.chain or run.graph.name
         self._clock = options.clock or defaults.clock
         self._ids = options.ids or defaults.ids
-        self._metadata = isolate_or_same(dict(options.metadata))
+        self._metadata: dict[str, Any] = isolate_or_same(dict(options.metadata)) if options.metadata else {}
         strict = settings.strict_checkpoints if options.strict_checkpoints is None else options.strict_checkpoints
         self._strict = strict or run.graph.boundary_hook is not None
         self._check_head = options.check_head
-        self._stateful = stateful_executors(run.graph)
+        self._signature, self._signature_hash = run.graph.signature, run.graph.signature_hash
         # Sequence number of the chain's newest checkpoint, as far as is known here.
         self._head_seq: int | None = None
 
@@ -104,22 +104,21 @@ class CheckpointWriter:
 
     async def load_head(self) -> None:
         """Find where the chain ends now, for a run that checks that no other run moves it on."""
-        if self._check_head:
-            self._head_seq = await self._find_head()
+        self._head_seq = await self._find_head()
 
     async def _compose(self, source: str, writers: Sequence[str], facts: dict[str, Any]) -> WorkflowCheckpoint:
-        graph, run_state = self._run.graph, self._run.run_state
+        run_state = self._run.run_state
         head_seq = await self._find_head() if self._head_seq is None else self._head_seq
-        content = await snapshot(graph, run_state, stateful=self._stateful)
+        content = await snapshot(self._run.graph, run_state)
         facts[keys.SEQ] = head_seq + 1
         facts[keys.SOURCE] = source
         facts[keys.RUN_ID] = self._run.run_id
         facts[keys.WRITERS] = list(writers)
         facts[keys.SIZES] = {"messages": sum(map(len, content.messages.values())), "requests": len(content.requests)}
-        facts[keys.GRAPH_SIGNATURE] = graph.signature
+        facts[keys.GRAPH_SIGNATURE] = self._signature
         return WorkflowCheckpoint(
             self._chain,
-            graph.signature_hash,
+            self._signature_hash,
             self._ids.new_id("cp"),
             run_state.last_checkpoint_id,
             iso_utc(self._clock.time_ns()),

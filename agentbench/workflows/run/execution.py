@@ -195,7 +195,7 @@ class Execution:
             await self.prepare()
             log.set_superstep(run_state.superstep)
             responses = self._emit_open_requests()
-        if self.runner.writer is not None:
+        if self.runner.writer is not None and self.run.options.check_head:
             await self.runner.writer.load_head()
         committed = run_state.state.committed
         if log.observed:

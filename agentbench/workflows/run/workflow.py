@@ -199,10 +199,10 @@ class Workflow(WorkflowDefinition):
         _check_combination(message, responses, checkpoint_id)
         self.require_free()
         options = _check_options(options)
+        is_traced = is_tracing()
         defaults = runtime_defaults()
         storage = self.storage if checkpoint_storage is None else bare_storage(checkpoint_storage)
         observe = defaults.observe if options.observe is None else options.observe
-        is_traced = is_tracing()
         run_id = ""
         if observe or storage is not None or is_traced:
             run_id = (options.ids or defaults.ids).new_id("run")
