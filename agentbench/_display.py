@@ -39,7 +39,7 @@ class Displayable:
         plain: dict[str, Any] = {"text/plain": repr(self)}
         view = self._drawn_by
         try:
-            return plain if view is None else plain | call_view(view, self)
+            return plain if view is None else plain | _load(view)(self)
         except MissingExtraError:
             return plain
 
@@ -68,6 +68,10 @@ def call_view(view: str, *args: Any, **kwargs: Any) -> Any:
     Raises:
         MissingExtraError: A package of the `notebook` extra is missing.
     """
+    return _load(view)(*args, **kwargs)
+
+
+def _load(view: str) -> Callable[..., Any]:
     module, name = _split(view)
     try:
         function: Callable[..., Any] = getattr(importlib.import_module(module), name)
@@ -76,7 +80,7 @@ def call_view(view: str, *args: Any, **kwargs: Any) -> Any:
         if package not in _NOTEBOOK_PACKAGES or isinstance(error, MissingExtraError):
             raise
         raise MissingExtraError("notebook", package, purpose="show things in a notebook") from error
-    return function(*args, **kwargs)
+    return function
 
 
 def _split(view: str) -> tuple[str, str]:

@@ -59,7 +59,9 @@ class Record(SerializationMixin, Displayable):
             exclude_none: Leave out fields that are `None`.
         """
         fields = self.set_fields() if exclude_none else {name: getattr(self, name) for name in self.FIELDS}
-        found = {"type": self.TYPE, **{name: to_plain(value, convert_content) for name, value in fields.items()}}
+        found: dict[str, Any] = {"type": self.TYPE}
+        for name, value in fields.items():
+            found[name] = value if type(value) is str else to_plain(value, convert_content)
         return {name: value for name, value in found.items() if name not in exclude} if exclude else found
 
     @classmethod

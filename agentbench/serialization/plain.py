@@ -23,23 +23,25 @@ def to_plain(value: Any, convert: Callable[[Any], Any] | None = None) -> Any:
 
     Args:
         value: The value.
-        convert: Returns what takes the place of an object that is none of these, or `OMIT`. Subclasses of texts and
-            numbers, such as enums, are passed to it too. By default `object_to_plain`.
+        convert: Returns the plain value of an object that is none of these or has a `to_dict`, or `OMIT`. Subclasses
+            of texts and numbers, such as enums, are passed to it too. By default `object_to_plain`.
 
     Raises:
         RecursionError: The value contains itself.
     """
-    if type(value) in _SCALARS:
+    cls = type(value)
+    if cls in _SCALARS:
         return value
+    if hasattr(cls, "to_dict"):
+        return object_to_plain(value) if convert is None else convert(value)
     if isinstance(value, (list, tuple)):
-        items = [item if type(item) in _SCALARS else to_plain(item, convert) for item in value]
-        return [item for item in items if item is not OMIT]
-    if isinstance(value, Mapping):
-        entries = {
-            key if type(key) is str else _key(key): item if type(item) in _SCALARS else to_plain(item, convert)
+        return [plain for item in value if (plain := to_plain(item, convert)) is not OMIT]
+    if cls is dict or isinstance(value, Mapping):
+        return {
+            key if type(key) is str else _key(key): plain
             for key, item in value.items()
+            if (plain := to_plain(item, convert)) is not OMIT
         }
-        return {key: item for key, item in entries.items() if item is not OMIT}
     return object_to_plain(value) if convert is None else convert(value)
 
 
