@@ -1,6 +1,6 @@
-"""What a person sees: graphs, panels, steppers, forms, frames.
+"""The notebook layer: graphs, panels, steppers, forms, frames and plots in cells.
 
-Every name is found when it is first touched, so that drawing a graph loads no pandas and a frame no widgets.
+Every name is imported at its first use, so that drawing a graph loads no pandas and a frame no widgets.
 """
 
 # A new name is entered in both tables below; a test compares them.
@@ -150,7 +150,7 @@ def __dir__() -> list[str]:
 class _Package(ModuleType):
     """Some functions lie in a module of their name; importing that module must not hide them.
 
-    The import system sets `agentbench.notebook.stepper` to the module each time it is first imported, by whomever.
+    The import system sets `agentbench.notebook.stepper` to the module when that is first imported, from any place.
     """
 
     def __setattr__(self, name: str, value: object) -> None:

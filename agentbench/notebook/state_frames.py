@@ -91,7 +91,7 @@ def state_frame(
 
     Example:
         ```python
-        state_frame(storage, wide=True)["score"].plot()
+        state_frame(storage, wide=True)["score"].max()
         ```
     """
     chosen = Chosen(workflow_name, run_id, since, limit)

@@ -21,9 +21,7 @@ from agentbench.notebook.stepper_messages import (
     BackRequested,
     BranchRequested,
     BreakpointsChecked,
-    BreakpointsCleared,
     BreakpointSet,
-    CheckBreakpoints,
     CloseRequested,
     EditsDiscarded,
     EditStaged,
@@ -244,19 +242,6 @@ def test_every_state_has_a_row() -> None:
 # --- stepping and running ---------------------------------------------------------------------------------------------
 
 
-def test_a_step_is_one_superstep(engine: Engine) -> None:
-    assert engine.model.handle(StepRequested()) == TakeStep()
-    assert status_of(engine.model) is S.STEPPING
-    assert engine.ended(planned=GOES_ON) is None
-    assert status_of(engine.model) is S.PAUSED
-
-
-def test_several_steps_are_taken_one_after_the_other(engine: Engine) -> None:
-    assert engine.model.handle(StepRequested(3)) == TakeStep()
-    assert [engine.ended(planned=GOES_ON) for _ in range(3)] == [TakeStep(), TakeStep(), None]
-    assert len(engine.model.reports) == 3
-
-
 def test_steps_that_are_left_when_the_run_ends_are_not_taken(engine: Engine) -> None:
     engine.model.handle(StepRequested(3))
     assert engine.ended("IDLE") is None
@@ -283,20 +268,6 @@ def test_a_run_goes_on_until_something_ends_it(
     assert engine.ended("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[request()]) == TakeStep()
     assert engine.ended(status, **told) is None
     assert engine.model.status is rests_as
-
-
-def test_a_condition_of_the_caller_that_raises_pauses_the_run_and_is_shown(engine: Engine) -> None:
-    engine.model.handle(RunRequested())
-    engine.ended(planned=GOES_ON, reached=KeyError("draft"))
-    banner = view_of(engine.model).banner
-    assert "until= raised KeyError: 'draft'" in banner.text
-
-
-def test_a_run_stops_after_the_superstep_that_was_named(engine: Engine) -> None:
-    engine.model.handle(RunRequested(until=1))
-    assert engine.ended(planned=GOES_ON) == TakeStep()
-    assert engine.ended(planned=GOES_ON) is None
-    assert status_of(engine.model) is S.PAUSED
 
 
 def test_a_run_takes_no_more_supersteps_than_its_limit_and_says_so(engine: Engine) -> None:
@@ -387,26 +358,6 @@ def test_one_answer_of_two_lets_the_run_be_stepped_while_it_waits_for_the_other(
     assert engine.model.handle(StepRequested()) == TakeStep()
 
 
-def test_a_run_that_was_told_to_go_through_goes_on_after_the_answer(engine: Engine) -> None:
-    engine.model.handle(RunRequested(through=True))
-    engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()])
-    assert status_of(engine.model) is S.WAITING
-    assert engine.model.going_through
-    answered = replace(engine.facts, requests=(), planned=(delivery("internal:review", "review"),))
-    assert engine.model.handle(AnswerTaken("q1", answered)) == TakeStep()
-    assert status_of(engine.model) is S.RUNNING
-    engine.ended("IDLE")
-    assert status_of(engine.model) is S.DONE
-
-
-def test_a_run_that_was_not_leaves_the_next_move_to_the_person(engine: Engine) -> None:
-    engine.model.handle(RunRequested())
-    engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()])
-    answered = replace(engine.facts, requests=(), planned=(delivery("internal:review", "review"),))
-    assert engine.model.handle(AnswerTaken("q1", answered)) is None
-    assert status_of(engine.model) is S.PAUSED
-
-
 def test_an_answer_during_a_superstep_changes_the_requests_and_nothing_else(engine: Engine) -> None:
     engine.step("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[request()])
     engine.model.handle(StepRequested())
@@ -457,16 +408,6 @@ def test_a_checkpoint_that_is_not_on_the_line_is_refused_with_those_that_are(mod
     assert model.viewing is None
 
 
-def test_a_step_from_the_past_asks_once_and_then_forks(model: StepperModel) -> None:
-    engine = looked_back(model)
-    assert model.handle(StepRequested()) is None
-    banner = view_of(model).banner
-    assert banner.text.startswith("Going on from checkpoint 2 of 4 starts a new run")
-    assert "run-1 stays" in banner.text
-    assert [command for command, _ in banner.actions] == ["confirm", "cancel"]
-    assert model.handle(StepRequested(confirmed=True)) == Fork(engine.facts.checkpoints[1])
-
-
 def test_looking_elsewhere_takes_the_question_back(model: StepperModel) -> None:
     looked_back(model)
     model.handle(StepRequested())
@@ -485,22 +426,6 @@ def test_a_fork_keeps_the_line_up_to_its_checkpoint_and_goes_on_as_a_new_run(mod
     assert [checkpoint_id for _, checkpoint_id in view.scrubber.stops] == ["cp-0-run-1", "cp-1-run-1", "cp-0-run-2"]
     assert "run-2 goes on from superstep 1 of run-1" in " ".join(line.text for line in view.log)
     assert model.viewing is None
-
-
-def test_a_run_from_the_past_forks_and_runs_to_its_end(model: StepperModel) -> None:
-    engine = looked_back(model)
-    assert model.handle(RunRequested(confirmed=True)) == Fork(engine.facts.checkpoints[1])
-    engine.facts = RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)
-    assert model.handle(Forked(engine.facts)) == TakeStep()
-    assert engine.ended(planned=GOES_ON) == TakeStep()
-
-
-def test_a_fork_of_a_checkpoint_that_waits_for_a_person_waits_too(model: StepperModel) -> None:
-    looked_back(model)
-    model.handle(StepRequested(confirmed=True))
-    waiting = RunFacts(run_id="run-2", superstep=1, requests=(request(),))
-    assert model.handle(Forked(waiting)) is None
-    assert status_of(model) is S.WAITING
 
 
 def test_the_picture_of_a_checkpoint_is_the_one_of_its_moment(model: StepperModel) -> None:
@@ -539,13 +464,6 @@ def test_a_branch_can_be_asked_of_another_checkpoint_than_the_one_that_is_shown(
         model.handle(BranchRequested("cp-0-run-1"))
 
 
-def test_a_branch_that_fails_leaves_the_run_as_it_was(model: StepperModel) -> None:
-    engine = after(S.PAUSED, model)
-    model.handle(BranchRequested())
-    model.handle(StepFailed(OSError("disk full"), engine.facts))
-    assert (status_of(model), model.note) == (S.PAUSED, "OSError: disk full")
-
-
 def test_a_branch_that_is_stopped_while_it_is_made_is_stopped(model: StepperModel) -> None:
     engine = after(S.PAUSED, model)
     model.handle(BranchRequested())
@@ -571,12 +489,6 @@ def test_staged_edits_make_a_new_run_after_one_question(
     assert model.handle(Forked(RunFacts(run_id="run-2", superstep=1, planned=GOES_ON), copy)) == TakeStep()
     assert list(model.edits) == []
     assert model.log[-1].text == "edited score: 1 -> 2"
-
-
-def test_a_retry_with_edits_is_a_new_run(model: StepperModel) -> None:
-    engine = failed(model)
-    model.handle(EditStaged("cp-0-run-1", EDIT))
-    assert model.handle(StepRequested(confirmed=True)) == Fork(engine.facts.checkpoints[0], (EDIT,))
 
 
 def test_edits_are_those_of_the_checkpoint_that_is_shown(model: StepperModel) -> None:
@@ -660,44 +572,12 @@ def set_at(model: StepperModel, where: Any, *, once: bool = False) -> Breakpoint
     return made
 
 
-def test_a_run_asks_the_breakpoints_of_where_it_stands_before_its_first_superstep(engine: Engine) -> None:
-    model = engine.model
-    made = set_at(model, "plan")
-    assert model.handle(RunRequested()) == CheckBreakpoints((made,))
-    assert model.handle(BreakpointsChecked([Hit(made)])) is None
-    assert (status_of(model), model.hit, model.note) == (S.PAUSED, made, "Paused: breakpoint: plan")
-    assert model.handle(RunRequested()) == TakeStep()
-    assert model.hit is None
-
-
-def test_a_run_takes_its_superstep_where_none_is_reached(engine: Engine) -> None:
-    made = set_at(engine.model, "review")
-    assert engine.model.handle(RunRequested()) == CheckBreakpoints((made,))
-    assert engine.model.handle(BreakpointsChecked()) == TakeStep()
-
-
 def test_a_pause_while_breakpoints_are_asked_is_heeded(engine: Engine) -> None:
     set_at(engine.model, "review")
     engine.model.handle(RunRequested())
     engine.model.handle(PauseRequested())
     assert engine.model.handle(BreakpointsChecked()) is None
     assert status_of(engine.model) is S.READY
-
-
-def test_a_step_asks_nobody(engine: Engine) -> None:
-    set_at(engine.model, "plan")
-    assert engine.model.handle(StepRequested()) == TakeStep()
-
-
-def test_a_breakpoint_that_is_reached_pauses_the_run_and_is_not_asked_again_there(engine: Engine) -> None:
-    model = engine.model
-    made = set_at(model, "review", once=True)
-    model.handle(RunRequested())
-    model.handle(BreakpointsChecked())
-    hits = [Hit(made)]
-    assert engine.ended(planned=GOES_ON, pause_reason="breakpoint: review", hits=hits) is None
-    assert (status_of(model), model.hit, model.breakpoints) == (S.PAUSED, made, ())
-    assert model.handle(RunRequested()) == TakeStep()
 
 
 def test_a_breakpoint_that_is_reached_where_a_person_is_asked_ends_an_awaited_run(engine: Engine) -> None:
@@ -707,20 +587,6 @@ def test_a_breakpoint_that_is_reached_where_a_person_is_asked_ends_an_awaited_ru
     model.handle(BreakpointsChecked())
     engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request()], hits=[Hit(made)])
     assert (status_of(model), model.going_through, model.hit) == (S.WAITING, False, made)
-
-
-def test_breakpoints_are_cleared_by_their_ids(model: StepperModel) -> None:
-    first, second = set_at(model, "plan"), set_at(model, 3)
-    model.handle(BreakpointsCleared(frozenset({first.id})))
-    assert model.breakpoints == (second,)
-
-
-def test_a_run_to_a_request_stops_there_and_does_not_wait(engine: Engine) -> None:
-    engine.model.handle(RunRequested(until="request", through=True))
-    assert engine.ended(planned=GOES_ON) == TakeStep()
-    asked = WorkflowEvent.request_info("q1", "review", "ok?", bool)
-    engine.ended("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[asked], events=(asked,))
-    assert status_of(engine.model) is S.PAUSED
 
 
 # --- failure ----------------------------------------------------------------------------------------------------------
@@ -746,16 +612,6 @@ def test_a_failure_is_told_with_who_what_and_what_to_do(model: StepperModel) -> 
     assert view.banner.details.startswith("Traceback")
     assert next(button.label for button in view.buttons if button.enabled) == "Retry step"
     assert view.states["review"] == "failed"
-
-
-def test_a_retry_goes_back_to_the_last_good_checkpoint_first(model: StepperModel) -> None:
-    engine = failed(model)
-    assert model.handle(StepRequested()) == Restore(engine.facts.checkpoints[0])
-    back = replace(engine.facts, status="IN_PROGRESS", error=None, planned=GOES_ON)
-    assert model.handle(Restored(back)) == TakeStep()
-    engine.facts = back
-    assert engine.ended("IDLE") is None
-    assert status_of(model) is S.DONE
 
 
 def test_a_failure_before_the_first_checkpoint_cannot_be_retried(engine: Engine) -> None:
