@@ -1,1 +1,1 @@
-"""Keeping a conversation within what a model can read: messages are marked, never edited."""
+"""Compaction: a conversation is fitted into what a model can read; messages are marked, never edited."""

@@ -1,4 +1,4 @@
-"""Which messages belong together: a call of a tool is never parted from its result."""
+"""Groups of messages that belong together: a call of a tool is never separated from its result."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _KIND_OF_ROLE: dict[str, GroupKind] = {"system": "system", "developer": "system"
 
 
 class MessageGroup(NamedTuple):
-    """Messages that are kept or left out as one.
+    """Messages that are included or left out together.
 
     Attributes:
-        kind: What the group is.
-        indices: Where its messages stand in the list, ascending; mostly, but not always, side by side.
+        kind: The kind of the group.
+        indices: The positions of its messages in the list, ascending; mostly, but not always, side by side.
     """
 
     kind: GroupKind
@@ -42,7 +42,7 @@ def group_messages(messages: Sequence[Message]) -> list[MessageGroup]:
     """Divide a conversation into groups, ordered by their first message.
 
     A `tool_call` group holds the reasoning-only messages directly before the calling message, that message, the
-    reasoning-only messages after it and all tool messages that follow. A result that stands further away belongs to
+    reasoning-only messages after it and all tool messages that follow. A result further away belongs to
     the group of its call too; a tool message whose call is not in the list is a `tool_call` group of its own.
     """
     groups: list[MessageGroup] = []
@@ -125,18 +125,25 @@ def annotate_message_groups(
     force_reannotate: bool = False,
     tokenizer: TokenizerProtocol | None = None,
 ) -> list[str]:
-    """Write its group on every message, in place, and `_excluded=False` where nothing is said yet.
+    """Mark every message with its group, in place, and with `_excluded=False` if it has no such mark.
 
-    A group that has an id keeps it, also when messages were added to it or before it.
+    A group retains its id, also when messages were added to it or in front of it.
 
     Args:
-        messages: The conversation. The dicts of marks are replaced, not edited: copies of a message do not see it.
-        from_index: Leave the groups before the one of this message as they are.
-        force_reannotate: Give every group a new id and forget counted tokens.
-        tokenizer: Also count the tokens of messages that have no count.
+        messages: The conversation. The dicts of marks are replaced, not edited: copies of a message do not change.
+        from_index: Index of a message; the groups in front of its group stay as they are.
+        force_reannotate: Whether every group gets a new id, and tokens are counted anew.
+        tokenizer: Counts the tokens of messages without a count; by default none are counted.
 
     Returns:
         The ids of all groups, in order.
+
+    Example:
+        ```python
+        messages = [Message("user", ["hi"]), Message("assistant", ["hello"])]
+        ids = annotate_message_groups(messages)
+        assert [message.additional_properties["_group"]["id"] for message in messages] == ids
+        ```
     """
     groups = group_messages(messages)
     taken = _known_ids(messages)
@@ -150,13 +157,13 @@ def annotate_message_groups(
         used.add(group_id)
         ids.append(group_id)
         if from_index is None or group.indices[-1] >= from_index:
-            _write(members, group.kind, group_id, index, forget=force_reannotate)
+            _mark(members, group.kind, group_id, index, forget=force_reannotate)
     if tokenizer is not None:
         annotate_token_counts(messages, tokenizer=tokenizer, from_index=from_index)
     return ids
 
 
-def _write(members: list[Message], kind: GroupKind, group_id: str, index: int, *, forget: bool) -> None:
+def _mark(members: list[Message], kind: GroupKind, group_id: str, index: int, *, forget: bool) -> None:
     has_reasoning = any(one.type == "text_reasoning" for message in members for one in message.contents)
     for message in members:
         properties = message.additional_properties
@@ -182,7 +189,7 @@ def _known_ids(messages: Iterable[Message]) -> set[str]:
 
 
 def _new_id(taken: set[str]) -> str:
-    """Return an id that no group of this list has, also if the source of ids started anew since it was saved."""
+    """Return an id that no group of this list has, also if the source of ids was restarted since it was saved."""
     ids = _clock.runtime_defaults().ids
     while (group_id := ids.new_id("group")) in taken:
         pass
@@ -193,7 +200,7 @@ def _new_id(taken: set[str]) -> str:
 def annotate_token_counts(
     messages: list[Message], *, tokenizer: TokenizerProtocol, from_index: int | None = None, force: bool = False
 ) -> None:
-    """Write on every annotated message how many tokens it has; a count that is there is kept unless `force` is set."""
+    """Mark every annotated message with its number of tokens; known counts stay unless `force` is set."""
     for message in messages[from_index or 0 :]:
         group = dict(message.additional_properties.get(GROUP_ANNOTATION_KEY) or ())
         if force or not isinstance(group.get(GROUP_TOKEN_COUNT_KEY), int):
@@ -202,21 +209,21 @@ def annotate_token_counts(
 
 
 def _as_text(message: Message) -> str:
-    """What of a message a model reads, as JSON; the text of a result stands in it once."""
+    """Return the parts of a message that a model reads as JSON, with the text of a result once."""
     contents = []
     for one in message.contents:
-        told = one.to_dict(exclude={"additional_properties"})
-        if told.get("result"):
-            told["items"] = [item for item in told.get("items") or () if item.get("type") != "text"]
-        contents.append(told)
-    told_message = {"role": message.role, "message_id": message.message_id, "contents": contents}
-    return json.dumps(told_message, ensure_ascii=False, default=str)
+        plain = one.to_dict(exclude={"additional_properties"})
+        if plain.get("result"):
+            plain["items"] = [item for item in plain.get("items") or () if item.get("type") != "text"]
+        contents.append(plain)
+    plain_message = {"role": message.role, "message_id": message.message_id, "contents": contents}
+    return json.dumps(plain_message, ensure_ascii=False, default=str)
 
 
 def extend_compaction_messages(
     messages: list[Message], new: Iterable[Message], *, tokenizer: TokenizerProtocol | None = None
 ) -> None:
-    """Append messages and annotate them; what they continue (a call that they answer) takes them into its group."""
+    """Append messages and annotate them; results join the group of their call."""
     start = len(messages)
     messages.extend(new)
     annotate_message_groups(messages, from_index=start, tokenizer=tokenizer)

@@ -1,4 +1,4 @@
-"""What of a marked conversation the model gets."""
+"""The projection of a marked conversation: the messages that a model gets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ logger = logging.getLogger("agentbench")
 
 
 def included_messages(messages: Iterable[Message]) -> list[Message]:
-    """Return the messages that are not excluded."""
+    """Return the messages that are not excluded.
+
+    Example:
+        ```python
+        left_out = Message("user", ["old"], additional_properties={"_excluded": True})
+        assert included_messages([left_out]) == []
+        ```
+    """
     return [message for message in messages if not message.additional_properties.get(EXCLUDED_KEY)]
 
 
@@ -45,7 +52,7 @@ def project_included_messages(messages: list[Message]) -> list[Message]:
     """Return what a model is sent: the messages that are not excluded, and in any case the open turn.
 
     A turn is open when the list ends with a user or tool message. Its last user group, and its last tool-call group
-    if it has one, are then included again, with a warning: without them the model would not know what it is asked.
+    if it has one, are then included again, with a warning: without them the model would not know the question.
     An empty list is never sent: the last group stays.
     """
     _include_again(messages)
@@ -70,7 +77,7 @@ def _include_again(messages: list[Message]) -> None:
 
 
 def _open_turn(messages: list[Message]) -> list[int]:
-    """Where the messages stand that the model has to see to answer at all."""
+    """Return the positions of the messages without which the model cannot answer."""
     if messages[-1].role not in ("user", "tool"):
         return []
     needed: list[int] = []
@@ -88,9 +95,21 @@ async def apply_compaction(
     """Annotate a conversation, let a strategy mark it, and return what the model gets.
 
     Args:
-        messages: Marked in place; a strategy may also insert summaries. Hand in copies of what others hold.
-        strategy: `None` leaves everything in: the list itself is returned.
-        tokenizer: Counts tokens before the strategy runs; without a strategy that is all that happens.
+        messages: The conversation, marked in place; a strategy may insert summaries. Pass copies of shared messages.
+        strategy: Marks the messages to leave out. `None` leaves out none: the list itself is returned.
+        tokenizer: Counts tokens before the strategy runs; without a strategy nothing else happens.
+
+    Example:
+        ```python
+        async def last_two(messages: list[Message]) -> bool:
+            for message in messages[:-2]:
+                message.additional_properties["_excluded"] = True
+            return len(messages) > 2
+
+
+        messages = [Message("user", [text]) for text in ("a", "b", "c")]
+        assert [message.text for message in await apply_compaction(messages, strategy=last_two)] == ["b", "c"]
+        ```
     """
     if strategy is None:
         if tokenizer is not None:

@@ -1,4 +1,4 @@
-"""What a tokenizer and a compaction strategy have to offer, and the names of the marks that they share.
+"""The protocols of tokenizers and compaction strategies, and the names of the marks that they share.
 
 All marks are plain JSON values in `Message.additional_properties`, so they survive `to_dict` and `from_dict`.
 """
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agentbench.messages.message import Message
 
 GROUP_ANNOTATION_KEY = "_group"
-"""Holds a dict with the keys below; a group is what has to be kept or left out as one."""
+"""Holds a dict with the keys below; the messages of a group are included or left out together."""
 
 GROUP_ID_KEY = "id"
 GROUP_KIND_KEY = "kind"
@@ -31,7 +31,7 @@ COMPACTION_STATE_KEY = "_compaction_messages"
 
 @runtime_checkable
 class TokenizerProtocol(Protocol):
-    """Counts what a text costs a model."""
+    """Counts the tokens of a text."""
 
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens of a text."""
@@ -40,9 +40,9 @@ class TokenizerProtocol(Protocol):
 
 @runtime_checkable
 class CompactionStrategy(Protocol):
-    """Decides what of a conversation a model still gets.
+    """Decides which messages of a conversation a model still gets.
 
-    Marks messages in place (`_excluded`) and may insert summaries; it never edits what a message says.
+    Marks messages in place (`_excluded`) and may insert summaries; it never edits the contents of a message.
     """
 
     async def __call__(self, messages: list[Message]) -> bool:
@@ -51,7 +51,13 @@ class CompactionStrategy(Protocol):
 
 
 class CharacterEstimatorTokenizer:
-    """An estimate without a vocabulary: four characters are a token, and no text is free."""
+    """Estimates tokens without a vocabulary: four characters are a token, and every text has at least one.
+
+    Example:
+        ```python
+        assert CharacterEstimatorTokenizer().count_tokens("twelve chars") == 3
+        ```
+    """
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Conversations in files: one for each session, one line for each message."""
+"""Histories in files: one file for each session, one line for each message."""
 
 from __future__ import annotations
 
@@ -25,28 +25,34 @@ JsonLoads: TypeAlias = Callable[[str], Any]
 
 
 class FileHistoryProvider(HistoryProvider):
-    """Keeps conversations in a folder: a file `<session id>.jsonl` for each session, a line for each message.
+    """Stores conversations in a folder: a file `<session id>.jsonl` for each session, a line for each message.
 
     Files are UTF-8, for their owner only (mode 0600), and only grow. Ids that cannot name a file on every system are
-    encoded. What a killed process was writing is left out, with a warning in the log, and cut off by the next save.
+    encoded. The broken last line of a killed process is skipped with a warning, and cut off by the next save.
 
     Args:
-        storage_path: The folder; made with its parents if it is not there.
-        source_id: See `ContextProvider`.
-        load_messages: See `HistoryProvider`.
-        store_inputs: See `HistoryProvider`.
-        store_context_messages: See `HistoryProvider`.
-        store_context_from: See `HistoryProvider`.
-        store_outputs: See `HistoryProvider`.
+        storage_path: The folder; a new one is made with its parents.
+        source_id: The id of the provider, unique in an agent.
+        load_messages: Whether agents get the stored messages; otherwise new ones are only stored.
+        store_inputs: Whether to store the input of runs.
+        store_context_messages: Whether to store the messages that other providers add to runs.
+        store_context_from: The source ids of the providers whose messages are stored; by default all others.
+        store_outputs: Whether to store the answers of the model.
         skip_excluded: Whether messages that compaction left out (`_excluded`) are left out here too.
-        dumps: Writes a dictionary as one line, as text or UTF-8; by default `json.dumps`.
+        dumps: Writes a dictionary as one line, text or UTF-8; by default `json.dumps`.
         loads: Reads such a line; by default `json.loads`.
-        between_processes: Whether several processes save at the same time: they then wait for each other.
+        between_processes: Whether several processes save at the same time, and have to wait for each other.
 
     Raises:
-        OSError: The folder is not there and cannot be made; in its place is a file.
-        TypeError: The path is none.
-        ValueError: The path is empty.
+        OSError: The folder cannot be made, or the path is that of a file.
+        TypeError: `storage_path` is no path.
+        ValueError: `storage_path` is empty.
+
+    Example:
+        ```python
+        agent = Agent(EchoChatClient(), context_providers=[FileHistoryProvider("conversations")])
+        await agent.run("My name is Ada.", session=agent.create_session(session_id="ada"))
+        ```
     """
 
     def __init__(  # noqa: PLR0913 - the flags of all histories, and those of files
@@ -80,7 +86,7 @@ class FileHistoryProvider(HistoryProvider):
         self._folder = os.path.realpath(folder)
         self._ignores_case = folder_ignores_case(self._folder)
         self._store = LineStore(self._folder, between_processes=between_processes)
-        self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, asyncio.Lock]] = (
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, asyncio.Lock]] = (
             WeakKeyDictionary()
         )
 
@@ -95,13 +101,13 @@ class FileHistoryProvider(HistoryProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """Return the messages of a session, oldest first; none if it has no file.
+        """Return the messages of a session, oldest first; without a file the list is empty.
 
         Raises:
-            ValueError: A line is no message; the error names the line and the file. Or the file is not in the folder.
+            ValueError: A line is no message; the error names the line and the file. Or the file is outside the folder.
         """
         path = self._path_of(session_id)
-        async with self._turn_at(path):
+        async with self._lock_of(path):
             messages = await asyncio.to_thread(self._read, path)
         return not_excluded(messages) if self.skip_excluded else messages
 
@@ -112,30 +118,30 @@ class FileHistoryProvider(HistoryProvider):
 
         Raises:
             TypeError: A message cannot be written, or `dumps` returned neither text nor bytes.
-            ValueError: `dumps` returned more than one line, or the file is not in the folder.
+            ValueError: `dumps` returned more than one line, or the file is outside the folder.
         """
         path = self._path_of(session_id)
         lines = b"".join([self._line_of(message) for message in messages])
         if lines:
-            async with self._turn_at(path):
+            async with self._lock_of(path):
                 await asyncio.to_thread(self._append, path, lines)
 
     async def delete(self, session_id: str | None) -> bool:
-        """Forget a session, and tell whether there was a file of it."""
+        """Delete the file of a session, and return whether there was one."""
         path = self._path_of(session_id)
-        async with self._turn_at(path):
+        async with self._lock_of(path):
             return await asyncio.to_thread(self._store.delete, path)
 
     def _path_of(self, session_id: str | None) -> str:
         path = os.path.join(self._folder, f"{stem_of(session_id, ignores_case=self._ignores_case)}.jsonl")
         if os.path.dirname(os.path.realpath(path)) != self._folder:
-            message = f"The file of session {session_id!r} leads out of {self._folder!r}. Remove the link that it is."
+            message = f"The file of session {session_id!r} leads out of {self._folder!r}. Remove the link in its place."
             raise ValueError(message)
         return path
 
-    def _turn_at(self, path: str) -> asyncio.Lock:
-        """One task at a time: the others wait on the loop, not on threads."""
-        locks = self._waiting.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+    def _lock_of(self, path: str) -> asyncio.Lock:
+        """Return the lock of a file on this loop, so that tasks wait on the loop and not on threads."""
+        locks = self._locks.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
         lock = locks.get(path)
         if lock is None:
             lock = locks[path] = asyncio.Lock()
@@ -150,13 +156,13 @@ class FileHistoryProvider(HistoryProvider):
             try:
                 messages.append(self._message_of(rest, len(lines) + 1, path))
             except ValueError:
-                _log.warning("Line %d of %s is left out: it was broken off while it was written.", len(lines) + 1, path)
+                _log.warning("Line %d of %s is skipped: its writer was interrupted.", len(lines) + 1, path)
         return messages
 
     def _append(self, path: str, lines: bytes) -> None:
         cut_off = self._store.append(path, lines, self._is_whole)
         if cut_off.strip():
-            _log.warning("%d bytes at the end of %s were cut off: their write was broken off.", len(cut_off), path)
+            _log.warning("%d bytes at the end of %s were cut off: their writer was interrupted.", len(cut_off), path)
 
     def _is_whole(self, rest: bytes) -> bool:
         try:
@@ -203,13 +209,13 @@ def _to_json(data: Any) -> str:
     return text
 
 
-def _checked_folder(given: object) -> str:
-    if not isinstance(given, (str, os.PathLike)):
-        message = f"storage_path is {describe(given)}. Expected a folder, as text or as a pathlib.Path."
+def _checked_folder(storage_path: object) -> str:
+    if not isinstance(storage_path, (str, os.PathLike)):
+        message = f"storage_path is {describe(storage_path)}. Expected a folder, as text or as a pathlib.Path."
         raise TypeError(message)
-    folder = os.fspath(given)
+    folder = os.fspath(storage_path)
     if not folder:
-        message = "storage_path is empty; expected a folder. For the current one say '.'."
+        message = "storage_path is empty; expected a folder. The current one is '.'."
         raise ValueError(message)
     if os.path.isfile(folder):
         message = f"storage_path {folder!r} is a file. Expected a folder, in which each session gets a file of its own."

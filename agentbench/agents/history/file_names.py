@@ -23,8 +23,8 @@ def stem_of(session_id: str | None, *, ignores_case: bool = False) -> str:
 
     Args:
         session_id: The id; without one the name is `default`.
-        ignores_case: Whether the file system takes names for the same that differ by case, or by the way in which
-            letters with accents are composed.
+        ignores_case: Whether the file system takes names for the same that differ by case, or in how letters with
+            accents are composed.
     """
     if not session_id:
         return "default"
@@ -48,7 +48,7 @@ def _names_itself(session_id: str, *, ignores_case: bool) -> bool:
 
 
 def folder_ignores_case(folder: str) -> bool:
-    """Tell whether a folder takes names for the same that differ by case; one that cannot be written to: no."""
+    """Whether a folder takes names for the same that differ by case; `False` if it cannot be written to."""
     probe = os.path.join(folder, f".probe-{uuid4().hex}-a")
     try:
         with open(probe, "xb"):

@@ -1,4 +1,4 @@
-"""What was said before, loaded before a run and saved after it."""
+"""History providers: they load a conversation before a run and store its new messages afterwards."""
 
 from __future__ import annotations
 
@@ -18,18 +18,38 @@ if TYPE_CHECKING:
 
 
 class HistoryProvider(ContextProvider):
-    """Keeps a conversation. Subclasses say where, by `get_messages` and `save_messages`, or override the hooks.
+    """Base of the providers that store conversations.
+
+    Subclasses define `get_messages` and `save_messages`, or override the hooks `before_run` and `after_run`. An agent
+    with a session and without a provider that loads messages uses an `InMemoryHistoryProvider`.
 
     Args:
-        source_id: See `ContextProvider`.
-        load_messages: Whether agents get what was said before; otherwise it is only kept.
-        store_inputs: Whether to keep what runs were asked.
-        store_context_messages: Whether to keep what other providers added to runs.
-        store_context_from: Only of these providers, by source id; by default of all others.
-        store_outputs: Whether to keep what the model answered.
+        source_id: The id of the provider, unique in an agent; see `ContextProvider`.
+        load_messages: Whether agents get the stored messages; otherwise new ones are only stored.
+        store_inputs: Whether to store the input of runs.
+        store_context_messages: Whether to store the messages that other providers add to runs.
+        store_context_from: The source ids of the providers whose messages are stored; by default all others.
+        store_outputs: Whether to store the answers of the model.
 
     Raises:
-        TypeError: `HistoryProvider` itself was called.
+        TypeError: `HistoryProvider` itself was called, not a subclass.
+
+    Example:
+        ```python
+        class Notebook(HistoryProvider):
+            def __init__(self):
+                super().__init__("notebook")
+                self.pages = {}
+
+            async def get_messages(self, session_id, *, state=None, **kwargs):
+                return list(self.pages.get(session_id, ()))
+
+            async def save_messages(self, session_id, messages, *, state=None, **kwargs):
+                self.pages.setdefault(session_id, []).extend(messages)
+
+
+        agent = Agent(EchoChatClient(), context_providers=[Notebook()])
+        ```
     """
 
     def __init__(
@@ -44,7 +64,7 @@ class HistoryProvider(ContextProvider):
     ) -> None:
         if type(self) is HistoryProvider:
             message = (
-                "HistoryProvider does not say where messages are kept. Expected a subclass with get_messages() and "
+                "HistoryProvider does not say where messages are stored. Expected a subclass with get_messages() and "
                 "save_messages(), such as InMemoryHistoryProvider or FileHistoryProvider."
             )
             raise TypeError(message)
@@ -61,12 +81,12 @@ class HistoryProvider(ContextProvider):
         """Return the messages of a session, oldest first.
 
         Args:
-            session_id: Of the session.
-            state: What this provider keeps in the session.
-            **kwargs: For subclasses.
+            session_id: The id of the session.
+            state: The state of this provider in the session.
+            **kwargs: Arguments of subclasses.
 
         Raises:
-            NotImplementedError: The subclass has none.
+            NotImplementedError: The subclass does not define it.
         """
         message = f"{type(self).__name__} has no get_messages(). Define it, or override before_run()."
         raise NotImplementedError(message)
@@ -77,13 +97,13 @@ class HistoryProvider(ContextProvider):
         """Add messages to those of a session.
 
         Args:
-            session_id: Of the session.
-            messages: The new ones, oldest first. They are not to be changed.
-            state: What this provider keeps in the session.
-            **kwargs: For subclasses.
+            session_id: The id of the session.
+            messages: The new messages, oldest first; not to be changed.
+            state: The state of this provider in the session.
+            **kwargs: Arguments of subclasses.
 
         Raises:
-            NotImplementedError: The subclass has none.
+            NotImplementedError: The subclass does not define it.
         """
         message = f"{type(self).__name__} has no save_messages(). Define it, or override after_run()."
         raise NotImplementedError(message)
@@ -91,18 +111,13 @@ class HistoryProvider(ContextProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Put what was said before in front of the input."""
+        """Put the stored messages in front of the input."""
         context.extend_messages(self, await self.get_messages(context.session_id, state=state))
 
     async def after_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Keep what is to be kept of the run."""
-        messages = self._of_run(context)
-        if messages:
-            await self.save_messages(context.session_id, messages, state=state)
-
-    def _of_run(self, context: SessionContext) -> list[Message]:
+        """Store the messages of the run."""
         messages: list[Message] = []
         if self.store_context_messages:
             messages += context.get_messages(sources=self.store_context_from, exclude_sources={self.source_id})
@@ -110,27 +125,37 @@ class HistoryProvider(ContextProvider):
             messages += context.stored_inputs
         if self.store_outputs and context.response is not None:
             messages += context.response.messages
-        return messages
+        if messages:
+            await self.save_messages(context.session_id, messages, state=state)
 
 
 _replacing = Lock()
-"""Held while a list is replaced by a longer one, for sessions that are used in several threads."""
+"""Held while a list is replaced by a longer one, for sessions in several threads."""
 
 
 class InMemoryHistoryProvider(HistoryProvider):
-    """Keeps a conversation in the session itself, under `state["messages"]`.
+    """Stores a conversation in the session itself, under `state["messages"]`.
 
     A message is copied once, when it is stored, and shared from then on: a turn takes the same time however long the
     conversation is. Stored messages and lists of them are replaced, never changed.
 
     Args:
-        source_id: See `ContextProvider`; by default `in_memory`.
-        load_messages: See `HistoryProvider`.
-        store_inputs: See `HistoryProvider`.
-        store_context_messages: See `HistoryProvider`.
-        store_context_from: See `HistoryProvider`.
-        store_outputs: See `HistoryProvider`.
+        source_id: The id of the provider, unique in an agent; by default `in_memory`.
+        load_messages: Whether agents get the stored messages; otherwise new ones are only stored.
+        store_inputs: Whether to store the input of runs.
+        store_context_messages: Whether to store the messages that other providers add to runs.
+        store_context_from: The source ids of the providers whose messages are stored; by default all others.
+        store_outputs: Whether to store the answers of the model.
         skip_excluded: Whether messages that compaction left out (`_excluded`) are left out here too.
+
+    Example:
+        ```python
+        history = InMemoryHistoryProvider(store_context_messages=True)
+        agent = Agent(EchoChatClient(), context_providers=[history])
+        session = agent.create_session()
+        await agent.run("My name is Ada.", session=session)
+        messages = await history.get_messages(session.session_id, state=session.state["in_memory"])
+        ```
     """
 
     DEFAULT_SOURCE_ID = "in_memory"
@@ -159,14 +184,14 @@ class InMemoryHistoryProvider(HistoryProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """Return the messages in the state, in a list of the caller's own; without a state none."""
+        """Return a list of the messages in the state; without a state it is empty."""
         messages: list[Message] = [] if state is None else state.get("messages") or []
         return not_excluded(messages) if self.skip_excluded else list(messages)
 
     async def save_messages(
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
-        """Add copies of messages to the state; without a state nothing is kept."""
+        """Add copies of messages to the state; without a state nothing is stored."""
         if state is None:
             return
         added = attributed(messages, self)
@@ -176,13 +201,13 @@ class InMemoryHistoryProvider(HistoryProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Put what was said before in front of the input."""
-        if not self._keeps_lists_itself():
+        """Put the stored messages in front of the input."""
+        if not self._is_plain():
             await super().before_run(agent=agent, session=session, context=context, state=state)
             return
         stored = state.get("messages") or []
         if not self._is_stamped(session, stored):
-            # Put there by somebody else, or just read: later runs find it as this provider stores it.
+            # The user put messages there, or the session was just read: later runs find them with an attribution.
             with _replacing:
                 stored = state.get("messages") or []
                 if not all(ATTRIBUTION in message.additional_properties for message in stored):
@@ -193,13 +218,13 @@ class InMemoryHistoryProvider(HistoryProvider):
     async def after_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Keep what is to be kept of the run."""
+        """Store the messages of the run."""
         was_stamped = self._is_stamped(session, state.get("messages") or [])
         await super().after_run(agent=agent, session=session, context=context, state=state)
-        if was_stamped and self._keeps_lists_itself():
+        if was_stamped and self._is_plain():
             self._note(session, state.get("messages") or [])
 
-    def _keeps_lists_itself(self) -> bool:
+    def _is_plain(self) -> bool:
         cls = type(self)
         return (
             cls.get_messages is InMemoryHistoryProvider.get_messages
@@ -207,7 +232,7 @@ class InMemoryHistoryProvider(HistoryProvider):
         )
 
     def _is_stamped(self, session: AgentSession, stored: list[Message]) -> bool:
-        """Whether all of a list carry their attribution, without looking at each of them."""
+        """Whether all messages of a list are known to carry their attribution."""
         known = vars(session).get(STAMPED, {}).get(self.source_id)
         return not stored or (known is not None and known[0] is stored and known[1] == len(stored))
 
@@ -216,5 +241,5 @@ class InMemoryHistoryProvider(HistoryProvider):
 
 
 def not_excluded(messages: Sequence[Message]) -> list[Message]:
-    """Leave out the messages that compaction has left out."""
+    """Return messages without those that compaction has left out."""
     return [message for message in messages if not message.additional_properties.get("_excluded")]

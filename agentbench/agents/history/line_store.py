@@ -23,13 +23,13 @@ _LOCK_NAME: Final = ".history.lock"
 
 
 class _FileLock:
-    """Keeps the threads of this process apart at one file; in an object that can be held weakly."""
+    """The lock of one file among the threads of this process, in an object that can be held weakly."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
 
 
-#: Of the files that are in use now, by path.
+#: The locks of the files in use, by path.
 _file_locks: WeakValueDictionary[str, _FileLock] = WeakValueDictionary()
 _registry_lock = threading.Lock()
 
@@ -47,10 +47,10 @@ class LineStore:
         self._between_processes = between_processes
 
     def read(self, path: str) -> tuple[list[bytes], bytes]:
-        """Return the whole lines of a file, and what stands behind the last line break; without a file nothing.
+        """Return the whole lines of a file and the bytes behind the last line break; without a file both are empty.
 
         Raises:
-            OSError: It cannot be read, or is no plain file.
+            OSError: The file cannot be read, or is no plain file.
         """
         with _of_thread(path):
             try:
@@ -65,20 +65,20 @@ class LineStore:
         return lines, rest
 
     def append(self, path: str, lines: bytes, is_whole: Callable[[bytes], bool]) -> bytes:
-        """Add whole lines at the end of a file, in one step; it is made if it is not there, with its folder.
+        """Append whole lines to a file in one step; a new file is made with its folder.
 
-        What a broken-off write has left behind the last line break is cut off, unless it is whole.
+        Bytes behind the last line break, which an interrupted write has left, are cut off unless they are a whole line.
 
         Args:
             path: The file.
-            lines: With the line break at the end of each.
-            is_whole: Tells whether what stands behind the last line break is a line that lacks only its end.
+            lines: The lines, each with its line break.
+            is_whole: Whether bytes are a line that lacks only its line break.
 
         Returns:
-            What was cut off.
+            The bytes that were cut off.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The file cannot be written.
             TimeoutError: Another process has been writing for too long.
         """
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -97,10 +97,10 @@ class LineStore:
                 os.close(descriptor)
 
     def delete(self, path: str) -> bool:
-        """Remove a file, and tell whether there was one.
+        """Remove a file, and return whether there was one.
 
         Raises:
-            OSError: It cannot be removed.
+            OSError: The file cannot be removed.
             TimeoutError: Another process has been writing for too long.
         """
         if not os.path.isdir(self._folder):
@@ -134,7 +134,7 @@ def _acquire(lock: FolderLock) -> None:
         if time.monotonic() > deadline:
             message = (
                 f"Another process has been writing to the histories in {os.path.dirname(lock.path)!r} for "
-                f"{_PATIENCE_S:g} s; expected a moment. End it, or use another folder."
+                f"{_PATIENCE_S:g} s; expected less than that. End it, or use another folder."
             )
             raise TimeoutError(message)
         time.sleep(pause_s)
@@ -152,7 +152,7 @@ def _of_thread(path: str) -> Iterator[None]:
 
 
 def _last_piece(descriptor: int, size: int) -> bytes:
-    """What stands behind the last line break."""
+    """Return the bytes behind the last line break."""
     piece, start, step = b"", size, 4096
     while start > 0:
         start = max(0, start - step)

@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 class PerCallHistory(ChatMiddleware):
     """Loads the history before each call of the model and saves what is new after it, so that a crash loses one call.
 
-    To whoever drives the tools it looks as if the service kept the conversation: each answer is marked
-    (`has_internal_conversation_id()`), and the next call need hold nothing but what is new. There is no id that could
-    reach anybody. What other providers added to the run goes before the history, in every call.
+    For the tool loop it looks as if a service stored the conversation: each answer is marked
+    (`has_internal_conversation_id()`), and the next call has only the new messages. There is no id that could reach the
+    client or the caller. Messages of other providers go in front of the history, in every call.
 
-    Made anew for each run, and told by `finish` when it is over.
+    Each run makes its own, and calls `finish` at its end.
 
     Args:
         providers: The history providers of the agent, in its order.
-        agent: That runs.
-        session: Of the conversation.
-        context: Of the run, after the other providers have added to it.
+        agent: The agent that runs.
+        session: The session of the conversation.
+        context: The context of the run, after the other providers have added to it.
 
     Raises:
-        AgentInvalidRequestException: The service keeps this conversation under an id of its own.
+        AgentInvalidRequestException: The service stores this conversation under an id of its own.
     """
 
     def __init__(
@@ -57,15 +57,15 @@ class PerCallHistory(ChatMiddleware):
     async def process(self, context: ChatContext, call_next: CallNext) -> None:
         """Load, let the model answer, and save."""
         _refuse_id(context.options.get("conversation_id"))
-        given = context.messages
-        # In the first call the messages of other providers stand in front of what the history does not know yet.
-        new = list(given) if self._has_begun else list(given[len(self._run.get_messages()) :])
+        messages = context.messages
+        # In the first call the messages of other providers go in front of the new ones.
+        new = list(messages) if self._has_begun else list(messages[len(self._run.get_messages()) :])
         call = self._unsaved = self._context(new)
         async with SessionTurn(self._session):
             await RunHooks(self._agent, self._session, call, self._providers).before()
         context.messages = [*call.get_messages(), *new]
         pending = find_pending_calls(context.messages)
-        if pending is not None:  # a run that was broken off, or that asked a person, has left calls without results
+        if pending is not None:  # an interrupted run, or one that waits for a person, has left calls without results
             context.messages, replaced = pending.resolve()
             new[:] = replace_messages(new, replaced)
         if context.stream:
@@ -77,15 +77,15 @@ class PerCallHistory(ChatMiddleware):
         try:
             await call_next()
         finally:
-            context.messages = given  # whoever tries again gives what was new once more
+            context.messages = messages  # a retry passes the new messages once more
         if not context.stream and context.result is not None:
             await self._answered(call, context.result)
 
     async def finish(self, answer: ChatResponse[Any]) -> None:
-        """Save what no call of the model came after: the last results, and the part of an answer that was given up.
+        """Save what no call of the model followed: the last results, and the part of an abandoned answer.
 
         Args:
-            answer: Of the run as a whole, or what there is of it.
+            answer: The answer of the whole run, or the part of it that there is.
         """
         if self._unsaved is not None:
             last: list[Message] = []
@@ -111,8 +111,8 @@ class PerCallHistory(ChatMiddleware):
     async def _answered(self, call: SessionContext, response: ChatResponse[Any]) -> None:
         if response.conversation_id is not None and not response.has_internal_conversation_id():
             message = (
-                f"The service keeps the conversation under the id {response.conversation_id!r}, and the agent was made "
-                "with require_per_service_call_history_persistence=True. Expected one of them to keep it: give the "
+                f"The service stores the conversation under the id {response.conversation_id!r}, and the agent was "
+                "made with require_per_service_call_history_persistence=True. Expected one of them to store it: pass the "
                 "option store=False, or make the agent without."
             )
             raise ChatClientInvalidResponseException(message)
@@ -121,7 +121,7 @@ class PerCallHistory(ChatMiddleware):
         response.mark_internal_conversation_id()
 
     async def _save(self, call: SessionContext, response: ChatResponse[Any] | None) -> None:
-        # Signed as at the end of a run: what the agent said, and after its first answer also the results of its tools.
+        # Signed as at the end of a run: the answer of the agent, and after its first one also the results of its tools.
         if response is not None:
             call._response = twin = copy(response)  # noqa: SLF001 - for users it is read-only
             twin.messages = signed(response.messages, self._agent)
@@ -140,8 +140,8 @@ def _results_in(messages: Sequence[Message]) -> list[Content]:
 def _refuse_id(conversation_id: Any) -> None:
     if conversation_id is not None:
         message = (
-            f"The service keeps this conversation, under the id {conversation_id!r}, and the agent was made with "
-            "require_per_service_call_history_persistence=True. Expected one of them to keep it: leave the id away, or "
-            "make the agent without."
+            f"The service stores this conversation, under the id {conversation_id!r}, and the agent was made with "
+            "require_per_service_call_history_persistence=True. Expected one of them to store it: leave the id "
+            "away, or make the agent without."
         )
         raise AgentInvalidRequestException(message)

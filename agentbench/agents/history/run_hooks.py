@@ -21,10 +21,10 @@ class RunHooks:
 
     Args:
         agent: The agent that runs.
-        session: Of the run.
-        context: Of the run.
-        providers: All of them, in the order of the hooks before the run.
-        entered: How many of them `before_run` is over for.
+        session: The session of the run.
+        context: The context of the run.
+        providers: The providers, in the order of the hooks before the run.
+        entered: For how many of them `before_run` has ended.
     """
 
     __slots__ = ("_agent", "_context", "_entered", "_providers", "_session")
@@ -43,16 +43,16 @@ class RunHooks:
             self._entered += 1
 
     async def after(self) -> None:
-        """Call `after_run` of those that `before_run` is over for, in reverse order: of all, whatever one of them does.
+        """Call `after_run` of the providers whose `before_run` has ended, in reverse order, also when one fails.
 
         Raises:
-            BaseException: The first one; or, before it, what is no `Exception`, such as a cancellation.
+            BaseException: The first error; a cancellation goes before other errors.
         """
         first: BaseException | None = None
         for provider in reversed(self._providers[: self._entered]):
             try:
                 await self._call(provider, "after_run")
-            except GeneratorExit:  # noqa: PERF203 - nobody awaits it any more, so nothing can be awaited here
+            except GeneratorExit:  # noqa: PERF203 - the event loop is gone: nothing can be awaited here
                 raise
             except BaseException as error:  # noqa: BLE001 - raised below, or logged
                 if first is None:
@@ -65,11 +65,11 @@ class RunHooks:
             raise first
 
     async def failed(self, error: BaseException) -> None:
-        """Call `on_error`, where there is one, of those that `before_run` is over for, in reverse order."""
+        """Call `on_error`, if defined, of the providers whose `before_run` has ended, in reverse order."""
         for provider in reversed(self._providers[: self._entered]):
             try:
                 await self._call(provider, "on_error", error=error)
-            except Exception as problem:  # noqa: BLE001, PERF203 - the error of the run is the one to be told
+            except Exception as problem:  # noqa: BLE001, PERF203 - the error of the run is the one to raise
                 _log_failure(provider, "on_error", problem)
 
     def _call(self, provider: Any, hook: str, **more: Any) -> Awaitable[None]:

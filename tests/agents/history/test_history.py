@@ -56,7 +56,7 @@ def stored(session: AgentSession, source_id: str = "in_memory") -> list[Message]
 
 
 def test_the_base_is_not_made_and_a_subclass_may_define_only_what_it_needs() -> None:
-    with pytest.raises(TypeError, match="does not say where messages are kept"):
+    with pytest.raises(TypeError, match="does not say where messages are stored"):
         HistoryProvider("x")
     assert type("Own", (HistoryProvider,), {})("x").load_messages is True
 
