@@ -2,9 +2,9 @@
 
 Services refuse a call without a result right behind it, and a result without its call. Hence these rules:
 
-- An answer to an approval request counts until the model speaks again; its result stands right behind the call. A call
+- An answer to an approval request counts until the model speaks again; its result goes right behind the call. A call
   without an answer by then gets the result `UNANSWERED`.
-- An answer or a result that comes later repeats its call: call and result stand in front of the message that brought
+- An answer or a result that comes later repeats its call: call and result go in front of the message that brought
   them. The same holds for an answer whose call the conversation lacks.
 - What runs is the call in the conversation. An answer that names another tool or other arguments is refused.
 - A call runs once: further answers and results are left out.
@@ -43,7 +43,7 @@ class RecordedCall(NamedTuple):
 
     Attributes:
         call: The `function_call`.
-        requests: The questions that its tool asked when it ran, if it did.
+        requests: The requests that its tool raised when it ran, if it did.
         result: Its result, once it was made.
     """
 
@@ -58,11 +58,11 @@ class PendingCall:
     Args:
         content: The `function_call`.
         at: Index of the message that holds it, or in front of which it is repeated.
-        is_repeated: Whether the conversation lacks it there, so that it stands in front of that message.
+        is_repeated: Whether the conversation lacks it, so that it goes in front of that message.
         requests: The approval requests about it.
 
     Attributes:
-        requests: Of several rounds of questions only the last.
+        requests: The approval requests; of several rounds of requests only the last.
         answers: The answers to these.
         is_about_another: Whether an answer names another call than its request.
         result: The `function_result`; `None` while the call waits, and while it has yet to be made.
@@ -109,19 +109,19 @@ class PendingCall:
         return self.answers[0] if all(answer.approved is True for answer in self.answers) else None
 
     def add_request(self, request: Content) -> None:
-        """Add a request; one that follows answers begins a new round of questions."""
+        """Add a request; one that follows answers begins a new round of requests."""
         if self.answers:
             self.requests, self.answers, self.is_about_another, self.source = [], [], False, None
         self.requests.append(request)
 
-    def add_answer(self, answer: Content, asked: Content, at: int) -> None:
-        """Add an answer about a call that was asked about; of several to one request the first counts."""
+    def add_answer(self, answer: Content, requested: Content, at: int) -> None:
+        """Add an answer to a request about a call; of several to one request the first counts."""
         if any(answer.id == known.id for known in self.answers):
             return
         if not self.answers:
             self.source = at
         self.answers.append(answer)
-        if not is_same_call(asked, _call_of(answer)):
+        if not is_same_call(requested, _call_of(answer)):
             self.is_about_another = True
 
 
@@ -148,7 +148,17 @@ class PendingCalls:
         approved: The calls to be made now, in order. The loop sets the `result` of each before it calls `resolve`.
     """
 
-    __slots__ = ("_calls", "_input_at", "_kept", "_latest", "_messages", "_open", "_recorded", "_requested", "approved")
+    __slots__ = (
+        "_calls",
+        "_contents",
+        "_input_at",
+        "_latest",
+        "_messages",
+        "_open",
+        "_recorded",
+        "_requested",
+        "approved",
+    )
 
     def __init__(self, messages: Sequence[Message], recorded: Sequence[RecordedCall] = ()) -> None:
         self._messages, self._recorded = messages, recorded
@@ -158,7 +168,7 @@ class PendingCalls:
         self._requested: dict[str, tuple[PendingCall, Content]] = {}  # by the id of the request
         self._input_at: int | None = None  # where the input begins, in front of which a history stores results
         self.approved: list[PendingCall] = []
-        self._kept = [self._read(at, message) for at, message in enumerate(messages)]
+        self._contents = [self._read(at, message) for at, message in enumerate(messages)]
         self._close(is_over=False)
 
     # ------------------------------------------------------------------------------------------------------- reading it
@@ -167,7 +177,7 @@ class PendingCalls:
         """Read a message, and return the contents that stay in it."""
         contents, repeated, speaks = message.contents, set[int](), False
         if message.role == "assistant":
-            # Callers who have not seen the history pass the open calls once more.
+            # Callers who do not know the history pass the open calls once more.
             repeated = {id(one) for one in contents if one.type == "function_call" and self._is_open(one)}
             speaks = not repeated and any(one.type == "function_call" or not one.user_input_request for one in contents)
         if self._input_at is None and ATTRIBUTION not in message.additional_properties:
@@ -177,8 +187,8 @@ class PendingCalls:
             self._input_at = None
         if _RELEVANT.isdisjoint([content.type for content in contents]):
             return contents
-        kept = [self._take(one, at) for one in contents if id(one) not in repeated]
-        return [one for one in kept if one is not None]
+        left = [self._take(one, at) for one in contents if id(one) not in repeated]
+        return [one for one in left if one is not None]
 
     def _is_open(self, call: Content) -> bool:
         known = self._latest.get(call.call_id or "")
@@ -221,10 +231,10 @@ class PendingCalls:
         return None
 
     def _take_request(self, content: Content, at: int) -> Content | None:
-        asked, addressed = _call_of(content), self._latest.get(content.call_id or "")
-        call, instead = addressed or self._latest.get(asked.call_id or ""), None
+        requested, addressed = _call_of(content), self._latest.get(content.call_id or "")
+        call, instead = addressed or self._latest.get(requested.call_id or ""), None
         if call is None or call.result is not None:
-            instead = asked if addressed is None else addressed.content
+            instead = requested if addressed is None else addressed.content
             call = self._add(PendingCall(instead, at))
         call.add_request(content)
         self._requested[content.id or ""] = call, content
@@ -309,7 +319,7 @@ class PendingCalls:
         moved: set[int] = set()
         for call in self._calls:
             if call.result is None or (call.source == call.at and not call.is_repeated):
-                continue  # there is none, or it stands in the message of its call
+                continue  # there is none, or it is in the message of its call
             if call.is_repeated:
                 repeated[call.at].append(call)
                 continue
@@ -317,18 +327,18 @@ class PendingCalls:
             behind[call.at].append(call)
             if call.stored_at is not None:
                 stored[call.stored_at].append(call)
-        seen: list[Message] = []
+        resolved: list[Message] = []
         replaced: list[tuple[Message, list[Message]]] = []
         for at, message in enumerate(self._messages):
             own = self._results(repeated[at])
             if own and not has_service:
                 own.insert(0, Message("assistant", [call.content for call in repeated[at]]))
-            own += _with(message, message.role, [one for one in self._kept[at] if id(one) not in moved])
+            own += _with(message, message.role, [one for one in self._contents[at] if id(one) not in moved])
             instead = [*self._results(stored[at]), *own]
             if len(instead) != 1 or instead[0] is not message:
                 replaced.append((message, instead))
-            seen += [*own, *self._results(behind[at])]
-        return Resolved(seen, replaced)
+            resolved += [*own, *self._results(behind[at])]
+        return Resolved(resolved, replaced)
 
     def _results(self, calls: Sequence[PendingCall]) -> list[Message]:
         """Return the results of calls, in a message of the role `tool` for each message that brought some."""
@@ -394,7 +404,7 @@ def _is_made_by_service(call: Content) -> bool:
 
 
 def _call_of(question: Content) -> Content:
-    return cast("Content", question.function_call)  # those without one are left as they are
+    return cast("Content", question.function_call)  # contents without one are not read
 
 
 def _text_result(call: PendingCall, text: str) -> Content:

@@ -112,8 +112,8 @@ class PerCallHistory(ChatMiddleware):
         if response.conversation_id is not None and not response.has_internal_conversation_id():
             message = (
                 f"The service stores the conversation under the id {response.conversation_id!r}, and the agent was "
-                "made with require_per_service_call_history_persistence=True. Expected one of them to store it: pass the "
-                "option store=False, or make the agent without."
+                "made with require_per_service_call_history_persistence=True. Expected one of them to store it: pass "
+                "the option store=False, or make the agent without."
             )
             raise ChatClientInvalidResponseException(message)
         await self._save(call, response)

@@ -72,9 +72,9 @@ class ApprovalRecord:
         """Drop recorded calls, and add others."""
         if self._state is None or (APPROVALS not in self._state and not added):
             return
-        kept = [*(one for one in self._messages() if not is_dropped(one.contents[0])), *added]
-        if kept:
-            self._state[APPROVALS] = kept
+        messages = [*(one for one in self._messages() if not is_dropped(one.contents[0])), *added]
+        if messages:
+            self._state[APPROVALS] = messages
         else:
             del self._state[APPROVALS]
 
