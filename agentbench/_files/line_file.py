@@ -10,7 +10,7 @@ from agentbench._files.private_file import open_private, read_at, write_all, wri
 class LineFile:
     """Follows what others append or put in its place; appends itself, in one step for those who follow.
 
-    Only whole lines count: what stands behind the last line break is what a killed process was writing, and is cut off
+    Only whole lines count: what is behind the last line break is what a killed process was writing, and is cut off
     before the next line is appended. Who appends or replaces must hold the lock of the folder; reading needs none.
 
     Args:
@@ -18,7 +18,7 @@ class LineFile:
         fsync: Whether lines must have reached the disk when `append` and `replace` return.
 
     Attributes:
-        path: As given.
+        path: The file.
     """
 
     __slots__ = ("_descriptor", "_end", "_fsync", "_identity", "_is_torn", "path")
@@ -85,7 +85,7 @@ class LineFile:
         return start
 
     def replace(self, lines: bytes) -> None:
-        """Put another file in its place; whoever follows the old one can still read it.
+        """Put another file in its place; a process that follows the old one can still read it.
 
         Raises:
             OSError: It cannot be written; the file is as it was.

@@ -56,12 +56,12 @@ class FolderLock:
                 return
         message = (
             f"Another process has been writing to the checkpoints in {os.path.dirname(self.path)!r} for "
-            f"{self._patience_s:g} s; expected a moment. End it, or use another folder."
+            f"{self._patience_s:g} s; expected less than a second. End it, or use another folder."
         )
         raise WorkflowCheckpointException(message)
 
     def attempt(self) -> bool:
-        """Take the lock if nobody has it, and tell whether it was taken.
+        """Take the lock if it is free, and return whether it was taken.
 
         Raises:
             OSError: There is no such folder, or it cannot be written to.
@@ -77,7 +77,7 @@ class FolderLock:
                     return True
             except FileNotFoundError:
                 pass
-            self.close()  # somebody removed the file, perhaps the folder: a lock on it keeps nobody out
+            self.close()  # the file was removed, perhaps the folder: a lock on it has no effect
         return False
 
     def release(self) -> None:

@@ -20,7 +20,7 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{12}-[0-9]+-[0-9]+\.tmp")
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a plain file and return its descriptor; a new one is for its owner only, whatever the umask.
+    """Open a plain file and return its descriptor; a new one is for its owner only, regardless of the umask.
 
     Args:
         path: Of the file itself, not of a link to it.
@@ -111,7 +111,7 @@ def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_res
 
 
 def is_temporary(name: str) -> bool:
-    """Tell whether `write_private` names a file so while it is being written."""
+    """Return whether `write_private` names a file so while it is being written."""
     return name.endswith(".tmp") and _TEMPORARY.fullmatch(name) is not None
 
 

@@ -35,7 +35,7 @@ def _now() -> str:
 
 
 class _ReadLater(Displayable):
-    """A checkpoint whose larger fields are read when one of them is first asked for: until then their slots are empty.
+    """A checkpoint whose larger fields are read at the first access: until then their slots are empty.
 
     `_read` takes the name of the field and returns it, perhaps together with others.
     """
@@ -95,7 +95,7 @@ class WorkflowCheckpoint(_ReadLater):
     def __repr__(self) -> str:
         """Of a checkpoint that is read later, only what is known already: looking at one must not read, nor fail."""
         iteration, messages, requests = map(self._known, ("iteration_count", "messages", "pending_request_info_events"))
-        shown = [
+        facts = [
             repr(self._known("checkpoint_id")),
             f"workflow_name={self._known('workflow_name')!r}",
             "" if iteration is ... else f"iteration_count={iteration!r}",
@@ -103,7 +103,7 @@ class WorkflowCheckpoint(_ReadLater):
             "" if requests is ... else f"requests={_count(requests)}",
             "…not read yet" if ... in (messages, requests) else "",
         ]
-        return f"{type(self).__name__}({', '.join(filter(None, shown))})"
+        return f"{type(self).__name__}({', '.join(filter(None, facts))})"
 
     def _known(self, name: str) -> Any:
         """The value of a field, or an ellipsis for one that was not read yet."""
@@ -114,12 +114,12 @@ class WorkflowCheckpoint(_ReadLater):
 
     @classmethod
     def read_later(cls, known: Mapping[str, Any], read: Callable[[str], Mapping[str, Any]]) -> WorkflowCheckpoint:
-        """Build a checkpoint whose larger fields are read when they are first asked for.
+        """Build a checkpoint whose larger fields are read at the first access.
 
         Args:
             known: Values by field name.
-            read: Returns the field of a name that is not among them, perhaps together with others; whatever it raises
-                is raised where the field is asked for.
+            read: Returns the field of a name that is not among them, perhaps together with others; what it raises
+                is raised at the access.
         """
         checkpoint = object.__new__(cls)
         for name, value in known.items():
@@ -187,7 +187,7 @@ class WorkflowCheckpoint(_ReadLater):
 
         Args:
             data: Values by field name. `workflow_name` and `graph_signature_hash` must be there, every other field has
-                a default. The values are kept, not copied; messages and request events may be there in the form of
+                a default. The values are not copied; messages and request events may be there in the form of
                 their own `to_dict()`, as a storage of one's own writes them.
 
         Raises:
@@ -247,7 +247,7 @@ def _decoded(text: object) -> str:
         return text
     if not isinstance(text, (bytes, bytearray, memoryview)):
         message = (
-            f"from_json() was given a {type(text).__name__}; expected the text that to_json() returned, or its bytes."
+            f"from_json() received a {type(text).__name__}; expected the text that to_json() returned, or its bytes."
         )
         raise TypeError(message)
     try:
@@ -262,10 +262,10 @@ def _listed(keys: list[Any]) -> str:
 
 
 def _count(queued: Any) -> str:
-    """How many there are, in lists by name or by name alone; a damaged field is shown as what it is."""
+    """How many there are, in lists by name or by name alone; of a damaged field its type."""
     try:
         return str(sum(len(each) if isinstance(each, list) else 1 for each in queued.values()))
-    except Exception:  # noqa: BLE001 - whatever somebody put there, it is only to be shown
+    except Exception:  # noqa: BLE001 - a repr must not fail, however odd the field is
         return f"<{type(queued).__name__}>"
 
 

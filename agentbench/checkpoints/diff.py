@@ -1,4 +1,4 @@
-"""What differs between two checkpoints, of whatever storage, chain or run."""
+"""What differs between two checkpoints, of any storage, chain or run."""
 
 from __future__ import annotations
 
@@ -72,15 +72,15 @@ def diff_checkpoints(
 
     Compared are the shared state (`state`), what the executors saved of themselves (`executors`), messages that wait
     for others at a fan-in (`fan_in_buffers`), waiting messages (`messages`), open requests (`requests`), the superstep,
-    the graph, and the caller's own metadata (`metadata`). Ids, times and traces are not; `before` and `after` of the
-    result tell those of the checkpoints.
+    the graph, and the caller's own metadata (`metadata`). Ids, times and traces are not; they are in `before`
+    and `after` of the result.
 
     Dicts are compared by key, objects by field, sets by member, lists of things with ids by id and all other lists in
     order. Types count, NaN equals NaN. Values that cannot be compared count as changed, and never raise.
 
     Args:
         a: The checkpoint before, or what its `to_dict` gives.
-        b: The checkpoint after, likewise. The two need not be related.
+        b: The checkpoint after, or what its `to_dict` gives. The two need not be related.
 
     Returns:
         The changes that lead from `a` to `b`. Their values are those of the checkpoints, not copies.
@@ -102,13 +102,13 @@ def diff_checkpoints(
     return CheckpointDiff(CheckpointInfo.of(before), CheckpointInfo.of(after), tuple(changes))
 
 
-def _checkpoint(given: object) -> WorkflowCheckpoint:
-    if isinstance(given, WorkflowCheckpoint):
-        return given
-    if isinstance(given, Mapping):
-        return WorkflowCheckpoint.from_dict(given)
+def _checkpoint(value: object) -> WorkflowCheckpoint:
+    if isinstance(value, WorkflowCheckpoint):
+        return value
+    if isinstance(value, Mapping):
+        return WorkflowCheckpoint.from_dict(value)
     msg = (
-        f"diff_checkpoints() was given a {type(given).__name__}; expected a WorkflowCheckpoint. Load both first "
+        f"diff_checkpoints() received a {type(value).__name__}; expected a WorkflowCheckpoint. Load both first "
         "(`await storage.load(checkpoint_id)`), or name them to agentbench.notebook.diff(a, b, source=storage)."
     )
     raise TypeError(msg)
@@ -131,7 +131,7 @@ def _content(checkpoint: WorkflowCheckpoint, *, with_graph: bool) -> dict[str, A
 
 
 def _read_request(request: Any) -> Any:
-    """What is asked, of whom and for which answer; a request in another form as it is."""
+    """The compared fields of a request; a request in another form unchanged."""
     if not all(hasattr(type(request), name) for name in _OF_REQUESTS):
         return request
     return {name: getattr(request, name) for name in _OF_REQUESTS}

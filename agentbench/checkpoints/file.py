@@ -1,4 +1,4 @@
-"""Checkpoints kept as files in a folder."""
+"""A checkpoint storage in files of a folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class FileCheckpointStorage(ContentAddressedStorage):
     """A storage that needs nothing but a folder, shared by any number of processes of one machine.
 
-    Each checkpoint is a small file `<id>.json`. What checkpoints of a chain have in common is kept once, in a file of
+    Each checkpoint is a small file `<id>.json`. What checkpoints of a chain have in common is stored once, in a file of
     parts beside them, so that a chain grows with what is new and not with its history. Files are for their owner only
     (mode 0600), take their place in one step, and are never written or read through links. A killed process loses
     nothing that was saved.
@@ -36,8 +36,8 @@ class FileCheckpointStorage(ContentAddressedStorage):
         allowed_checkpoint_types: With `codec="pickle"`: more types that may be unpickled, as `"module:qualname"`;
             `{"*"}` allows all. Not needed otherwise.
         codec: `"json"` keeps checkpoints as tagged JSON, without pickle. `"pickle"` writes whole checkpoints in the
-            pickled format of agent-framework, and reads both. Unpickling runs code of whoever wrote the files: only for
-            folders that nobody else can write to.
+            pickled format of agent-framework, and reads both. Unpickling runs code from the files: only for folders
+            that no one else can write to.
         fsync: Whether what was saved must survive a power cut, and not only a killed process. Slower by some
             milliseconds per checkpoint.
         keep_last: How many checkpoints of each chain to keep; `None` keeps all.
@@ -64,7 +64,7 @@ class FileCheckpointStorage(ContentAddressedStorage):
             raise ValueError(message)
         self._path = os.path.abspath(os.fspath(storage_path))
         self._pickled: PickledFormat | None = None
-        if codec == "pickle":  # nobody else loads what can unpickle
+        if codec == "pickle":  # only then is a module loaded that can unpickle
             module = import_module("agentbench.checkpoints.file_storage.pickled_format")
             self._pickled = module.PickledFormat(allowed_checkpoint_types or ())
         self._files = FileBackend(self._path, fsync=fsync, pickled=self._pickled)
@@ -90,7 +90,7 @@ class FileCheckpointStorage(ContentAddressedStorage):
         try:
             return super()._delete(checkpoint_id)
         except UnreadableManifestError as error:
-            if error.holds is not None:  # another one, from which the file system does not tell this id
+            if error.holds is not None:  # another one, whose name is the same to the file system
                 raise
             return self._files.discard(checkpoint_id)
 

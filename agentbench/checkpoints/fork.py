@@ -45,7 +45,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
         state_updates: New values for keys of the state; the other keys stay.
         messages: Replaces the waiting messages, all of them: lists of `WorkflowMessage`s by the id of the sending
             executor.
-        with_history: Copy what led to the original to the other chain first, so that this chain stands alone; the fork
+        with_history: Copy what led to the original to the other chain first, so that this chain is complete; the fork
             then follows the copy of the original. Nothing to do on the original's own chain.
         metadata: Added to that of the fork. `seq`, `source`, `forked_from` and `sizes` are always the fork's own.
         clock: Gives its timestamp; by default the clock of the process.
@@ -112,7 +112,7 @@ def _require_updates(updates: object) -> None:
 
 
 def _require_keys(updates: Mapping[str, Any], original: WorkflowCheckpoint) -> None:
-    """Refuse what looks like a path into a value: it would become a key of its own, which nobody reads."""
+    """Refuse what resembles a path into a value: it would become a key of its own, which no executor reads."""
     for key in updates:
         whole = key.partition(".")[0]
         if key not in original.state and "." in key and isinstance(original.state.get(whole), Mapping):

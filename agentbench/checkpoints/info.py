@@ -69,7 +69,7 @@ class CheckpointInfo(Displayable):
             own_metadata: Its metadata are not changed by anybody any more, so that they need no copy.
         """
         found = checkpoint.metadata
-        shown = {key: value for key, value in found.items() if key != keys.GRAPH_SIGNATURE}
+        own = {key: value for key, value in found.items() if key != keys.GRAPH_SIGNATURE}
         sizes = found.get(keys.SIZES)
         return cls(
             checkpoint.workflow_name,
@@ -86,7 +86,7 @@ class CheckpointInfo(Displayable):
             size_bytes=sizes.get("bytes", 0) if isinstance(sizes, Mapping) else 0,
             writers=writers_of(found),
             forked_from=found.get(keys.FORKED_FROM),
-            metadata=shown if own_metadata else isolate_or_same(shown),
+            metadata=own if own_metadata else isolate_or_same(own),
         )
 
 
@@ -131,11 +131,11 @@ def _comparable_time(timestamp: str) -> str:
     if len(timestamp) == 32 and timestamp.endswith("+00:00"):
         return timestamp
     try:  # written by another program; Python 3.10 does not read the letter Z
-        moment = datetime.fromisoformat(f"{timestamp[:-1]}+00:00" if timestamp.endswith("Z") else timestamp)
+        time = datetime.fromisoformat(f"{timestamp[:-1]}+00:00" if timestamp.endswith("Z") else timestamp)
     except ValueError:
         return timestamp
-    moment = moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
-    return moment.isoformat(timespec="microseconds")
+    time = time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time.astimezone(timezone.utc)
+    return time.isoformat(timespec="microseconds")
 
 
 def select_infos(

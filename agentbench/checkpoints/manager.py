@@ -1,4 +1,4 @@
-"""A checkpoint storage in the hand of whoever starts runs."""
+"""A checkpoint storage as an argument of runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CheckpointManager:
-    """A checkpoint storage in the hand of whoever starts runs.
+    """A checkpoint storage as an argument of runs.
 
     A bare storage is accepted wherever a manager is.
 
@@ -20,7 +20,7 @@ class CheckpointManager:
         storage: the storage behind it.
 
     Raises:
-        TypeError: what it was given is no storage.
+        TypeError: `storage` is none.
     """
 
     def __init__(self, storage: CheckpointStorage) -> None:
@@ -38,30 +38,30 @@ class CheckpointManager:
 
 
 def bare_storage(
-    given: CheckpointManager | CheckpointStorage | None, name: str = "checkpoint_storage"
+    value: CheckpointManager | CheckpointStorage | None, name: str = "checkpoint_storage"
 ) -> CheckpointStorage | None:
     """The storage inside a manager, or the storage itself; None for none.
 
     Args:
-        given: What somebody passed.
+        value: What a caller passed.
         name: Of the argument, for the error.
 
     Raises:
-        TypeError: it is neither, or none of its methods can be awaited as far as can be seen without calling them.
+        TypeError: it is neither, or none of its methods can be awaited as far as their definitions say.
     """
-    storage = given.storage if isinstance(given, CheckpointManager) else given
+    storage = value.storage if isinstance(value, CheckpointManager) else value
     if storage is not None:
         _check(storage, name)
     return storage
 
 
-def require_storage(given: CheckpointManager | CheckpointStorage, name: str = "storage") -> CheckpointStorage:
+def require_storage(value: CheckpointManager | CheckpointStorage, name: str = "storage") -> CheckpointStorage:
     """Like `bare_storage`, where there has to be one.
 
     Raises:
         TypeError: it is none.
     """
-    storage = bare_storage(given, name)
+    storage = bare_storage(value, name)
     if storage is None:
         msg = f"{name} is None; {_EXPECTED}."
         raise TypeError(msg)
@@ -88,7 +88,7 @@ def _check(storage: Any, name: str) -> None:
         raise TypeError(msg)
     if all(_returns_at_once(getattr(storage, method)) for method in _METHODS):
         msg = (
-            f"{what}, whose methods are plain functions and cannot be awaited: write `async def save`, and likewise "
+            f"{what}, whose methods are plain functions and cannot be awaited: write `async def save`, and so on for "
             f"{', '.join(_METHODS[1:])}. Where they do return something to be awaited, annotate them so "
             "(`-> Awaitable[...]`)."
         )
@@ -96,7 +96,7 @@ def _check(storage: Any, name: str) -> None:
 
 
 def _returns_at_once(method: object) -> bool:
-    """Tell whether this is a plain function that says nothing of an awaitable; of other callables nobody knows."""
+    """Return whether this is a plain function that is not annotated to return an awaitable."""
     function = getattr(method, "__func__", method)
     if isinstance(function, FunctionType):
         function = inspect.unwrap(function)  # of a decorator it is what it decorates that counts

@@ -20,6 +20,6 @@ GRAPH_SIGNATURE: Final = "graph_signature"
 DURATION_S: Final = "duration_s"
 
 CheckpointSource = Literal["input", "step", "answer", "interrupt", "stop", "error", "update", "fork", "pending"]
-"""Why a checkpoint was made: `input` before the first superstep, `step` after each, `answer` when answers were given,
+"""Why a checkpoint was made: `input` before the first superstep, `step` after each, `answer` with answers,
 `interrupt`, `stop` and `error` where a run came to a halt, `fork` and (with edits) `update` by a person; `pending` ones
-are superseded by the next and not shown."""
+are superseded by the next and not displayed."""

@@ -58,7 +58,7 @@ def open_storage(target: str | os.PathLike[str], *, create: bool = False) -> Che
 
 
 def displayed_address(target: str | os.PathLike[str]) -> str:
-    """Return an address without what may be secret in it: what stands before the host and after the question mark.
+    """Return an address without what may be secret in it: what is before the host and after the question mark.
 
     What only resembles a URL, because of a slash that is missing, may hold a password too.
     """
@@ -86,7 +86,7 @@ def local_path(target: str | os.PathLike[str]) -> str | None:
 
 
 def is_sqlite_file(path: str) -> bool:
-    """Tell whether a file holds a database of SQLite, or is an empty one that is named so.
+    """Return whether a file holds a database of SQLite, or is an empty one that is named so.
 
     Raises:
         WorkflowCheckpointException: It cannot be read.
@@ -140,7 +140,7 @@ def _nothing_at(path: str) -> WorkflowCheckpointException:
     return WorkflowCheckpointException(msg)
 
 
-# Each kind is loaded when it is asked for: most programs use one, and two of them need packages of their own.
+# Each kind is loaded when it is needed: most programs use one, and two of them need packages of their own.
 
 
 def _folder(path: str) -> CheckpointStorage:
@@ -170,7 +170,7 @@ def _sql(url_or_path: str, *, create: bool) -> CheckpointStorage:
 
 
 def _lacks_tables(url_or_path: str) -> bool:
-    """Whether the first use would make tables; `False` where it cannot be told, which the first use tells better."""
+    """Return whether the first use would make tables; `False` where that cannot be read: the first use says why."""
     from sqlalchemy import create_engine, inspect
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool

@@ -1,4 +1,4 @@
-"""Checkpoints kept in a Redis server.
+"""A checkpoint storage in a Redis server.
 
 A checkpoint lasts as long as the server keeps its data. Let it write an append-only file (`appendonly yes`), and do not
 let it evict keys that never expire (`maxmemory-policy noeviction`, the default, or a `volatile-` one).
@@ -17,8 +17,8 @@ several nodes. Names and ids are UTF-8. These are the keys of the prefix `agentb
 - `{agentbench}:parts:NAME`, hash: by part id the texts that the checkpoints of a chain share.
 - `{agentbench}:meta:NAME`, hash: `version` counts the savings, `generation` is raised when parts were removed.
 
-Whatever writes is a script that runs in the server as one step, and needs one round trip. Which parts nothing needs any
-more is worked out here; they are removed only if nobody has saved to the chain meanwhile.
+Every write is a script that runs in the server as one step, and needs one round trip. Which parts are
+no longer needed is worked out here; they are removed only if no one has saved to the chain meanwhile.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from agentbench.checkpoints.redis_storage.client import RedisClient
 
 
 class RedisCheckpointStorage(ContentAddressedStorage):
-    """Keeps checkpoints in a Redis server (5.0 or newer), for several processes and machines at once.
+    """A storage in a Redis server (5.0 or newer), for several processes and machines at once.
 
     Nothing is sent before the first use. A server that went away is used again when it is back. What it lost by a
-    restart (it may write to disk only now and then) is not taken for kept: the next checkpoint is saved in full.
+    restart (it may write to disk only now and then) does not count as stored: the next checkpoint is saved in full.
 
     Args:
         url_or_client: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` with TLS, `unix://path`; or a

@@ -1,4 +1,4 @@
-"""Checkpoints kept in a database: a file, or a server.
+"""A checkpoint storage in a database: a file, or a server.
 
 Names and ids are UTF-8 in columns of bytes. Texts are JSON, also as bytes; longer ones are deflated behind a byte 1
 (see `packed_text`). These are the tables:
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class SQLCheckpointStorage(ContentAddressedStorage):
-    """Keeps checkpoints in an SQLite file, or in a database that a URL names.
+    """A storage in an SQLite file, or in a database that a URL names.
 
     The file and its folders are created when they are first needed, for their owner only; so are the tables, whose
     names begin with `agentbench_`. Several processes may use the same database. What was saved outlasts a process that
-    is killed; an SQLite file on a disk that lost its power may lack the last moments. A connection that was lost,
+    is killed; an SQLite file on a disk that lost its power may lack the last checkpoints. A connection that was lost,
     because the server was restarted, is replaced.
 
     Args:
         path_or_url: The path of an SQLite file, such as `checkpoints.db`; or a URL that SQLAlchemy understands, as text
             or as a `sqlalchemy.URL`. SQLite and PostgreSQL are tested: `sqlite:///checkpoints.db?timeout=60` (seconds
-            to wait for other programs, 30 unless given), `postgresql://user:password@localhost:5432/database`.
+            to wait for other programs, 30 by default), `postgresql://user:password@localhost:5432/database`.
         keep_last: How many checkpoints of each chain to keep; `None` keeps all.
 
     Raises:
@@ -51,10 +51,10 @@ class SQLCheckpointStorage(ContentAddressedStorage):
 
     def __init__(self, path_or_url: str | os.PathLike[str] | URL, *, keep_last: int | None = None) -> None:
         require("sqlalchemy", extra="sql", purpose="keep checkpoints in a database")
-        # Only now: SQLAlchemy is loaded by whoever has such a storage.
+        # Only now: SQLAlchemy is loaded with the first such storage.
         backend: SQLBackend = import_module("agentbench.checkpoints.sql_storage.backend").SQLBackend(path_or_url)
         super().__init__(backend, keep_last=keep_last)
-        self._shown = f"{type(self).__name__}({backend.place!r})"
+        self._text = f"{type(self).__name__}({backend.place!r})"
 
     def __repr__(self) -> str:
-        return self._shown
+        return self._text

@@ -166,7 +166,7 @@ class SupportsPrune(Protocol):
 
 
 def require_head(workflow_name: str, head_seq: int, expected_seq: int) -> None:
-    """Refuse to go on from a chain that somebody else has moved on.
+    """Raise an error if another writer has saved to a chain.
 
     Args:
         workflow_name: The chain.
@@ -178,8 +178,8 @@ def require_head(workflow_name: str, head_seq: int, expected_seq: int) -> None:
     """
     if head_seq != expected_seq:
         message = (
-            f"The chain {workflow_name!r} is at sequence number {head_seq}, expected {expected_seq}: somebody else has "
-            "saved to it, or removed from it, meanwhile. Load its latest checkpoint and go on from there."
+            f"The chain {workflow_name!r} is at sequence number {head_seq}, expected {expected_seq}: another writer "
+            "has saved to it, or removed from it, meanwhile. Load its latest checkpoint and go on from there."
         )
         raise WorkflowBusyError(message)
 
@@ -188,16 +188,16 @@ def require_keep(keep: int, name: Literal["keep", "keep_last"] = "keep") -> None
     """Refuse to prune a chain down to nothing.
 
     Args:
-        keep: How many are to be kept.
+        keep: How many checkpoints stay.
         name: Of the argument, for the error.
 
     Raises:
         TypeError: It is no whole number.
         ValueError: It is less than 1.
     """
-    given: object = keep
-    if not isinstance(given, int) or isinstance(given, bool):
-        message = f"{name} is {given!r}, a {type(given).__name__}; expected a whole number, 1 or more."
+    value: object = keep
+    if not isinstance(value, int) or isinstance(value, bool):
+        message = f"{name} is {value!r}, a {type(value).__name__}; expected a whole number, 1 or more."
         raise TypeError(message)
     if keep < 1:
         instead = {"keep": "To remove the whole chain use delete_chain(workflow_name)", "keep_last": "None keeps all"}

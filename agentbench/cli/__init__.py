@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="agentbench", description="Agent workflows as graphs, run and seen.")
+    parser = argparse.ArgumentParser(prog="agentbench", description="Agent workflows as graphs, run and displayed.")
     version = f"agentbench {importlib.metadata.version('agentbench')}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -61,7 +61,7 @@ def _add_diff(actions: Commands) -> None:
         actions, "compare_checkpoints", "diff", "what differs between two checkpoints", f"{_CLASSES} {_SECRETS}"
     )
     parser.add_argument("a", metavar="A", help=f"the checkpoint before: {_REFERENCE}")
-    parser.add_argument("b", metavar="B", help="the checkpoint after, likewise")
+    parser.add_argument("b", metavar="B", help=f"the checkpoint after: {_REFERENCE}")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 if they differ")
     parser.add_argument("--json", action="store_true", help="as JSON")
     _add_secrets(parser)
@@ -87,8 +87,8 @@ def _add_fork(actions: Commands) -> None:
 
 def _add_prune(actions: Commands) -> None:
     about = (
-        "Removes all but the newest checkpoints of a chain, for good, and whatever only they need. Asks at a terminal; "
-        "where input is none, it is not asked."
+        "Removes all but the newest checkpoints of a chain, for good, and all that only they need. Asks at a terminal, "
+        "where input is none it does not."
     )
     parser = _action(actions, "prune_chain", "prune", "remove the older checkpoints of a chain", about)
     parser.add_argument("--workflow", required=True, metavar="CHAIN", help="the chain")

@@ -26,7 +26,7 @@ def add_demo(commands: Commands) -> None:
         "demo",
         help="run the workflow of the first notebook here",
         description="Runs the workflow of the first notebook, asks whether its report is to be published, and writes a "
-        "drawing of the graph and a table of the checkpoints. Where nobody can answer, because input is no "
+        "drawing of the graph and a table of the checkpoints. Where input is no "
         "terminal, the answer is yes.",
     )
     demo.add_argument(

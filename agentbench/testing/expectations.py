@@ -14,7 +14,7 @@ FLOW = "flow"
 
 
 def make_checkpoint(seq: int, *, workflow_name: str = FLOW, **fields: Any) -> WorkflowCheckpoint:
-    """Make a checkpoint that stands at a place in a chain, one second after the one before it.
+    """Make a checkpoint at a place in a chain, one second after the one before it.
 
     Args:
         seq: The place, from 1.
@@ -52,7 +52,7 @@ async def save_chain(
 
 
 def ids_of(checkpoints: Sequence[WorkflowCheckpoint | CheckpointInfo]) -> list[CheckpointID]:
-    """Return the ids, in the given order.
+    """Return the ids, in their order.
 
     Raises:
         AssertionError: What a storage listed is no list of checkpoints.

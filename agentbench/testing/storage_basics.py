@@ -73,9 +73,9 @@ async def messages_and_requests_of_the_engine_are_kept(storage: CheckpointStorag
     (loaded_answer,) = loaded.messages["internal:asker"]
     expect_kind(loaded_answer, WorkflowMessage, "the loaded answer")
     expect_equal((loaded_answer.data, loaded_answer.type), ("yes", MessageType.RESPONSE), "the loaded answer")
-    asked = loaded_answer.original_request_info_event
+    answered = loaded_answer.original_request_info_event
     open_request: Any = loaded.pending_request_info_events.get("r1")
-    for event, where in ((asked, "in its answer"), (open_request, "that is open")):
+    for event, where in ((answered, "in its answer"), (open_request, "that is open")):
         expect(isinstance(event, WorkflowEvent), f"The loaded request {where} is {event!r}, expected a WorkflowEvent.")
         found = (event.type, event.request_id, event.source_executor_id, event.data, event.response_type)
         expect_equal(found, ("request_info", "r1", "asker", "May I?", list[str]), f"the loaded request {where}")
@@ -133,7 +133,7 @@ def _with_types(value: Any) -> Any:
 
 
 async def what_cannot_be_kept_is_refused_and_leaves_no_trace(storage: CheckpointStorage) -> None:
-    """`save` raises `WorkflowCheckpointException`, whatever went wrong below it."""
+    """`save` raises `WorkflowCheckpointException`, also for errors below it."""
     (first,) = await save_chain(storage, 1)
     impossible = make_checkpoint(2, state={"value": [threading.Lock()]})
     await expect_error(WorkflowCheckpointException, storage.save(impossible), "saving a lock")
@@ -142,21 +142,21 @@ async def what_cannot_be_kept_is_refused_and_leaves_no_trace(storage: Checkpoint
 
 async def an_unknown_id_is_a_checkpoint_exception(storage: CheckpointStorage) -> None:
     """Also in a storage that holds other checkpoints."""
-    await expect_error(WorkflowCheckpointException, storage.load("nobody"), "load() of an unknown id")
+    await expect_error(WorkflowCheckpointException, storage.load("unknown"), "load() of an unknown id")
     await save_chain(storage, 1)
-    await expect_error(WorkflowCheckpointException, storage.load("nobody"), "load() of an unknown id")
+    await expect_error(WorkflowCheckpointException, storage.load("unknown"), "load() of an unknown id")
 
 
 async def an_unknown_name_has_no_checkpoints(storage: CheckpointStorage) -> None:
     """Empty lists and `None`, no errors."""
     await save_chain(storage, 1)
-    expect_equal(await storage.list_checkpoints(workflow_name="nobody"), [], "list_checkpoints() of an unknown name")
-    expect_equal(await storage.list_checkpoint_ids(workflow_name="nobody"), [], "list_checkpoint_ids() of such a name")
-    expect_equal(await storage.get_latest(workflow_name="nobody"), None, "get_latest() of an unknown name")
+    expect_equal(await storage.list_checkpoints(workflow_name="unknown"), [], "list_checkpoints() of an unknown name")
+    expect_equal(await storage.list_checkpoint_ids(workflow_name="unknown"), [], "list_checkpoint_ids() of such a name")
+    expect_equal(await storage.get_latest(workflow_name="unknown"), None, "get_latest() of an unknown name")
 
 
 async def a_chain_is_listed_oldest_first(storage: CheckpointStorage) -> None:
-    """Checkpoints, ids and the latest one tell the same story."""
+    """Checkpoints, ids and the latest one agree."""
     saved = await save_chain(storage, 12)
     listed = await storage.list_checkpoints(workflow_name=FLOW)
     expect_equal(ids_of(listed), ids_of(saved), "the ids of list_checkpoints()")
@@ -196,11 +196,11 @@ async def later_changes_do_not_reach_what_was_saved(storage: CheckpointStorage) 
     expect_equal(len(loaded.messages["a"]), 1, "how many messages were loaded")
     expect_kind(loaded.messages["a"][0], WorkflowMessage, "the loaded message")
     expect_equal(loaded.messages["a"][0].data, [1], "the message after the saved one was changed")
-    expect("more" not in loaded.metadata, "The kept metadata changed together with the object that had been saved.")
+    expect("more" not in loaded.metadata, "The stored metadata changed together with the object that had been saved.")
 
 
 async def every_load_gives_the_same(storage: CheckpointStorage) -> None:
-    """Three runs resumed from one checkpoint begin alike, whatever the first ones did with theirs."""
+    """Three runs resumed from one checkpoint begin alike, also after the first ones changed theirs."""
     saved = make_checkpoint(1, state={"items": [[1]]}, messages={"a": [WorkflowMessage({"n": 1}, "a")]})
     expected = make_checkpoint(1, state={"items": [[1]]}, messages={"a": [WorkflowMessage({"n": 1}, "a")]})
     expected.checkpoint_id = await storage.save(saved)
@@ -224,7 +224,7 @@ async def deleting_forgets_a_checkpoint_once(storage: CheckpointStorage) -> None
     first, second, third = await save_chain(storage, 3)
     expect_equal(await storage.delete(third.checkpoint_id), True, "delete() of a checkpoint")
     expect_equal(await storage.delete(third.checkpoint_id), False, "delete() of a deleted checkpoint")
-    expect_equal(await storage.delete("nobody"), False, "delete() of an unknown id")
+    expect_equal(await storage.delete("unknown"), False, "delete() of an unknown id")
     await expect_error(WorkflowCheckpointException, storage.load(third.checkpoint_id), "load() of a deleted one")
     expect_equal(
         await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first, second]), "the ids after a deletion"

@@ -75,7 +75,7 @@ async def infos_are_listed_oldest_first_by_chain(storage: CheckpointStorage) -> 
     """One chain, or all of them, sorted by name."""
     by_name = {name: await save_chain(storage, 3, workflow_name=name) for name in ("b", "a", "c")}
     expect_equal(ids_of(await list_infos(storage, workflow_name="b")), ids_of(by_name["b"]), "the infos of one chain")
-    expect_equal(await list_infos(storage, workflow_name="nobody"), [], "the infos of an unknown chain")
+    expect_equal(await list_infos(storage, workflow_name="unknown"), [], "the infos of an unknown chain")
     expected = ids_of([*by_name["a"], *by_name["b"], *by_name["c"]])
     expect_equal(ids_of(await list_infos(storage)), expected, "the infos of all chains")
     expect_equal(ids_of(await list_infos(storage, limit=4)), expected[-4:], "the newest infos of all chains")
@@ -94,7 +94,7 @@ async def infos_are_chosen_by_run(storage: CheckpointStorage) -> None:
     expect_equal(ids_of(found), ids_of(of_run[1:3]), "the newest infos of a run in a chain")
     found = await list_infos(storage, workflow_name=FLOW, run_id="r2", before=saved[4].checkpoint_id)
     expect_equal(ids_of(found), ids_of([saved[1]]), "the infos of a run before a checkpoint")
-    expect_equal(await list_infos(storage, run_id="nobody"), [], "the infos of an unknown run")
+    expect_equal(await list_infos(storage, run_id="unknown"), [], "the infos of an unknown run")
 
 
 async def infos_can_be_paged_backwards(storage: CheckpointStorage) -> None:
@@ -107,7 +107,7 @@ async def infos_can_be_paged_backwards(storage: CheckpointStorage) -> None:
     expect_equal([ids_of(page) for page in pages], [saved[3:], saved[1:3], saved[:1], []], "the pages of infos")
     expect_equal(await list_infos(storage, workflow_name=FLOW, limit=0), [], "the infos up to a limit of 0")
     await expect_error(ValueError, list_infos(storage, workflow_name=FLOW, limit=-1), "a negative limit")
-    unknown = list_infos(storage, workflow_name=FLOW, before="nobody")
+    unknown = list_infos(storage, workflow_name=FLOW, before="unknown")
     await expect_error(CheckpointNotFoundError, unknown, "infos before an unknown checkpoint")
 
 
@@ -142,7 +142,7 @@ async def the_names_of_chains_are_listed(storage: CheckpointStorage) -> None:
     expect_equal(await list_workflow_names(storage), sorted(names), "the names")
     expect_equal(await list_workflow_names(storage, "graph/"), ["graph/1", "graph/2"], "the names that begin so")
     expect_equal(await list_workflow_names(storage, "gr%"), ["gr%"], "the names that begin with a sign of patterns")
-    expect_equal(await list_workflow_names(storage, "nobody"), [], "the names that begin like no name")
+    expect_equal(await list_workflow_names(storage, "unknown"), [], "the names that begin like no name")
     for checkpoint in saved["other"]:
         await storage.delete(checkpoint.checkpoint_id)
     expect("other" not in await list_workflow_names(storage), "A chain whose checkpoints were deleted is still listed.")
@@ -152,7 +152,7 @@ async def the_names_of_chains_are_listed(storage: CheckpointStorage) -> None:
 
 
 async def a_chain_goes_on_only_from_its_head(storage: CheckpointStorage) -> None:
-    """0 stands for a chain that has no checkpoints yet; what is refused leaves no trace."""
+    """0 means a chain that has no checkpoints yet; what is refused leaves no trace."""
     first, second, rival = make_checkpoint(1), make_checkpoint(2), make_checkpoint(2)
     await expect_error(WorkflowBusyError, save_checkpoint(storage, second, 1), "going on from a head that is not there")
     expect_equal(await save_checkpoint(storage, first, 0), first.checkpoint_id, "what save_if_head() returned")
@@ -197,15 +197,15 @@ async def pruning_keeps_the_newest_checkpoints_of_one_chain(storage: CheckpointS
     saved = await save_chain(storage, 6, state={"conversation": conversation})
     other = await save_chain(storage, 3, workflow_name="other", state={"conversation": conversation})
     expect_equal(await prune_chain(storage, workflow_name=FLOW, keep=2), 4, "how many were removed")
-    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(saved[4:]), "the ids that were kept")
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(saved[4:]), "the ids that are left")
     expect_equal(await storage.list_checkpoint_ids(workflow_name="other"), ids_of(other), "the ids of another chain")
     for left in [*saved[4:], *other]:
-        expect_same(await storage.load(left.checkpoint_id), left, "a checkpoint that was kept")
+        expect_same(await storage.load(left.checkpoint_id), left, "a checkpoint that is left")
     for gone in saved[:4]:
         await expect_error(WorkflowCheckpointException, storage.load(gone.checkpoint_id), "load() of a pruned one")
     expect_equal(await prune_chain(storage, workflow_name=FLOW, keep=9), 0, "how many of two were removed to keep nine")
     expect_equal(
-        await prune_chain(storage, workflow_name="nobody", keep=1), 0, "how many of an unknown chain were removed"
+        await prune_chain(storage, workflow_name="unknown", keep=1), 0, "how many of an unknown chain were removed"
     )
 
 

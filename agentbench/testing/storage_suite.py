@@ -68,7 +68,7 @@ class StorageCheck:
 
         Raises:
             AssertionError: The storage does not do it; the text says what it did instead.
-            Exception: Whatever else the storage raises where nothing should be raised.
+            Exception: What else the storage raises where nothing should be raised.
         """
         made = make_storage()
         storage = await made if inspect.isawaitable(made) else made

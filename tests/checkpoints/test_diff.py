@@ -550,7 +550,7 @@ def test_steps_to_items_and_members_can_be_told_from_keys() -> None:
 
 @pytest.mark.parametrize("wrong", ["cp-1", CheckpointInfo("flow", "cp-1", 0, "now"), None])
 def test_what_holds_nothing_to_compare_has_to_be_loaded_first(wrong: Any):
-    told = rf"given a {type(wrong).__name__}; expected .*`await storage\.load\(checkpoint_id\)`.*diff\(a, b, source"
+    told = rf"received a {type(wrong).__name__}; expected .*`await storage\.load\(checkpoint_id\)`.*diff\(a, b, source"
     for pair in ((wrong, checkpoint()), (checkpoint(), wrong)):
         with pytest.raises(TypeError, match=told):
             diff_checkpoints(*pair)

@@ -574,7 +574,7 @@ def test_a_commit_that_nobody_answered_is_not_repeated_but_told(
     put(postgres, record("one"))
     session = postgres._database._opened()
     session.cursor = Interrupted(session.cursor, lambda: end_connections(postgres_server))
-    with pytest.raises(ConnectionError, match="may have kept it or not"):
+    with pytest.raises(ConnectionError, match="may have stored it or not"):
         put(postgres, record("two", 2))
     assert postgres.ids("flow") == ["one"]
     put(postgres, record("two", 2))

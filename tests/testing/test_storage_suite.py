@@ -176,7 +176,7 @@ class ListsEmptyChains(InMemoryCheckpointStorage):
         (GivesAwayWhatItKeeps, "every_load_gives_the_same", "after an equal one was changed by its user"),
         (ForgetsMetadata, "a_saved_checkpoint_is_loaded_with_all_its_fields", "field metadata: found {}"),
         (TurnsTuplesIntoLists, "values_beyond_json_are_kept_or_refused_but_never_changed", "a tuple, saved and loaded"),
-        (RaisesKeyErrors, "an_unknown_id_is_a_checkpoint_exception", "raised KeyError('nobody')"),
+        (RaisesKeyErrors, "an_unknown_id_is_a_checkpoint_exception", "raised KeyError('unknown')"),
         (LetsTypeErrorsThrough, "what_cannot_be_kept_is_refused_and_leaves_no_trace", "raised TypeError"),
         (ListsNewestFirst, "a_chain_is_listed_oldest_first", "the ids of list_checkpoints()"),
         (FindsByPrefix, "names_are_told_apart_exactly", "the ids of the name 'flow'"),

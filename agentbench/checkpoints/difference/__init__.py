@@ -1,1 +1,1 @@
-"""How two values are compared, and what is said of it."""
+"""How two values are compared, and the changes that are found."""

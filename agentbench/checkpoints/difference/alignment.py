@@ -12,7 +12,7 @@ _ID_NAMES = ("message_id", "id", "request_id", "call_id", "checkpoint_id", "exec
 
 
 def find_ids(before: Sequence[Any], after: Sequence[Any]) -> tuple[str, list[Any], list[Any]] | None:
-    """Find the key or attribute that tells the items of both lists apart.
+    """Find the key or attribute that identifies the items of both lists.
 
     Args:
         before: Items of one list.

@@ -35,7 +35,7 @@ class CheckpointChange:
         op: What happened there.
         before: The value before, `None` where nothing was; the checkpoint's own, not a copy. Of items with ids that
             stand in another order: the ids in their old order.
-        after: Likewise the value after, or the ids in their new order.
+        after: The value after, or the ids in their new order.
         keys: The path as a sequence of keys, field names, positions, `ItemId`s and `Member`s.
     """
 

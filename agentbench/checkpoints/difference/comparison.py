@@ -30,11 +30,11 @@ _Reader = Callable[[Any, Any, Keys, "_Changes | None"], bool]
 
 _ABSENT: Any = object()
 _DEEPEST = 80
-_MOST_TELLINGS = 8
+_MOST_NOTED = 8
 
 
 class Comparison:
-    """Compares values that nobody changes meanwhile. Types count: `1`, `1.0` and `True` differ; NaN equals NaN.
+    """Compares values that do not change meanwhile. Types count: `1`, `1.0` and `True` differ; NaN equals NaN.
 
     Parts that are the same object cost nothing, other equal parts one look each. Below the 80th level parts are
     compared as a whole, and a part that is found in more than eight places is taken apart only in the first eight.
@@ -49,7 +49,7 @@ class Comparison:
         self._open: set[tuple[int, int]] = set()
         # By the ids of both; the values stay alive as long as their ids are known.
         self._known: dict[tuple[int, int], tuple[bool, Any, Any]] = {}
-        self._told: Counter[tuple[int, int]] = Counter()
+        self._n_noted: Counter[tuple[int, int]] = Counter()
         self._numbers: dict[Any, int] = {}
         self._number_of: dict[int, tuple[int, Any]] = {}
         self._readers: dict[type, _Reader] = {}
@@ -80,15 +80,15 @@ class Comparison:
             return _note(out, "changed", keys, before, after)
         pair = (id(before), id(after))
         if pair in self._open:
-            return False  # inside itself, on both sides: what differs was told, or is about to be
+            return False  # inside itself, on both sides: what differs is noted elsewhere
         differs, *_ = self._known.get(pair, (None,))
         if differs is False or (differs and out is None):
             return bool(differs)
-        if self._depth >= _DEEPEST or self._told[pair] >= _MOST_TELLINGS:
+        if self._depth >= _DEEPEST or self._n_noted[pair] >= _MOST_NOTED:
             return bool(differs or not are_equal(before, after)) and _note(out, "changed", keys, before, after)
         differs = self._inside(pair, (before, after), keys, out)
         self._known[pair] = (differs, before, after)
-        self._told[pair] += differs
+        self._n_noted[pair] += differs
         return differs
 
     def _inside(self, pair: tuple[int, int], values: tuple[Any, Any], keys: Keys, out: _Changes | None) -> bool:
@@ -120,7 +120,7 @@ class Comparison:
         return self._arrays if hasattr(value, "shape") else self._objects
 
     def _each(self, parts: Iterable[tuple[Any, Any, Any]], keys: Keys, out: _Changes | None) -> bool:
-        """Compare parts, given as key, before and after, `_ABSENT` where there is none."""
+        """Compare parts, each with its key, before and after, `_ABSENT` where there is none."""
         found = False
         for key, before, after in parts:
             if before is after or are_equal_atoms(before, after):
@@ -226,7 +226,7 @@ class Comparison:
     # ---- numbers: equal values have equal ones ------------------------------------------------------------------
 
     def _number(self, value: Any, depth: int = 24) -> int:
-        """A number that is equal for equal values. Values that cannot be told to be equal get different ones."""
+        """A number that is equal for equal values. Values whose equality is unknown get different ones."""
         cls = type(value)
         if cls in ATOMS and cls is not bytearray:
             return self._numbered((cls, "nan" if value != value else value))

@@ -9,7 +9,7 @@ from types import MemberDescriptorType
 from typing import Any
 
 ATOMS = frozenset({str, int, float, bool, type(None), bytes, bytearray, complex, type})
-"""Exact types of values that have no parts and tell by `==` whether they are equal."""
+"""Exact types of values that have no parts and are compared by `==`."""
 
 _ABSENT: Any = object()
 
@@ -36,10 +36,10 @@ def are_equal(before: Any, after: Any) -> bool:
 
 
 def are_equal_arrays(before: Any, after: Any) -> bool:
-    """Equality of numpy arrays, pandas frames and whatever behaves like them, by their own methods.
+    """Equality of numpy arrays, pandas frames and what behaves like them, by their own methods.
 
     Raises:
-        Exception: Whatever those methods raise.
+        Exception: What those methods raise.
     """
     if before.shape != after.shape or not are_equal(getattr(before, "dtype", None), getattr(after, "dtype", None)):
         return False

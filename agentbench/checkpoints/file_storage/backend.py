@@ -37,13 +37,13 @@ _INDEX, _LOCK = ".agentbench.index", ".agentbench.lock"
 _SUFFIX_LENGTH = len(SUFFIX)
 _OPEN_PACKS = 32
 _WORTH_KEEPING = 32
-"""After how many manifests that had to be read the log is written anew, for the next one who asks."""
+"""After how many manifests that had to be read the log is written anew, for the next reader."""
 
 
 class FileBackend:
     """Keeps records as files of a folder; any number of processes of one machine may use it at the same time.
 
-    Writing takes the lock of the folder and costs the same whatever is there already. Reading takes no lock.
+    Writing takes the lock of the folder and costs the same however much the folder holds. Reading takes no lock.
 
     Args:
         folder: Made now, with its parents, if it is not there.
@@ -76,7 +76,7 @@ class FileBackend:
     def generation(self, workflow_name: str) -> int:
         """Return the generation of the chain's pack; for a chain without a pack, the one that its pack will have.
 
-        Whoever saves asks for it first. So the folder is looked at here, and `put` has little left to do.
+        A writer calls this first. So the folder is read here, and `put` has little left to do.
         """
         try:
             self._index.follow()
@@ -164,7 +164,7 @@ class FileBackend:
             return removed
 
     def discard(self, checkpoint_id: str) -> bool:
-        """Remove the file of a checkpoint, whatever is in it, and tell whether there was one."""
+        """Remove the file of a checkpoint, also a damaged one, and return whether there was one."""
         name = manifest_name(checkpoint_id)
         with self._folder.writing():
             self._index.follow()
@@ -193,7 +193,7 @@ class FileBackend:
         return True
 
     def _head_seq(self, workflow_name: str) -> int:
-        """The newest number of a chain; one look at the disk tells whether the newest file is still there."""
+        """The newest number of a chain; one call shows whether the newest file still exists."""
         entries = self._index.chain(workflow_name)
         if entries and not os.path.lexists(self._folder.path_of(entries[-1].name)):
             self._index.scan()
@@ -254,12 +254,12 @@ class FileBackend:
         return self._described(path, record) if entry.is_reference else record
 
     def latest(self, workflow_name: str) -> CheckpointRecord | None:
-        """See `StorageBackend.latest`. Files that were changed by hand are noticed when lists are asked for."""
+        """See `StorageBackend.latest`. Files that were changed by hand are noticed by lists."""
         self._scan(only_names=True)
         while entries := self._index.chain(workflow_name):
             path = self._folder.path_of(entries[-1].name)
             found, record = None, None
-            with suppress(FileNotFoundError, UnreadableManifestError):  # looked at again below
+            with suppress(FileNotFoundError, UnreadableManifestError):  # read again below
                 found, record = read_manifest(path)
             if record is not None and found == entries[-1]:
                 if found.is_reference:
@@ -436,8 +436,8 @@ def _refuse_another(path: str, checkpoint_id: str) -> None:
         if error.holds is not None:
             message = (
                 f"Checkpoint {checkpoint_id!r} cannot be saved: {path!r} holds the checkpoint {error.holds!r}. "
-                "Expected ids that differ by more than upper and lower case, which the file system may not tell "
-                "apart; remove the file if it is a stray copy."
+                "Expected ids that differ by more than upper and lower case, which may be the "
+                "same to the file system; remove the file if it is a stray copy."
             )
             raise WorkflowCheckpointException(message) from error
 
@@ -451,6 +451,6 @@ def _too_large(record: CheckpointRecord, size: int) -> WorkflowCheckpointExcepti
 
 
 def _warn(problems: Sequence[UnreadableManifestError]) -> None:
-    shown = " ".join(str(problem) for problem in problems[:3])
+    named = " ".join(str(problem) for problem in problems[:3])
     more = f" And {len(problems) - 3} more." if len(problems) > 3 else ""
-    _log.warning("Left out of a list: %s%s", shown, more)
+    _log.warning("Left out of a list: %s%s", named, more)

@@ -1,4 +1,4 @@
-"""The folder that checkpoints are kept in: made when it is not there, written to by one at a time."""
+"""The folder of the checkpoints: made when it is not there, written to by one process at a time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class CheckpointFolder:
 
     Args:
         path: Made now, with its parents, if it is not there.
-        lock_name: Name of the file that stands for the right to write.
+        lock_name: Name of the lock file.
         fsync: Whether its name must survive a power cut.
 
     Attributes:
-        path: As given.
+        path: The folder.
 
     Raises:
         WorkflowCheckpointException: There is no such folder, and it cannot be made.
@@ -35,7 +35,7 @@ class CheckpointFolder:
         try:
             os.makedirs(parent, exist_ok=True)
             os.mkdir(path, 0o700)
-            os.chmod(path, 0o700)  # whatever the umask
+            os.chmod(path, 0o700)  # regardless of the umask
             if fsync:
                 sync_folder(parent)
         except FileExistsError:
@@ -49,7 +49,7 @@ class CheckpointFolder:
         return self._start + name
 
     def require(self) -> None:
-        """Tell a folder that is gone from one where nothing is found.
+        """Raise an error if the folder is gone.
 
         Raises:
             WorkflowCheckpointException: It is gone.
@@ -98,7 +98,7 @@ class CheckpointFolder:
 
     @contextmanager
     def writing_if_idle(self) -> Iterator[bool]:
-        """Keep all other writers out if there are none, and tell whether that is so.
+        """Take the lock if no other writer has it, and yield whether it was taken.
 
         Raises:
             OSError: The folder cannot be written to.
@@ -111,7 +111,7 @@ class CheckpointFolder:
                 self.lock.release()
 
     def _tidy(self) -> None:
-        """Remove what killed processes left half written: nobody else is writing now."""
+        """Remove what killed processes left half written: no other process is writing now."""
         for name in os.listdir(self.path):
             if is_temporary(name):
                 with suppress(OSError):
@@ -121,6 +121,6 @@ class CheckpointFolder:
     def _unusable(self, reason: str) -> WorkflowCheckpointException:
         message = (
             f"The folder of checkpoints {self.path!r} {reason}. Expected a folder that this process may write to; make "
-            "it, or give another path."
+            "it, or pass another path."
         )
         return WorkflowCheckpointException(message)

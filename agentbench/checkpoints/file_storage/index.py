@@ -1,6 +1,6 @@
 """Which checkpoints a folder holds, in order, without opening their files again and again.
 
-The folder is the truth. What is known of it is kept in memory and in one file, a log of what was saved and removed; an
+The folder is the truth. What is known of it is in memory and in one file, a log of what was saved and removed; an
 entry counts only as long as the manifest has the name, the size and the time that it had then. The log is a cache: it
 may be removed at any time, and a damaged line is passed over.
 """
@@ -42,7 +42,7 @@ class FolderIndex:
 
     Attributes:
         problems: Files that are named like manifests and cannot be read, by name.
-        heads: What lists show of a file, by name, for whoever reads files: a text or a record. Dropped with its entry.
+        heads: Cache of heads by file name, filled by the backend: a text or a record. Dropped with its entry.
     """
 
     def __init__(self, folder: str, path: str) -> None:
@@ -83,7 +83,7 @@ class FolderIndex:
     # ------------------------------------------------------------------------------------------------------- following
 
     def follow(self) -> None:
-        """See what other writers did; costs nothing where nobody did anything.
+        """Read what other writers did; costs little where nothing was done.
 
         Raises:
             OSError: The folder cannot be read.
@@ -103,7 +103,7 @@ class FolderIndex:
         Raises:
             OSError: The folder cannot be read.
         """
-        self._follow_log()  # before the listing: files are there before the log tells of them
+        self._follow_log()  # before the listing: files exist before the log names them
         files = os.listdir(self._folder)
         if only_names and files == self._files and not self.problems:
             return 0
@@ -129,7 +129,7 @@ class FolderIndex:
         return stat.S_ISREG(status.st_mode) and entry[1:3] == (status.st_size, status.st_mtime_ns)
 
     def look_up(self, name: str) -> ManifestEntry | None:
-        """Return the entry of a file, also if nobody has looked at the file before.
+        """Return the entry of a file, also if the file was not read before.
 
         Raises:
             OSError: The folder cannot be read.
@@ -155,23 +155,23 @@ class FolderIndex:
             self._forget(name)
             return False
         entry = self._entries.get(name)
-        seen = (status.st_size, status.st_mtime_ns)
+        stamp = (status.st_size, status.st_mtime_ns)
         if stat.S_ISREG(status.st_mode):
-            if (entry is not None and entry[1:3] == seen) or self._problem_status.get(name) == seen:
+            if (entry is not None and entry[1:3] == stamp) or self._problem_status.get(name) == stamp:
                 return False
         elif name in self.problems:
             return False
         self._forget(name)
-        self._read(name, seen)
+        self._read(name, stamp)
         return True
 
-    def _read(self, name: str, seen: tuple[int, int]) -> None:
+    def _read(self, name: str, stamp: tuple[int, int]) -> None:
         try:
             self._note(read_manifest(self._start + name)[0])
         except FileNotFoundError:
             pass
         except UnreadableManifestError as error:
-            self.problems[name], self._problem_status[name] = error, seen
+            self.problems[name], self._problem_status[name] = error, stamp
 
     # --------------------------------------------------------------------------------------------------------- changing
 
@@ -196,7 +196,7 @@ class FolderIndex:
             self._log_lines, self._log_is_whole = len(entries), True
 
     def close(self) -> None:
-        """Let go of the log; what is known is kept."""
+        """Close the log; the entries stay in memory."""
         self._log.close()
 
     def _append(self, lines: bytes, n_lines: int) -> None:
@@ -214,7 +214,7 @@ class FolderIndex:
                 os.unlink(self._log.path)
 
     def _follow_log(self) -> bool:
-        """Take over what the log tells, and return whether it goes on from what was known."""
+        """Take over what the log says, and return whether it continues what was known."""
         try:
             anew, _, lines = self._log.follow()
         except OSError:
@@ -235,7 +235,7 @@ class FolderIndex:
         return not anew
 
     def _note_all(self, items: list[Any]) -> bool:
-        """Take over what a whole log tells where nothing is known yet, unless it tells of one file more than once."""
+        """Take over a whole log where nothing is known yet, unless it names one file more than once."""
         entries = {item[0]: _entry_of(item) for item in items if len(item) > 1}
         if len(entries) < len(items):
             return False

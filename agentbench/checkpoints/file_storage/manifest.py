@@ -1,6 +1,6 @@
 """The file of one checkpoint: a small JSON document that names its parts, with a sum over all of it.
 
-The head and the content are texts of the codec's, kept and given back as they are. So the document has four lines, and
+The head and the content are texts of the codec, stored and returned unchanged. So the document has four lines, and
 is never read as a whole: only the first line is, which is this module's own.
 """
 
@@ -69,9 +69,9 @@ class UnreadableManifestError(WorkflowCheckpointException):
         reason: What is wrong with it, as a clause about "it", and what to do about it.
 
     Attributes:
-        path: As given.
-        reason: As given.
-        is_lost: Whether nothing can be read from it by anybody.
+        path: The file.
+        reason: What is wrong with it.
+        is_lost: Whether no program could read anything from it.
         holds: Id of the other checkpoint that it holds, if it holds one.
     """
 

@@ -39,7 +39,7 @@ def _refuse_unsafe(checkpoint_id: str) -> None:
 def pack_name(workflow_name: str) -> str:
     """Return the name of the file that keeps the parts of a chain.
 
-    It begins with what can be read of the chain's name; the digits behind it tell chains apart.
+    It begins with what can be read of the chain's name; the digits behind it differ for each chain.
     """
     slug = _NOT_READABLE.sub("-", workflow_name.lower())[:40].strip("-")
     digest = hashlib.blake2b(workflow_name.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

@@ -1,4 +1,4 @@
-"""Whole checkpoints in the pickled format of agent-framework: written and read only where that is asked for."""
+"""Whole checkpoints in the pickled format of agent-framework: written and read only with `codec="pickle"`."""
 
 from __future__ import annotations
 

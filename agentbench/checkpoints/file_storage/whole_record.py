@@ -1,4 +1,4 @@
-"""A checkpoint that is kept in one piece."""
+"""A checkpoint that is stored in one piece."""
 
 from __future__ import annotations
 

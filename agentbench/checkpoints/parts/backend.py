@@ -1,4 +1,4 @@
-"""What a place to keep checkpoints must be able to do, once checkpoints have been cut into texts.
+"""What a place for checkpoints must be able to do, once checkpoints have been cut into texts.
 
 A backend knows nothing of workflows, codecs and event loops: it stores records and parts, which are texts, and finds
 them again. `ContentAddressedStorage` builds a checkpoint storage from it. All methods block; the storage calls them one
@@ -14,7 +14,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRecord:
-    """A checkpoint as it is kept.
+    """A checkpoint as it is stored.
 
     Attributes:
         checkpoint_id: Its id; unique in the whole storage, any text.
@@ -23,8 +23,8 @@ class CheckpointRecord:
         timestamp: Second sort key, in a form that compares as text. What is still equal stays in the order of saving.
         run_id: The run that wrote it, if one did.
         head: JSON on one line: all that a list shows, the metadata included.
-        content: JSON on one line with references to parts: what the head leaves out. Empty where only heads were asked
-            for.
+        content: JSON on one line with references to parts: what the head leaves out. Empty where only heads are
+            listed.
     """
 
     checkpoint_id: str
@@ -71,10 +71,10 @@ class StorageBackend(Protocol):
 
         Args:
             record: With content.
-            parts: Texts on one line each, by id; kept under the record's chain.
+            parts: Texts on one line each, by id; stored under the record's chain.
             generation: What `generation` returned when the writer last started afresh.
             expected_seq: Only if the newest record of the chain has this `seq` (0: there is none).
-            patient: Wait for others that are writing. Only local backends are asked not to.
+            patient: Wait for others that are writing. Only local backends get `False`.
 
         Raises:
             BlockingIOError: Others are writing, and it was not to wait for them; nothing was changed.

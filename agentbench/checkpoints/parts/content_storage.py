@@ -1,6 +1,6 @@
 """A checkpoint storage over a backend: content-addressed parts, shared along a chain.
 
-A checkpoint is cut into parts when it is saved, so that the stored state is that of this moment in the run. Whatever
+A checkpoint is cut into parts when it is saved, so that the stored state is that of this time in the run. What
 blocks runs on one thread of the storage's own, in order. Only a small write to files of this machine runs on the
 caller's thread, because handing it over would take as long; it is handed over if others are queued or are writing.
 """

@@ -1,6 +1,6 @@
-"""Values cut into texts that a chain of checkpoints keeps once, and put together again.
+"""Values cut into texts that a chain of checkpoints stores once, and put together again.
 
-A part is a text under an id that is made from it, so equal texts are the same part, whoever wrote them and when: that
+A part is a text under an id that is made from it, so equal texts are the same part, by any writer at any time: that
 is what the checkpoints of a chain share. Three rules say what becomes a part.
 
 - A text longer than `LONG` characters is one.
@@ -33,7 +33,7 @@ RUN: Final = 16
 LONG: Final = 1024
 SHORT: Final = 64
 
-#: Lists shorter than this are written where they are, whatever their entries: a part costs more than it saves.
+#: Lists shorter than this are written where they are, with any entries: a part costs more than it saves.
 _FEW: Final = 4
 #: A chain that goes on for ever keeps no more identities in memory than this; a text written twice is no harm.
 _MOST_KNOWN: Final = 50_000
@@ -63,7 +63,7 @@ def part_id(text: str) -> str:
 
 
 def verify_part(wanted: str, text: str) -> bool:
-    """Tell whether a text is what was once kept under an id."""
+    """Return whether a text is the one that was stored under an id."""
     try:
         return part_id(text) == wanted
     except UnicodeEncodeError:
@@ -92,7 +92,7 @@ class Cut(NamedTuple):
 
     Attributes:
         text: JSON of the value with references to its parts.
-        parts: The parts that are not known to be kept already.
+        parts: The parts that are not known to be stored already.
     """
 
     text: str
@@ -104,14 +104,14 @@ class ChainMemory:
 
     Immutable entries of lists are recognised by identity, as are instances of classes that are frozen once saved;
     everything else is encoded and hashed each time. The memory is of no use any more when something that was cut with
-    it has not been kept.
+    it has not been stored.
 
     Args:
         generation: What the storage says of the chain now; the memory is only good as long as it says so.
 
     Attributes:
-        generation: As given.
-        spoilt: Whether something was cut with it that has not been kept.
+        generation: That of the chain when the memory began.
+        spoilt: Whether something was cut with it that has not been stored.
     """
 
     def __init__(self, generation: int) -> None:
@@ -121,7 +121,7 @@ class ChainMemory:
         self._settled: tuple[Any, PartReference] | None = None
 
     def cut(self, value: Any) -> Cut:
-        """Cut a value, and take for granted from now on that its parts are kept.
+        """Cut a value, and count its parts as stored from now on.
 
         Raises:
             UnstorableValueError: It holds something that has no stored form.
@@ -133,7 +133,7 @@ class ChainMemory:
         """Make a value a part of its own; meant for one that stays equal along the chain.
 
         Returns:
-            Where it is, and the parts that are not known to be kept already.
+            Where it is, and the parts that are not known to be stored already.
 
         Raises:
             UnstorableValueError: It holds something that has no stored form.
@@ -156,7 +156,7 @@ class _Runs:
         self.entries: list[Any] = []
         #: Ids of all runs, of all lists of `RUN` runs, and so on.
         self.levels: list[list[str]] = [[]]
-        #: Where the levels are listed; None until asked for.
+        #: Where the levels are listed; None until it is needed.
         self.spine: str | None = None
         #: JSON of the entries behind the last full run; and the same with ids in the place of parts.
         self.tail: list[str] = []
@@ -165,15 +165,15 @@ class _Runs:
 
     def cut_back(self, length: int) -> None:
         """Keep only the full runs of the first `length` entries."""
-        kept = length // RUN
-        del self.entries[kept * RUN :]
+        n_runs = length // RUN
+        del self.entries[n_runs * RUN :]
         self.tail.clear()
         self.written_tail.clear()
         self.parts_in_tail = 0
         self.spine = None
         for level in self.levels:
-            del level[kept:]
-            kept //= RUN
+            del level[n_runs:]
+            n_runs //= RUN
         while len(self.levels) > 1 and not self.levels[-1]:
             del self.levels[-1]  # as if the list had never been longer
 
@@ -213,11 +213,11 @@ class _PartWriter(JsonWriter):
     def write_text(self, value: str) -> str:
         if len(value) <= LONG:
             return quote(value)
-        seen = self._texts_before.get(id(value))
-        if seen is None or seen[0] is not value:
-            seen = (value, self._part(quote(value)))
-        self._texts[id(value)] = seen
-        return seen[1]
+        known = self._texts_before.get(id(value))
+        if known is None or known[0] is not value:
+            known = (value, self._part(quote(value)))
+        self._texts[id(value)] = known
+        return known[1]
 
     def write_list(self, value: list[Any]) -> str:
         length = len(value)
@@ -264,7 +264,7 @@ class _PartWriter(JsonWriter):
         tail.extend(texts)
         for at in range(0, len(tail) - RUN + 1, RUN):
             run = [text if len(text) <= LONG else self._part(text) for text in tail[at : at + RUN]]
-            runs.levels[0].append(self._kept(f"[{','.join(run)}]"))
+            runs.levels[0].append(self._part_id(f"[{','.join(run)}]"))
         del tail[: len(tail) - len(tail) % RUN]
         runs.parts_in_tail = 0
         runs.written_tail = self._shortened(runs, tail)
@@ -273,13 +273,13 @@ class _PartWriter(JsonWriter):
 
     def _shortened(self, runs: _Runs, texts: list[str]) -> list[str]:
         runs.parts_in_tail += sum([len(text) > SHORT for text in texts])
-        return [text if len(text) <= SHORT else self._kept(text) for text in texts]
+        return [text if len(text) <= SHORT else self._part_id(text) for text in texts]
 
     def _raise_levels(self, levels: list[list[str]]) -> None:
         for height, level in enumerate(levels):  # grows while it is walked through
             above = levels[height + 1] if height + 1 < len(levels) else []
             for at in range(len(above) * RUN, len(level) - RUN + 1, RUN):
-                above.append(self._kept(f'"{"".join(level[at : at + RUN])}"'))
+                above.append(self._part_id(f'"{"".join(level[at : at + RUN])}"'))
             if above and height + 1 == len(levels):
                 levels.append(above)
 
@@ -291,7 +291,7 @@ class _PartWriter(JsonWriter):
             for height, level in enumerate(levels):
                 taken = len(levels[height + 1]) * RUN if height + 1 < len(levels) else 0
                 rest.append(f'"{"".join(level[taken:])}"')
-            runs.spine = self._kept(f"[{','.join(rest)}]")
+            runs.spine = self._part_id(f"[{','.join(rest)}]")
         tail = _groups(runs)
         if runs.spine is not None:
             return self.tagged(_RUNS, f'["{runs.spine}"{"," if tail else ""}{tail}]')
@@ -300,9 +300,9 @@ class _PartWriter(JsonWriter):
         return tail or "[]"
 
     def _part(self, text: str) -> str:
-        return text if text.startswith(_PART_MARK) else _reference(self._kept(text))
+        return text if text.startswith(_PART_MARK) else _reference(self._part_id(text))
 
-    def _kept(self, text: str) -> str:
+    def _part_id(self, text: str) -> str:
         name = part_id(text)
         if name not in self._known:
             self._parts[name] = text
@@ -370,7 +370,7 @@ def join_part(name: str, fetch: Fetch) -> Any:
 def live_parts(contents: Iterable[str], fetch: Fetch) -> set[str]:
     """Find the parts that texts need, directly or through other parts.
 
-    Texts of users that look like an id count too: at worst a part is kept for nothing.
+    Texts of users that look like an id count too: at worst a part stays for nothing.
 
     Args:
         contents: The contents of records.

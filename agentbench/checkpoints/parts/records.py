@@ -45,7 +45,7 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
         memory: Of its chain.
 
     Returns:
-        The record, and the parts that have to be kept with it.
+        The record, and the parts that have to be stored with it.
 
     Raises:
         UnstorableValueError: It holds something that has no stored form.
@@ -170,7 +170,7 @@ def read_metadata(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
 
 
 def looks_whole(record: CheckpointRecord) -> bool:
-    """Tell whether a head is as it should be, as far as can be seen without reading it; if not, note it in the log."""
+    """Return whether a head is intact, judged without reading all of it; if not, log a warning."""
     head = record.head
     if not head or (head.startswith(_BEGINNING) and head.endswith("}")):
         return True

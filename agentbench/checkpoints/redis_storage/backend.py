@@ -28,7 +28,7 @@ from agentbench.checkpoints.redis_storage.scripts import (
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 
-#: Whoever saves to a chain without a pause may get in the way so many times; its parts then wait for the next sweep.
+#: Saves of others may interrupt a sweep so many times; unneeded parts then stay until the next one.
 _SWEEP_ATTEMPTS: Final = 50
 #: What answers to a key that is not ours contain, those of the scripts and those of Redis itself.
 _FOREIGN: Final = ("DAMAGED", "WRONGTYPE")
@@ -43,7 +43,7 @@ class RedisBackend:
 
     Args:
         url_or_client: As for `RedisCheckpointStorage`.
-        prefix: Likewise.
+        prefix: As for `RedisCheckpointStorage`.
 
     Raises:
         MissingExtraError: The package redis is not installed.
@@ -66,7 +66,7 @@ class RedisBackend:
 
     @property
     def is_local(self) -> bool:
-        """It is not: a server is asked."""
+        """Always false: a server is not this machine's files."""
         return False
 
     @property
@@ -188,14 +188,14 @@ class RedisBackend:
 
     def _run(self, script: Script, *arguments: str | bytes) -> Any:
         """Run a script by its name, and send it only where the server does not know it."""
-        given = (1, self._root, *arguments)
+        values = (1, self._root, *arguments)
         try:
-            return self._send("EVALSHA", script.sha, *given)
+            return self._send("EVALSHA", script.sha, *values)
         except self._errors.NoScriptError:
-            return self._send("EVAL", script.text, *given)
+            return self._send("EVAL", script.text, *values)
 
     def _send(self, command: str, *arguments: str | bytes | int) -> Any:
-        """Send texts as they are, and get bytes whatever the client is set to decode."""
+        """Send texts as they are, and receive bytes, also from a client that decodes."""
         sent = [_encoded(each) if isinstance(each, str) else each for each in arguments]
         try:
             return self._client.execute_command(command, *sent, NEVER_DECODE=True)
@@ -243,7 +243,7 @@ def _sortable(seq: int) -> str:
 
 
 def _without_nul(text: str) -> str:
-    """Texts without NUL, whose order is that of the given ones."""
+    """Texts without NUL, whose order is that of the originals."""
     return text.replace("\1", "\1\2").replace("\0", "\1\1")
 
 

@@ -1,4 +1,4 @@
-"""From what a user has, a URL or a client of whatever kind, to a Redis client that blocks."""
+"""From a URL, or a client of any kind, to a Redis client that blocks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Connected:
 
     Attributes:
         client: It.
-        place: Where it connects to, without user and password, as it may be shown.
+        place: Where it connects to, without user and password.
         is_own: Whether it was made here, and is closed here too.
     """
 
@@ -50,7 +50,7 @@ class Connected:
 
 
 def connect(url_or_client: str | RedisClient) -> Connected:
-    """Make a blocking client, or take the one that is given. Nothing is sent yet.
+    """Make a blocking client, or take the one that is passed. Nothing is sent yet.
 
     Raises:
         MissingExtraError: The package redis is not installed.
@@ -82,7 +82,7 @@ def _client_for(redis: Any, url: str) -> Any:
         pass  # its text may quote a piece of the password
     message = (
         "This is no URL of a Redis server. Expected redis://[[user]:password@]host[:port][/database], rediss://... "
-        "or unix://path, with whatever is special in user and password percent-encoded (urllib.parse.quote)."
+        "or unix://path, with special characters in user and password percent-encoded (urllib.parse.quote)."
     )
     raise ValueError(message)
 
@@ -90,8 +90,8 @@ def _client_for(redis: Any, url: str) -> Any:
 def _blocking_twin(redis: Any, client: Any) -> Any:
     """A blocking client with the connection settings of an asyncio client."""
     pool = client.connection_pool
-    given: Mapping[str, Any] = pool.connection_kwargs
-    settings = {key: value for key, value in given.items() if key in _SHARED_SETTINGS or key.startswith("ssl_")}
+    known: Mapping[str, Any] = pool.connection_kwargs
+    settings = {key: value for key, value in known.items() if key in _SHARED_SETTINGS or key.startswith("ssl_")}
     asynchronous = require("redis.asyncio.connection", extra="redis", purpose="keep checkpoints in Redis")
     if "path" in settings:
         kind = redis.UnixDomainSocketConnection

@@ -1,4 +1,4 @@
-"""Where a database is: the URL that is connected to, and the one that may be shown."""
+"""Where a database is: the URL that is connected to, and the one for display."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def database_url(path_or_url: Any) -> URL:
     return url
 
 
-def shown(url: URL) -> str:
+def displayed(url: URL) -> str:
     """Return a URL as text without its secrets."""
     secret = {name: _HIDDEN for name in url.query if is_secret_parameter(name)}
     return url.update_query_dict(secret).render_as_string(hide_password=True)
@@ -62,16 +62,16 @@ def file_of(url: URL) -> Path | None:
     return Path(url.database)
 
 
-def _parsed(given: Any) -> URL:
-    if not isinstance(given, (str, URL)):
-        msg = f"path_or_url is a {type(given).__name__}; expected a path, a URL as text, or a sqlalchemy.URL."
+def _parsed(target: Any) -> URL:
+    if not isinstance(target, (str, URL)):
+        msg = f"path_or_url is a {type(target).__name__}; expected a path, a URL as text, or a sqlalchemy.URL."
         raise TypeError(msg)
     try:
-        return make_url(given)
+        return make_url(target)
     except (ArgumentError, ValueError):
         msg = (
-            "path_or_url is no URL that SQLAlchemy can read (it is not shown here, it may hold a password). Expected a "
-            "path such as 'checkpoints.db', or a URL such as 'postgresql://user:password@localhost:5432/database' "
+            "path_or_url is no URL that SQLAlchemy can read (it may hold a password, so it is not printed). Expected "
+            "a path such as 'checkpoints.db', or a URL such as 'postgresql://user:password@localhost:5432/database' "
             "with special characters in the password written as %40 and so on."
         )
         raise ValueError(msg) from None
@@ -80,8 +80,8 @@ def _parsed(given: Any) -> URL:
 def _of_file(url: URL) -> URL:
     if not url.database or ":memory:" in url.database or url.query.get("mode") == "memory":
         msg = (
-            f"{shown(url)!r} is a database in memory: nothing in it outlasts the connection. Expected the path of a "
-            "file; to keep checkpoints in memory use InMemoryCheckpointStorage()."
+            f"{displayed(url)!r} is a database in memory: nothing in it outlasts the connection. Expected the path of "
+            "a file; for checkpoints in memory use InMemoryCheckpointStorage()."
         )
         raise ValueError(msg)
     return url if file_of(url) is None else url.set(database=_absolute(url.database))

@@ -23,7 +23,7 @@ T = TypeVar("T")
 #: if it can be, and has to be quick then.
 _SHORTEST_PART: Final = 128
 _SHORTEST: Final = 1024
-#: So many ids are asked for at once, few or many: for each number there is a statement of its own.
+#: So many ids are queried at once, few or many: for each number there is a statement of its own.
 _FEW: Final = 16
 _AT_ONCE: Final = 256
 
@@ -118,10 +118,10 @@ class SQLBackend:
         self._database.change(write, patient=patient)
 
     def _lock(self, session: Session, workflow_name: str, generation: int | None = None) -> int:
-        """Let nobody else change a chain until the transaction ends, and return its number.
+        """Lock a chain until the transaction ends, and return its number.
 
         Raises:
-            StalePartsError: It has another generation than the given one.
+            StalePartsError: It has another generation.
         """
         name = encode_name(workflow_name)
         found = session.rows(self._statements.lock_chain, of_name=name)
@@ -245,8 +245,8 @@ class SQLBackend:
         contents = session.each_row(self._statements.contents, of_chain_id=chain)
         fetch = partial(self._parts, session, workflow_name)
         live = {encode_name(name) for name in live_parts((unpack(content) for (content,) in contents), fetch)}
-        kept = session.rows(self._statements.part_ids, of_chain_id=chain)
-        self._remove_parts(session, chain, [row for row in kept if row[0] not in live])
+        stored = session.rows(self._statements.part_ids, of_chain_id=chain)
+        self._remove_parts(session, chain, [row for row in stored if row[0] not in live])
 
     def _remove_parts(self, session: Session, chain: int, part_ids: list[Row]) -> None:
         if part_ids:

@@ -1,4 +1,4 @@
-"""A database, whatever happens to the connection: opened when it is needed, replaced when it was lost."""
+"""A database whose connection is opened when it is needed, and replaced when it was lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.engine import URL, Engine
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from agentbench.checkpoints.sql_storage.address import file_of, secrets_of, shown
+from agentbench.checkpoints.sql_storage.address import displayed, file_of, secrets_of
 from agentbench.checkpoints.sql_storage.errors import explained
 from agentbench.checkpoints.sql_storage.session import Session, create_file, ensure_tables, set_up_sqlite
 from agentbench.checkpoints.sql_storage.tables import statements_of
@@ -40,7 +40,7 @@ class Database:
     """
 
     def __init__(self, url: URL) -> None:
-        self.place = shown(url)
+        self.place = displayed(url)
         self._secrets = secrets_of(url)
         self._file = file_of(url)
         self.is_sqlite = url.get_backend_name() == "sqlite"
@@ -71,7 +71,7 @@ class Database:
         """Run statements as one transaction: all of them take effect, or none does.
 
         Args:
-            work: As with `read`; not called again once the database was told to keep what it did.
+            work: As with `read`; not called again once the commit has begun.
             patient: Wait for other programs that hold an SQLite file; open one that is not open.
 
         Raises:
@@ -129,7 +129,7 @@ class Database:
             is_lost = self._is_lost(error)
             if is_lost and self._session is not None:
                 self._session.is_broken = True
-            # Two processes may add the same thing at the same moment: the second time it is there.
+            # Two processes may add the same thing at the same time: the second time it is there.
             again = is_lost or isinstance(error, self._driver.IntegrityError)
             if last or self._session is None or is_committing() or not again:
                 in_doubt = is_lost and is_committing()
@@ -189,20 +189,20 @@ def _engine(url: URL, options: dict[str, Any]) -> Engine:
             connect_args=options,
         )
     except ArgumentError:
-        message = f"{shown(url)!r} names no kind of database that SQLAlchemy knows; expected sqlite or postgresql."
+        message = f"{displayed(url)!r} names no kind of database that SQLAlchemy knows; expected sqlite or postgresql."
         raise ValueError(message) from None
     except ModuleNotFoundError as error:
         message = (
-            f"The driver {error.name!r} of {shown(url)!r} is not installed. Expected sqlite or postgresql, which "
+            f"The driver {error.name!r} of {displayed(url)!r} is not installed. Expected sqlite or postgresql, which "
             "agentbench is tested with; for another database install the driver or name one that is there."
         )
         raise ModuleNotFoundError(message, name=error.name) from None
 
 
 def _patience_of(url: URL) -> float:
-    given = url.query.get("timeout", _PATIENCE_S)
+    value = url.query.get("timeout", _PATIENCE_S)
     try:
-        return float(given)  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        message = f"timeout is {given!r}; expected a number of seconds."
+        message = f"timeout is {value!r}; expected a number of seconds."
         raise ValueError(message) from None

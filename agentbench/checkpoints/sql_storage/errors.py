@@ -35,7 +35,7 @@ _SQLITE: Final[tuple[tuple[str, type[Exception], str], ...]] = (
 )
 _LOST: Final = "the server cannot be reached, or went away. Start it, or correct the URL"
 _IN_DOUBT: Final = (
-    "the server went away while it was keeping this, and may have kept it or not. Look (list_checkpoint_ids) once it "
+    "the server went away while it stored this, and may have stored it or not. Check (list_checkpoint_ids) once it "
     "is back, or save again"
 )
 
@@ -48,7 +48,7 @@ def explained(
     Args:
         error: From the driver, or from SQLAlchemy about it.
         is_sqlite: Whether the database is a file.
-        secrets: What must not be shown.
+        secrets: What the text must not contain.
         is_lost: Whether there was no connection, or is none any more.
         in_doubt: Whether that happened in the middle of a commit.
 

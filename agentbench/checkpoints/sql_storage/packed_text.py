@@ -46,8 +46,8 @@ def pack(text: str, shortest: int) -> bytes:
 def unpack(data: bytes) -> str:
     """Return the text of which `pack` made the bytes.
 
-    What is damaged beyond that, or would be longer than 1 GiB, comes back as something else, for whoever reads the
-    text to find out: what it belongs to, and what is to be done, is known there.
+    What is damaged beyond that, or would be longer than 1 GiB, comes back as another text, which the reader of
+    the record refuses with an error that names the checkpoint.
     """
     try:
         if data.startswith(_DEFLATED):

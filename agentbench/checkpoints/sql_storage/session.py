@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from agentbench._files.private_file import open_private
-from agentbench.checkpoints.sql_storage.address import shown
+from agentbench.checkpoints.sql_storage.address import displayed
 from agentbench.checkpoints.sql_storage.tables import SCHEMA_VERSION, Statement, Statements, schema, tables
 from agentbench.exceptions import WorkflowCheckpointException
 
@@ -29,7 +29,7 @@ _SETTINGS: Final = (
     "synchronous=NORMAL",
     f"wal_autocheckpoint={_LOG_BYTES // _PAGE_BYTES}",
     f"journal_size_limit={4 * _LOG_BYTES}",  # of what a long transaction or another program's reading left behind
-    "trusted_schema=OFF",  # functions named by a file that somebody planted are not to run
+    "trusted_schema=OFF",  # functions that a planted file names must not run
 )
 
 #: How long the end of a program waits for what runs in a connection.
@@ -43,14 +43,14 @@ class Session:
     """A connection in use. What runs in it bypasses SQLAlchemy, which takes longer than SQLite itself does.
 
     Args:
-        connection: In autocommit mode: transactions begin and end where they are said to.
+        connection: In autocommit mode: transactions begin and end by explicit statements.
         file: The database's, if it is one of SQLite.
 
     Attributes:
         raw: The driver's connection.
         cursor: The one cursor.
         generation: What chains of this database begin with.
-        is_broken: Whether it is in a state that nobody knows.
+        is_broken: Whether its state is unknown.
         busy: Held while something runs: a program may end, and so close this, while a thread of it is still at work.
     """
 
@@ -109,7 +109,7 @@ class Session:
             self._patience_s = patience_s
 
     def is_usable(self) -> bool:
-        """Tell whether this is still a connection of this process, and to what is at the database's place now."""
+        """Return whether this is still a connection of this process, and to what is at the database's place now."""
         return not self.is_broken and self._pid == os.getpid() and not self._is_elsewhere()
 
     def close(self) -> None:
@@ -164,7 +164,7 @@ def set_up_sqlite(cursor: Any, patience_s: float) -> None:
 
 
 def ensure_tables(connection: Connection, session: Session, statements: Statements, begin: str) -> None:
-    """Create the tables where there are none, and read what the database tells about itself.
+    """Create the tables where there are none, and read the generation that the database was created with.
 
     Args:
         connection: That of the session.
@@ -178,13 +178,13 @@ def ensure_tables(connection: Connection, session: Session, statements: Statemen
     driver: Any = connection.dialect.loaded_dbapi
     try:
         found = session.rows(statements.schema)
-    except driver.Error:  # whatever else it was about comes again
+    except driver.Error:  # any other cause raises again below
         if not connection.dialect.has_table(connection, schema.name):
             _create_tables(connection, session, statements, begin)
         found = session.rows(statements.schema)
     if [version for version, _ in found] != [SCHEMA_VERSION]:
         versions = ", ".join(str(version) for version, _ in found) or "none"
-        place = shown(connection.engine.url)
+        place = displayed(connection.engine.url)
         message = (
             f"The tables in {place!r} have version {versions}; expected {SCHEMA_VERSION}. Another version of "
             "agentbench made them: use that one, or another database."

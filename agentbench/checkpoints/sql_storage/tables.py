@@ -1,7 +1,7 @@
 """The tables that `SQLCheckpointStorage` keeps checkpoints in, and the statements that read and write them.
 
 Names, ids and texts are columns of bytes: so every database compares and sorts them alike, code point by code point,
-whatever its collation, and holds every text, also one with NUL characters. Loaded only where SQLAlchemy is.
+with any collation, and holds every text, also one with NUL characters. Loaded only where SQLAlchemy is.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Statement:
     Args:
         clause: The statement; its values have names.
         dialect: The database's.
-        columns: Of an insertion: which columns are given.
+        columns: Of an insertion: the columns with values.
     """
 
     __slots__ = ("_fixed", "_in_order", "text")
@@ -104,7 +104,7 @@ class Statement:
         self._in_order: Callable[[Mapping[str, Any]], Any] | None = (
             None if names is None else partial(_in_order, names) if len(names) < 2 else itemgetter(*names)
         )
-        #: What the dialect needs that nobody gave: SQLite has no LIMIT without an OFFSET.
+        #: Values that the dialect adds itself: SQLite has no LIMIT without an OFFSET.
         self._fixed = {name: value for name, value in compiled.params.items() if value is not None}
 
     def arguments(self, values: Mapping[str, Any]) -> Any:
@@ -127,27 +127,27 @@ _NEWEST_FIRST = tuple(column.desc() for column in _OLDEST_FIRST)
 _HEAD = (records.c.checkpoint_id, records.c.seq, records.c.timestamp, records.c.run_id, records.c.head)
 
 
-def _given(column: Column[Any], name: str | None = None) -> BindParameter[Any]:
+def _value(column: Column[Any], name: str | None = None) -> BindParameter[Any]:
     """A value for a column; `of_` because the bare name belongs to what an insertion sets."""
     return bindparam(name or f"of_{column.name}", type_=column.type)
 
 
-_is_chain = chains.c.name == _given(chains.c.name)
+_is_chain = chains.c.name == _value(chains.c.name)
 _chain_of_name = select(chains.c.chain_id).where(_is_chain).scalar_subquery()
-_is_record = records.c.checkpoint_id == _given(records.c.checkpoint_id)
+_is_record = records.c.checkpoint_id == _value(records.c.checkpoint_id)
 
 
 def _heads(*, of_run: bool, before: bool, limited: bool) -> Select[Any]:
     found = select(*_HEAD).where(records.c.chain_id == _chain_of_name).order_by(*_NEWEST_FIRST)
     if of_run:
-        found = found.where(records.c.run_id == _given(records.c.run_id))
+        found = found.where(records.c.run_id == _value(records.c.run_id))
     if before:
-        found = found.where(tuple_(*_OLDEST_FIRST) < tuple_(*map(_given, _OLDEST_FIRST)))
+        found = found.where(tuple_(*_OLDEST_FIRST) < tuple_(*map(_value, _OLDEST_FIRST)))
     return found.limit(bindparam("limit", type_=Integer)) if limited else found
 
 
 def _any_of(column: Column[Any], count: int) -> Any:
-    return column.in_([_given(column, f"id_{number}") for number in range(count)])
+    return column.in_([_value(column, f"id_{number}") for number in range(count)])
 
 
 class Statements:
@@ -164,7 +164,7 @@ class Statements:
                 contents, contents.c.record_id == records.c.record_id
             )
         )
-        in_chain = records.c.chain_id == _given(records.c.chain_id)
+        in_chain = records.c.chain_id == _value(records.c.chain_id)
         # Reading.
         self.schema = made(select(schema.c.version, schema.c.generation))
         self.generation = made(select(chains.c.generation).where(_is_chain))
@@ -177,7 +177,7 @@ class Statements:
         self.chains = made(
             select(chains.c.name)
             .where(exists().where(records.c.chain_id == chains.c.chain_id))
-            .where(chains.c.name >= _given(chains.c.name, "first"), chains.c.name < _given(chains.c.name, "behind"))
+            .where(chains.c.name >= _value(chains.c.name, "first"), chains.c.name < _value(chains.c.name, "behind"))
             .order_by(chains.c.name)
         )
         # Saving.
@@ -191,37 +191,37 @@ class Statements:
         self.add_record = made(
             insert(records).from_select(
                 ["chain_id", *[column.name for column in columns]],
-                select(chains.c.chain_id, *map(_given, columns))
-                .where(_is_chain, chains.c.generation == _given(chains.c.generation))
+                select(chains.c.chain_id, *map(_value, columns))
+                .where(_is_chain, chains.c.generation == _value(chains.c.generation))
                 .with_for_update(),
             )
         )
-        content = _given(contents.c.content)
-        part = select(chains.c.chain_id, _given(parts.c.part_id), _given(parts.c.text)).where(_is_chain)
-        if dialect.name == "sqlite":  # nothing is looked for that was just found, or is found by the insertion
+        content = _value(contents.c.content)
+        part = select(chains.c.chain_id, _value(parts.c.part_id), _value(parts.c.text)).where(_is_chain)
+        if dialect.name == "sqlite":  # no query for what was just inserted
             self.add_content = made(insert(contents).from_select(contents.c.keys(), select(_last_record, content)))
             self.add_part = made(insert(parts).prefix_with("OR IGNORE").from_select(parts.c.keys(), part))
         else:
             found = select(records.c.record_id, content).where(_is_record)
-            known = exists().where(parts.c.chain_id == chains.c.chain_id, parts.c.part_id == _given(parts.c.part_id))
+            known = exists().where(parts.c.chain_id == chains.c.chain_id, parts.c.part_id == _value(parts.c.part_id))
             self.add_content = made(insert(contents).from_select(contents.c.keys(), found))
             self.add_part = made(insert(parts).from_select(parts.c.keys(), part.where(~known)))
         # Removing.
-        self.remove_content = made(delete(contents).where(contents.c.record_id == _given(contents.c.record_id)))
-        self.remove_record = made(delete(records).where(records.c.record_id == _given(records.c.record_id)))
+        self.remove_content = made(delete(contents).where(contents.c.record_id == _value(contents.c.record_id)))
+        self.remove_record = made(delete(records).where(records.c.record_id == _value(records.c.record_id)))
         self.record_ids = made(select(records.c.record_id).where(in_chain))
         self.contents = made(
             select(contents.c.content).join(records, records.c.record_id == contents.c.record_id).where(in_chain)
         )
-        self.part_ids = made(select(parts.c.part_id).where(parts.c.chain_id == _given(parts.c.chain_id)))
+        self.part_ids = made(select(parts.c.part_id).where(parts.c.chain_id == _value(parts.c.chain_id)))
         self.remove_part = made(
             delete(parts).where(
-                parts.c.chain_id == _given(parts.c.chain_id), parts.c.part_id == _given(parts.c.part_id)
+                parts.c.chain_id == _value(parts.c.chain_id), parts.c.part_id == _value(parts.c.part_id)
             )
         )
         self.next_generation = made(
             update(chains)
-            .where(chains.c.chain_id == _given(chains.c.chain_id))
+            .where(chains.c.chain_id == _value(chains.c.chain_id))
             .values(generation=chains.c.generation + _ONE)
         )
 
@@ -238,7 +238,7 @@ class Statements:
         return self._made(select(parts.c.part_id, parts.c.text).where(in_chain, _any_of(parts.c.part_id, count)))
 
     def _find_records(self, count: int) -> Statement:
-        in_chain = records.c.chain_id == _given(records.c.chain_id)
+        in_chain = records.c.chain_id == _value(records.c.chain_id)
         return self._made(select(records.c.record_id).where(in_chain, _any_of(records.c.checkpoint_id, count)))
 
 
