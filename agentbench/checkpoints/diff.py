@@ -39,6 +39,13 @@ class CheckpointDiff(Displayable):
         before: The one checkpoint.
         after: The other one.
         changes: In the order of the parts that they are about.
+
+    Example:
+        ```python
+        diff = diff_checkpoints(first, second)
+        grown = [change.path for change in diff if change.op == "added"]
+        print(diff if diff else "no difference")
+        ```
     """
 
     before: CheckpointInfo

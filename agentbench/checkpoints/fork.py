@@ -58,6 +58,12 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
         TypeError: `storage` is none, `messages` holds something other than lists, or `state_updates` is no mapping.
         ValueError: `state_updates` has a key that is no text, or a path into a value instead of a key.
         WorkflowCheckpointException: The original is unknown, or the fork cannot be saved; nothing was saved then.
+
+    Example:
+        ```python
+        fork = await fork_checkpoint(storage, info, workflow_name="what if", state_updates={"topic": "llamas"})
+        result = await workflow.run(checkpoint_id=fork.checkpoint_id, checkpoint_storage=storage)
+        ```
     """
     storage = require_storage(storage)
     checkpoint_id = id_of(checkpoint_id)

@@ -17,7 +17,10 @@ from agentbench.exceptions import CheckpointNotFoundError
 @drawn_by("agentbench.notebook.views:checkpoint_info_bundle")
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckpointInfo(Displayable):
-    """A checkpoint as lists, events and pictures show it. Equal to another one if both name the same checkpoint.
+    """What a checkpoint is, without what it holds: cheap to list, and enough to load it or to go on from it.
+
+    Infos are what `list_infos` returns and what `checkpoint_saved` events carry. Two are equal if they name the same
+    checkpoint. `CheckpointInfo.of(checkpoint)` describes one that is at hand.
 
     Attributes:
         workflow_name: The chain that it is part of.
@@ -36,6 +39,13 @@ class CheckpointInfo(Displayable):
         forked_from: The checkpoint that it was forked from.
         metadata: The checkpoint's metadata, not to be changed. The readable graph signature is not in it, only in the
             checkpoint.
+
+    Example:
+        ```python
+        infos = await list_infos(storage, workflow_name="report")
+        before_review = next(info for info in infos if "review" in info.writers)
+        result = await workflow.run(checkpoint_id=before_review.checkpoint_id, checkpoint_storage=storage)
+        ```
     """
 
     workflow_name: str

@@ -12,15 +12,24 @@ if TYPE_CHECKING:
 
 
 class CheckpointManager:
-    """A checkpoint storage as an argument of runs.
+    """A checkpoint storage as an argument of runs; a bare storage is accepted wherever a manager is.
 
-    A bare storage is accepted wherever a manager is.
+    Args:
+        storage: Where the checkpoints go.
 
     Attributes:
-        storage: the storage behind it.
+        storage: The same storage.
 
     Raises:
-        TypeError: `storage` is none.
+        TypeError: `storage` is no checkpoint storage.
+
+    Example:
+        ```python
+        manager = CheckpointManager.create_in_memory()
+        run = workflow.start("tea", checkpoint_storage=manager)
+        await run.result()
+        infos = await list_infos(manager, workflow_name=workflow.name)
+        ```
     """
 
     def __init__(self, storage: CheckpointStorage) -> None:

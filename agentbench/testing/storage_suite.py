@@ -41,6 +41,8 @@ MakeStorage: TypeAlias = Callable[[], "CheckpointStorage | Awaitable[CheckpointS
 class StorageCheck:
     """One thing that a storage must do.
 
+    `await check(make_storage)` runs it; `storage_suite.checks()` returns all of them, with an example in the module.
+
     Attributes:
         function: Does it on a new, empty storage.
         capability: The optional protocol that it is about; `None` for what every storage must do.

@@ -120,7 +120,7 @@ def test_bytes_that_are_no_text_and_what_is_neither_are_told_apart():
         WorkflowCheckpoint.from_json(b"\xff{}")
     wrongs: tuple[Any, ...] = (None, 5, {"workflow_name": "flow"})
     for wrong in wrongs:
-        with pytest.raises(TypeError, match=f"was given a {type(wrong).__name__}; expected the text"):
+        with pytest.raises(TypeError, match=f"received a {type(wrong).__name__}; expected the text"):
             WorkflowCheckpoint.from_json(wrong)
 
 
