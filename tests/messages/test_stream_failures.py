@@ -72,8 +72,8 @@ def raising(error: Exception) -> Callable[..., Any]:
 # ------------------------------------------------------------------------------------------------------- failures
 
 
-@pytest.mark.parametrize("after", [0, 1, 3])
-@pytest.mark.parametrize("maps", [0, 1, 3])
+@pytest.mark.parametrize("after", [0, 2])
+@pytest.mark.parametrize("maps", [0, 2])
 async def test_a_failing_source_is_told_by_every_reading_and_cleaned_up_once(after: int, maps: int) -> None:
     cleanups: list[str] = []
     stream: ResponseStream[Any, Any] = ResponseStream(failing(after), finalizer=sum)
@@ -293,7 +293,7 @@ async def test_a_cancellation_while_cleaning_up_after_a_failure_gets_through() -
 
 
 @BOTH_WAYS
-@pytest.mark.parametrize("maps", [0, 1, 3])
+@pytest.mark.parametrize("maps", [0, 2])
 @pytest.mark.parametrize("read_first", [0, 1])
 async def test_closing_closes_the_source_through_every_layer_and_runs_the_hooks_once(
     way: Callable[..., Any], maps: int, read_first: int

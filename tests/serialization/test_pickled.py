@@ -241,11 +241,11 @@ def _nothing_runs() -> Iterator[None]:
     ],
     ids=lambda planted: f"{planted.reduced[0].__name__} {steady(planted.reduced[1])}",
 )
-@pytest.mark.parametrize("protocol", range(5))
-def test_a_planted_call_is_refused(planted: Planted, protocol: int) -> None:
-    data = pickle.dumps(planted, protocol)
-    with pytest.raises(WorkflowCheckpointException):
-        decode_checkpoint_value(payload(data), allowed_types={"builtins:complex"})
+def test_a_planted_call_is_refused_in_every_protocol(planted: Planted) -> None:
+    for protocol in range(5):
+        data = pickle.dumps(planted, protocol)
+        with pytest.raises(WorkflowCheckpointException):
+            decode_checkpoint_value(payload(data), allowed_types={"builtins:complex"})
 
 
 @pytest.mark.parametrize(

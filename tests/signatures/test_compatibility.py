@@ -195,15 +195,12 @@ INCOMPATIBLE = [
 ]
 
 
-@pytest.mark.parametrize(("source", "target"), COMPATIBLE)
-def test_values_of_the_source_may_go_to_the_target(source, target):
-    assert is_type_compatible(source, target)
+def test_values_of_the_source_may_go_to_the_target():
+    assert [pair for pair in COMPATIBLE if not is_type_compatible(*pair)] == []
 
 
-@pytest.mark.parametrize(("source", "target"), INCOMPATIBLE)
-def test_values_of_the_source_may_not_go_to_the_target(source, target):
-    assert not is_type_compatible(source, target)
-    assert not always_fits(source, target)
+def test_values_of_the_source_may_not_go_to_the_target():
+    assert [pair for pair in INCOMPATIBLE if is_type_compatible(*pair) or always_fits(*pair)] == []
 
 
 @pytest.mark.parametrize(
@@ -223,9 +220,8 @@ def test_what_says_too_little_is_compatible_but_not_certain_to_fit(source, targe
     assert not always_fits(source, target)
 
 
-@pytest.mark.parametrize(
-    ("source", "target"),
-    [
+def test_what_is_part_of_the_target_is_certain_to_fit():
+    for source, target in [
         (bool, int),
         (str, Any),
         (list[int], list),
@@ -236,7 +232,5 @@ def test_what_says_too_little_is_compatible_but_not_certain_to_fit(source, targe
         (Rated, Movie),
         (Door, Closeable),
         (Door, Unchecked),
-    ],
-)
-def test_what_is_part_of_the_target_is_certain_to_fit(source, target):
-    assert always_fits(source, target)
+    ]:
+        assert always_fits(source, target)

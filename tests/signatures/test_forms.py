@@ -15,9 +15,8 @@ Names = typing_extensions.TypeAliasType("Names", "list[str] | None")
 NamesOrBytes = typing_extensions.TypeAliasType("NamesOrBytes", Annotated[list[str], "names"] | bytes)
 
 
-@pytest.mark.parametrize(
-    ("type_", "members"),
-    [
+def test_a_union_falls_apart_into_its_members_in_the_order_written():
+    for type_, members in [
         (int, (int,)),
         (int | str, (int, str)),
         (Union[str, int], (str, int)),
@@ -34,10 +33,8 @@ NamesOrBytes = typing_extensions.TypeAliasType("NamesOrBytes", Annotated[list[st
         (typing_extensions.Never, ()),
         (Union[int, NoReturn], (int,)),  # noqa: RUF020
         (NamesOrBytes, (list[str], bytes)),
-    ],
-)
-def test_a_union_falls_apart_into_its_members_in_the_order_written(type_, members):
-    assert flatten_union(type_) == members
+    ]:
+        assert flatten_union(type_) == members
 
 
 def test_a_member_that_comes_twice_is_listed_once():
@@ -69,14 +66,14 @@ def test_a_generic_alias_is_filled_with_its_arguments():
     assert unwrap(pair[int]) == tuple[int, int]
 
 
-@pytest.mark.parametrize("type_", [NoReturn, typing_extensions.Never, typing_extensions.NoReturn])
-def test_every_spelling_of_never_is_known(type_):
-    assert is_never(type_)
+def test_every_spelling_of_never_is_known():
+    for type_ in [NoReturn, typing_extensions.Never, typing_extensions.NoReturn]:
+        assert is_never(type_)
 
 
-@pytest.mark.parametrize("type_", [None, int, Any, list[NoReturn], Optional[int], "Never"])
-def test_nothing_else_is_taken_for_never(type_):
-    assert not is_never(type_)
+def test_nothing_else_is_taken_for_never():
+    for type_ in [None, int, Any, list[NoReturn], Optional[int], "Never"]:
+        assert not is_never(type_)
 
 
 def test_any_is_known_in_both_spellings_and_a_class_of_that_name_is_not():
@@ -90,17 +87,27 @@ def test_any_is_known_in_both_spellings_and_a_class_of_that_name_is_not():
     assert not is_any(Instance())
 
 
-@pytest.mark.parametrize(
-    "type_",
-    [int, None, Any, NoReturn, int | str, Optional[int], list[int], typing.List, T, UserId, Names, Literal[1]],
-)
-def test_types_may_stand_where_a_type_is_expected(type_):
-    assert is_type_form(type_)
+def test_types_may_stand_where_a_type_is_expected():
+    for type_ in [
+        int,
+        None,
+        Any,
+        NoReturn,
+        int | str,
+        Optional[int],
+        list[int],
+        typing.List,
+        T,
+        UserId,
+        Names,
+        Literal[1],
+    ]:
+        assert is_type_form(type_)
 
 
-@pytest.mark.parametrize("value", [5, "int", [int], ..., Union, Optional, Literal, print, 1.5, ()])
-def test_other_objects_may_not(value):
-    assert not is_type_form(value)
+def test_other_objects_may_not():
+    for value in [5, "int", [int], ..., Union, Optional, Literal, print, 1.5, ()]:
+        assert not is_type_form(value)
 
 
 def test_a_union_is_built_even_where_a_member_knows_no_or_operator():

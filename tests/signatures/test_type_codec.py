@@ -76,9 +76,8 @@ ROUND_TRIPS = [
 ]
 
 
-@pytest.mark.parametrize("type_", ROUND_TRIPS)
-def test_a_type_survives_json(type_):
-    assert type_from_dict(json.loads(json.dumps(type_to_dict(type_)))) == type_
+def test_a_type_survives_json():
+    assert [type_from_dict(json.loads(json.dumps(type_to_dict(type_)))) for type_ in ROUND_TRIPS] == ROUND_TRIPS
 
 
 @pytest.mark.parametrize(

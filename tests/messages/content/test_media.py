@@ -33,13 +33,12 @@ SIGNATURES = [
 
 
 @pytest.mark.parametrize(("start", "media_type"), SIGNATURES)
-@pytest.mark.parametrize("rest", [b"", b"and more", b"\x00" * 999])
-def test_the_first_bytes_tell_the_media_type_in_every_form(start: bytes, media_type: str | None, rest: bytes) -> None:
-    data = start + rest
-    text = base64.b64encode(data).decode()
-    assert detect_media_type_from_base64(data_bytes=data) == media_type
-    assert detect_media_type_from_base64(data_str=text) == media_type
-    assert detect_media_type_from_base64(data_uri=f"data:any/thing;base64,{text}") == media_type
+def test_the_first_bytes_decide_the_media_type_in_every_form(start: bytes, media_type: str | None) -> None:
+    for data in (start, start + b"\x00" * 999):
+        text = base64.b64encode(data).decode()
+        assert detect_media_type_from_base64(data_bytes=data) == media_type
+        assert detect_media_type_from_base64(data_str=text) == media_type
+        assert detect_media_type_from_base64(data_uri=f"data:any/thing;base64,{text}") == media_type
 
 
 @pytest.mark.parametrize("text", ["!!", "", "A", "é", "====", "not base64 at all, really"])
