@@ -37,7 +37,7 @@ class SavesCheckpoints(Protocol):
         source: str,
         *,
         writers: Sequence[str] = (),
-        duration_s: float | None = None,
+        began_ns: int | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> CheckpointInfo | None:
         """Save the state of the run."""
@@ -277,7 +277,7 @@ class SuperstepRunner:
             self.run.run_state.superstep,
             source,
             writers=list(dict.fromkeys(d.executor_id for d in plan.deliveries)),
-            duration_s=(self._now_ns() - began_ns) / 1e9,
+            began_ns=began_ns,
             metadata=metadata,
         )
         if self.abandoned:

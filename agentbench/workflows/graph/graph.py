@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from agentbench.workflows.executors.context import OutputKind
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from agentbench.workflows.graph.boundary import BoundaryHook
 
 PLAIN = WorkflowSettings()
+
+_MADE_OF_EXECUTORS = ("router", "start_executors", "stateful_executors")
 
 
 class Graph:
@@ -37,24 +41,6 @@ class Graph:
         boundary_hook: drives another dialect of graphs.
         signature_hash: stands for the signature; by default the hash of the signature.
     """
-
-    __slots__ = (
-        "_hash",
-        "_router",
-        "_signature",
-        "_stateful",
-        "boundary_hook",
-        "description",
-        "edge_groups",
-        "executors",
-        "intermediate_output_from",
-        "max_iterations",
-        "name",
-        "output_from",
-        "output_kinds",
-        "settings",
-        "start_executor_ids",
-    )
 
     def __init__(  # noqa: PLR0913 - everything that makes a workflow, by name
         self,
@@ -87,50 +73,38 @@ class Graph:
             kinds: dict[str, OutputKind] = dict.fromkeys(intermediate_output_from or (), "intermediate")
             kinds.update(dict.fromkeys(output_from or (), "output"))
             self.output_kinds = kinds.get
-        self._router: Router | None = None
-        self._signature: dict[str, Any] | None = None
-        self._stateful: list[Executor] | None = None
-        self._hash = signature_hash
+        if signature_hash is not None:
+            self.signature_hash = signature_hash
 
-    @property
+    @cached_property
     def start_executors(self) -> list[Executor]:
         """Executors that get the input of a run."""
         return [self.executors[i] for i in self.start_executor_ids]
 
-    @property
+    @cached_property
     def router(self) -> Router:
-        """The routing tables, made at first use."""
-        if self._router is None:
-            self._router = Router(
-                self.edge_groups,
-                self.executors,
-                starts=self.start_executor_ids,
-                copy_messages=self.settings.copy_messages,
-            )
-        return self._router
+        """The routing tables."""
+        return Router(
+            self.edge_groups,
+            self.executors,
+            starts=self.start_executor_ids,
+            copy_messages=self.settings.copy_messages,
+        )
 
-    @property
+    @cached_property
     def signature(self) -> dict[str, Any]:
         """What has to be the same for a checkpoint to fit; JSON-able. To be read only."""
-        if self._signature is None:
-            self._signature = graph_signature(
-                self.edge_groups, self.executors, self.start_executor_ids, self.boundary_hook
-            )
-        return self._signature
+        return graph_signature(self.edge_groups, self.executors, self.start_executor_ids, self.boundary_hook)
 
-    @property
+    @cached_property
     def signature_hash(self) -> str:
         """SHA-256 of the signature."""
-        if self._hash is None:
-            self._hash = hash_signature(self.signature)
-        return self._hash
+        return hash_signature(self.signature)
 
-    @property
+    @cached_property
     def stateful_executors(self) -> list[Executor]:
         """Executors that save a state of their own."""
-        if self._stateful is None:
-            self._stateful = [e for e in self.executors.values() if e.keeps_state]
-        return self._stateful
+        return [e for e in self.executors.values() if e.keeps_state]
 
     def fresh(self) -> Graph:
         """Return the graph for another run: its executors are `executor.fresh()` of these."""
@@ -141,29 +115,10 @@ class Graph:
 
     def with_executors(self, executors: dict[str, Executor]) -> Graph:
         """Return the same graph over other executors of the same ids and classes."""
-        twin = Graph(**{**self.definition(), "executors": executors})
-        twin._signature, twin._hash = self._signature, self._hash
+        twin = copy.copy(self)
+        twin.executors = executors
         return twin
 
-    def definition(self) -> Mapping[str, Any]:
-        """Return the arguments that make this graph."""
-        return {
-            "edge_groups": self.edge_groups,
-            "executors": self.executors,
-            "start_executor_ids": self.start_executor_ids,
-            "name": self.name,
-            "description": self.description,
-            "max_iterations": self.max_iterations,
-            "output_from": self.output_from,
-            "intermediate_output_from": self.intermediate_output_from,
-            "settings": self.settings,
-            "boundary_hook": self.boundary_hook,
-        }
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what it is made of; tables and signature are made again."""
-        return _graph_of, (dict(self.definition()),)
-
-
-def _graph_of(definition: dict[str, Any]) -> Graph:
-    return Graph(**definition)
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles leave out what is made of the executors."""
+        return {key: value for key, value in vars(self).items() if key not in _MADE_OF_EXECUTORS}

@@ -50,13 +50,13 @@ async def snapshot(graph: Graph, run_state: RunState) -> Snapshot:
     state = run_state.state.committed.copy()
     if not graph.settings.checkpoint_run_kwargs:
         state.pop(RUN_KWARGS, None)
+    messages = {source: list(queued) for source, queued in run_state.messages.items()}
     own = {}
     for executor in graph.stateful_executors:
         own[executor.id] = await _own_state(executor)
     state[EXECUTOR_STATE] = own
     if run_state.buffers:
         state[FAN_IN_BUFFERS] = run_state.buffers
-    messages = {source: list(queued) for source, queued in run_state.messages.items()}
     return Snapshot(run_state.superstep, messages, state, dict(run_state.requests))
 
 

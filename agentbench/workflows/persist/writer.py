@@ -58,10 +58,17 @@ class CheckpointWriter:
         source: str,
         *,
         writers: Sequence[str] = (),
-        duration_s: float | None = None,
+        began_ns: int | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> CheckpointInfo | None:
         """Save the state at this boundary; None when that failed and the run is not strict.
+
+        Args:
+            superstep: its number.
+            source: why there is a checkpoint here, see `checkpoints.metadata`.
+            writers: ids of the executors that ran.
+            began_ns: when the superstep began, by the clock of the run.
+            metadata: the boundary hook's.
 
         Raises:
             WorkflowCheckpointException: the save failed and the run is strict.
@@ -72,8 +79,8 @@ class CheckpointWriter:
             facts = self._metadata.copy()
             if metadata:
                 facts.update(isolate_or_same(metadata))
-            if duration_s is not None:
-                facts[keys.DURATION_S] = duration_s
+            if began_ns is not None:
+                facts[keys.DURATION_S] = (self._clock.perf_ns() - began_ns) / 1e9
             checkpoint = await self._compose(source, writers, facts)
             expected_seq = checkpoint.metadata[keys.SEQ] - 1 if self._check_head else None
             await save_checkpoint(self._storage, checkpoint, expected_seq)
@@ -108,6 +115,7 @@ class CheckpointWriter:
 
     async def _compose(self, source: str, writers: Sequence[str], facts: dict[str, Any]) -> WorkflowCheckpoint:
         run_state = self._run.run_state
+        checkpoint_id, timestamp = self._ids.new_id("cp"), iso_utc(self._clock.time_ns())
         head_seq = await self._find_head() if self._head_seq is None else self._head_seq
         content = await snapshot(self._run.graph, run_state)
         facts[keys.SEQ] = head_seq + 1
@@ -119,9 +127,9 @@ class CheckpointWriter:
         return WorkflowCheckpoint(
             self._chain,
             self._signature_hash,
-            self._ids.new_id("cp"),
+            checkpoint_id,
             run_state.last_checkpoint_id,
-            iso_utc(self._clock.time_ns()),
+            timestamp,
             content.messages,
             content.state,
             content.requests,
