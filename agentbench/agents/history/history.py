@@ -213,7 +213,7 @@ class InMemoryHistoryProvider(HistoryProvider):
                 if not all(ATTRIBUTION in message.additional_properties for message in stored):
                     stored = state["messages"] = attributed(stored, self)
             self._note(session, stored)
-        context.share_messages(self, not_excluded(stored) if self.skip_excluded else stored)
+        context.share_messages(self.source_id, not_excluded(stored) if self.skip_excluded else stored)
 
     async def after_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]

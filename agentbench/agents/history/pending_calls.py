@@ -351,17 +351,10 @@ class PendingCalls:
         return found
 
 
-def find_pending_calls(messages: Sequence[Message], recorded: Sequence[RecordedCall] = ()) -> PendingCalls | None:
-    """Return the pending calls of a conversation, or `None` if it holds neither open calls nor questions about calls.
-
-    Args:
-        messages: The conversation.
-        recorded: See `PendingCalls`.
-    """
+def has_pending_calls(messages: Sequence[Message]) -> bool:
+    """Whether a conversation holds approval requests, answers to them, or a call without one result right behind it."""
     kinds = {content.type for message in messages for content in message.contents}
-    if not kinds.isdisjoint(_QUESTIONS) or ("function_call" in kinds and _has_open_calls(messages)):
-        return PendingCalls(messages, recorded)
-    return None
+    return not kinds.isdisjoint(_QUESTIONS) or ("function_call" in kinds and _has_open_calls(messages))
 
 
 def replace_messages(

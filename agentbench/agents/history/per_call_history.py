@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.history.pending_calls import find_pending_calls, replace_messages
+from agentbench.agents.history.pending_calls import PendingCalls, has_pending_calls, replace_messages
 from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
 from agentbench.agents.middleware.contexts import ChatContext
@@ -64,9 +64,10 @@ class PerCallHistory(ChatMiddleware):
         async with SessionTurn(self._session):
             await RunHooks(self._agent, self._session, call, self._providers).before()
         context.messages = [*call.get_messages(), *new]
-        pending = find_pending_calls(context.messages)
-        if pending is not None:  # an interrupted run, or one that waits for a person, has left calls without results
-            context.messages, replaced = pending.resolve()
+        if has_pending_calls(
+            context.messages
+        ):  # an interrupted run, or one that waits for a person, has left calls without results
+            context.messages, replaced = PendingCalls(context.messages).resolve()
             new[:] = replace_messages(new, replaced)
         if context.stream:
 

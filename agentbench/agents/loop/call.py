@@ -91,50 +91,47 @@ class Calling:
 
     async def run(self, tool: Any, call: ToolCall) -> Outcome:
         """Make one call and return its outcome. Nothing is raised but a cancellation or an interrupt."""
-        content = call.content
+        content, call_id = call.content, call.content.call_id
         try:
             arguments = _read_arguments(content)
             if hasattr(tool, "validate_arguments"):
                 arguments = tool.validate_arguments(arguments)
         except Exception as error:  # noqa: BLE001 - a validator may raise anything, and so does what is nested too deeply
             return self.failure(content, _UNPARSED, error)
-        metadata: dict[str, Any] = {"call_id": content.call_id, RUN_INVOCATIONS: self._run_invocations}
+        metadata: dict[str, Any] = {"call_id": call_id, RUN_INVOCATIONS: self._run_invocations}
         if call.approval is not None:
             metadata["approval_response"] = call.approval
         if call.requests:
             metadata[INNER_APPROVALS] = InnerApprovals(call.requests, call.answers)
         context = FunctionInvocationContext(tool, arguments, self._session, metadata, kwargs=dict(self._arguments))
         try:
-            ended = await self._invoke(tool, content, context)
+            ended = await self._invoke(tool, call_id, context)
         except UserInputRequiredException as error:
             return _outcome_of_requests(content, error)
         except Exception as error:  # noqa: BLE001 - the model reads in the result what a tool raised
             return self.failure(content, _FAILED, error)
         return _outcome_of_result(content, context.result, ended=ended)
 
-    async def _invoke(self, tool: Any, content: Content, context: FunctionInvocationContext) -> bool:
+    async def _invoke(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> bool:
         """Call the tool inside the middleware, and return whether a middleware ended the loop."""
         if not self._middleware:
-            context.result = await self._call(tool, content, context)
+            context.result = await self._call(tool, call_id, context)
             return False
 
         async def innermost() -> None:
-            context.result = await self._call(tool, content, context)
+            context.result = await self._call(tool, call_id, context)
 
         return await run_pipeline(self._middleware, context, innermost)
 
-    def _call(self, tool: Any, content: Content, context: FunctionInvocationContext) -> Awaitable[Any]:
-        keywords: dict[str, Any] = {"context": context, "tool_call_id": content.call_id}
+    def _call(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> Awaitable[Any]:
+        keywords: dict[str, Any] = {"context": context, "tool_call_id": call_id}
         if self._threads:  # tools of another make may not know about that
             keywords["in_thread"] = True
         if is_tracing():
             from agentbench.agents.telemetry.spans import traced_tool  # noqa: PLC0415 - loads OpenTelemetry
 
             return traced_tool(
-                tool,
-                content.call_id,
-                context.arguments,
-                lambda: tool.invoke(arguments=context.arguments, **keywords),
+                tool, call_id, context.arguments, lambda: tool.invoke(arguments=context.arguments, **keywords)
             )
         return tool.invoke(arguments=context.arguments, **keywords)  # type: ignore[no-any-return]
 

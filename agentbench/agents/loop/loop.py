@@ -9,15 +9,15 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
-from agentbench.agents.history.pending_calls import PendingCalls, RecordedCall, find_pending_calls, is_same_call
+from agentbench import _clock
+from agentbench.agents.history.pending_calls import PendingCalls, RecordedCall, has_pending_calls, is_same_call
 from agentbench.agents.loop.answers import Addition, additions_of, merge_responses, sort_outcomes, with_additions
 from agentbench.agents.loop.approvals import ApprovalRecord, take_outcomes, tool_call
 from agentbench.agents.loop.batch import Batch, Toolbox, has_server, open_calls, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
-from agentbench.agents.loop.limits import Limits
 from agentbench.agents.tools.collection import tool_name, validate_tools
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -25,6 +25,8 @@ from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
 
 logger = logging.getLogger("agentbench")
+
+_NS_PER_S: Final = 1_000_000_000
 
 
 class Model(Protocol):
@@ -63,6 +65,74 @@ class Request(NamedTuple):
     own_messages: bool = False
 
 
+class Limits:
+    """Counts what a request uses up of the limits of its configuration.
+
+    Attributes:
+        failed_too_often: Names of tools to be taken away one by one, where errors are counted for each tool.
+    """
+
+    __slots__ = (
+        "_config",
+        "_ends_ns",
+        "_errors",
+        "_errors_of",
+        "_executed",
+        "_most_errors",
+        "_rounds",
+        "failed_too_often",
+    )
+
+    def __init__(self, config: FunctionInvocationConfiguration) -> None:
+        self._config = config
+        self._rounds = self._executed = self._errors = 0
+        self._most_errors = max(config["max_consecutive_errors_per_request"], 1)
+        self._errors_of: dict[str, int] | None = {} if config.get("error_scope") == "tool" else None
+        self.failed_too_often: list[str] = []
+        duration_s = config.get("max_duration_s")
+        self._ends_ns = None if duration_s is None else _now_ns() + duration_s * _NS_PER_S
+
+    def room(self) -> int | None:
+        """Return how many calls of the next batch may be made; `None` for all of them."""
+        most = self._config["max_function_calls"]
+        if most is None or not self._config.get("strict_max_function_calls", False):
+            return None
+        return max(most - self._executed, 0)
+
+    def count_round(self) -> None:
+        """Count one call of the model that led to tool calls."""
+        self._rounds += 1
+
+    def count(self, outcomes: Sequence[Outcome], executed: int) -> None:
+        """Count a batch and its errors."""
+        self._executed += executed
+        if self._errors_of is None:
+            self._errors = self._errors + 1 if [outcome for outcome in outcomes if outcome.failed] else 0
+            return
+        failing = {outcome.name for outcome in outcomes if outcome.failed}
+        for name in {outcome.name for outcome in outcomes}:
+            self._errors_of[name] = self._errors_of.get(name, 0) + 1 if name in failing else 0
+            if self._errors_of[name] == self._most_errors:
+                self.failed_too_often.append(name)
+
+    def reason_to_stop(self) -> str | None:
+        """Return the limit that is used up, so that the model gets no tools any more; `None` if none is."""
+        config, most = self._config, self._config["max_function_calls"]
+        if self._rounds >= config["max_iterations"]:
+            return f"max_iterations={config['max_iterations']}"
+        if most is not None and self._executed >= most:
+            return f"max_function_calls={most}"
+        if self._errors >= self._most_errors:
+            return f"max_consecutive_errors_per_request={config['max_consecutive_errors_per_request']}"
+        if self._ends_ns is not None and _now_ns() >= self._ends_ns:
+            return f"max_duration_s={config.get('max_duration_s')}"
+        return None
+
+
+def _now_ns() -> int:
+    return _clock.runtime_defaults().clock.perf_ns()
+
+
 class ToolLoop:
     """One request.
 
@@ -81,7 +151,6 @@ class ToolLoop:
         "_last_call",
         "_limits",
         "_own",
-        "_record",
         "_request",
         "_resolved",
         "_responses",
@@ -97,7 +166,6 @@ class ToolLoop:
         self.options: dict[str, Any] = dict(request.options)
         self._toolbox: Toolbox | None = None
         self._limits = Limits(config)
-        self._record = ApprovalRecord(request.session)
         self._calling: Calling | None = None
         self.messages: list[Message] = []
         self.done = False
@@ -125,7 +193,8 @@ class ToolLoop:
                 if has_server(tools):
                     self.options["tools"] = tools = await validate_tools(tools)
                 self._toolbox = Toolbox(tools, self._request.configuration["additional_tools"])
-            pending = find_pending_calls(messages, self._record.calls())
+            if has_pending_calls(messages):
+                pending = PendingCalls(messages, ApprovalRecord(self._request.session).calls())
         if pending is None:
             messages = list(messages)
         else:
@@ -136,7 +205,7 @@ class ToolLoop:
     async def _carry_out(self, pending: PendingCalls) -> tuple[list[Message], list[Addition]]:
         """Make the approved calls; return the messages for the model, and what the answer holds besides."""
         outcomes = await self._run([tool_call(call) for call in pending.approved]) if pending.approved else []
-        take_outcomes(pending, outcomes, self._record)
+        take_outcomes(pending, outcomes, ApprovalRecord(self._request.session))
         messages, replaced = pending.resolve(has_service=bool(self.options.get("conversation_id")))
         requests, _, has_ended = sort_outcomes((), outcomes)
         if has_ended:  # the results are the answer, so no message is stored with them
@@ -204,15 +273,16 @@ class ToolLoop:
 
     def _record_requests(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
         """Record the calls that wait for a person, if later messages will not show them."""
+        record = ApprovalRecord(self._request.session)
         waiting = [RecordedCall(one.function_call) for one in batch.requests if one.function_call is not None]
         if self._is_internal or self._is_stored_by_service:
             for call, outcome in zip(batch.calls, outcomes, strict=True):
                 if outcome.requests:
                     waiting.append(RecordedCall(call, outcome.requests))
             for one in waiting:
-                self._record.add(one)
+                record.add(one)
         else:  # models use ids again
-            self._record.replace(lambda known: any(is_same_call(known, one.call) for one in waiting))
+            record.replace(lambda known: any(is_same_call(known, one.call) for one in waiting))
 
     def _limit(self) -> None:
         """Take away the tools that were used up or failed too often, or all of them once a limit is reached."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
@@ -15,9 +12,6 @@ if TYPE_CHECKING:
     from agentbench.agents.sessions.session_context import SessionContext
 
 _log = logging.getLogger("agentbench")
-
-#: The names of the arguments that a hook takes, by its function; `None` for all.
-_PARAMETERS: WeakKeyDictionary[Any, frozenset[str] | None] = WeakKeyDictionary()
 
 
 class ContextProvider:
@@ -74,73 +68,6 @@ class ContextProvider:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(source_id={getattr(self, 'source_id', None)!r})"
-
-
-async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
-    """Call a hook of a provider with as many of the arguments as it takes, and await what it returns.
-
-    The parameters of a hook are read once per function. A provider without the hook is skipped.
-
-    Args:
-        provider: The provider; need not be a `ContextProvider`.
-        hook: `before_run`, `after_run` or `on_error`.
-        **arguments: `agent`, `session`, `context`, `state` and, for `on_error`, `error`.
-
-    Raises:
-        TypeError: The hook needs an argument of another name.
-        Exception: The error of the hook.
-    """
-    method = getattr(provider, hook, None)
-    if not callable(method):
-        return
-    function = getattr(method, "__func__", method)
-    if function in _NO_HOOKS:
-        return
-    try:
-        taken = _PARAMETERS[function]
-    except (KeyError, TypeError):  # a new function, or one that is not hashable
-        taken = _arguments_taken(provider, hook, method, frozenset(arguments))
-        with suppress(TypeError):  # it is not hashable, or has no weak references
-            _PARAMETERS[function] = taken
-    if taken is not None and len(taken) < len(arguments):
-        arguments = {name: value for name, value in arguments.items() if name in taken}
-    result = method(**arguments)
-    if result is not None and inspect.isawaitable(result):
-        await result
-
-
-_NO_HOOKS = frozenset({ContextProvider.before_run, ContextProvider.after_run})
-
-
-def _arguments_taken(
-    provider: Any, hook: str, method: Callable[..., Any], offered: frozenset[str]
-) -> frozenset[str] | None:
-    try:
-        parameters = inspect.signature(method).parameters.values()
-    except ValueError:  # written in C
-        return None
-    by_name = [each for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    required = [
-        each.name
-        for each in parameters
-        if each.default is each.empty
-        and (each.kind is each.POSITIONAL_ONLY or (each in by_name and each.name not in offered))
-    ]
-    if required:
-        message = (
-            f"{type(provider).__name__}.{hook} needs {', '.join(map(repr, required))}, which it is not called with. "
-            f"Expected keyword arguments among {', '.join(sorted(offered))}."
-        )
-        raise TypeError(message)
-    if any(each.kind is each.VAR_KEYWORD for each in parameters):
-        return None
-    return frozenset(each.name for each in by_name) & offered
-
-
-def state_of(session: AgentSession, provider: Any) -> dict[str, Any]:
-    """Return the state of a provider in a session; a new one is empty."""
-    state: dict[str, Any] = session.state.setdefault(provider.source_id, {})
-    return state
 
 
 def warn_of_shared_sources(providers: Iterable[Any]) -> None:

@@ -120,9 +120,9 @@ class SessionContext:
         added = attributed(messages, source)
         self.context_messages.setdefault(source_id_of(source), []).extend(added)
 
-    def share_messages(self, source: Any, messages: Iterable[Message]) -> None:
+    def share_messages(self, source_id: str, messages: Iterable[Message]) -> None:
         """Put messages in front of the input without copying them: they carry their attribution, and stay unchanged."""
-        self.context_messages.setdefault(source_id_of(source), []).extend(messages)
+        self.context_messages.setdefault(source_id, []).extend(messages)
 
     def extend_instructions(self, source_id: Any, instructions: str | Sequence[str]) -> None:
         """Add instructions behind the present ones.

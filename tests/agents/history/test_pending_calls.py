@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentbench import Content, Message
-from agentbench.agents.history.pending_calls import UNANSWERED, find_pending_calls, replace_messages
+from agentbench.agents.history.pending_calls import UNANSWERED, PendingCalls, has_pending_calls, replace_messages
 from agentbench.agents.sessions.attribution import attributed
 
 
@@ -33,10 +33,9 @@ HI, HELLO = Message("user", ["hi"]), Message("assistant", ["hello"])
 def following(history: list[Message], new: list[Message]) -> tuple[list[Message], list[Message]]:
     """What the model gets of new messages, and what is stored of them."""
     before = attributed(history, "history")
-    pending = find_pending_calls([*before, *new])
-    if pending is None:
+    if not has_pending_calls([*before, *new]):
         return new, new
-    seen, replaced = pending.resolve()
+    seen, replaced = PendingCalls([*before, *new]).resolve()
     at = max((index + 1 for index, message in enumerate(seen) if any(message is one for one in before)), default=0)
     return seen[at:], replace_messages(new, replaced)
 
@@ -73,9 +72,7 @@ def test_no_call_is_repeated_and_none_stays_without_a_result(
 def test_requests_and_answers_are_left_out_unless_they_are_the_services() -> None:
     both = Message("assistant", [*call("a").contents, question("a")])
     hosted = Message("assistant", [Content.from_function_approval_request("h", call("h", at_service=True).contents[0])])
-    pending = find_pending_calls([HI, both, result("a"), hosted])
-    assert pending is not None
-    seen = pending.resolve().messages
+    seen = PendingCalls([HI, both, result("a"), hosted]).resolve().messages
     assert seen == [HI, call("a"), result("a"), hosted]
     assert seen[-1] is hosted
     assert len(both.contents) == 2

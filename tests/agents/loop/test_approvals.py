@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.history.pending_calls import REJECTED, UNANSWERED, find_pending_calls
+from agentbench.agents.history.pending_calls import REJECTED, UNANSWERED, has_pending_calls
 from agentbench.agents.middleware.bases import function_middleware
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.decorator import tool
@@ -283,5 +283,5 @@ async def test_two_turns_over_one_growing_history(mode: str) -> None:
 
 def test_a_conversation_without_approvals_is_told_as_such() -> None:
     done = Message("tool", [Content.from_function_result("1", result="2")])
-    assert find_pending_calls([QUESTION, Message("assistant", [call("1", "add")]), done, QUESTION]) is None
-    assert find_pending_calls([]) is None
+    assert not has_pending_calls([QUESTION, Message("assistant", [call("1", "add")]), done, QUESTION])
+    assert not has_pending_calls([])

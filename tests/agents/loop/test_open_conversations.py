@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.agents.history.pending_calls import REFUSED, REJECTED, RESULT_LOST, UNANSWERED, find_pending_calls
+from agentbench.agents.history.pending_calls import (
+    REFUSED,
+    REJECTED,
+    RESULT_LOST,
+    UNANSWERED,
+    PendingCalls,
+    has_pending_calls,
+)
 from agentbench.agents.tools.decorator import tool
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -219,7 +226,7 @@ async def test_an_answered_call_is_left_alone_also_where_the_answer_is_the_calle
         Message("tool", [Content.from_function_result("1", result="a")]),
         NEVER_MIND,
     ]
-    assert find_pending_calls(messages) is None
+    assert not has_pending_calls(messages)
 
 
 IDS = st.sampled_from(["1", "2", "3"])
@@ -236,13 +243,12 @@ PARTS = st.one_of(
 def test_no_call_that_others_speak_after_is_without_a_result(parts: list[Message]) -> None:
     messages = [QUESTION, *parts, NEVER_MIND]
     before = [one.to_dict() for one in messages]
-    approvals = find_pending_calls(messages)
-    if approvals is not None:
+    seen = messages
+    if has_pending_calls(messages):
+        approvals = PendingCalls(messages)
         for one in approvals.approved:
             one.result = Content.from_function_result(one.content.call_id or "", result="did")
         seen = approvals.resolve().messages
-    else:
-        seen = messages
 
     assert [one.to_dict() for one in messages] == before
     waiting: set[str | None] = set()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agentbench import AgentResponse, AgentSession, Message, SessionContext
-from agentbench.agents.sessions.context_provider import call_hook, state_of
+from agentbench.agents.history.run_hooks import call_hook
 from agentbench.agents.sessions.turn_lock import SessionTurn
 
 
@@ -23,7 +23,7 @@ async def turn(
     context = SessionContext(session_id=session.session_id, input_messages=[Message("user", [question])])
 
     async def call(hook: str, provider: Any) -> None:
-        state = state_of(session, provider)
+        state = session.state.setdefault(provider.source_id, {})
         await call_hook(provider, hook, agent=None, session=session, context=context, state=state)
 
     async with SessionTurn(session):

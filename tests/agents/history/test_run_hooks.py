@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from agentbench import AgentSession, ContextProvider, SessionContext
-from agentbench.agents.sessions import context_provider
-from agentbench.agents.sessions.context_provider import call_hook, state_of, warn_of_shared_sources
+from agentbench.agents.history import run_hooks
+from agentbench.agents.history.run_hooks import call_hook
+from agentbench.agents.sessions.context_provider import warn_of_shared_sources
 
 GIVEN: dict[str, Any] = {
     "agent": "the agent",
@@ -113,7 +114,7 @@ async def test_parameters_are_looked_up_once_per_function(monkeypatch: pytest.Mo
 
 async def test_functions_of_cells_that_are_run_again_are_not_kept() -> None:
     gc.collect()
-    before = len(context_provider._PARAMETERS)
+    before = len(run_hooks._PARAMETERS)
 
     async def play() -> None:
         async def before_run(*, context: Any) -> None:
@@ -123,7 +124,7 @@ async def test_functions_of_cells_that_are_run_again_are_not_kept() -> None:
 
     await play()
     gc.collect()
-    assert len(context_provider._PARAMETERS) == before
+    assert len(run_hooks._PARAMETERS) == before
 
 
 async def test_providers_of_others_need_not_have_every_hook() -> None:
@@ -150,14 +151,6 @@ async def test_the_hooks_of_the_base_do_nothing() -> None:
     await provider.after_run(**GIVEN)
     await call_hook(provider, "before_run", **GIVEN)
     assert repr(provider) == "ContextProvider(source_id='x')"
-
-
-def test_the_state_of_a_provider_is_begun_in_the_session_and_kept_there() -> None:
-    session = AgentSession()
-    state = state_of(session, ContextProvider("x"))
-    state["a"] = 1
-    assert session.state == {"x": {"a": 1}}
-    assert state_of(session, ContextProvider("x")) is state
 
 
 def test_two_providers_of_one_source_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
