@@ -15,7 +15,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, NewType, Optional, TypedDict, TypeVar, Union
+from typing import Annotated, Any, Literal, NewType, Optional, TypedDict, Union
 
 import pytest
 from typing_extensions import NotRequired, ReadOnly, Required
@@ -187,10 +187,6 @@ def test_an_argument_beats_the_file_that_beats_the_environment_that_beats_the_de
     assert host(env_file_path=path) == "file"
     assert host(env_file_path=str(path), host="argument") == "argument"
     assert host(env_file_path=path, host=None) == "file"
-
-
-def test_every_field_is_there_and_none_where_nothing_is_said() -> None:
-    assert load() == dict.fromkeys(("host", "port", "ratio", "flag", "api_key", "tags"))
 
 
 def test_an_argument_that_is_none_falls_through(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -476,19 +472,6 @@ def test_defaults_of_bases_count_and_the_nearest_wins() -> None:
     }
 
 
-def test_a_generic_base_counts_too() -> None:
-    T = TypeVar("T")
-
-    class Base(ExtendedTypedDict, Generic[T], total=False):
-        host: str = "base"  # type: ignore[misc]
-        value: T
-
-    class Bound(Base[int], total=False):
-        port: int = 1  # type: ignore[misc]
-
-    assert load_settings(Bound, env_prefix="Q_") == {"host": "base", "value": None, "port": 1}
-
-
 def test_postponed_annotations_are_understood_where_the_class_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
     class Level(int):
         pass
@@ -575,10 +558,6 @@ def test_a_required_field_that_does_not_exist_is_an_error() -> None:
     for required in (["hots"], [("host", "hots")]):
         with pytest.raises(SettingNotFoundError, match=r"no field 'hots'.*host, port"):
             load(required_fields=required, host="h")
-
-
-def test_a_function_counts_as_a_value() -> None:
-    assert callable(load(required_fields=["api_key"], api_key=lambda: KEY)["api_key"])
 
 
 # ------------------------------------------------------------------------------------------------------ what is loaded

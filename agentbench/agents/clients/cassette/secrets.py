@@ -6,6 +6,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from types import MemberDescriptorType
 from typing import Any, cast
 
@@ -60,11 +61,15 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
         with suppress(ValueError):  # not filled yet
             yield "", cell.cell_contents
     yield from list(getattr(value, "__dict__", {}).items())
-    for cls in type(value).__mro__:
-        for name, part in list(cls.__dict__.items()):
-            if isinstance(part, MemberDescriptorType) and not name.startswith("__"):  # what `__slots__` makes
-                with suppress(AttributeError):  # not set
-                    yield name, part.__get__(value)
+    for name, slot in _slots(type(value)):
+        with suppress(AttributeError):  # not set
+            yield name, slot.__get__(value)
+
+
+@lru_cache(maxsize=1024)
+def _slots(cls: type) -> list[tuple[str, MemberDescriptorType]]:
+    entries = [entry for base in cls.__mro__ for entry in base.__dict__.items()]
+    return [(name, slot) for name, slot in entries if isinstance(slot, MemberDescriptorType) and name[:2] != "__"]
 
 
 def contains_secret(text: str, secrets: Iterable[str]) -> bool:

@@ -17,9 +17,7 @@ from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
-from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
-from tests.ids import steady
 
 
 @tool
@@ -98,21 +96,11 @@ async def test_functions_decide_with_the_messages_and_options() -> None:
     assert [await text(client, "hi", temperature=1) for _ in range(3)] == ["HI", "1 1", "1 1"]
 
 
-async def test_a_function_may_raise_or_return_an_exception() -> None:
-    client = ScriptedChatClient([lambda messages, options: ValueError("returned")])
-    with pytest.raises(ValueError, match="returned"):
-        await text(client)
-
-
 async def test_tools_that_are_disabled_leave_the_call_in_the_script() -> None:
     client = ScriptedChatClient([Call("neg", {"a": 1}), "done"])
     assert await text(client, tools=[neg], tool_choice="none") == "(tools disabled)"
     assert await text(client, tools=[neg], tool_choice={"mode": "none"}) == "(tools disabled)"
     assert (await client.get_response("go", options={"tools": [neg]})).messages[-1].text == "done"
-
-
-async def test_a_text_is_played_while_tools_are_disabled() -> None:
-    assert await text(ScriptedChatClient(["hi"]), tool_choice="none") == "hi"
 
 
 async def test_a_function_that_calls_a_disabled_tool_is_silenced_too() -> None:
@@ -151,25 +139,6 @@ async def test_strict_tools_looks_into_streams_too() -> None:
     stream = ScriptedChatClient([updates], strict_tools=True).get_response("go", stream=True)
     with pytest.raises(ChatClientException, match="They offer none"):
         await stream.get_final_response()
-
-
-@pytest.mark.parametrize(
-    "entry",
-    ["hello to all", ["a", "b"], {"text": "x y", "finish_reason": "length"}, ChatResponse(text="as it is")],
-    ids=steady,
-)
-async def test_streamed_or_not_the_answer_is_the_same(entry: Any) -> None:
-    whole = await ScriptedChatClient([entry]).get_response("go")
-    stream = ScriptedChatClient([entry]).get_response("go", stream=True)
-    final = await stream.get_final_response()
-    assert "".join(update.text for update in stream.updates) == "".join(
-        content.text or "" for message in whole.messages for content in message.contents
-    )
-    assert (final.usage_details, final.finish_reason, final.response_id) == (
-        whole.usage_details,
-        whole.finish_reason,
-        whole.response_id,
-    )
 
 
 async def test_updates_are_streamed_as_they_are_and_folded_otherwise() -> None:

@@ -12,7 +12,6 @@ import pytest
 from agentbench._extras import require
 from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import ChatClientException, ChatClientInvalidAuthException, ChatClientInvalidRequestException
-from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.openai import OpenAIChatClient, OpenAIChatCompletionClient
 from agentbench.settings import SecretString
@@ -104,16 +103,6 @@ async def test_without_a_message_nothing_is_sent(server: OpenAIServer, streaming
                 await client.get_response([])
             )
     assert server.requests == []
-
-
-async def test_an_image_is_sent_as_a_part(server: OpenAIServer) -> None:
-    server.answer(reply(wire.completion("A cat.")))
-    async with client_of(server) as client:
-        await client.get_response(Message("user", ["What is this?", Content.from_data(b"x", "image/png")]))
-    assert server.bodies[0]["messages"][0]["content"] == [
-        {"type": "text", "text": "What is this?"},
-        {"type": "image_url", "image_url": {"url": "data:image/png;base64,eA=="}},
-    ]
 
 
 async def test_the_callers_messages_and_options_are_not_changed(server: OpenAIServer) -> None:
@@ -291,46 +280,7 @@ async def test_a_model_class_is_sent_as_a_schema_and_gives_the_value(server: Ope
         assert body["response_format"]["json_schema"]["strict"] is True
 
 
-async def test_a_bare_schema_gives_the_value_through_an_agent(server: OpenAIServer) -> None:
-    server.answer(reply(wire.completion('{"degrees": 7}')))
-    async with client_of(server) as client:
-        response = await client.as_agent().run("x", options={"response_format": {"type": "object", "title": "W"}})
-    assert response.value == {"degrees": 7}
-    assert server.bodies[0]["response_format"]["json_schema"]["name"] == "W"
-
-
 # -------------------------------------------------------------------------------------------------------------- streams
-
-
-async def test_a_stream_brings_its_updates_one_by_one(server: OpenAIServer) -> None:
-    gate = Gate()
-    server.answer(stream(wire.chunk("Hel"), gate, wire.chunk("lo", finish="stop")))
-    async with client_of(server) as client:
-        updates = client.get_response("x", stream=True)
-        assert server.requests == []
-        assert (await updates.__anext__()).text == "Hel"
-        gate.open()
-        assert [update.text async for update in updates] == ["lo"]
-        assert (await updates.get_final_response()).text == "Hello"
-
-
-async def test_a_stream_tolerates_null_deltas_and_empty_chunks(server: OpenAIServer) -> None:
-    server.answer(
-        stream(
-            b": a comment\n\n",
-            wire.bare_chunk(choices=[]),
-            wire.bare_chunk(choices=[{"index": 0, "delta": None, "finish_reason": None}]),
-            b"data: null\n\n",
-            wire.chunk("a"),
-            wire.chunk(None, finish="stop"),
-            wire.bare_chunk(choices=[], usage=wire.usage(1, 1)),
-        )
-    )
-    async with client_of(server) as client:
-        response = await client.get_response("x", stream=True).get_final_response()
-    assert (response.text, response.finish_reason) == ("a", "stop")
-    assert response.usage_details is not None
-    assert response.usage_details["total_token_count"] == 2
 
 
 async def test_a_stream_that_ends_without_a_reason_is_noted(
@@ -353,16 +303,6 @@ async def test_a_stream_that_was_left_releases_its_connection(server: OpenAIServ
             async for update in updates:
                 assert update.text == "a"
                 break
-        await happened(answer.closed_by_client)
-
-
-async def test_an_agents_stream_that_was_left_releases_its_connection(server: OpenAIServer) -> None:
-    gate = Gate()
-    answer = server.answer(stream(wire.chunk("a"), gate, wire.chunk("b")))
-    async with client_of(server) as client:
-        running = client.as_agent().run("x", stream=True)
-        assert (await running.__anext__()).text == "a"
-        await running.aclose()
         await happened(answer.closed_by_client)
 
 
