@@ -187,15 +187,14 @@ def metric_attributes(attributes: Mapping[str, Any]) -> Attributes:
 
 def tool_definitions(tools: Any) -> str | None:
     """Return the definitions of tools as JSON, without secrets; `None` if there are none."""
-    definitions = [_definition(tool) for tool in as_list(tools)]
+    definitions = []
+    for tool in as_list(tools):
+        spec = getattr(tool, "to_json_schema_spec", None)
+        if isinstance(tool, Mapping):
+            definitions.append(without_secrets(tool))
+        else:
+            definitions.append(spec() if callable(spec) else {"type": type(tool).__name__, "name": tool_name(tool)})
     return json.dumps(definitions, default=str, ensure_ascii=False) if definitions else None
-
-
-def _definition(tool: Any) -> Any:
-    if isinstance(tool, Mapping):
-        return without_secrets(tool)
-    spec = getattr(tool, "to_json_schema_spec", None)
-    return spec() if callable(spec) else {"type": type(tool).__name__, "name": tool_name(tool)}
 
 
 def _server(client: Any) -> tuple[str | None, int | None]:

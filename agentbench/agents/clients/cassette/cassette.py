@@ -1,4 +1,4 @@
-"""The recorded calls of one cassette: looked up, added to, pruned. Safe between tasks, threads and processes."""
+"""The recorded calls of one cassette: found, added to, pruned. Safe between tasks, threads and processes."""
 
 from __future__ import annotations
 

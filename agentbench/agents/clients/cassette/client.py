@@ -84,7 +84,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     A single call of the model is what is recorded. The tool loop, middleware and compaction run here, also when the
     model's answers come from the file, so tools really are called.
 
-    A call is found by its messages, tools and options, however late or in whatever order it comes. Ids of messages and
+    A call is found by its messages, tools and options, in any order, however late it comes. Ids of messages and
     calls, times and usage do not count. Equal requests are answered in recorded order.
 
     Keys, headers, addresses, `user`, `metadata` and arguments that are passed through to the client are never written,

@@ -38,7 +38,7 @@ _MOST_COMPARED = 400
 """How many characters of two prompts are compared."""
 _MOST_CHARACTERS = 200
 _LEAD = 40
-"""How many of the common characters of two long texts are shown before the first difference."""
+"""How many of the common characters of two long texts are in the text before the first difference."""
 
 
 def miss_error(
@@ -126,7 +126,7 @@ _ABSENT = _Absent()
 def first_difference(recorded: Any, now: Any) -> str | None:
     """Return the first difference of two plain values in reading order as a path and both values; `None` if equal.
 
-    Of a long text, 200 characters around the difference are shown. `1` and `1.0` are equal.
+    A long text is cut to 200 characters around the difference. `1` and `1.0` are equal.
     """
     first = next(_differences(recorded, now, ""), None)
     if first is None:

@@ -67,7 +67,7 @@ class Original:
     async def respond(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
-        """Return the client's answer, in whatever form the client gives it.
+        """Return the client's answer as a whole, also where the client streams it.
 
         Raises:
             ChatClientException: The client needs the network, and this process is to stay off it.

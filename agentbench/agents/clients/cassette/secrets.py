@@ -61,7 +61,7 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
         with suppress(ValueError):  # not filled yet
             yield "", cell.cell_contents
     yield from list(getattr(value, "__dict__", {}).items())
-    for name, slot in _slots(type(value)):
+    for name, slot in _slots(cast(Any, type(value))):
         with suppress(AttributeError):  # not set
             yield name, slot.__get__(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,10 @@ class Connection:
             require("openai", extra="openai", purpose="call models of OpenAI-compatible services")
         self._target = target
         self._async_client = async_client
-        self._headers = {**_user_agent_header(default_headers), **(default_headers or {})}
+        self._headers = dict(default_headers or {})
+        agent = user_agent()
+        if agent is not None and not any(name.lower() == "user-agent" for name in self._headers):
+            self._headers = {"User-Agent": agent, **self._headers}
         self._limits = {"timeout": timeout, "max_retries": max_retries}
         # Open connections belong to the loop in which they were opened: a script that calls asyncio.run() twice
         # needs two clients.
@@ -206,7 +209,9 @@ class Connection:
                 others[key] = value
         if others:
             if known is not None and "extra_body" not in known:
-                raise _too_old(name, others)
+                missing = " and no ".join(sorted(others))
+                problem = f"The installed openai package is too old: its {name} has no {missing}"
+                raise MissingExtraError("openai", "openai", problem=problem)
             arguments["extra_body"] = {**others, **(arguments.get("extra_body") or {})}
         return arguments
 
@@ -258,20 +263,9 @@ async def _close_at_end(sdk: AsyncOpenAI) -> AsyncGenerator[None, None]:
         await sdk.close()
 
 
-def _too_old(method: str, fields: Iterable[str]) -> MissingExtraError:
-    problem = f"The installed openai package is too old: its {method} has no {' and no '.join(sorted(fields))}"
-    return MissingExtraError("openai", "openai", problem=problem)
-
-
 def _parameter_names(method: Callable[..., Any]) -> frozenset[str] | None:
     """The parameters of a method; `None` if it takes any."""
     parameters = inspect.signature(method).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
     return frozenset(parameter.name for parameter in parameters)
-
-
-def _user_agent_header(default_headers: Mapping[str, str] | None) -> dict[str, str]:
-    named = any(name.lower() == "user-agent" for name in default_headers or ())
-    agent = None if named else user_agent()
-    return {} if agent is None else {"User-Agent": agent}

@@ -86,7 +86,12 @@ class OfflineChatClient(AnsweringChatClient):
     ) -> None:
         super().__init__(model=model, chunk=chunk, delay=delay, **layers)
         pairs = rules.items() if isinstance(rules, Mapping) else rules or ()
-        self._rules = [_rule(pair) for pair in pairs]
+        self._rules: list[tuple[Condition, ScriptEntry]] = []
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                message = f"A rule is {pair!r}; expected a pair of a condition and a reply."
+                raise TypeError(message)
+            self._rules.append((_as_predicate(pair[0]), pair[1]))
         self._fallback = fallback
 
     async def _reply(
@@ -135,13 +140,6 @@ def default_chat_client() -> OfflineChatClient:
         ```
     """
     return OfflineChatClient()
-
-
-def _rule(pair: Any) -> tuple[Condition, ScriptEntry]:
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        message = f"A rule is {pair!r}; expected a pair of a condition and a reply."
-        raise TypeError(message)
-    return _as_predicate(pair[0]), pair[1]
 
 
 def _as_predicate(condition: Any) -> Condition:

@@ -55,7 +55,7 @@ class PerMessage(Generic[T]):
 
 
 class _Identity:
-    """An object that equals only itself, whatever its class says."""
+    """An object that equals only itself, also where its class has an `__eq__`."""
 
     __slots__ = ("_object",)
 

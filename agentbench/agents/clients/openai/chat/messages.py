@@ -31,16 +31,11 @@ def chat_messages(messages: Iterable[Message]) -> list[Wire]:
     sent: list[Wire] = []
     for message in messages:
         for entry in _entries(message):
-            if sent and _belongs_to(entry, sent[-1]):
-                sent[-1]["tool_calls"] += entry["tool_calls"]
+            if sent and "tool_calls" in sent[-1] and "tool_calls" in entry and "content" not in entry:
+                sent[-1]["tool_calls"] += entry["tool_calls"]  # services want the results right behind the calls
             else:
                 sent.append(entry)
     return sent
-
-
-def _belongs_to(entry: Wire, previous: Wire) -> bool:
-    """Whether an entry only goes on with the calls of the one before: services want the results right behind them."""
-    return "tool_calls" in previous and "tool_calls" in entry and "content" not in entry
 
 
 def _entries(message: Message) -> Iterator[Wire]:

@@ -47,14 +47,10 @@ def _item(content: Content, *, continued: bool) -> Wire | None:
     if content.type == "function_result":
         return {"type": "function_call_output", "call_id": content.call_id or "", "output": _output(content)}
     if content.type == "text_reasoning" and content.protected_data:
-        return _reasoning(content)
+        summary = [{"type": "summary_text", "text": content.text}] if content.text else []
+        item: Wire = {"type": "reasoning", "summary": summary, "encrypted_content": content.protected_data}
+        return {**item, "id": content.id} if content.id else item
     return _approval(content, continued=continued)
-
-
-def _reasoning(content: Content) -> Wire:
-    summary = [{"type": "summary_text", "text": content.text}] if content.text else []
-    item: Wire = {"type": "reasoning", "summary": summary, "encrypted_content": content.protected_data}
-    return {**item, "id": content.id} if content.id else item
 
 
 def _approval(content: Content, *, continued: bool) -> Wire | None:

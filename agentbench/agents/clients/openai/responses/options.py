@@ -28,7 +28,10 @@ def response_options(options: Mapping[str, Any]) -> dict[str, Any]:
         sent.setdefault("max_output_tokens", options["max_tokens"])
     if sent.pop("logprobs", None):
         sent["include"] = [*sent.get("include", ()), _LOG_PROBABILITIES]
-    sent.update(_conversation(options.get("conversation_id")))
+    conversation_id = options.get("conversation_id")
+    if conversation_id:  # of a conversation that the service stores, or of the answer that this request continues
+        is_conversation = str(conversation_id).startswith("conv_")
+        sent["conversation" if is_conversation else "previous_response_id"] = conversation_id
     _nest(sent, "reasoning_effort", "reasoning", "effort")
     _nest(sent, "verbosity", "text", "verbosity")
     if options.get("response_format") is not None:
@@ -42,14 +45,6 @@ def response_options(options: Mapping[str, Any]) -> dict[str, Any]:
         if options.get("allow_multiple_tool_calls") is not None:
             sent["parallel_tool_calls"] = options["allow_multiple_tool_calls"]
     return sent
-
-
-def _conversation(conversation_id: Any) -> dict[str, Any]:
-    """The conversation that the service stores, or the answer that this request continues."""
-    if not conversation_id:
-        return {}
-    is_conversation = str(conversation_id).startswith("conv_")
-    return {"conversation" if is_conversation else "previous_response_id": conversation_id}
 
 
 def _nest(sent: dict[str, Any], flat: str, group: str, name: str) -> None:

@@ -61,7 +61,8 @@ class EventReader:
         answer = field(event, "response")
         if answer is not None:
             return self._of_answer(kind, event, answer)
-        contents = self._contents(kind, event)
+        read = self._READERS.get(kind)
+        contents = [] if read is None else read(self, event)
         return self._update(contents, event) if contents else None
 
     def _of_answer(self, kind: str, event: Any, answer: Any) -> ChatResponseUpdate | None:
@@ -105,10 +106,6 @@ class EventReader:
             return None
         token = {"response_id": self._response_id, "sequence_number": number(event, "sequence_number")}
         return cast("ContinuationToken", token)
-
-    def _contents(self, kind: str, event: Any) -> list[Content]:
-        read = self._READERS.get(kind)
-        return [] if read is None else read(self, event)
 
     def _text_delta(self, event: Any) -> list[Content]:
         return [Content.from_text(delta)] if (delta := text(event, "delta")) else []
