@@ -1,6 +1,7 @@
 import copy
 import dataclasses
 import pickle
+from typing import Any
 
 import pytest
 
@@ -114,12 +115,17 @@ def test_copies_of_events_share_the_infos_in_them():
     assert isolate([info])[0] is info
 
 
-@pytest.mark.parametrize(
-    ("metadata", "seq"), [({}, 0), ({"seq": 5}, 5), ({"seq": "5"}, 0), ({"seq": None}, 0), ({"seq": -1}, 0)]
-)
-def test_a_sequence_number_counts_only_if_it_is_a_positive_integer(metadata, seq):
-    checkpoint = WorkflowCheckpoint("flow", "hash", metadata=metadata)
-    assert CheckpointInfo.of(checkpoint).seq == seq
+def test_a_sequence_number_counts_only_if_it_is_a_positive_integer():
+    cases: list[tuple[dict[str, Any], int]] = [
+        ({}, 0),
+        ({"seq": 5}, 5),
+        ({"seq": "5"}, 0),
+        ({"seq": None}, 0),
+        ({"seq": -1}, 0),
+    ]
+    for metadata, seq in cases:
+        checkpoint = WorkflowCheckpoint("flow", "hash", metadata=metadata)
+        assert CheckpointInfo.of(checkpoint).seq == seq
 
 
 def test_an_info_is_one_short_line():

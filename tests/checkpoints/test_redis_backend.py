@@ -103,15 +103,16 @@ def test_any_text_is_a_name_and_an_id(redis_server: RedisServer, names: set[str]
     backend.close()
 
 
-@pytest.mark.parametrize("rival", ["c:x", "*", "c*", "?", "c}:order:c", "", "\0", "order:c", "c\0"])
-def test_no_name_reaches_the_keys_of_another_chain(backend: RedisBackend, rival: str) -> None:
-    put(backend, record("mine", needs=(part_id("shared"),)), "shared")
-    put(backend, record("theirs", chain=rival), "shared", "more")
+def test_no_name_reaches_the_keys_of_another_chain(backend: RedisBackend) -> None:
+    cases: list[str] = ["c:x", "*", "c*", "?", "c}:order:c", "", "\0", "order:c", "c\0"]
+    for rival in cases:
+        put(backend, record("mine", needs=(part_id("shared"),)), "shared")
+        put(backend, record("theirs", chain=rival), "shared", "more")
 
-    assert backend.delete_chain(rival) == 1
-    assert backend.delete(rival, ["mine"], sweep=True) == 0
-    assert backend.chains() == ["c"]
-    assert backend.parts("c", [part_id("shared")]) == {part_id("shared"): "shared"}
+        assert backend.delete_chain(rival) == 1
+        assert backend.delete(rival, ["mine"], sweep=True) == 0
+        assert backend.chains() == ["c"]
+        assert backend.parts("c", [part_id("shared")]) == {part_id("shared"): "shared"}
 
 
 def test_storages_of_different_prefixes_do_not_see_each_other(backend: RedisBackend, redis_url: str) -> None:
@@ -125,10 +126,11 @@ def test_storages_of_different_prefixes_do_not_see_each_other(backend: RedisBack
     assert backend.ids("c") == ["a"]
 
 
-@pytest.mark.parametrize("prefix", ["", "a}b", "{a"])
-def test_a_prefix_that_would_mix_with_others_is_refused(prefix: str) -> None:
-    with pytest.raises(ValueError, match="without braces"):
-        RedisBackend("redis://localhost", prefix=prefix)
+def test_a_prefix_that_would_mix_with_others_is_refused() -> None:
+    cases: list[str] = ["", "a}b", "{a"]
+    for prefix in cases:
+        with pytest.raises(ValueError, match="without braces"):
+            RedisBackend("redis://localhost", prefix=prefix)
 
 
 def test_long_lists_come_without_a_gap(backend: RedisBackend) -> None:
