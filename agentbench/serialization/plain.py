@@ -9,6 +9,8 @@ from datetime import date, time
 from enum import Enum
 from typing import Any, Final
 
+from agentbench._secrets import is_secret
+
 #: What `convert` returns for an object that is to be left out of its list or dictionary.
 OMIT: Final = object()
 #: What takes the place of a secret.
@@ -59,7 +61,7 @@ def object_to_plain(
     """
     if isinstance(value, Enum):
         return to_plain(value.value, convert)
-    if callable(getattr(type(value), "get_secret_value", None)):
+    if is_secret(value):
         return MASKED
     if isinstance(value, (str, int, float)):
         return str(value) if isinstance(value, str) else value
