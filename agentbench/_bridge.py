@@ -113,7 +113,7 @@ class EngineFuture(Future[T]):
     def finish(self, task: asyncio.Task[T] | None = None) -> None:
         """Take over the outcome of the ended task; without one, mark the future as cancelled."""
         _open.discard(self)
-        with self._finishing:  # the work may end while its thread is given up
+        with self._finishing:  # the work may end while its thread is closed
             if self._finished:
                 return
             self._finished = True

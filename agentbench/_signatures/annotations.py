@@ -158,7 +158,7 @@ class Scope(NamedTuple):
     local_names: Mapping[str, object]
 
     def evaluate(self, text: str) -> TypeLike:
-        """Return what the text stands for.
+        """Return the type that the text names.
 
         Raises:
             UnknownNameError: A name or an attribute in it does not exist.

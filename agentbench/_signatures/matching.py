@@ -171,7 +171,7 @@ def _deciding_classes(type_: TypeLike) -> tuple[type, ...] | None:
 
 def _check_literal(_: TypeLike, allowed: tuple[object, ...]) -> Check:
     def same(value: object, choice: object) -> bool:
-        # True equals 1, but nobody who writes Literal[1] means True.
+        # True equals 1, but Literal[1] does not mean True.
         return (
             isinstance(value, type(choice)) and isinstance(value, bool) == isinstance(choice, bool) and value == choice
         )

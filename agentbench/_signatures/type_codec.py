@@ -1,8 +1,8 @@
 """Types to JSON-able values and back, by name and structure.
 
 A class or other named type is the text `"module.qualname"`, as `qualified_name` writes it. Everything built from
-types is a dictionary with one of the keys `union`, `literal` or `origin` (with `args`). `Annotated` metadata is not
-kept, and `typing.List[int]` comes back as `list[int]`.
+types is a dictionary with one of the keys `union`, `literal` or `origin` (with `args`). `Annotated` metadata is
+dropped, and `typing.List[int]` comes back as `list[int]`.
 
 Decoding imports nothing and runs nothing: a name is looked up in the modules that are loaded, in their plain
 namespaces, and has to stand for a type there.
@@ -189,6 +189,6 @@ def _namespace_of(owner: object) -> Mapping[str, object]:
 
 
 def _find_interpreter_type(name: str) -> object:
-    """Find a class such as `function`, that says it is a builtin but is kept in `types`."""
+    """Find a class such as `function`, whose module is `builtins` although it is only in `types`."""
     classes = (value for value in vars(types).values() if isinstance(value, type))
     return next((cls for cls in classes if cls.__module__ == "builtins" and cls.__qualname__ == name), None)

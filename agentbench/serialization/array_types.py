@@ -11,7 +11,7 @@ import numpy as np
 from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.registry import register_type
 
-#: Scalars that a number or text of Python stands for exactly.
+#: Scalars that a number or text of Python represents exactly.
 _PLAIN: Final = frozenset({"?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"})
 
 #: Kinds of arrays that hold Python objects, or texts of any length.

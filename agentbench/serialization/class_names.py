@@ -1,7 +1,7 @@
 """Classes by name: the name that is written for a class, and the class of a name in this process.
 
 A name is looked up among the registered classes and in the modules that are loaded. Nothing is imported. What a program
-or notebook stored as `__main__.Car` is found when one class `Car` is registered, whatever its module.
+or notebook stored as `__main__.Car` is found when one class `Car` is registered, in any module.
 """
 
 from __future__ import annotations

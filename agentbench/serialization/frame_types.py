@@ -131,7 +131,7 @@ def _write_zone(zone: Any) -> Any:
     name = str(zone)
     try:
         found = _read_zone(name)
-    except Exception:  # noqa: BLE001 - whatever a foreign zone calls itself
+    except Exception:  # noqa: BLE001 - a foreign zone may have any name
         found = None
     if found != zone:
         raise UnstorableValueError(type(zone), f"The time zone {name} has no name that pandas knows. Use a ZoneInfo.")

@@ -1,4 +1,4 @@
-"""One piece of what is said: text, data, a call of a tool, its result, a request to a person."""
+"""One piece of a message: text, data, a call of a tool, its result, a request to a person."""
 
 from __future__ import annotations
 

@@ -1,0 +1,29 @@
+"""The examples in docstrings of values run as they are written."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+import pytest
+
+import agentbench
+from agentbench import set_runtime_defaults
+from agentbench._clock import runtime_defaults
+
+NAMES = [
+    *("AgentFrameworkException", "AgentResponse", "AgentResponseUpdate", "ChatOptions", "ChatResponse"),
+    *("ChatResponseUpdate", "Clock", "Content", "IdSource", "Message", "ResponseStream", "SerializationMixin"),
+    *("UsageDetails", "encode_checkpoint_value", "register_state_type", "run_sync", "set_runtime_defaults"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_runs(name: str) -> None:
+    found = re.search(r"```python\n(.*?)```", getattr(agentbench, name).__doc__, re.DOTALL)
+    assert found is not None
+    before = runtime_defaults()
+    try:
+        exec(compile(textwrap.dedent(found[1]), name, "exec"), {"__name__": f"example_{name}"})
+    finally:
+        set_runtime_defaults(clock=before.clock, ids=before.ids, observe=before.observe)
