@@ -400,7 +400,7 @@ class Unsorted:
     async def process(self, context: Any, call_next: Any) -> None: ...
 
 
-@pytest.mark.parametrize("junk", [1, "text", lambda context, call_next: None, Unsorted(), ChatMiddleware])
+@pytest.mark.parametrize("junk", [lambda context, call_next: None, Unsorted(), ChatMiddleware])
 def test_what_is_no_middleware_is_refused_at_once(junk: Any) -> None:
     with pytest.raises(MiddlewareException):
         Agent(Model(), middleware=[junk])

@@ -18,17 +18,12 @@ from agentbench.agents.middleware.bases import agent_middleware
 from agentbench.agents.model.client import validate_chat_options
 from agentbench.agents.sessions.context_provider import ContextProvider
 from agentbench.agents.sessions.session import AgentSession
-from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.response import AgentResponse, ChatResponse
 
 
 def made(**arguments: Any) -> Agent:
     return Agent(EchoChatClient(), **arguments)
-
-
-def named() -> Agent:
-    return made(name="inner")
 
 
 def add(a: int, b: int) -> int:
@@ -54,21 +49,13 @@ class Forgetful(ContextProvider):
         ("abc", r"session is 'abc'\. Expected an AgentSession: agent\.create_session\(session_id='abc'\)\."),
         (AgentSession(session_id="s").to_dict(), r"session is of type dict\. .* AgentSession\.from_dict\(\.\.\.\)"),
         (AgentSession, r"session is the class AgentSession\. .*: agent\.create_session\(\)\."),
-        (5, r"session is 5\."),
     ],
-    ids=["its id", "as stored", "the class", "a number"],
+    ids=["its id", "as stored", "the class"],
 )
-@pytest.mark.parametrize("agent", [Agent, RawAgent])
-@pytest.mark.parametrize("stream", [True, False])
-def test_what_is_no_session_is_refused_at_the_call(agent: Any, stream: bool, given: Any, told: str) -> None:
-    with pytest.raises(TypeError, match=told):
-        agent(EchoChatClient()).run("q", session=given, stream=stream)
-
-
-def test_what_is_no_session_is_refused_before_a_middleware_sees_it() -> None:
-    run: Any = made(middleware=[passing]).run
-    with pytest.raises(TypeError, match="session is 'abc'"):
-        run("q", session="abc")
+def test_what_is_no_session_is_refused_at_the_call(given: Any, told: str) -> None:
+    for agent in (Agent(EchoChatClient()), RawAgent(EchoChatClient())):
+        with pytest.raises(TypeError, match=told):
+            agent.run("q", session=given, stream=True)
 
 
 @pytest.mark.parametrize(
@@ -98,12 +85,9 @@ def test_a_stored_session_needs_no_type_and_no_state() -> None:
     ("arguments", "told"),
     [
         ({"instructions": 5}, r"instructions is 5\. Expected text"),
-        ({"instructions": b"abc"}, r"instructions is b'abc'\. Expected text"),
         ({"default_options": {"instructions": 5}}, r"option instructions is 5\."),
         ({"default_options": "x"}, r"default_options is 'x'\. Expected a mapping, such as"),
         ({"context_providers": [5]}, r"A context provider is 5, which has no source_id"),
-        ({"context_providers": "memory"}, r"A context provider is 'memory'"),
-        ({"context_providers": InMemoryHistoryProvider}, r"InMemoryHistoryProvider is a class\. .*Provider\(\.\.\.\)"),
         ({"context_providers": [InMemoryHistoryProvider]}, r"InMemoryHistoryProvider is a class\."),
         ({"context_providers": [Forgetful()]}, r"of type Forgetful, .* super\(\)\.__init__\(source_id\)"),
         ({"function_invocation_configuration": "x"}, r"function_invocation_configuration is 'x'\."),
@@ -122,48 +106,30 @@ def test_one_context_provider_needs_no_list() -> None:
 
 
 @pytest.mark.parametrize("name", ["options", "function_invocation_kwargs", "client_kwargs"])
-@pytest.mark.parametrize("middleware", [[], [passing]], ids=["plain", "with middleware"])
-def test_a_run_refuses_text_in_the_place_of_a_mapping(name: str, middleware: list[Any]) -> None:
+def test_agents_and_clients_refuse_text_in_the_place_of_a_mapping(name: str) -> None:
     arguments: Any = {name: "ada"}
-    with pytest.raises(TypeError, match=rf"{name} is 'ada'\. Expected a mapping, such as {{"):
-        made(middleware=middleware).run("q", **arguments)
-
-
-@pytest.mark.parametrize("name", ["options", "function_invocation_kwargs", "client_kwargs"])
-def test_a_client_refuses_text_in_the_place_of_a_mapping(name: str) -> None:
-    arguments: Any = {name: "ada"}
-    with pytest.raises(TypeError, match=rf"{name} is 'ada'\. Expected a mapping"):
-        EchoChatClient().get_response("q", **arguments)
+    for call in (made().run, made(middleware=[passing]).run, EchoChatClient().get_response):
+        with pytest.raises(TypeError, match=rf"{name} is 'ada'\. Expected a mapping, such as {{"):
+            call("q", **arguments)
 
 
 # ---------------------------------------------------------------------------------------------- limits, rules, options
 
 
 @pytest.mark.parametrize("name", ["max_invocations", "max_invocation_exceptions", "max_invocations_per_run"])
-@pytest.mark.parametrize("given", ["3", 2.5, True])
-def test_a_limit_of_a_tool_is_a_whole_number(name: str, given: Any) -> None:
-    arguments: Any = {name: given}
-    with pytest.raises(TypeError, match=rf"{name} is {given!r}\. Expected a whole number\."):
-        FunctionTool(add, **arguments)
+def test_a_limit_of_a_tool_is_a_whole_number(name: str) -> None:
+    for given in ("3", 2.5, True):
+        arguments: Any = {name: given}
+        with pytest.raises(TypeError, match=rf"{name} is {given!r}\. Expected a whole number\."):
+            FunctionTool(add, **arguments)
 
 
-@pytest.mark.parametrize(
-    ("name", "proposal"), [("my tool!", "my_tool"), ("a b", "a_b"), ("größe", "gr_e"), ("!", "tool"), ("a\n", "a")]
-)
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda name: FunctionTool(add, name=name),
-        lambda name: tool(name=name)(add),
-        lambda name: named().as_tool(name=name),
-    ],
-    ids=["FunctionTool", "tool", "as_tool"],
-)
-def test_a_name_that_no_service_takes_is_refused_with_a_better_one(
-    make: Callable[[str], Any], name: str, proposal: str
-) -> None:
-    with pytest.raises(ValueError, match=f"The name .* of a tool has characters .* such as '{proposal}'"):
-        make(name)
+@pytest.mark.parametrize(("name", "proposal"), [("my tool!", "my_tool"), ("größe", "gr_e"), ("!", "tool")])
+def test_a_name_that_no_service_takes_is_refused_with_a_better_one(name: str, proposal: str) -> None:
+    makers: list[Callable[..., Any]] = [lambda name: FunctionTool(add, name=name), made(name="inner").as_tool]
+    for make in makers:
+        with pytest.raises(ValueError, match=f"The name .* of a tool has characters .* such as '{proposal}'"):
+            make(name=name)
 
 
 def test_a_name_of_a_tool_is_text() -> None:
@@ -172,9 +138,9 @@ def test_a_name_of_a_tool_is_text() -> None:
         FunctionTool(add, **arguments)
 
 
-@pytest.mark.parametrize("name", ["add", "my-tool_2", "server.tool", "server:tool"])
-def test_names_that_some_service_takes_stay(name: str) -> None:
-    assert FunctionTool(add, name=name).name == name
+def test_names_that_some_service_takes_stay() -> None:
+    for name in ("my-tool_2", "server.tool", "server:tool"):
+        assert FunctionTool(add, name=name).name == name
 
 
 CONFIGURED: list[tuple[dict[str, Any], type[Exception], str]] = [
@@ -190,16 +156,12 @@ CONFIGURED: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("configuration", "error", "told"), CONFIGURED, ids=str)
-@pytest.mark.parametrize(
-    "make",
-    [made, EchoChatClient, lambda **given: ScriptedChatClient(["a"], **given)],
-    ids=["agent", "client", "scripted client"],
-)
-def test_a_configuration_is_checked_where_it_is_given(
-    make: Callable[..., Any], configuration: dict[str, Any], error: type[Exception], told: str
+def test_a_configuration_is_checked_by_agents_and_clients(
+    configuration: dict[str, Any], error: type[Exception], told: str
 ) -> None:
-    with pytest.raises(error, match=told):
-        make(function_invocation_configuration=configuration)
+    for make in (made, EchoChatClient):
+        with pytest.raises(error, match=told):
+            make(function_invocation_configuration=configuration)
 
 
 def test_a_rule_that_is_no_pattern_is_named() -> None:
@@ -271,10 +233,10 @@ def test_an_unknown_keyword_names_what_was_called_and_what_was_meant(
         call(EchoChatClient(), **{keyword: 1})
 
 
-@pytest.mark.parametrize("client", [EchoChatClient, ScriptedChatClient, OfflineChatClient])
-def test_an_unknown_keyword_of_a_client_names_its_class(client: Callable[..., Any]) -> None:
-    with pytest.raises(TypeError, match=r"^\w+ChatClient\(\) got .* 'midleware'\. Did you mean 'middleware'\?$"):
-        client(*([["a"]] if client is ScriptedChatClient else []), midleware=[])
+def test_an_unknown_keyword_of_a_client_names_its_class() -> None:
+    client: Callable[..., Any] = EchoChatClient
+    with pytest.raises(TypeError, match=r"^EchoChatClient\(\) got .* 'midleware'\. Did you mean 'middleware'\?$"):
+        client(midleware=[])
 
 
 def test_an_unknown_keyword_of_a_service_names_its_class() -> None:
@@ -296,10 +258,8 @@ def setting(result: Any) -> Any:
     return replace
 
 
-@pytest.mark.parametrize(
-    "result", ["hello", 5, {"text": "a"}, ChatResponse(text="a")], ids=["text", "5", "dict", "chat"]
-)
-async def test_what_a_middleware_gives_for_a_response_of_an_agent_is_one(result: Any) -> None:
+@pytest.mark.parametrize("result", ["hello", ChatResponse(text="a")], ids=["text", "chat"])
+async def test_a_middleware_sets_a_response_of_an_agent_as_the_result_of_a_run(result: Any) -> None:
     with pytest.raises(TypeError, match=r"result that a middleware set .* Expected an AgentResponse, such as"):
         await made(middleware=[setting(result)]).run("q")
 

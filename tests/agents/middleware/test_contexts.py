@@ -23,17 +23,6 @@ def test_what_an_agent_context_is_not_given_is_none_or_fresh_and_empty() -> None
         assert getattr(context, name) is not getattr(other, name)
 
 
-def test_what_a_chat_context_is_not_given_is_none_or_fresh_and_empty() -> None:
-    context, other = ChatContext("client", [], None), ChatContext("client", [], None)
-    assert context.result is None
-    assert context.stream is False
-    for name in ["options", "metadata", "kwargs", "function_invocation_kwargs"]:
-        assert getattr(context, name) == {}
-        assert getattr(context, name) is not getattr(other, name)
-    for name in HOOKS:
-        assert getattr(context, name) == []
-
-
 def test_a_function_context_takes_its_parts_by_position() -> None:
     context = FunctionInvocationContext("function", {"a": 1}, "session", {"m": 1}, "result", {"k": 1})
     assert (context.function, context.arguments, context.session) == ("function", {"a": 1}, "session")
@@ -48,14 +37,6 @@ def test_a_chat_context_takes_its_first_four_parts_by_position() -> None:
         {"model": "x"},
         True,
     )
-
-
-def test_what_is_given_is_kept_as_the_same_object() -> None:
-    messages, options, metadata = ["m"], {"o": 1}, {"k": 1}
-    context = AgentContext(agent="a", messages=messages, options=options, metadata=metadata)
-    assert context.messages is messages
-    assert context.options is options
-    assert context.metadata is metadata
 
 
 @pytest.mark.parametrize(

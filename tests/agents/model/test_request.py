@@ -18,7 +18,7 @@ from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.loop.scripts import MODES, Script, ask, call, says
 
-pytestmark = pytest.mark.parametrize("mode", MODES)
+both_ways = pytest.mark.parametrize("mode", MODES)
 
 
 @tool
@@ -33,7 +33,7 @@ def loop_of(*answers: Any, **keywords: Any) -> Script:
     return Script(says(call("1", "add", {"a": 1})), *answers, **keywords)
 
 
-async def test_what_middleware_changes_is_what_the_model_sees_in_that_call(mode: str) -> None:
+async def test_what_middleware_changes_is_what_the_model_sees_in_that_call() -> None:
     @chat_middleware
     async def rewrite(context: ChatContext, call_next: Any) -> None:
         context.messages.insert(0, Message("system", "be kind"))
@@ -43,13 +43,14 @@ async def test_what_middleware_changes_is_what_the_model_sees_in_that_call(mode:
 
     client = loop_of(says("end"), middleware=[rewrite])
 
-    await ask(mode, client, options=OPTIONS)
+    await ask("streamed", client, options=OPTIONS)
 
     assert [client.roles(n) for n in range(2)] == [["system", "user"], ["system", "user", "assistant", "tool"]]
     assert [options["temperature"] for options in client.options] == [1, 1]
     assert client.keywords == [{"extra": 2}, {"extra": 2}]
 
 
+@both_ways
 async def test_middleware_may_answer_instead_of_the_model(mode: str) -> None:
     @chat_middleware
     async def cached(context: ChatContext, call_next: Any) -> None:
@@ -65,6 +66,7 @@ async def test_middleware_may_answer_instead_of_the_model(mode: str) -> None:
     assert client.seen == []
 
 
+@both_ways
 async def test_middleware_without_a_result_leaves_an_empty_answer_and_a_warning(
     mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -84,7 +86,7 @@ async def test_middleware_without_a_result_leaves_an_empty_answer_and_a_warning(
         assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
-async def test_middleware_that_retries_gets_the_answer_of_the_last_try(mode: str) -> None:
+async def test_middleware_that_retries_gets_the_answer_of_the_last_try() -> None:
     @chat_middleware
     async def retry(context: ChatContext, call_next: Any) -> None:
         for _ in range(2):
@@ -97,19 +99,20 @@ async def test_middleware_that_retries_gets_the_answer_of_the_last_try(mode: str
 
     client = Script(RuntimeError("1"), RuntimeError("2"), says("third"), middleware=retry)
 
-    assert (await ask(mode, client)).text == "third"
+    assert (await ask("streamed", client)).text == "third"
 
 
-async def test_an_error_of_middleware_is_the_callers(mode: str) -> None:
+async def test_an_error_of_middleware_is_the_callers() -> None:
     @chat_middleware
     async def broken(context: ChatContext, call_next: Any) -> None:
         await call_next()
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match="no"):
-        await ask(mode, Script(says("hi"), middleware=broken))
+        await ask("streamed", Script(says("hi"), middleware=broken))
 
 
+@both_ways
 async def test_hooks_of_middleware_change_updates_and_the_final_response(mode: str) -> None:
     @chat_middleware
     async def shout(context: ChatContext, call_next: Any) -> None:
@@ -124,6 +127,7 @@ async def test_hooks_of_middleware_change_updates_and_the_final_response(mode: s
     assert (await ask(mode, Script(says("quiet"), middleware=shout))).text == "QUIET"
 
 
+@both_ways
 async def test_changed_updates_become_a_response_in_the_way_of_their_client(mode: str) -> None:
     class Signing(Script):
         def _finalize_response_updates(self, updates: Any, *, response_format: Any = None) -> ChatResponse[Any]:
@@ -143,6 +147,7 @@ async def test_changed_updates_become_a_response_in_the_way_of_their_client(mode
     assert response.additional_properties["signed"] == {"type": "object"}
 
 
+@both_ways
 async def test_a_result_hook_of_middleware_replaces_the_response_and_what_the_loop_does(mode: str) -> None:
     replaced = says("instead")
 
@@ -159,6 +164,7 @@ async def test_a_result_hook_of_middleware_replaces_the_response_and_what_the_lo
     assert len(client.seen) == 1
 
 
+@both_ways
 async def test_a_stream_of_middleware_needs_no_finalizer(mode: str) -> None:
     @chat_middleware
     async def answers(context: ChatContext, call_next: Any) -> None:
@@ -170,6 +176,7 @@ async def test_a_stream_of_middleware_needs_no_finalizer(mode: str) -> None:
     assert (await ask(mode, Script(middleware=answers))).text == "bare"
 
 
+@both_ways
 async def test_an_answer_that_is_no_stream_is_refused_where_one_was_asked_for(mode: str) -> None:
     @chat_middleware
     async def answers(context: ChatContext, call_next: Any) -> None:
@@ -202,6 +209,7 @@ class KeepsLast:
 HISTORY = [Message("user", "old"), Message("assistant", "older"), Message("user", "q")]
 
 
+@both_ways
 async def test_the_model_gets_what_a_strategy_left_and_nobody_elses_messages_are_marked(mode: str) -> None:
     first = says(call("1", "add", {"a": 1}))
     client = Script(first, says("end"), compaction_strategy=KeepsLast(1))
@@ -214,17 +222,17 @@ async def test_the_model_gets_what_a_strategy_left_and_nobody_elses_messages_are
         assert not message.additional_properties
 
 
-async def test_a_strategy_of_the_call_beats_that_of_the_client(mode: str) -> None:
+async def test_a_strategy_of_the_call_beats_that_of_the_client() -> None:
     own, given = KeepsLast(1), KeepsLast(2)
     client = Script(says("hi"), compaction_strategy=own)
 
-    await ask(mode, client, HISTORY, compaction_strategy=given)
+    await ask("streamed", client, HISTORY, compaction_strategy=given)
 
     assert (own.sizes, given.sizes) == ([], [3])
     assert len(client.seen[0]) == 2
 
 
-async def test_marks_and_summaries_of_one_call_hold_for_the_next(mode: str) -> None:
+async def test_marks_and_summaries_of_one_call_hold_for_the_next() -> None:
     class Summarises:
         def __init__(self) -> None:
             self.runs: list[list[str]] = []
@@ -244,12 +252,12 @@ async def test_marks_and_summaries_of_one_call_hold_for_the_next(mode: str) -> N
     for middleware in (None, looks_on):
         strategy = Summarises()
         client = loop_of(says("end"), compaction_strategy=strategy, middleware=middleware)
-        await ask(mode, client, HISTORY, options=OPTIONS)
+        await ask("streamed", client, HISTORY, options=OPTIONS)
         assert strategy.runs[1][:4] == ["summary", "old", "older", "q"]
         assert [message.text for message in client.seen[1]][:2] == ["summary", "q"]
 
 
-async def test_messages_that_middleware_brings_are_not_marked_either(mode: str) -> None:
+async def test_messages_that_middleware_brings_are_not_marked_either() -> None:
     brought = Message("user", "brought")
 
     @chat_middleware
@@ -259,29 +267,30 @@ async def test_messages_that_middleware_brings_are_not_marked_either(mode: str) 
 
     client = Script(says("hi"), compaction_strategy=KeepsLast(1), middleware=bring)
 
-    await ask(mode, client, HISTORY)
+    await ask("streamed", client, HISTORY)
 
     assert brought.additional_properties == {}
     assert len(client.seen[0]) == 1
 
 
-async def test_a_tokenizer_alone_only_counts(mode: str) -> None:
+async def test_a_tokenizer_alone_only_counts() -> None:
     client = Script(says("hi"), tokenizer=CharacterEstimatorTokenizer())
 
-    await ask(mode, client, HISTORY)
+    await ask("streamed", client, HISTORY)
 
     assert [message.text for message in client.seen[0]] == ["old", "older", "q"]
     assert all(message.additional_properties["_group"]["token_count"] > 0 for message in client.seen[0])
 
 
-async def test_while_the_service_keeps_the_conversation_nothing_is_left_out(mode: str) -> None:
+async def test_while_the_service_keeps_the_conversation_nothing_is_left_out() -> None:
     strategy = KeepsLast(1)
 
-    await ask(mode, Script(says("hi"), compaction_strategy=strategy), HISTORY, options={"conversation_id": "c"})
+    await ask("streamed", Script(says("hi"), compaction_strategy=strategy), HISTORY, options={"conversation_id": "c"})
 
     assert strategy.sizes == []
 
 
+@both_ways
 async def test_without_strategy_and_tokenizer_the_model_gets_the_callers_messages_themselves(mode: str) -> None:
     class Identity(Script):
         def _inner_get_response(self, *, messages: Any, **kwargs: Any) -> Any:
@@ -295,6 +304,7 @@ async def test_without_strategy_and_tokenizer_the_model_gets_the_callers_message
     assert client.same == [True, True, True]
 
 
+@both_ways
 async def test_a_client_that_needs_the_network_refuses_offline_before_it_asks(
     mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,6 @@ from agentbench.agents.agent.agent import Agent
 from agentbench.agents.clients.scripted.echo import EchoChatClient
 from agentbench.agents.tools.collection import enter_tool, is_mcp_tool, normalize_tools, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
-from tests.ids import steady
 
 
 def look(city: str) -> str:
@@ -44,22 +43,12 @@ class Toolbox:
         self.tools = tools
 
 
-class Foreign:
-    tools = ()
-
-    def run(self) -> None: ...
-    def create_session(self) -> None: ...
-    def get_session(self) -> None: ...
-
-
 TOOL = FunctionTool(listen)
 DECLARATION = {"type": "web_search"}
 
 
-@pytest.mark.parametrize("nothing", [None, [], (), [[], [()]]], ids=steady)
-def test_nothing_gives_nothing(nothing: Any) -> None:
-    assert normalize_tools(nothing) == []
-    assert normalize_tools() == []
+def test_nothing_gives_nothing() -> None:
+    assert normalize_tools() == normalize_tools([[], [()]]) == []
 
 
 def test_one_tool_gives_a_list_of_it() -> None:
@@ -93,13 +82,9 @@ async def pending() -> None: ...
 
 NO_TOOLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: 5, r"5 is no tool\. Expected functions.* not what it returned"),
-    (lambda: True, r"True is no tool"),
-    (lambda: [None], r"None is no tool"),
     (lambda: "look", r"'look' is text, and no tool\. .* not its name"),
-    (lambda: b"x", r"b'x' is no tool"),
     (pending, r"A coroutine is in the place of a tool\. .* the function pending itself, without calling it"),
     (lambda: Agent(EchoChatClient(), name="inner"), r"name='inner'.* is an agent, and no tool\. .* its as_tool\(\)"),
-    (Foreign, r"is an agent"),
 ]
 
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
@@ -54,11 +54,6 @@ def test_a_function_alone_is_enough() -> None:
     assert not tool.declaration_only
 
 
-def test_the_keyword_form_works_too() -> None:
-    tool = FunctionTool(name="weather", description="Ask the sky.", func=get_weather)
-    assert (tool.name, tool.description, tool.func) == ("weather", "Ask the sky.", get_weather)
-
-
 def test_a_name_alone_declares_a_tool() -> None:
     tool = FunctionTool(name="f")
     assert tool.declaration_only
@@ -71,27 +66,17 @@ def test_neither_function_nor_name_is_an_error() -> None:
         FunctionTool()
 
 
-def test_further_keywords_become_attributes() -> None:
-    assert FunctionTool(get_weather, cost=3).cost == 3  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("mode", ["always_require", "never_require"])
-def test_the_approval_mode_is_kept(mode: Any) -> None:
-    assert FunctionTool(get_weather, approval_mode=mode).approval_mode == mode
-
-
 def test_an_unknown_approval_mode_is_refused() -> None:
     with pytest.raises(ValueError, match=r"'sometimes' is unknown. Expected 'always_require', 'never_require' or None"):
         FunctionTool(get_weather, approval_mode="sometimes")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("limit", ["max_invocations", "max_invocation_exceptions", "max_invocations_per_run"])
-def test_a_limit_below_one_is_refused(limit: str) -> None:
-    with pytest.raises(ValueError, match=f"{limit}=0 would allow nothing"):
-        FunctionTool(get_weather, **{limit: 0})  # type: ignore[arg-type]
+def test_a_limit_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="max_invocations=0 would allow nothing"):
+        FunctionTool(get_weather, max_invocations=0)
 
 
-@pytest.mark.parametrize("given", [5, "text", ["a"], int], ids=steady)
+@pytest.mark.parametrize("given", ["text", int], ids=steady)
 def test_an_input_model_of_another_kind_is_refused(given: Any) -> None:
     with pytest.raises(TypeError, match=r"describes no arguments. Expected a pydantic model class, a JSON schema"):
         FunctionTool(get_weather, input_model=given)
@@ -102,8 +87,8 @@ def test_a_tool_is_not_made_of_a_tool() -> None:
         FunctionTool(FunctionTool(get_weather))
 
 
-@pytest.mark.parametrize("junk", ["get_weather", 5], ids=steady)
-def test_what_cannot_be_called_is_refused(junk: Any) -> None:
+def test_what_cannot_be_called_is_refused() -> None:
+    junk: Any = "get_weather"
     with pytest.raises(TypeError, match="is not a function"):
         FunctionTool(junk)
 
@@ -117,12 +102,6 @@ def test_a_class_is_refused_with_a_hint() -> None:
 
 def test_a_lambda_gets_a_name_that_services_accept() -> None:
     assert FunctionTool(lambda x: x).name == "lambda"
-
-
-def test_a_partial_hides_what_it_binds() -> None:
-    tool = FunctionTool(functools.partial(get_weather, days=3))
-    assert (tool.name, tool.description) == ("get_weather", "Tell the weather.\n\nFor some days.")
-    assert list(tool.parameters()["properties"]) == ["city"]
 
 
 async def test_a_partial_is_called_with_what_it_binds() -> None:
@@ -197,11 +176,6 @@ def test_the_spec_is_what_chat_services_take() -> None:
     }
 
 
-def test_the_input_model_is_a_pydantic_model_or_none_for_a_json_schema() -> None:
-    assert FunctionTool(add).input_model.__name__ == "add_input"
-    assert FunctionTool(add, input_model={"type": "object"}).input_model is None
-
-
 # --------------------------------------------------------------------------------------------------------- direct calls
 
 
@@ -249,17 +223,6 @@ async def test_arguments_that_do_not_fit_are_a_type_error(arguments: Any, said: 
     assert tool.invocation_count == 0
 
 
-async def test_the_validation_error_is_the_cause() -> None:
-    with pytest.raises(TypeError) as caught:
-        await FunctionTool(add).invoke(arguments={})
-    assert isinstance(caught.value.__cause__, ValidationError)
-
-
-async def test_arguments_may_be_given_by_keyword() -> None:
-    [content] = await FunctionTool(add).invoke(a=1, b=1)
-    assert content.text == "2"
-
-
 async def test_an_unknown_keyword_is_an_error_and_an_unknown_key_is_ignored() -> None:
     tool = FunctionTool(add)
     with pytest.raises(TypeError, match=r"Tool 'add' has no argument 'zzz'. Expected some of: a, b."):
@@ -269,34 +232,16 @@ async def test_an_unknown_keyword_is_an_error_and_an_unknown_key_is_ignored() ->
     assert await text_of(tool, a=1, zzz=2) == "3"
 
 
-async def test_keywords_count_only_without_arguments() -> None:
-    [content] = await FunctionTool(add).invoke(arguments={"a": 1}, b=9)
-    assert content.text == "3"
-
-
 async def test_without_arguments_those_of_the_context_are_taken() -> None:
     tool = FunctionTool(add)
     [content] = await tool.invoke(context=FunctionInvocationContext(tool, {"a": 5}))
     assert content.text == "7"
 
 
-async def test_a_function_without_parameters_needs_no_arguments() -> None:
-    [content] = await FunctionTool(lambda: "now").invoke()
-    assert content.text == "now"
-
-
 async def test_an_instance_of_a_model_may_be_the_arguments() -> None:
     tool = FunctionTool(add)
     [content] = await tool.invoke(arguments=tool.input_model(a=4))
     assert content.text == "6"
-
-
-async def test_async_functions_are_awaited() -> None:
-    async def slow(a: int) -> int:
-        await asyncio.sleep(0)
-        return a
-
-    assert await text_of(FunctionTool(slow), a=3) == "3"
 
 
 async def test_whatever_can_be_awaited_is_awaited() -> None:
@@ -414,7 +359,6 @@ async def test_validated_arguments_that_were_changed_are_validated_again() -> No
     [
         lambda given: given["numbers"].append("no number"),
         lambda given: given["table"]["a"].clear(),
-        lambda given: given["table"].update(b=["no number"]),
         lambda given: given["set"].add("no number"),
         lambda given: given.update(flag="no flag"),
         lambda given: given.pop("flag"),
@@ -438,11 +382,11 @@ class Place(BaseModel):
     city: str
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, dict, lambda given: pickle.loads(pickle.dumps(given))])
-def test_a_copy_of_validated_arguments_is_a_plain_dict(copied: Callable[[Any], Any]) -> None:
+def test_a_copy_of_validated_arguments_is_a_plain_dict() -> None:
     valid = FunctionTool(add).validate_arguments({"a": "1"})
-    assert copied(valid) == {"a": 1}
-    assert type(copied(valid)) is dict
+    for copied in (copy.copy(valid), copy.deepcopy(valid), pickle.loads(pickle.dumps(valid))):
+        assert copied == {"a": 1}
+        assert type(copied) is dict
 
 
 async def test_arguments_that_another_tool_validated_are_validated_again() -> None:

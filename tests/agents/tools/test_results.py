@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import enum
 import pickle
-import types
 from typing import Any
 
 import pytest
@@ -49,27 +48,17 @@ ITSELF.append(ITSELF)
     [
         (None, ""),
         ("s", "s"),
-        ("", ""),
         (3, "3"),
-        (1.5, "1.5"),
         (True, "true"),
         ((1, 2), "[1, 2]"),
-        ([], "[]"),
-        (b"x", "\"b'x'\""),
         ({"a": 1}, '{"a": 1}'),
-        ({1}, '"{1}"'),
         (Reading(), '{"x": 1, "y": null}'),
-        ([Reading(), 1], '[{"x": 1, "y": null}, 1]'),
         ({"a": [Reading()]}, '{"a": [{"x": 1, "y": null}]}'),
         (WithDict(), '{"q": 1}'),
-        ([WithDict()], '[{"q": 1}]'),
         (WithText(), "hello"),
-        ([WithText()], '["hello"]'),
         (Colour.RED, "red"),
         (Deep(), '"deep"'),
-        ({"a": Deep()}, '{"a": "deep"}'),
         ({(1, 2): 3}, "{(1, 2): 3}"),
-        (types.MappingProxyType({"a": Reading()}), '{"a": {"x": 1, "y": null}}'),
         (SecretString("plain"), "plain"),
         (Reading, f'"{Reading}"'),
     ],
