@@ -1,13 +1,24 @@
 # ruff: noqa: UP006, UP007, UP045  the older spellings of types are tested, too
 from __future__ import annotations
 
+import collections.abc
 import typing
-from typing import Annotated, Any, Literal, NewType, NoReturn, Optional, TypeVar, Union
+from collections.abc import Callable
+from typing import Annotated, Any, ForwardRef, Literal, NewType, NoReturn, Optional, TypeVar, Union
 
 import pytest
 import typing_extensions
 
-from agentbench._signatures.forms import flatten_union, is_any, is_never, is_type_form, union_of, unwrap
+from agentbench._signatures.forms import (
+    flatten_union,
+    is_any,
+    is_never,
+    is_type_form,
+    qualified_name,
+    type_name,
+    union_of,
+    unwrap,
+)
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)
@@ -113,3 +124,68 @@ def test_other_objects_may_not():
 def test_a_union_is_built_even_where_a_member_knows_no_or_operator():
     assert union_of((int, str)) == int | str
     assert union_of((typing.ForwardRef("Later"), int)) == Union["Later", int]  # noqa: F821
+
+
+# ---- names
+
+
+class Outer:
+    class Inner:
+        pass
+
+
+def test_types_are_named_as_people_write_them():
+    for type_, name in [
+        (int, "int"),
+        (None, "None"),
+        (type(None), "None"),
+        (Any, "Any"),
+        (NoReturn, "NoReturn"),
+        (int | str, "int | str"),
+        (Optional[int], "int | None"),
+        (Union[int, list[str]], "int | list[str]"),
+        (list[str], "list[str]"),
+        (typing.List[str], "list[str]"),
+        (typing.List, "list"),
+        (dict[str, list[int]], "dict[str, list[int]]"),
+        (tuple[int, ...], "tuple[int, ...]"),
+        (tuple[()], "tuple[()]"),
+        (Callable[[int], str], "Callable[[int], str]"),
+        (collections.abc.Sequence[str], "Sequence[str]"),
+        (Literal["a", 1], "Literal['a', 1]"),
+        (Annotated[int, "unit"], "int"),
+        (Outer.Inner, "Outer.Inner"),
+        (UserId, "UserId"),
+        (T, "T"),
+        ("Later", "Later"),
+        (ForwardRef("Later"), "Later"),
+        (5, "5"),
+    ]:
+        assert type_name(type_) == name
+
+
+def test_a_class_inside_a_function_is_named_without_the_function():
+    class Local:
+        pass
+
+    assert type_name(Local) == "Local"
+
+
+@pytest.mark.parametrize(
+    ("type_", "name"),
+    [
+        (int, "builtins.int"),
+        (None, "builtins.NoneType"),
+        (Outer.Inner, f"{__name__}.Outer.Inner"),
+        (list[str], "builtins.list[builtins.str]"),
+        (int | None, "builtins.int | builtins.NoneType"),
+        (Any, "typing.Any"),
+    ],
+)
+def test_qualified_names_say_where_a_type_is(type_, name):
+    assert qualified_name(type_) == name
+
+
+def test_what_is_no_type_has_no_qualified_name():
+    with pytest.raises(TypeError, match="5 has no name"):
+        qualified_name(5)
