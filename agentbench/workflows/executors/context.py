@@ -7,14 +7,15 @@ four kinds of it, each once for async handlers and once for plain ones, which ru
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from agentbench._signatures import type_name
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.blocking import Done, LoopCalls
 from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.host import HandHost, HandlerHost
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.state import State
 
@@ -56,58 +57,6 @@ _HOW_TO_DECLARE = {
         "sent (or give workflow_output= to the decorator)"
     ),
 }
-
-
-OutputKind = Literal["output", "intermediate"]
-
-
-class EventSink(Protocol):
-    """Where a context emits events."""
-
-    @property
-    def observed(self) -> bool:
-        """Whether events are stamped and observation events are wanted."""
-
-    def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
-        """Add a finished event; `delivery` is the one it came from, if any."""
-
-
-class HandlerHost(Protocol):
-    """What a context needs of the run that called the handler."""
-
-    state: State
-    streaming: bool
-    stop_requested: bool
-    #: Called with what a handler sends and yields, where a run checks or traces that; else None.
-    on_send: Callable[[Delivery, WorkflowMessage], None] | None
-    on_yield: Callable[[Delivery, Any], None] | None
-    #: Says by executor id how a yielded value is emitted, None for one that stays inside; without it: as output.
-    output_kinds: Callable[[str], OutputKind | None] | None
-
-    @property
-    def log(self) -> EventSink:
-        """Where events go."""
-
-    def raise_request(
-        self, delivery: Delivery, data: Any, response_type: Any, request_id: str | None, *, emit: bool
-    ) -> WorkflowEvent[Any]:
-        """Register a request of a handler and emit it, or leave that to the caller."""
-
-    def emit_request(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
-        """Emit a registered request."""
-
-    def withdraw_request(self, request_id: str) -> None:
-        """Remove a registered request that was not emitted."""
-
-    def note_write(self, key: str, executor_id: str) -> None:
-        """Note who wrote a key of shared state."""
-
-
-class HandHost(Protocol):
-    """A runner context that serves handlers which are called by hand."""
-
-    def host(self, state: State) -> HandlerHost:
-        """The host of a context that is made by hand."""
 
 
 class WorkflowContext(_Gated[OutT, WorkflowOutT]):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from agentbench.workflows.executors.context import OutputKind
 from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.host import OutputKind
 from agentbench.workflows.executors.options import WorkflowSettings
 from agentbench.workflows.graph.edge_groups import EdgeGroup
 from agentbench.workflows.graph.routing import Router

@@ -13,8 +13,8 @@ from agentbench.workflows.engine.invocation import invoke
 from agentbench.workflows.engine.run_kwargs import RUN_KWARGS
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.executors.context import OutputKind
 from agentbench.workflows.executors.delivery import Delivery
+from agentbench.workflows.executors.host import OutputKind
 from agentbench.workflows.executors.message import Buffers, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State

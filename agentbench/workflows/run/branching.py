@@ -7,23 +7,53 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import type_name
+from agentbench.checkpoints.access import load_checkpoint
+from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
+from agentbench.workflows.persist.restore import require_fitting
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+    from agentbench.checkpoints.storage import CheckpointStorage
+    from agentbench.workflows.executors.options import RunOptions
     from agentbench.workflows.graph.graph import Graph
 
 
-def queue_messages(messages: Mapping[str, Sequence[Any]], graph: Graph) -> dict[str, list[WorkflowMessage]]:
-    """Return values as messages of their source, by source id; each of them can be delivered.
+async def branch_off(
+    storage: CheckpointStorage,
+    origin_id: str,
+    graph: Graph,
+    options: RunOptions,
+    state_updates: Mapping[str, Any] | None,
+    messages: Mapping[str, Sequence[Any]] | None,
+) -> tuple[CheckpointInfo, WorkflowEvent[Any] | None]:
+    """Save an edited copy of a checkpoint; returns it, and the event that reports the edits, if there are any.
 
     Raises:
-        ValueError: a source has no outgoing edge, or none of its targets takes a value.
-        TypeError: what a source sends is no list.
+        WorkflowCheckpointException: there is no such checkpoint, or it belongs to another graph.
+        ValueError, TypeError: see `WorkflowRun.fork`.
     """
+    original = await load_checkpoint(storage, origin_id)
+    require_fitting(graph, original)
+    queued = None if messages is None else _queue_messages(messages, graph)
+    copied = await fork_checkpoint(
+        storage,
+        origin_id,
+        workflow_name=options.chain,
+        state_updates=state_updates,
+        messages=queued,
+        clock=options.clock,
+        ids=options.ids,
+    )
+    is_edited = state_updates or queued is not None
+    return copied, _edit_event(original, state_updates or {}, queued) if is_edited else None
+
+
+def _queue_messages(messages: Mapping[str, Sequence[Any]], graph: Graph) -> dict[str, list[WorkflowMessage]]:
+    """Return values as messages of their source, by source id; each of them can be delivered."""
     sources = {s for group in graph.edge_groups for s in group.source_executor_ids} | {WORKFLOW_SOURCE}
     queued = {}
     for source, values in messages.items():
@@ -38,7 +68,7 @@ def queue_messages(messages: Mapping[str, Sequence[Any]], graph: Graph) -> dict[
     return queued
 
 
-def edit_event(
+def _edit_event(
     original: WorkflowCheckpoint,
     state_updates: Mapping[str, Any],
     messages: Mapping[str, Sequence[WorkflowMessage]] | None,

@@ -11,7 +11,6 @@ from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import id_of
-from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
 from agentbench.observability import is_tracing
@@ -23,7 +22,7 @@ from agentbench.workflows.executors.message import WORKFLOW_SOURCE, WorkflowMess
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.persist.restore import require_fitting
-from agentbench.workflows.run.branching import cut_back, edit_event, queue_messages
+from agentbench.workflows.run.branching import branch_off, cut_back
 from agentbench.workflows.run.breakpoints import Breakpoints, Predicate
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.list_view import ListView
@@ -221,8 +220,10 @@ class WorkflowRun(Displayable):
             events = await self._next_events()
             for event in events or ():
                 yield event
-            if events is None and not await self._goes_on():
-                return
+            if events is None:
+                report = await self._settle()
+                if self._execution.ended or report.pause_reason is not None:
+                    return
 
     async def step(self) -> StepReport:
         """Exactly one superstep, its checkpoint included.
@@ -309,11 +310,6 @@ class WorkflowRun(Displayable):
                 "both, start them without keep_state=True."
             )
             raise WorkflowBusyError(msg)
-
-    async def _goes_on(self) -> bool:
-        """At a boundary: whether a driver takes the next superstep."""
-        report = await self._settle()
-        return not self._execution.ended and report.pause_reason is None
 
     async def _settle(self) -> StepReport:
         """Report what the superstep did, and evaluate the breakpoints."""
@@ -444,8 +440,8 @@ class WorkflowRun(Displayable):
             RuntimeError: a superstep is being executed.
             WorkflowCheckpointException: no storage, an unknown id, or another graph.
         """
-        self._require_no_superstep("restore")
         self._check_writable()
+        self._steps.require_none("restore")
         if self._storage is None:
             msg = "This run saves no checkpoints. Pass checkpoint_storage= to start() or to WorkflowBuilder."
             raise WorkflowCheckpointException(msg)
@@ -460,11 +456,6 @@ class WorkflowRun(Displayable):
         self._inbox, self._responses, self._pause_reason = [], {}, None
         self._superstep = self._state.superstep
         self._log.checkpoints = cut_back(self._log.checkpoints, checkpoint)
-
-    def _require_no_superstep(self, what: str) -> None:
-        if self._steps.running:
-            msg = f"A superstep is being executed; pause() or cancel() first, then {what}."
-            raise RuntimeError(msg)
 
     async def fork(
         self,
@@ -493,34 +484,21 @@ class WorkflowRun(Displayable):
         Raises:
             WorkflowCheckpointException: there is no checkpoint to fork from, or it belongs to another graph.
             RuntimeError: a superstep is being executed.
-            ValueError: messages name a source that the graph has not, or hold what none of its targets takes; or
-                `state_updates` has a key that is no text, or a path into a value.
+            ValueError: messages name a source that the graph has not, or hold what none of its targets takes.
             TypeError: messages are not lists, or `state_updates` is no mapping.
         """
-        self._require_no_superstep("fork")
+        self._steps.require_none("fork")
         origin = info if info is not None else self.last_checkpoint
         if origin is None or self._storage is None:
             msg = "There is no checkpoint to fork from. Pass checkpoint_storage= to start(), or step once."
             raise WorkflowCheckpointException(msg)
         target = workflow or self.workflow
-        checkpoint_id = id_of(origin)
-        original = await load_checkpoint(self._storage, checkpoint_id)
-        require_fitting(target.graph, original)
-        queued = None if messages is None else queue_messages(messages, target.graph)
         options = replace(self._options, chain=chain or self._options.chain or self.workflow.name)
-        copied = await fork_checkpoint(
-            self._storage,
-            checkpoint_id,
-            workflow_name=options.chain,
-            state_updates=state_updates,
-            messages=queued,
-            clock=options.clock,
-            ids=options.ids,
-        )
+        copied, edits = await branch_off(self._storage, id_of(origin), target.graph, options, state_updates, messages)
         run_input = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
         run = WorkflowRun(target, run_input, options)
-        if run._log.observed and (state_updates or queued is not None):
-            run._log.append(edit_event(original, state_updates or {}, queued))
+        if edits is not None and run._log.observed:
+            run._log.append(edits)
         return run
 
     def __repr__(self) -> str:

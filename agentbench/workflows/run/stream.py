@@ -29,6 +29,12 @@ class LiveSteps:
         """A superstep is being executed."""
         return self._task is not None and not self._task.done()
 
+    def require_none(self, what: str) -> None:
+        """RuntimeError while a superstep is being executed."""
+        if self.running:
+            msg = f"A superstep is being executed; pause() or cancel() first, then {what}."
+            raise RuntimeError(msg)
+
     async def next_events(self, *, may_start: bool = True) -> list[WorkflowEvent[Any]] | None:
         """The next events, waiting for them; None when none will come without another superstep.
 
