@@ -15,7 +15,6 @@ nowhere or declare no types are legal and only logged.
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -202,8 +201,14 @@ def _missing_executors(
 
 def _duplicate_edges(edges: Iterable[Edge]) -> list[WorkflowValidationError]:
     """Rule 2: find pairs of executors that are connected more than once, also under different conditions."""
-    counts = Counter((edge.source_id, edge.target_id) for edge in edges)
-    return [EdgeDuplicationError(Edge(*ends).id) for ends, count in counts.items() if count > 1]
+    known: set[tuple[str, str]] = set()
+    repeated: dict[str, None] = {}
+    for edge in edges:
+        ends = (edge.source_id, edge.target_id)
+        if ends in known:
+            repeated[edge.id] = None
+        known.add(ends)
+    return [EdgeDuplicationError(edge_id) for edge_id in repeated]
 
 
 def _incompatible_types(
@@ -307,7 +312,7 @@ def designation_errors(
             "leave the workflow. Name the executors whose yields are outputs, or leave output_from out to get all."
         )
     for keyword, ids in (("output_from", outputs), ("intermediate_output_from", intermediate)):
-        twice = sorted(executor_id for executor_id, count in Counter(ids).items() if count > 1)
+        twice = sorted({executor_id for executor_id in ids if ids.count(executor_id) > 1})
         if twice:
             messages.append(f"{keyword} names {twice} more than once. Name each executor once.")
     both = sorted(set(outputs) & set(intermediate))
