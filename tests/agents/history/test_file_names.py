@@ -12,16 +12,10 @@ from hypothesis import strategies as st
 from agentbench.agents.history.file_names import folder_ignores_case, stem_of
 
 
-@pytest.mark.parametrize(
-    "session_id", ["abc", "über", "a.b", "a_b-c", "9", "日本", "ABC", "console", "com", "a.con", "~x"[1:]]
-)
-def test_an_id_that_can_name_a_file_anywhere_is_its_own_name(session_id: str) -> None:
-    assert stem_of(session_id) == session_id
-
-
-@pytest.mark.parametrize("session_id", [None, ""])
-def test_without_an_id_the_name_is_default(session_id: str | None) -> None:
-    assert stem_of(session_id) == "default"
+def test_an_id_that_can_name_a_file_anywhere_is_its_own_name() -> None:
+    for session_id in ("abc", "über", "a.b", "a_b-c", "9", "日本", "ABC", "console", "com", "a.con"):
+        assert stem_of(session_id) == session_id
+    assert stem_of(None) == stem_of("") == "default"
 
 
 @pytest.mark.parametrize(
@@ -30,40 +24,19 @@ def test_without_an_id_the_name_is_default(session_id: str | None) -> None:
         ("a/b", "~session-YS9i"),
         ("..", "~session-Li4"),
         ("CON", "~session-Q09O"),
-        ("x.", "~session-eC4"),
-        (".h", "~session-Lmg"),
-        ("a b", "~session-YSBi"),
         ("a ", "~session-YSA"),
         ("~session-YS9i", "~session-fnNlc3Npb24tWVM5aQ"),
         ("\ud800", "~session-7aCA"),
-        ("??>", "~session-Pz8-"),
     ],
 )
 def test_any_other_id_is_encoded(session_id: str, stem: str) -> None:
     assert stem_of(session_id) == stem
 
 
-@pytest.mark.parametrize(
-    "session_id",
-    [
-        ".",
-        "con",
-        "Prn.txt",
-        "aux",
-        "NUL",
-        "nul.a.b",
-        "com1",
-        "LPT9.x",
-        "COM¹",
-        "a\nb",
-        "a\x00b",
-        "a\\b",
-        "a:b",
-        "\u202ea",
-    ],
-)
-def test_what_some_system_takes_for_something_else_is_encoded(session_id: str) -> None:
-    assert stem_of(session_id).startswith("~session-")
+def test_what_some_system_takes_for_something_else_is_encoded() -> None:
+    devices = ("con", "Prn.txt", "aux", "NUL", "nul.a.b", "com1", "LPT9.x", "COM¹")
+    for session_id in (".", ".h", "x.", *devices, "a b", "a\nb", "a\x00b", "a\\b", "a:b", "??>", "\u202ea"):
+        assert stem_of(session_id).startswith("~session-")
 
 
 @pytest.mark.parametrize("session_id", ["a" * 1000, "a/" * 1000, "é" * 130])
@@ -74,9 +47,9 @@ def test_an_id_that_is_too_long_for_a_name_is_shortened_and_unique(session_id: s
         assert stem != stem_of(session_id + "b", ignores_case=ignores_case)
 
 
-@pytest.mark.parametrize("session_id", ["ABC", "aBc", "U\u0308ber", "u\u0308ber", "STRASSE"])
-def test_where_case_is_ignored_only_lower_case_names_itself(session_id: str) -> None:
-    assert stem_of(session_id, ignores_case=True).startswith("~session-")
+def test_where_case_is_ignored_only_lower_case_names_itself() -> None:
+    for session_id in ("ABC", "aBc", "U\u0308ber", "u\u0308ber", "STRASSE"):
+        assert stem_of(session_id, ignores_case=True).startswith("~session-")
     assert stem_of("abc", ignores_case=True) == "abc"
     assert stem_of("über", ignores_case=True) == "über"
 

@@ -90,7 +90,7 @@ async def test_loaded_messages_carry_their_source() -> None:
     ("flags", "kept"),
     [
         ({}, ["q1", "ok", "q2", "ok"]),
-        ({"store_inputs": False}, ["ok", "ok"]),
+        ({"store_inputs": False, "store_context_messages": True, "store_context_from": "b"}, ["note of b", "ok"] * 2),
         ({"store_outputs": False}, ["q1", "q2"]),
         ({"load_messages": False}, ["q1", "ok", "q2", "ok"]),
         (
@@ -99,10 +99,6 @@ async def test_loaded_messages_carry_their_source() -> None:
         ),
         (
             {"store_context_messages": True, "store_context_from": {"b"}},
-            ["note of b", "q1", "ok", "note of b", "q2", "ok"],
-        ),
-        (
-            {"store_context_messages": True, "store_context_from": "b"},
             ["note of b", "q1", "ok", "note of b", "q2", "ok"],
         ),
         ({"store_context_messages": True, "store_context_from": set()}, ["q1", "ok", "q2", "ok"]),

@@ -12,9 +12,7 @@ from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import MiddlewareTermination, UserInputRequiredException
 from agentbench.messages.content.content import Content
-from tests.agents.loop.scripts import MODES, Script, ask, call, results, says, shape
-
-pytestmark = pytest.mark.parametrize("mode", MODES)
+from tests.agents.loop.scripts import Script, ask, call, results, says, shape
 
 
 @tool
@@ -32,10 +30,10 @@ def once() -> str:
     return "done"
 
 
-async def result_of(mode: str, wanted: Content, **config: Any) -> Content:
+async def result_of(wanted: Content, **config: Any) -> Content:
     client = Script(says(wanted), says("end"), function_invocation_configuration=config)
     once.reset()
-    response = await ask(mode, client, options={"tools": [add, fail, once]})
+    response = await ask("whole", client, options={"tools": [add, fail, once]})
     assert response.text.endswith("end")
     return response.messages[1].contents[0]
 
@@ -51,51 +49,49 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("wanted", "told", "exception"), FAILURES)
-async def test_a_failed_call_is_told_to_the_model(mode: str, wanted: Content, told: str, exception: str) -> None:
-    result = await result_of(mode, wanted)
+async def test_a_failed_call_is_told_to_the_model(wanted: Content, told: str, exception: str) -> None:
+    result = await result_of(wanted)
 
     assert result.result == told
     assert exception in (result.exception or "")
 
 
 @pytest.mark.parametrize(("wanted", "told", "exception"), FAILURES)
-async def test_the_model_gets_the_text_of_an_error_only_on_request(
-    mode: str, wanted: Content, told: str, exception: str
-) -> None:
-    result = await result_of(mode, wanted, include_detailed_errors=True)
+async def test_the_model_gets_the_text_of_an_error_only_on_request(wanted: Content, told: str, exception: str) -> None:
+    result = await result_of(wanted, include_detailed_errors=True)
 
     assert result.result.startswith(f"{told} Exception: ")
     assert exception in result.result
 
 
-async def test_a_tool_that_is_used_up_has_failed(mode: str) -> None:
+async def test_a_tool_that_is_used_up_has_failed() -> None:
     once.reset()
     client = Script(says(call("1", "once")), says(call("2", "once")), says("end"))
 
-    response = await ask(mode, client, options={"tools": [once]})
+    response = await ask("whole", client, options={"tools": [once]})
 
     assert results(response) == ["done", "Error: Function failed."]
 
 
-async def test_an_unknown_tool_is_an_error_of_the_request_if_so_configured(mode: str) -> None:
+async def test_an_unknown_tool_is_an_error_of_the_request_if_so_configured() -> None:
     client = Script(says(call("1", "gone")), function_invocation_configuration={"terminate_on_unknown_calls": True})
 
     with pytest.raises(KeyError, match="gone"):
-        await ask(mode, client, options={"tools": [add]})
+        await ask("whole", client, options={"tools": [add]})
 
 
 async def test_the_log_names_the_class_of_an_error_and_its_text_only_for_debugging(
-    mode: str, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.DEBUG, "agentbench"):
-        await result_of(mode, call("1", "fail"))
+        await result_of(call("1", "fail"))
 
     by_level = {level: [r.getMessage() for r in caplog.records if r.levelno == level] for level in (10, 40)}
     assert by_level[logging.ERROR] == ["A call of the tool 'fail' failed: ValueError."]
     assert any("a secret text" in message for message in by_level[logging.DEBUG])
 
 
-async def test_a_tool_that_needs_an_answer_puts_its_questions_into_the_assistants_message(mode: str) -> None:
+async def test_a_tool_that_needs_an_answer_puts_its_questions_into_the_assistants_message() -> None:
     question = Content.from_function_approval_request("", call("inner", "delete"))
     named = Content.from_function_approval_request("own", call("inner", "delete"))
 
@@ -105,7 +101,7 @@ async def test_a_tool_that_needs_an_answer_puts_its_questions_into_the_assistant
 
     client = Script(says(call("1", "asks"), call("2", "add", {"a": 1})))
 
-    response = await ask(mode, client, options={"tools": [asks, add]})
+    response = await ask("whole", client, options={"tools": [asks, add]})
 
     kinds = ["function_call", "function_call", "function_approval_request", "function_approval_request"]
     assert shape(response) == [("assistant", kinds), ("tool", ["function_result"])]
@@ -114,18 +110,18 @@ async def test_a_tool_that_needs_an_answer_puts_its_questions_into_the_assistant
     assert len(client.seen) == 1
 
 
-async def test_a_tool_that_needs_an_answer_but_asks_nothing_has_failed(mode: str) -> None:
+async def test_a_tool_that_needs_an_answer_but_asks_nothing_has_failed() -> None:
     @tool
     def asks() -> str:
         raise UserInputRequiredException([])
 
-    response = await ask(mode, Script(says(call("1", "asks")), says("end")), options={"tools": [asks]})
+    response = await ask("whole", Script(says(call("1", "asks")), says("end")), options={"tools": [asks]})
 
     assert response.messages[1].contents[0].exception == "UserInputRequiredException"
     assert response.text.endswith("end")
 
 
-async def test_what_is_no_exception_ends_the_request(mode: str) -> None:
+async def test_what_is_no_exception_ends_the_request() -> None:
     class Stop(BaseException):
         pass
 
@@ -134,13 +130,13 @@ async def test_what_is_no_exception_ends_the_request(mode: str) -> None:
         raise Stop
 
     with pytest.raises(Stop):
-        await ask(mode, Script(says(call("1", "stops"))), options={"tools": [stops]})
+        await ask("whole", Script(says(call("1", "stops"))), options={"tools": [stops]})
 
 
 # ----------------------------------------------------------------------------------------------------------- middleware
 
 
-async def test_middleware_sees_arguments_and_result_and_may_change_both(mode: str) -> None:
+async def test_middleware_sees_arguments_and_result_and_may_change_both() -> None:
     seen: dict[str, Any] = {}
 
     @function_middleware
@@ -153,13 +149,13 @@ async def test_middleware_sees_arguments_and_result_and_may_change_both(mode: st
 
     client = Script(says(call("1", "add", {"a": "1"})), says("end"), middleware=[watch])
 
-    response = await ask(mode, client, options={"tools": [add]})
+    response = await ask("whole", client, options={"tools": [add]})
 
     assert seen == {"arguments": {"a": 1}, "call_id": "1", "result": [Content.from_text("41")]}
     assert results(response) == ["changed"]
 
 
-async def test_arguments_that_middleware_spoiled_are_no_arguments(mode: str) -> None:
+async def test_arguments_that_middleware_spoiled_are_no_arguments() -> None:
     @function_middleware
     async def spoil(context: FunctionInvocationContext, call_next: Any) -> None:
         context.arguments = {"a": "nothing"}
@@ -167,34 +163,34 @@ async def test_arguments_that_middleware_spoiled_are_no_arguments(mode: str) -> 
 
     client = Script(says(call("1", "add", {"a": 1})), says("end"), middleware=[spoil])
 
-    response = await ask(mode, client, options={"tools": [add]})
+    response = await ask("whole", client, options={"tools": [add]})
 
     assert response.messages[1].contents[0].exception is not None
 
 
-async def test_middleware_that_raises_makes_a_failed_call(mode: str) -> None:
+async def test_middleware_that_raises_makes_a_failed_call() -> None:
     @function_middleware
     async def broken(context: FunctionInvocationContext, call_next: Any) -> None:
         raise RuntimeError("no")
 
     client = Script(says(call("1", "add", {"a": 1})), says("end"))
 
-    response = await ask(mode, client, options={"tools": [add]}, middleware=[broken])
+    response = await ask("whole", client, options={"tools": [add]}, middleware=[broken])
 
     assert results(response) == ["Error: Function failed."]
 
 
-async def test_middleware_without_a_result_gives_an_empty_one(mode: str) -> None:
+async def test_middleware_without_a_result_gives_an_empty_one() -> None:
     @function_middleware
     async def silent(context: FunctionInvocationContext, call_next: Any) -> None:
         return
 
     client = Script(says(call("1", "add", {"a": 1})), says("end"))
 
-    assert results(await ask(mode, client, options={"tools": [add]}, client_kwargs={"middleware": silent})) == [""]
+    assert results(await ask("whole", client, options={"tools": [add]}, client_kwargs={"middleware": silent})) == [""]
 
 
-async def test_middleware_that_ends_a_call_ends_the_loop_after_its_siblings(mode: str) -> None:
+async def test_middleware_that_ends_a_call_ends_the_loop_after_its_siblings() -> None:
     @function_middleware
     async def stop(context: FunctionInvocationContext, call_next: Any) -> None:
         if context.arguments["a"] == 1:
@@ -203,14 +199,14 @@ async def test_middleware_that_ends_a_call_ends_the_loop_after_its_siblings(mode
 
     client = Script(says(call("1", "add", {"a": 1}), call("2", "add", {"a": 5})), middleware=[stop])
 
-    response = await ask(mode, client, options={"tools": [add]})
+    response = await ask("whole", client, options={"tools": [add]})
 
     assert results(response) == ["stopped", "6"]
     assert response.messages[-1].role == "tool"
     assert len(client.seen) == 1
 
 
-async def test_a_request_that_middleware_sets_as_result_is_a_question_to_the_user(mode: str) -> None:
+async def test_a_request_that_middleware_sets_as_result_is_a_question_to_the_user() -> None:
     @function_middleware
     async def ask_first(context: FunctionInvocationContext, call_next: Any) -> None:
         wanted = call("1", "add", {"a": 1})
@@ -218,7 +214,7 @@ async def test_a_request_that_middleware_sets_as_result_is_a_question_to_the_use
 
     client = Script(says(call("1", "add", {"a": 1})), middleware=[ask_first])
 
-    response = await ask(mode, client, options={"tools": [add]})
+    response = await ask("whole", client, options={"tools": [add]})
 
     assert shape(response) == [("assistant", ["function_call", "function_approval_request"])]
 
@@ -261,8 +257,8 @@ def speechless() -> str:
     ],
     ids=["a validator that raises", "an error without a text", "nested too deeply"],
 )
-async def test_no_failure_of_a_call_ends_the_request(mode: str, wanted: Content, told: str, exception: str) -> None:
-    response = await ask(mode, Script(says(wanted), says("end")), options={"tools": [odd, speechless]})
+async def test_no_failure_of_a_call_ends_the_request(wanted: Content, told: str, exception: str) -> None:
+    response = await ask("whole", Script(says(wanted), says("end")), options={"tools": [odd, speechless]})
 
     result = response.messages[1].contents[0]
     assert (result.result, response.messages[2].text) == (told, "end")

@@ -107,21 +107,17 @@ class Meta(BaseModel):
 # ---- plain values ----------------------------------------
 
 
-@pytest.mark.parametrize(
-    "value", ["", "ä\u2028", 0, -1, 1.5, True, False, None, [], {}, [1, [2, {"a": None}]]], ids=steady
-)
-def test_what_json_has_is_written_as_it_is(value: Any) -> None:
-    assert written(value) == value
-    assert again(value) == value
-    assert type(again(value)) is type(value)
+def test_what_json_has_is_written_as_it_is() -> None:
+    for value in ("", "ä\u2028", 0, -1, 1.5, True, False, None, [], {}, [1, [2, {"a": None}]]):
+        assert written(value) == value
+        assert again(value) == value
+        assert type(again(value)) is type(value)
 
 
-@pytest.mark.parametrize(
-    "value", [float("inf"), float("-inf"), 1 << 20_000, -(1 << 20_000)], ids=lambda value: str(value > 0)
-)
-def test_numbers_that_json_lacks_come_back(value: Any) -> None:
-    text = json.dumps(AgentSession.to_dict(session_with(value)), allow_nan=False)
-    assert AgentSession.from_dict(json.loads(text)).state["k"] == value
+def test_numbers_that_json_lacks_come_back() -> None:
+    for value in (float("inf"), float("-inf"), 1 << 20_000, -(1 << 20_000)):
+        text = json.dumps(AgentSession.to_dict(session_with(value)), allow_nan=False)
+        assert AgentSession.from_dict(json.loads(text)).state["k"] == value
 
 
 def session_with(value: Any) -> AgentSession:
