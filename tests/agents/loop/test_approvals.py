@@ -91,27 +91,25 @@ async def test_a_request_without_answers_to_approvals_tells_nothing_of_them() ->
     assert (await Script(says("end")).get_response("q", options=OPTIONS))._resolved_inputs is None
 
 
-@both_ways
-async def test_an_answer_works_without_the_message_that_asked(mode: str) -> None:
+async def test_an_answer_works_without_the_message_that_asked() -> None:
     _, (first, _) = await asked()
     client = Script(says("end"), says("end"))
     given = answers(first.to_function_approval_response(True))
 
-    await ask(mode, client, [given], options=OPTIONS)
-    await ask(mode, client, [given], options={**OPTIONS, "conversation_id": "kept by the service"})
+    await ask("whole", client, [given], options=OPTIONS)
+    await ask("whole", client, [given], options={**OPTIONS, "conversation_id": "kept by the service"})
 
     assert client.roles(0) == ["assistant", "tool"]
     assert client.roles(1) == ["tool"]
     assert client.seen[1][0].contents[0].result == "did it"
 
 
-@both_ways
-async def test_a_request_without_its_call_becomes_the_call(mode: str) -> None:
+async def test_a_request_without_its_call_becomes_the_call() -> None:
     _, (first, _) = await asked()
     client = Script(says("end"))
 
     await ask(
-        mode,
+        "whole",
         client,
         [Message("assistant", [first]), answers(first.to_function_approval_response(True))],
         options=OPTIONS,
@@ -120,52 +118,48 @@ async def test_a_request_without_its_call_becomes_the_call(mode: str) -> None:
     assert [one.type for message in client.seen[0] for one in message.contents] == ["function_call", "function_result"]
 
 
-@both_ways
-async def test_a_request_that_nobody_answered_gets_a_result_right_after_its_call(mode: str) -> None:
+async def test_a_request_that_nobody_answered_gets_a_result_right_after_its_call() -> None:
     response, (first, _) = await asked()
     client = Script(says("end"))
     given = answers(first.to_function_approval_response(True))
 
-    await ask(mode, client, [QUESTION, *response.messages, given, Message("user", "well?")], options=OPTIONS)
+    await ask("whole", client, [QUESTION, *response.messages, given, Message("user", "well?")], options=OPTIONS)
 
     assert client.roles(0) == ["user", "assistant", "tool", "tool", "user"]
     assert [one.result for one in client.seen[0][2].contents] == ["did it"]
     assert [one.result for one in client.seen[0][3].contents] == [UNANSWERED]
 
 
-@both_ways
-async def test_an_answer_that_was_taken_in_before_is_not_taken_in_again(mode: str) -> None:
+async def test_an_answer_that_was_taken_in_before_is_not_taken_in_again() -> None:
     response, (first, second) = await asked()
     danger.reset()
     yes = [one.to_function_approval_response(True) for one in (first, second)]
     done = Message("tool", [Content.from_function_result(one, result="done") for one in "12"])
     client = Script(says("end"))
 
-    await ask(mode, client, [QUESTION, *response.messages, answers(*yes, *yes), done], options=OPTIONS)
+    await ask("whole", client, [QUESTION, *response.messages, answers(*yes, *yes), done], options=OPTIONS)
 
     assert danger.invocation_count == 0
     assert client.roles(0) == ["user", "assistant", "tool"]
 
 
-@both_ways
-async def test_one_answer_given_twice_runs_its_call_once(mode: str) -> None:
+async def test_one_answer_given_twice_runs_its_call_once() -> None:
     response, (first, second) = await asked()
     danger.reset()
     yes, no = first.to_function_approval_response(True), second.to_function_approval_response(False)
 
-    await ask(mode, Script(says("end")), [QUESTION, *response.messages, answers(yes, no, yes)], options=OPTIONS)
+    await ask("whole", Script(says("end")), [QUESTION, *response.messages, answers(yes, no, yes)], options=OPTIONS)
 
     assert danger.invocation_count == 1
 
 
-@both_ways
-async def test_what_the_user_says_beside_the_answer_stays_a_message_of_the_user(mode: str) -> None:
+async def test_what_the_user_says_beside_the_answer_stays_a_message_of_the_user() -> None:
     response, (first, second) = await asked()
     contents = [one.to_function_approval_response(True) for one in (first, second)]
     client = Script(says("end"))
 
     await ask(
-        mode,
+        "whole",
         client,
         [QUESTION, *response.messages, answers(*contents, Content.from_text("but hurry"))],
         options=OPTIONS,
@@ -175,8 +169,7 @@ async def test_what_the_user_says_beside_the_answer_stays_a_message_of_the_user(
     assert client.seen[0][3].text == "but hurry"
 
 
-@both_ways
-async def test_function_middleware_sees_the_answer(mode: str) -> None:
+async def test_function_middleware_sees_the_answer() -> None:
     seen: list[Any] = []
 
     @function_middleware
@@ -188,19 +181,18 @@ async def test_function_middleware_sees_the_answer(mode: str) -> None:
     yes, no = first.to_function_approval_response(True), second.to_function_approval_response(False)
     client = Script(says("end"), middleware=[watch])
 
-    await ask(mode, client, [QUESTION, *response.messages, answers(yes, no)], options=OPTIONS)
+    await ask("whole", client, [QUESTION, *response.messages, answers(yes, no)], options=OPTIONS)
 
     assert seen == [yes]
 
 
-@both_ways
-async def test_approvals_of_the_service_pass_through_untouched(mode: str) -> None:
+async def test_approvals_of_the_service_pass_through_untouched() -> None:
     hosted = Content.from_function_call("1", "search", additional_properties={"server_label": "docs"})
     request = Content.from_function_approval_request("r", hosted)
     history = [Message("assistant", [request]), answers(request.to_function_approval_response(True))]
     client = Script(says("end"))
 
-    await ask(mode, client, history, options=OPTIONS)
+    await ask("whole", client, history, options=OPTIONS)
 
     assert [message.to_dict() for message in client.seen[0]] == [message.to_dict() for message in history]
 
@@ -253,29 +245,27 @@ async def test_approved_calls_count_for_the_limits(mode: str) -> None:
     assert client.options[0]["tool_choice"] == "none"
 
 
-@both_ways
-async def test_an_approved_call_of_a_tool_that_is_gone_is_told_as_such(mode: str) -> None:
+async def test_an_approved_call_of_a_tool_that_is_gone_is_told_as_such() -> None:
     response, (first, second) = await asked()
     yes, no = first.to_function_approval_response(True), second.to_function_approval_response(False)
     client = Script(says("end"))
 
-    await ask(mode, client, [QUESTION, *response.messages, answers(yes, no)])
+    await ask("whole", client, [QUESTION, *response.messages, answers(yes, no)])
 
     assert client.seen[0][2].contents[0].result == 'Error: Requested function "danger" not found.'
 
 
-@both_ways
-async def test_two_turns_over_one_growing_history(mode: str) -> None:
+async def test_two_turns_over_one_growing_history() -> None:
     client = Script(says(call("1", "danger", {"what": "that"})), says("done"), says("bye"))
     history = [QUESTION]
-    first = await ask(mode, client, list(history), options=OPTIONS)
+    first = await ask("whole", client, list(history), options=OPTIONS)
     history += [*first.messages, answers(first.user_input_requests[0].to_function_approval_response(True))]
-    second = await ask(mode, client, list(history), options=OPTIONS)
+    second = await ask("whole", client, list(history), options=OPTIONS)
     replaced = {id(one): seen for one, seen in second._resolved_inputs or ()}
     history = [one for given in history for one in replaced.get(id(given), [given])]
     history += [*second.messages, Message("user", "thanks")]
 
-    await ask(mode, client, list(history), options=OPTIONS)
+    await ask("whole", client, list(history), options=OPTIONS)
 
     assert client.roles(2) == ["user", "assistant", "tool", "assistant", "user"]
     assert client.seen[2][2].contents[0].result == "did that"

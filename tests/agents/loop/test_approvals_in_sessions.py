@@ -10,12 +10,11 @@ import pytest
 from agentbench import AgentSession, Content, FunctionTool, Message, tool
 from agentbench.agents.history.pending_calls import REFUSED, REJECTED, UNANSWERED
 from agentbench.messages.update import ChatResponseUpdate
-from tests.agents.loop.scripts import MODES, Script, call, says
+from tests.agents.loop.scripts import Script, call, says
 
-pytestmark = [
-    pytest.mark.parametrize("mode", MODES),
-    pytest.mark.parametrize("per_call", [False, True], ids=["history of runs", "history of calls"]),
-]
+pytestmark = pytest.mark.parametrize(
+    ("mode", "per_call"), [("whole", False), ("streamed", True)], ids=["history of runs", "streamed, history of calls"]
+)
 
 
 @tool(approval_mode="always_require")
