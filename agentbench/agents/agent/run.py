@@ -295,7 +295,7 @@ class AgentRun:
     async def _report_failure(self, error: BaseException) -> None:
         if self._hooks is not None and self._session is not None:
             async with SessionTurn(self._session):
-                await self._hooks.failed(error)
+                await self._hooks.on_error(error)
 
     def _raise(self, error: Exception) -> NoReturn:
         raised = self._agent.error_to_raise(error)

@@ -30,8 +30,8 @@ from agentbench.messages.message import Message
 
 UNANSWERED: Final = "Error: Tool call was not answered."
 REJECTED: Final = "Error: Tool call invocation was rejected by user."
-REFUSED: Final = "Error: The answer is about another call than the one that was asked about. The call was not made."
-RESULT_LOST: Final = "The call was approved, and made at that time; its result was not kept."
+REFUSED: Final = "Error: The answer is about another call than its request. The call was not made."
+RESULT_LOST: Final = "The call was approved, and made at that time; its result is lost."
 
 _REQUEST: Final = "function_approval_request"
 _QUESTIONS: Final = frozenset((_REQUEST, "function_approval_response"))
@@ -100,7 +100,7 @@ class PendingCall:
         return tuple(
             request
             for request in self.requests
-            if request.call_id and (asked := request.function_call) is not None and (asked.call_id, asked.name) != own
+            if request.call_id and (inner := request.function_call) is not None and (inner.call_id, inner.name) != own
         )
 
     @property
@@ -269,7 +269,7 @@ class PendingCalls:
         """Give every open call its result, or list it as approved.
 
         Args:
-            is_over: Whether the model has spoken after them, so that none may be made any more.
+            is_over: Whether the model spoke after them, so that none may be made any more.
         """
         for call in self._open:
             call.stored_at = self._input_at if self._input_at is not None and call.at < self._input_at else call.source

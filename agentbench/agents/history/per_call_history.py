@@ -72,7 +72,7 @@ class PerCallHistory(ChatMiddleware):
         if context.stream:
 
             async def save(response: ChatResponse[Any]) -> None:
-                await self._answered(call, response)
+                await self._save_answer(call, response)
 
             context.stream_result_hooks.append(save)
         try:
@@ -80,7 +80,7 @@ class PerCallHistory(ChatMiddleware):
         finally:
             context.messages = messages  # a retry passes the new messages once more
         if not context.stream and context.result is not None:
-            await self._answered(call, context.result)
+            await self._save_answer(call, context.result)
 
     async def finish(self, answer: ChatResponse[Any]) -> None:
         """Save what no call of the model followed: the last results, and the part of an abandoned answer.
@@ -109,7 +109,7 @@ class PerCallHistory(ChatMiddleware):
             metadata=run.metadata,
         )
 
-    async def _answered(self, call: SessionContext, response: ChatResponse[Any]) -> None:
+    async def _save_answer(self, call: SessionContext, response: ChatResponse[Any]) -> None:
         if response.conversation_id is not None and not response.has_internal_conversation_id():
             message = (
                 f"The service stores the conversation under the id {response.conversation_id!r}, and the agent was "

@@ -70,7 +70,7 @@ class RunHooks:
         if first is not None:
             raise first
 
-    async def failed(self, error: BaseException) -> None:
+    async def on_error(self, error: BaseException) -> None:
         """Call `on_error`, if defined, of the providers whose `before_run` has ended, in reverse order."""
         for provider in reversed(self._providers[: self._entered]):
             try:

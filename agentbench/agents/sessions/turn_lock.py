@@ -28,7 +28,7 @@ class SessionTurn:
     """Holds a session while it is read or written, as an async context manager.
 
     A run takes it twice, around the hooks before the model is called and around those after it, never across the call
-    of the model. Runs on other event loops, in other threads, are not kept out: their turns may be mixed.
+    of the model. Runs on other event loops, in other threads, do not wait: their turns may be mixed.
 
     Args:
         session: The session.
