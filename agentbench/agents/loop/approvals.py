@@ -22,7 +22,7 @@ APPROVALS: Final = "approvals"
 def tool_call(pending: PendingCall) -> ToolCall:
     """Return the call that the answers to its requests lead to.
 
-    A tool that raised requests about calls of its own has begun: it continues with the answers, also with those that reject.
+    A tool that raised requests about its own calls has begun: it continues with all answers, also those that reject.
     """
     inner = pending.inner_requests
     return ToolCall(pending.content, pending.approval, inner, tuple(pending.answers) if inner else ())
