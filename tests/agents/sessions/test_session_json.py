@@ -108,7 +108,8 @@ class Meta(BaseModel):
 
 
 def test_what_json_has_is_written_as_it_is() -> None:
-    for value in ("", "ä\u2028", 0, -1, 1.5, True, False, None, [], {}, [1, [2, {"a": None}]]):
+    values: list[Any] = ["", "ä\u2028", 0, -1, 1.5, True, False, None, [], {}, [1, [2, {"a": None}]]]
+    for value in values:
         assert written(value) == value
         assert again(value) == value
         assert type(again(value)) is type(value)
