@@ -234,12 +234,13 @@ class BaseChatClient(SerializationMixin, ABC, Generic[OptionsCoT]):
             TypeError: An argument is of a wrong type.
             ValueError: Two tools have one name, or the configuration is not valid.
         """
+        configuration = self.function_invocation_configuration
         arguments = sort_arguments(self.middleware, middleware, options, function_invocation_kwargs, client_kwargs)
         strategy, tokenizer = compaction_strategy or self.compaction_strategy, tokenizer or self.tokenizer
         request = loop_request(
             messages,
             arguments,
-            self.function_invocation_configuration,
+            configuration,
             enabled=self.FUNCTION_INVOCATION_ENABLED,
             own_messages=strategy is not None or tokenizer is not None,
         )

@@ -247,6 +247,9 @@ def usage_of_words(sent: int, answered: int) -> UsageDetails:
 def _words(message: Message) -> int:
     count = 0
     for content in message.contents:
+        if content.type == "text":
+            count += len((content.text or "").split())
+            continue
         arguments = content.arguments
         if arguments is not None and not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False, default=str)
