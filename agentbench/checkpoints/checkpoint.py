@@ -102,10 +102,10 @@ class WorkflowCheckpoint(_ReadLater):
 
     def __repr__(self) -> str:
         """Of a checkpoint that is read later, only what is known already: looking at one must not read, nor fail."""
-        iteration, messages, requests = map(self._known, ("iteration_count", "messages", "pending_request_info_events"))
+        iteration, messages, requests = map(self._value, ("iteration_count", "messages", "pending_request_info_events"))
         facts = [
-            repr(self._known("checkpoint_id")),
-            f"workflow_name={self._known('workflow_name')!r}",
+            repr(self._value("checkpoint_id")),
+            f"workflow_name={self._value('workflow_name')!r}",
             "" if iteration is ... else f"iteration_count={iteration!r}",
             "" if messages is ... else f"messages={_count(messages)}",
             "" if requests is ... else f"requests={_count(requests)}",
@@ -113,7 +113,7 @@ class WorkflowCheckpoint(_ReadLater):
         ]
         return f"{type(self).__name__}({', '.join(filter(None, facts))})"
 
-    def _known(self, name: str) -> Any:
+    def _value(self, name: str) -> Any:
         """The value of a field, or an ellipsis for one that was not read yet."""
         try:
             return object.__getattribute__(self, name)
@@ -163,7 +163,7 @@ class WorkflowCheckpoint(_ReadLater):
         """
         from agentbench.serialization.reader import JsonReader  # noqa: PLC0415 - as above
 
-        data = JsonReader().read(_decoded(text))
+        data = JsonReader().read(_decode(text))
         if not isinstance(data, dict):
             message = f"The text holds a {type(data).__name__}, expected a checkpoint as to_json() writes it."
             raise WorkflowCheckpointException(message)
@@ -205,7 +205,7 @@ class WorkflowCheckpoint(_ReadLater):
         missing = [name for name in _REQUIRED if name not in data]
         if unknown or missing:
             message = (
-                f"No checkpoint can be read from these fields: {_listed(missing)} missing, {_listed(unknown)} unknown. "
+                f"No checkpoint can be read from these fields: {_names(missing)} missing, {_names(unknown)} unknown. "
                 f"Expected what to_dict() returns: {', '.join(FIELDS)}."
             )
             raise WorkflowCheckpointException(message)
@@ -250,7 +250,7 @@ def _of_type(tag: str, value: Any) -> Any:
         raise WorkflowCheckpointException(message, error) from error
 
 
-def _decoded(text: object) -> str:
+def _decode(text: object) -> str:
     if isinstance(text, str):
         return text
     if not isinstance(text, (bytes, bytearray, memoryview)):
@@ -265,7 +265,7 @@ def _decoded(text: object) -> str:
         raise WorkflowCheckpointException(message, error) from error
 
 
-def _listed(keys: list[Any]) -> str:
+def _names(keys: list[Any]) -> str:
     return ", ".join(map(repr, keys)) or "none"
 
 

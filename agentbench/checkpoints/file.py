@@ -109,5 +109,7 @@ class FileCheckpointStorage(ContentAddressedStorage):
             return self._pickled.read(record)
         return super()._whole(record)
 
-    def _listed(self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord) -> WorkflowCheckpoint:
-        return self._whole(record) if isinstance(record, WholeRecord) else super()._listed(heads, record)
+    def _lazy_checkpoint(
+        self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord
+    ) -> WorkflowCheckpoint:
+        return self._whole(record) if isinstance(record, WholeRecord) else super()._lazy_checkpoint(heads, record)

@@ -28,7 +28,7 @@ _SCRIPT = "__mp_main__"  # as multiprocessing names the module of a script: its 
 
 
 @contextlib.contextmanager
-def opened(target: str, *, create: bool = False) -> Iterator[CheckpointStorage]:
+def open_target(target: str, *, create: bool = False) -> Iterator[CheckpointStorage]:
     """Open the storage at an address, and close it afterwards.
 
     Raises:

@@ -15,7 +15,7 @@ from agentbench.checkpoints.diff import diff_checkpoints
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.opening import displayed_address
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.cli.checkpoint_access import find_checkpoint, opened, require_chain
+from agentbench.cli.checkpoint_access import find_checkpoint, open_target, require_chain
 from agentbench.cli.checkpoint_text import checkpoint_text, diff_json, info_json, infos_text, line, stored_form
 from agentbench.cli.checkpoint_tree import tree_text
 from agentbench.exceptions import WorkflowCheckpointException
@@ -24,7 +24,7 @@ from agentbench.notebook.diff_view import diff_text
 
 async def list_checkpoints(options: argparse.Namespace) -> int:
     """Print what there is, chain by chain."""
-    with opened(options.target) as storage:
+    with open_target(options.target) as storage:
         limits = {"run_id": options.run, "limit": options.limit}
         names = await _chains(storage, options)
         listed = {name: await list_infos(storage, workflow_name=name, **limits) for name in names}
@@ -43,7 +43,7 @@ async def list_checkpoints(options: argparse.Namespace) -> int:
 
 async def show_checkpoint(options: argparse.Namespace) -> int:
     """Print what a checkpoint is and holds."""
-    with opened(options.target) as storage:
+    with open_target(options.target) as storage:
         checkpoint = await find_checkpoint(storage, options.id, target=options.target)
         if options.json:
             _print_json(stored_form(checkpoint.to_dict(), secrets=options.show_secrets))
@@ -54,7 +54,7 @@ async def show_checkpoint(options: argparse.Namespace) -> int:
 
 async def compare_checkpoints(options: argparse.Namespace) -> int:
     """Print what differs between two checkpoints."""
-    with opened(options.target) as storage:
+    with open_target(options.target) as storage:
         ids = (options.a, options.b)
         before, after = [await find_checkpoint(storage, each, target=options.target) for each in ids]
         diff = diff_checkpoints(before, after)
@@ -67,7 +67,7 @@ async def compare_checkpoints(options: argparse.Namespace) -> int:
 
 async def fork(options: argparse.Namespace) -> int:
     """Save an edited sibling of a checkpoint, and print its id."""
-    with opened(options.target) as storage:
+    with open_target(options.target) as storage:
         original = await find_checkpoint(storage, options.id, target=options.target)
         try:
             info = await fork_checkpoint(
@@ -87,7 +87,7 @@ async def fork(options: argparse.Namespace) -> int:
 
 async def prune_chain(options: argparse.Namespace) -> int:
     """Remove all but the newest checkpoints of a chain."""
-    with opened(options.target) as storage:
+    with open_target(options.target) as storage:
         await require_chain(storage, options.workflow, target=options.target)
         ids = await storage.list_checkpoint_ids(workflow_name=options.workflow)
         old = ids[: -options.keep]
@@ -107,12 +107,12 @@ async def prune_chain(options: argparse.Namespace) -> int:
 
 async def export_checkpoints(options: argparse.Namespace) -> int:
     """Print checkpoints as lines of JSON, or copy them to another storage."""
-    with opened(options.target) as storage:
+    with open_target(options.target) as storage:
         if options.to is None:
-            async for checkpoint in _selected(storage, options):
+            async for checkpoint in _select(storage, options):
                 print(json.dumps(json.loads(checkpoint.to_json()), separators=(",", ":")))  # ASCII: see _print_json
             return 0
-        with opened(options.to, create=True) as other:
+        with open_target(options.to, create=True) as other:
             count = await _copy(storage, other, options)
     copied = _count(range(count), "checkpoint")
     print(line(f"{copied} copied to {displayed_address(options.to)}."), file=sys.stderr)
@@ -133,14 +133,14 @@ async def _copy(storage: CheckpointStorage, other: CheckpointStorage, options: a
             raise WorkflowCheckpointException(msg)
         copied |= there
     count = 0
-    async for checkpoint in _selected(storage, options):
+    async for checkpoint in _select(storage, options):
         if checkpoint.checkpoint_id not in copied:
             await other.save(checkpoint)
         count += 1
     return count
 
 
-async def _selected(storage: CheckpointStorage, options: argparse.Namespace) -> AsyncIterator[WorkflowCheckpoint]:
+async def _select(storage: CheckpointStorage, options: argparse.Namespace) -> AsyncIterator[WorkflowCheckpoint]:
     """One checkpoint, those of a chain, or all, each chain in order, one in memory at a time."""
     if options.id is not None:
         yield await find_checkpoint(storage, options.id, target=options.target)

@@ -48,7 +48,7 @@ def infos_text(infos: Sequence[CheckpointInfo]) -> str:
         )
         for info in infos
     ]
-    return "\n".join(_aligned([_HEAD, *rows], right={0, 2, 5, 6, 7}))
+    return "\n".join(_align([_HEAD, *rows], right={0, 2, 5, 6, 7}))
 
 
 def info_json(info: CheckpointInfo, *, secrets: bool = False) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def info_json(info: CheckpointInfo, *, secrets: bool = False) -> dict[str, Any]:
     }
 
 
-def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> Iterator[str]:
+def _align(rows: Sequence[Sequence[str]], right: set[int]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (

@@ -122,7 +122,7 @@ async def test_old_checkpoints_and_their_parts_go_as_new_ones_come(place: Any, m
         await storage.save(checkpoint(seq, state={"text": f"{seq} " * 1000}))
     assert await storage.list_checkpoint_ids(workflow_name="flow") == ["flow-58", "flow-59", "flow-60"]
     assert (await make(place).load("flow-58")).state == {"text": "58 " * 1000}
-    session = storage._backend._database._opened()  # type: ignore[attr-defined]
+    session = storage._backend._database._open_session()  # type: ignore[attr-defined]
     session.cursor.execute("SELECT count(*) FROM agentbench_parts")
     assert session.cursor.fetchall()[0][0] < 30
 
@@ -215,7 +215,7 @@ async def test_a_damaged_head_hides_no_neighbour(
 ) -> None:
     for seq in (1, 2, 3):
         await storage.save(checkpoint(seq))
-    session = storage._backend._database._opened()  # type: ignore[attr-defined]
+    session = storage._backend._database._open_session()  # type: ignore[attr-defined]
     blob = "x'ff01'" if "sqlite" in repr(storage) else "'\\xff01'::bytea"
     session.cursor.execute(f"UPDATE agentbench_records SET head = {blob} WHERE seq = 2")
     listed = await storage.list_infos(workflow_name="flow")

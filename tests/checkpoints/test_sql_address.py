@@ -11,7 +11,7 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 from sqlalchemy.engine import make_url
 
-from agentbench.checkpoints.sql_storage.address import database_url, displayed, file_of, secrets_of
+from agentbench.checkpoints.sql_storage.address import database_url, display_text, file_of, secrets_of
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_url_that_is_none_is_refused_without_being_shown(given: str) -> None:
 
 def test_secrets_are_not_shown(psycopg: None) -> None:
     url = database_url("postgresql://me:s%40cret@host/name?sslpassword=hidden&application_name=bench&sslkey=/k")
-    text = displayed(url)
+    text = display_text(url)
     assert "s@cret" not in text
     assert "s%40cret" not in text
     assert "hidden" not in text
@@ -95,4 +95,4 @@ def test_secrets_are_not_shown(psycopg: None) -> None:
 
 
 def test_a_file_is_shown_as_a_url() -> None:
-    assert displayed(database_url(f"{os.sep}folder{os.sep}runs.db")) == "sqlite:////folder/runs.db"
+    assert display_text(database_url(f"{os.sep}folder{os.sep}runs.db")) == "sqlite:////folder/runs.db"

@@ -142,7 +142,7 @@ def test_tables_of_another_version_are_left_alone(url: str, make: Make) -> None:
         ("UPDATE agentbench_schema SET version = 7", "7"),
         ("DELETE FROM agentbench_schema", "none"),
     ):
-        backend._database._opened().cursor.execute(versions)
+        backend._database._open_session().cursor.execute(versions)
         with pytest.raises(WorkflowCheckpointException, match=f"have version {said}; expected 1.*another database"):
             make(url).chains()
     assert backend.ids("flow") == ["one"]
@@ -151,17 +151,17 @@ def test_tables_of_another_version_are_left_alone(url: str, make: Make) -> None:
 def test_what_the_database_objects_to_is_told_and_changes_nothing(url: str, make: Make) -> None:
     backend = make(url)
     one = put(backend, record("one"))
-    backend._database._opened().cursor.execute("ALTER TABLE agentbench_contents RENAME TO gone")
+    backend._database._open_session().cursor.execute("ALTER TABLE agentbench_contents RENAME TO gone")
     with pytest.raises(RuntimeError, match="agentbench_contents"):
         put(backend, record("two", 2))
-    backend._database._opened().cursor.execute("ALTER TABLE gone RENAME TO agentbench_contents")
+    backend._database._open_session().cursor.execute("ALTER TABLE gone RENAME TO agentbench_contents")
     assert backend.heads("flow") == [bare(one)]
 
 
 def test_a_list_reads_no_content(url: str, make: Make) -> None:
     backend = make(url)
     one = put(backend, record("one"))
-    backend._database._opened().cursor.execute("DROP TABLE agentbench_contents")
+    backend._database._open_session().cursor.execute("DROP TABLE agentbench_contents")
     assert backend.heads("flow") == [bare(one)]
     assert backend.ids("flow") == ["one"]
 
@@ -169,7 +169,7 @@ def test_a_list_reads_no_content(url: str, make: Make) -> None:
 def test_a_backend_that_is_forgotten_closes_its_connection(url: str) -> None:
     backend = SQLBackend(url)
     put(backend, record("one"))
-    raw = backend._database._opened().raw
+    raw = backend._database._open_session().raw
     gone = weakref.ref(backend)
     del backend
     gc.collect()
@@ -257,7 +257,7 @@ def _fields(each: Any) -> dict[str, Any]:
 def test_the_latest_is_found_by_the_index_alone(make: Make) -> None:
     backend = make()
     put(backend, record("one"))
-    session, statement = backend._database._opened(), backend._statements.latest
+    session, statement = backend._database._open_session(), backend._statements.latest
     session.cursor.execute(f"EXPLAIN QUERY PLAN {statement.text}", statement.arguments({"of_name": b"flow"}))
     steps = [row[-1] for row in session.cursor.fetchall()]
     assert any("INDEX agentbench_records_order" in step for step in steps)
@@ -281,7 +281,7 @@ def test_a_save_takes_one_statement_for_each_kind_of_row(make: Make) -> None:
     backend = make()
     put(backend, record("one"))
     generation, said = backend.generation("flow"), list[str]()
-    backend._database._opened().raw.set_trace_callback(said.append)
+    backend._database._open_session().raw.set_trace_callback(said.append)
     backend.put(record("two", 2), {"p" * 28: '"text"'}, generation=generation)
     assert [each.split(" (")[0] for each in said] == [
         "BEGIN IMMEDIATE",
@@ -320,7 +320,7 @@ def test_the_patient_wait_also_after_somebody_was_not(make: Make, file: Path) ->
         waiting.start()
         other.execute("ROLLBACK")
         waiting.join()
-    assert backend._database._opened().cursor.execute("PRAGMA busy_timeout").fetchone() == (3_600_000,)
+    assert backend._database._open_session().cursor.execute("PRAGMA busy_timeout").fetchone() == (3_600_000,)
     assert backend.ids("flow") == ["one", "two"]
 
 
@@ -389,8 +389,8 @@ def test_on_a_full_disk_what_was_saved_before_stays(file: Path, make: Make) -> N
 def test_a_full_database_goes_on_when_there_is_room_again(make: Make) -> None:
     backend = make()
     put(backend, record("one"))
-    pages = backend._database._opened().cursor.execute("PRAGMA page_count").fetchone()[0]
-    backend._database._opened().cursor.execute(f"PRAGMA max_page_count={pages + 5}")
+    pages = backend._database._open_session().cursor.execute("PRAGMA page_count").fetchone()[0]
+    backend._database._open_session().cursor.execute(f"PRAGMA max_page_count={pages + 5}")
     with pytest.raises(OSError, match="the disk is full or failing"):
         put(backend, record("two", 2, head=f'"{Random(1).getrandbits(40_000):x}"'))
     assert backend.ids("flow") == ["one"]
@@ -572,7 +572,7 @@ def test_a_commit_that_nobody_answered_is_not_repeated_but_told(
     postgres: SQLBackend, postgres_server: PostgresServer
 ) -> None:
     put(postgres, record("one"))
-    session = postgres._database._opened()
+    session = postgres._database._open_session()
     session.cursor = Interrupted(session.cursor, lambda: end_connections(postgres_server))
     with pytest.raises(ConnectionError, match="may have stored it or not"):
         put(postgres, record("two", 2))
@@ -627,7 +627,7 @@ def test_a_record_of_another_run_is_not_lost_when_two_save_the_same_id(postgres_
     """Both find the id new; the one that comes second takes the place of the first."""
     one, two = make(postgres_url), make(postgres_url)
     generation = one.generation("a")
-    session = one._database._opened()
+    session = one._database._open_session()
     session.cursor = Interrupted(session.cursor, lambda: None)
     waiting = threading.Thread(target=lambda: put(two, record("same", 2, chain="b")))
     session.cursor = Interrupted(session.cursor, waiting.start)

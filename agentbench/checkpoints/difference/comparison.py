@@ -141,10 +141,10 @@ class Comparison:
 
     def _mappings(self, before: Mapping[Any, Any], after: Mapping[Any, Any], keys: Keys, out: _Changes | None) -> bool:
         if _are_texts(before) and _are_texts(after):
-            parts = _joined(before, after)
+            parts = _join(before, after)
         else:  # 1 and True are one key to a dict, and two to a reader
             old, new = ({self._number(key): (key, value) for key, value in each.items()} for each in (before, after))
-            parts = ((b[0] if a is _ABSENT else a[0], _second(b), _second(a)) for _, b, a in _joined(old, new))
+            parts = ((b[0] if a is _ABSENT else a[0], _second(b), _second(a)) for _, b, a in _join(old, new))
         found = self._each(parts, keys, out)
         if not found and isinstance(before, OrderedDict) and list(before) != list(after):
             return _note(out, "reordered", keys, list(before), list(after))
@@ -152,7 +152,7 @@ class Comparison:
 
     def _sets(self, before: Set[Any], after: Set[Any], keys: Keys, out: _Changes | None) -> bool:
         old, new = ({self._number(member): member for member in each} for each in (before, after))
-        parts = ((Member(b if a is _ABSENT else a), b, a) for _, b, a in _joined(old, new))
+        parts = ((Member(b if a is _ABSENT else a), b, a) for _, b, a in _join(old, new))
         return self._each(((key, b, a) for key, b, a in parts if b is _ABSENT or a is _ABSENT), keys, out)
 
     def _wholes(self, before: Any, after: Any, keys: Keys, out: _Changes | None) -> bool:
@@ -170,7 +170,7 @@ class Comparison:
         if not is_record and has_own_equality(before) and are_equal(before, after):
             return False
         old, new = self._fields(before), self._fields(after)
-        if self._each(_joined(old, new), keys, out):
+        if self._each(_join(old, new), keys, out):
             return True
         same = is_record or (not has_own_equality(before) and (bool(old) or is_bare(before)))
         return not same and _note(out, "changed", keys, before, after)
@@ -219,7 +219,7 @@ class Comparison:
         return count
 
     def _by_id(self, name: str, old: dict[Any, Any], new: dict[Any, Any], keys: Keys, out: _Changes) -> bool:
-        found = self._each(((ItemId(name, key), b, a) for key, b, a in _joined(old, new)), keys, out)
+        found = self._each(((ItemId(name, key), b, a) for key, b, a in _join(old, new)), keys, out)
         stayed, now = [key for key in old if key in new], [key for key in new if key in old]
         return (stayed != now and _note(out, "reordered", keys, stayed, now)) or found
 
@@ -229,18 +229,21 @@ class Comparison:
         """A number that is equal for equal values. Values whose equality is unknown get different ones."""
         cls = type(value)
         if cls in ATOMS and cls is not bytearray:
-            return self._numbered((cls, "nan" if value != value else value))
+            return self._number_of_key((cls, "nan" if value != value else value))
         if id(value) in self._number_of:
             return self._number_of[id(value)][0]
-        self._number_of[id(value)] = (self._numbered((cls, id(value))), value)  # for those that are inside themselves
+        self._number_of[id(value)] = (
+            self._number_of_key((cls, id(value))),
+            value,
+        )  # for those that are inside themselves
         try:
-            number = self._numbered((cls, *self._parts(value, depth - 1)))
+            number = self._number_of_key((cls, *self._parts(value, depth - 1)))
         except Exception:  # noqa: BLE001 - values are user code
             number = self._number_of[id(value)][0]
         self._number_of[id(value)] = (number, value)
         return number
 
-    def _numbered(self, key: Any) -> int:
+    def _number_of_key(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _parts(self, value: Any, depth: int) -> Iterator[Any]:
@@ -273,7 +276,7 @@ def _are_texts(mapping: Mapping[Any, Any]) -> bool:
     return all(type(key) is str for key in mapping)
 
 
-def _joined(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
+def _join(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
     """Key, value before and value after: first in the order before, then what is new."""
     yield from ((key, item, after.get(key, _ABSENT)) for key, item in before.items())
     yield from ((key, _ABSENT, item) for key, item in after.items() if key not in before)

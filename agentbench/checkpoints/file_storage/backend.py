@@ -251,7 +251,7 @@ class FileBackend:
         except FileNotFoundError:
             self._folder.require()
             return None
-        return self._described(path, record) if entry.is_reference else record
+        return self._describe(path, record) if entry.is_reference else record
 
     def latest(self, workflow_name: str) -> CheckpointRecord | None:
         """See `StorageBackend.latest`. Files that were changed by hand are noticed by lists."""
@@ -263,7 +263,7 @@ class FileBackend:
                 found, record = read_manifest(path)
             if record is not None and found == entries[-1]:
                 if found.is_reference:
-                    record = self._described(path, record)
+                    record = self._describe(path, record)
                 else:
                     self._index.heads[found.name] = record.head
                 break
@@ -369,7 +369,7 @@ class FileBackend:
         if found != entry:
             return None
         if entry.is_reference:
-            return self._described(path, record)
+            return self._describe(path, record)
         return self._keep_head(entry, record.head)
 
     def _keep_head(self, entry: ManifestEntry, head: str) -> CheckpointRecord:
@@ -380,7 +380,7 @@ class FileBackend:
         self._index.heads[entry.name] = record
         return record
 
-    def _described(self, path: str, record: CheckpointRecord) -> WholeRecord:
+    def _describe(self, path: str, record: CheckpointRecord) -> WholeRecord:
         """Complete the record of a checkpoint in the pickled format, if that may be read."""
         if self._pickled is None:
             reason = (

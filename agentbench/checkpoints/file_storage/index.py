@@ -185,7 +185,7 @@ class FolderIndex:
         gone = list(names)
         for name in gone:
             self._forget(name)
-        self._append(b"".join(_checked(f"[{_quote(name)}]") for name in gone), len(gone))
+        self._append(b"".join(_with_sum(f"[{_quote(name)}]") for name in gone), len(gone))
 
     def rewrite(self) -> None:
         """Write the log anew, with what counts."""
@@ -286,13 +286,13 @@ class FolderIndex:
 def _line_of(entry: ManifestEntry) -> bytes:
     name, size, mtime_ns, chain, seq, timestamp, saved, run_id, is_reference = entry
     run = "null" if run_id is None else _quote(run_id)
-    return _checked(
+    return _with_sum(
         f"[{_quote(name)},{size},{mtime_ns},{_quote(chain)},{seq},{_quote(timestamp)},{saved},{run},"
         f"{'true' if is_reference else 'false'}]"
     )
 
 
-def _checked(text: str) -> bytes:
+def _with_sum(text: str) -> bytes:
     line = text.encode()
     return b"%08x %b\n" % (crc32(line), line)
 

@@ -129,7 +129,7 @@ def read_manifest(path: str) -> tuple[ManifestEntry, CheckpointRecord]:
         if not _are_fields(chain, seq, timestamp, run_id) or type(saved) is not int:
             raise UnreadableManifestError(path, "its fields are of other types than was expected")
         if fields["id"] + SUFFIX != name:
-            raise _misnamed(path, fields["id"])
+            raise _name_error(path, fields["id"])
     except (KeyError, TypeError) as error:
         raise UnreadableManifestError(path, "fields are missing in its first line") from error
     entry = ManifestEntry(*known, chain, seq, timestamp, saved, run_id)
@@ -178,11 +178,11 @@ def _read_reference(path: str, data: bytes, known: tuple[str, int, int]) -> Mani
     if not _are_fields(chain, seq, timestamp, run_id):
         raise UnreadableManifestError(path, "its fields are of other types than was expected")
     if found["checkpoint_id"] != known[0].removesuffix(SUFFIX):
-        raise _misnamed(path, found["checkpoint_id"])
+        raise _name_error(path, found["checkpoint_id"])
     return ManifestEntry(*known, chain, seq, timestamp, known[2], run_id, is_reference=True)
 
 
-def _misnamed(path: str, checkpoint_id: Any) -> UnreadableManifestError:
+def _name_error(path: str, checkpoint_id: Any) -> UnreadableManifestError:
     reason = f"it holds the checkpoint {checkpoint_id!r}; expected a file that is named after its checkpoint"
     return UnreadableManifestError(path, reason, holds=str(checkpoint_id))
 

@@ -37,7 +37,7 @@ class PickledFormat:
             UnstorableValueError: Something in it cannot be pickled, or `read` would refuse it.
         """
         encoded = {name: encode_readable(value, self._finder, name) for name, value in checkpoint.to_dict().items()}
-        return _described(checkpoint, json.dumps(encoded, indent=2))
+        return _describe(checkpoint, json.dumps(encoded, indent=2))
 
     def describe(self, text: str) -> WholeRecord:
         """Make a record of the text of a file; of what is pickled only the metadata are read.
@@ -52,7 +52,7 @@ class PickledFormat:
             "metadata": decode_found(found.get("metadata", {}), self._finder),
             "state": {},
         }
-        return _described(WorkflowCheckpoint.from_dict({**found, **outline}), text)
+        return _describe(WorkflowCheckpoint.from_dict({**found, **outline}), text)
 
     def read(self, record: WholeRecord) -> WorkflowCheckpoint:
         """Turn a record back into the checkpoint.
@@ -68,10 +68,10 @@ class PickledFormat:
             raise WorkflowCheckpointException(message, error) from error
 
 
-def _described(checkpoint: WorkflowCheckpoint, text: str) -> WholeRecord:
+def _describe(checkpoint: WorkflowCheckpoint, text: str) -> WholeRecord:
     """A record with the head that the checkpoint would have in the other format."""
     found = {key: value for key, value in checkpoint.metadata.items() if key != GRAPH_SIGNATURE}
-    outline = replace(checkpoint, state={}, metadata=found, **_counted(checkpoint))
+    outline = replace(checkpoint, state={}, metadata=found, **_counts(checkpoint))
     try:
         record = to_record(outline, ChainMemory(0))[0]
     except UnstorableValueError:  # of no use for a list, and no reason to leave the checkpoint out
@@ -81,7 +81,7 @@ def _described(checkpoint: WorkflowCheckpoint, text: str) -> WholeRecord:
     return WholeRecord(**{**values, "content": text})
 
 
-def _counted(checkpoint: WorkflowCheckpoint) -> dict[str, Any]:
+def _counts(checkpoint: WorkflowCheckpoint) -> dict[str, Any]:
     return {
         "messages": {name: [None] * len(queue) for name, queue in checkpoint.messages.items()},
         "pending_request_info_events": dict.fromkeys(checkpoint.pending_request_info_events),

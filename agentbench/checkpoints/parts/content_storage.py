@@ -125,7 +125,7 @@ class ContentAddressedStorage(Displayable):
         failure = f"Chain {workflow_name!r} was not listed from"
         records = await self._run(failure, self._backend.outlines, workflow_name)
         heads: dict[CheckpointID, CheckpointRecord] = {}
-        return readable(partial(self._listed, heads), filter(looks_whole, records))
+        return readable(partial(self._lazy_checkpoint, heads), filter(looks_whole, records))
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[CheckpointID]:
         """Return the ids of the checkpoints of a chain, oldest first."""
@@ -247,7 +247,7 @@ class ContentAddressedStorage(Displayable):
             raise
         except Exception as error:
             failure = f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to"
-            raise self._explained(failure, error) from error
+            raise self._storage_error(failure, error) from error
         return checkpoint.checkpoint_id
 
     async def _new_memory(self, chain: str) -> ChainMemory:
@@ -343,7 +343,9 @@ class ContentAddressedStorage(Displayable):
     def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
         return to_checkpoint(record, partial(self._backend.parts, record.workflow_name))
 
-    def _listed(self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord) -> WorkflowCheckpoint:
+    def _lazy_checkpoint(
+        self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord
+    ) -> WorkflowCheckpoint:
         """Make a checkpoint that is read at the first access to one of its fields.
 
         Args:
@@ -388,7 +390,7 @@ class ContentAddressedStorage(Displayable):
         except AgentFrameworkException:
             raise
         except Exception as error:
-            raise self._explained(failure, error) from error
+            raise self._storage_error(failure, error) from error
 
     def _wait_for(self, failure: str, function: Callable[..., T], *args: Any) -> T:
         """Do the same where nothing can be awaited."""
@@ -398,9 +400,9 @@ class ContentAddressedStorage(Displayable):
         except AgentFrameworkException:
             raise
         except Exception as error:
-            raise self._explained(failure, error) from error
+            raise self._storage_error(failure, error) from error
 
-    def _explained(self, failure: str, error: Exception) -> WorkflowCheckpointException:
+    def _storage_error(self, failure: str, error: Exception) -> WorkflowCheckpointException:
         if isinstance(error, StalePartsError):
             reason = "others removed checkpoints of the chain again and again. Try again"
         else:

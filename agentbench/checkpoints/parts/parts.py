@@ -259,7 +259,7 @@ class _PartWriter(JsonWriter):
         tail = runs.tail
         if len(tail) + len(texts) < RUN:
             tail.extend(texts)
-            runs.written_tail.extend(self._shortened(runs, texts))
+            runs.written_tail.extend(self._shorten(runs, texts))
             return
         tail.extend(texts)
         for at in range(0, len(tail) - RUN + 1, RUN):
@@ -267,11 +267,11 @@ class _PartWriter(JsonWriter):
             runs.levels[0].append(self._part_id(f"[{','.join(run)}]"))
         del tail[: len(tail) - len(tail) % RUN]
         runs.parts_in_tail = 0
-        runs.written_tail = self._shortened(runs, tail)
+        runs.written_tail = self._shorten(runs, tail)
         runs.spine = None
         self._raise_levels(runs.levels)
 
-    def _shortened(self, runs: _Runs, texts: list[str]) -> list[str]:
+    def _shorten(self, runs: _Runs, texts: list[str]) -> list[str]:
         runs.parts_in_tail += sum([len(text) > SHORT for text in texts])
         return [text if len(text) <= SHORT else self._part_id(text) for text in texts]
 

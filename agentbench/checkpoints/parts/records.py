@@ -207,9 +207,9 @@ def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
     try:
         content = join_parts(record.content, fetch)
     except WorkflowCheckpointException as error:
-        raise damaged(record.checkpoint_id, str(error), error) from error
+        raise damage_error(record.checkpoint_id, str(error), error) from error
     if not isinstance(content, dict) or not all(isinstance(content.get(name), dict) for name in CONTENT):
-        raise damaged(record.checkpoint_id, f"Its content lacks one of {', '.join(CONTENT)}.")
+        raise damage_error(record.checkpoint_id, f"Its content lacks one of {', '.join(CONTENT)}.")
     return {name: content[name] for name in CONTENT}
 
 
@@ -223,14 +223,14 @@ def read_head(record: CheckpointRecord) -> Head:
         # Metadata of a person may hold anything; usually they do not, and JSON alone is several times as fast.
         head = JsonReader().read(record.head) if TAG in record.head else json.loads(record.head)
     except (ValueError, RecursionError, WorkflowCheckpointException) as error:
-        raise damaged(record.checkpoint_id, f"Its head is no JSON: {str(error).rstrip('.')}.", error) from error
+        raise damage_error(record.checkpoint_id, f"Its head is no JSON: {str(error).rstrip('.')}.", error) from error
     if not isinstance(head, dict) or type(head.get("format")) is not int:
-        raise damaged(record.checkpoint_id, "Its head is not one that this library wrote.")
+        raise damage_error(record.checkpoint_id, "Its head is not one that this library wrote.")
     if head["format"] > FORMAT:
         reason = f"It has format {head['format']}, this version reads up to {FORMAT}: a newer version wrote it."
-        raise damaged(record.checkpoint_id, reason)
+        raise damage_error(record.checkpoint_id, reason)
     if tuple(map(type, map(head.get, _HEAD_FIELDS))) not in _HEAD_TYPES:
-        raise damaged(record.checkpoint_id, f"Its head has no usable {', '.join(_unusable(head))}.")
+        raise damage_error(record.checkpoint_id, f"Its head has no usable {', '.join(_unusable(head))}.")
     return head
 
 
@@ -238,7 +238,7 @@ def _unusable(head: Head) -> list[str]:
     return [name for name, *kinds in zip(_HEAD_FIELDS, *_HEAD_TYPES, strict=True) if type(head.get(name)) not in kinds]
 
 
-def damaged(checkpoint_id: str, reason: str, error: BaseException | None = None) -> WorkflowCheckpointException:
+def damage_error(checkpoint_id: str, reason: str, error: BaseException | None = None) -> WorkflowCheckpointException:
     """Make the error for a checkpoint that is there but cannot be read."""
     return WorkflowCheckpointException(f"Checkpoint {checkpoint_id!r} cannot be read. {reason}", error)
 

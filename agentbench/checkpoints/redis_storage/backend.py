@@ -59,7 +59,7 @@ class RedisBackend:
         self._client = self._connected.client
         self._errors = require("redis.exceptions", extra="redis", purpose="keep checkpoints in Redis")
         self._prefix = prefix
-        self._root = _encoded(f"{{{prefix}}}:")
+        self._root = _encode(f"{{{prefix}}}:")
 
     def __repr__(self) -> str:
         return f"RedisBackend({self._connected.place!r}, prefix={self._prefix!r})"
@@ -173,9 +173,9 @@ class RedisBackend:
 
     def chains(self, prefix: str = "") -> list[str]:
         """See `StorageBackend`."""
-        begins = _encoded(prefix)  # a byte 255 comes after all text
+        begins = _encode(prefix)  # a byte 255 comes after all text
         names = self._send("ZRANGEBYLEX", self._root + b"chains", b"[" + begins, b"(" + begins + b"\xff")
-        return list(map(_decoded, names))
+        return list(map(_decode, names))
 
     def close(self) -> None:
         """See `StorageBackend`. A client that was handed in stays open."""
@@ -184,7 +184,7 @@ class RedisBackend:
     # -------------------------------------------------------------------------------------------------------- commands
 
     def _key(self, kind: str, workflow_name: str) -> bytes:
-        return self._root + _encoded(f"{kind}:{workflow_name}")
+        return self._root + _encode(f"{kind}:{workflow_name}")
 
     def _run(self, script: Script, *arguments: str | bytes) -> Any:
         """Run a script by its name, and send it only where the server does not know it."""
@@ -196,7 +196,7 @@ class RedisBackend:
 
     def _send(self, command: str, *arguments: str | bytes | int) -> Any:
         """Send texts as they are, and receive bytes, also from a client that decodes."""
-        sent = [_encoded(each) if isinstance(each, str) else each for each in arguments]
+        sent = [_encode(each) if isinstance(each, str) else each for each in arguments]
         try:
             return self._client.execute_command(command, *sent, NEVER_DECODE=True)
         except self._errors.ResponseError as error:
@@ -213,25 +213,25 @@ class RedisBackend:
 # ----------------------------------------------------------------------------------------------------- texts and bytes
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
 def _decoded_loosely(data: bytes) -> str:
     """For texts with a check of their own, which a replaced character does not pass."""
     try:
-        return _decoded(data)
+        return _decode(data)
     except UnicodeDecodeError:
         return data.decode("utf-8", "replace")
 
 
 def _decoded_or_empty(data: bytes | None) -> str:
     try:
-        return _decoded(data or b"")
+        return _decode(data or b"")
     except UnicodeDecodeError:
         return ""
 
@@ -265,7 +265,7 @@ def _run_of(line: str) -> Any:
 
 def _read_entry(chain: str, entry: bytes) -> _Entry:
     try:
-        text = _decoded(entry)
+        text = _decode(entry)
         end = 4 + int(text[:4], 16)
         timestamp, _, rest = text[end:].partition("\0")
         return int(text[4:end], 16), _with_nul(timestamp), rest[16:]
@@ -288,7 +288,7 @@ def _readable_entry(chain: str, entry: bytes) -> _Entry | None:
 def _whole(found: Sequence[Any] | None) -> CheckpointRecord | None:
     if found is None:
         return None
-    chain = _decoded(found[0])
+    chain = _decode(found[0])
     return _record(chain, _read_entry(chain, found[1]), found[2], found[3])
 
 

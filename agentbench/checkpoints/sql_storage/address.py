@@ -30,7 +30,7 @@ def database_url(path_or_url: Any) -> URL:
     if isinstance(path_or_url, (str, os.PathLike)) and "://" not in os.fspath(path_or_url):
         url = URL.create("sqlite", database=_absolute(os.fspath(path_or_url)))
     else:
-        url = _parsed(path_or_url)
+        url = _parse(path_or_url)
     if url.get_backend_name() == "sqlite":
         return _of_file(url)
     if url.drivername in ("postgresql", "postgres"):
@@ -40,7 +40,7 @@ def database_url(path_or_url: Any) -> URL:
     return url
 
 
-def displayed(url: URL) -> str:
+def display_text(url: URL) -> str:
     """Return a URL as text without its secrets."""
     secret = {name: _HIDDEN for name in url.query if is_secret_parameter(name)}
     return url.update_query_dict(secret).render_as_string(hide_password=True)
@@ -62,7 +62,7 @@ def file_of(url: URL) -> Path | None:
     return Path(url.database)
 
 
-def _parsed(target: Any) -> URL:
+def _parse(target: Any) -> URL:
     if not isinstance(target, (str, URL)):
         msg = f"path_or_url is a {type(target).__name__}; expected a path, a URL as text, or a sqlalchemy.URL."
         raise TypeError(msg)
@@ -80,8 +80,8 @@ def _parsed(target: Any) -> URL:
 def _of_file(url: URL) -> URL:
     if not url.database or ":memory:" in url.database or url.query.get("mode") == "memory":
         msg = (
-            f"{displayed(url)!r} is a database in memory: nothing in it outlasts the connection. Expected the path of "
-            "a file; for checkpoints in memory use InMemoryCheckpointStorage()."
+            f"{display_text(url)!r} is a database in memory: nothing in it outlasts the connection. Expected the path "
+            "of a file; for checkpoints in memory use InMemoryCheckpointStorage()."
         )
         raise ValueError(msg)
     return url if file_of(url) is None else url.set(database=_absolute(url.database))

@@ -190,7 +190,7 @@ class SQLBackend:
 
     def _parts(self, session: Session, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
         name, found = encode_name(workflow_name), {}
-        for names in _numbered(ids):
+        for names in _bind_ids(ids):
             rows = session.rows(self._statements.find_parts(len(names)), of_name=name, **names)
             found.update({decode_name(part_id): unpack(text) for part_id, text in rows})
         return found
@@ -210,7 +210,7 @@ class SQLBackend:
         def write(session: Session) -> int:
             chain = self._lock(session, workflow_name)
             found: list[Row] = []
-            for names in _numbered(dict.fromkeys(ids)):
+            for names in _bind_ids(dict.fromkeys(ids)):
                 found += session.rows(self._statements.find_records(len(names)), of_chain_id=chain, **names)
             self._remove(session, found)
             if sweep:
@@ -275,7 +275,7 @@ def _bare_records(workflow_name: str, rows: list[Row]) -> list[CheckpointRecord]
     return records
 
 
-def _numbered(ids: Collection[str]) -> Iterator[dict[str, bytes]]:
+def _bind_ids(ids: Collection[str]) -> Iterator[dict[str, bytes]]:
     """Name ids `id_0` and so on, in groups of few different sizes; the last id fills the last group up."""
     names = iter(ids)
     while group := [encode_name(name) for name in islice(names, _AT_ONCE)]:

@@ -12,8 +12,8 @@ from sqlalchemy.engine import URL, Engine
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from agentbench.checkpoints.sql_storage.address import displayed, file_of, secrets_of
-from agentbench.checkpoints.sql_storage.errors import explained
+from agentbench.checkpoints.sql_storage.address import display_text, file_of, secrets_of
+from agentbench.checkpoints.sql_storage.errors import driver_error
 from agentbench.checkpoints.sql_storage.session import Session, create_file, ensure_tables, set_up_sqlite
 from agentbench.checkpoints.sql_storage.tables import statements_of
 
@@ -40,7 +40,7 @@ class Database:
     """
 
     def __init__(self, url: URL) -> None:
-        self.place = displayed(url)
+        self.place = display_text(url)
         self._secrets = secrets_of(url)
         self._file = file_of(url)
         self.is_sqlite = url.get_backend_name() == "sqlite"
@@ -120,7 +120,7 @@ class Database:
         last: bool = False,
     ) -> T:
         try:
-            session = self._opened(patient=patient)
+            session = self._open_session(patient=patient)
             with session.busy:
                 if self.is_sqlite:
                     session.wait_at_most(self._patience_s if patient else 0.0)
@@ -133,11 +133,11 @@ class Database:
             again = is_lost or isinstance(error, self._driver.IntegrityError)
             if last or self._session is None or is_committing() or not again:
                 in_doubt = is_lost and is_committing()
-                made, cause = explained(error, self.is_sqlite, self._secrets, is_lost=is_lost, in_doubt=in_doubt)
+                made, cause = driver_error(error, self.is_sqlite, self._secrets, is_lost=is_lost, in_doubt=in_doubt)
                 raise made from cause
         return self._attempt(work, is_committing, patient=patient, last=True)
 
-    def _opened(self, *, patient: bool = True) -> Session:
+    def _open_session(self, *, patient: bool = True) -> Session:
         if self._session is not None and self._session.is_usable():
             return self._session
         if self.is_sqlite and not patient:
@@ -189,12 +189,14 @@ def _engine(url: URL, options: dict[str, Any]) -> Engine:
             connect_args=options,
         )
     except ArgumentError:
-        message = f"{displayed(url)!r} names no kind of database that SQLAlchemy knows; expected sqlite or postgresql."
+        message = (
+            f"{display_text(url)!r} names no kind of database that SQLAlchemy knows; expected sqlite or postgresql."
+        )
         raise ValueError(message) from None
     except ModuleNotFoundError as error:
         message = (
-            f"The driver {error.name!r} of {displayed(url)!r} is not installed. Expected sqlite or postgresql, which "
-            "agentbench is tested with; for another database install the driver or name one that is there."
+            f"The driver {error.name!r} of {display_text(url)!r} is not installed. Expected sqlite or postgresql, "
+            "which agentbench is tested with; for another database install the driver or name one that is there."
         )
         raise ModuleNotFoundError(message, name=error.name) from None
 

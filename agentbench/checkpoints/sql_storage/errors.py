@@ -40,7 +40,7 @@ _IN_DOUBT: Final = (
 )
 
 
-def explained(
+def driver_error(
     error: Exception, is_sqlite: bool, secrets: list[str], *, is_lost: bool, in_doubt: bool
 ) -> tuple[Exception, Exception | None]:
     """Return an error that says what a driver's error means.

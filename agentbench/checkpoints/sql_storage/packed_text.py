@@ -51,13 +51,13 @@ def unpack(data: bytes) -> str:
     """
     try:
         if data.startswith(_DEFLATED):
-            return _inflated(data[1:]).decode("utf-8", "surrogatepass")
+            return _inflate(data[1:]).decode("utf-8", "surrogatepass")
         return data.removeprefix(_PLAIN).decode("utf-8", "surrogatepass")
     except (zlib.error, UnicodeDecodeError, AttributeError):
         return repr(data)
 
 
-def _inflated(data: bytes) -> bytes:
+def _inflate(data: bytes) -> bytes:
     inflate = zlib.decompressobj(-15)
     found = inflate.decompress(data, _LONGEST)
     if not inflate.eof:

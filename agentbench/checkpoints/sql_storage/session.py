@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from agentbench._files.private_file import open_private
-from agentbench.checkpoints.sql_storage.address import displayed
+from agentbench.checkpoints.sql_storage.address import display_text
 from agentbench.checkpoints.sql_storage.tables import SCHEMA_VERSION, Statement, Statements, schema, tables
 from agentbench.exceptions import WorkflowCheckpointException
 
@@ -184,7 +184,7 @@ def ensure_tables(connection: Connection, session: Session, statements: Statemen
         found = session.rows(statements.schema)
     if [version for version, _ in found] != [SCHEMA_VERSION]:
         versions = ", ".join(str(version) for version, _ in found) or "none"
-        place = displayed(connection.engine.url)
+        place = display_text(connection.engine.url)
         message = (
             f"The tables in {place!r} have version {versions}; expected {SCHEMA_VERSION}. Another version of "
             "agentbench made them: use that one, or another database."

@@ -245,9 +245,9 @@ class Statements:
 def statements_of(dialect: Dialect) -> Statements:
     """Return the statements in the words of a dialect; they are compiled once."""
     kind: Any = type(dialect)
-    return _compiled(kind, dialect.paramstyle)
+    return _compile(kind, dialect.paramstyle)
 
 
 @cache
-def _compiled(kind: Any, paramstyle: str) -> Statements:
+def _compile(kind: Any, paramstyle: str) -> Statements:
     return Statements(kind(paramstyle=paramstyle))
