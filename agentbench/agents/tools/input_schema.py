@@ -278,11 +278,12 @@ class ValidArguments(dict[str, Any]):
     def are_valid_for(self, schema: object) -> bool:
         """Whether this very schema validated them, and they are unchanged."""
         before = self._validated
-        return (
-            self._schema is schema
-            and len(self) == len(before)
-            and all(name in before and _is_unchanged(value, before[name]) for name, value in self.items())
-        )
+        if self._schema is not schema or len(self) != len(before):
+            return False
+        for name, value in self.items():  # noqa: SIM110 - faster than all()
+            if name not in before or not _is_unchanged(value, before[name]):
+                return False
+        return True
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         return dict, (dict(self),)  # a copy is not validated
