@@ -257,7 +257,7 @@ def _unreachable_executors(
     edges: Iterable[Edge], executors: Mapping[str, Executor], start_executor_ids: Sequence[str]
 ) -> list[WorkflowValidationError]:
     """Rule 4: find executors that no path of edges leads to from a start."""
-    unreachable = sorted(executors.keys() - _reached(start_executor_ids, edges))
+    unreachable = sorted(executors.keys() - _reachable(start_executor_ids, edges))
     if not unreachable:
         return []
     message = (
@@ -267,7 +267,7 @@ def _unreachable_executors(
     return [GraphConnectivityError(message)]
 
 
-def _reached(starts: Iterable[str], edges: Iterable[Edge], *, both_ways: bool = False) -> set[str]:
+def _reachable(starts: Iterable[str], edges: Iterable[Edge], *, both_ways: bool = False) -> set[str]:
     """Return the starts and all ids that edges lead to from them, or connect with them in either direction."""
     neighbours: dict[str, list[str]] = {}
     for edge in edges:
@@ -373,7 +373,7 @@ def infer_starts(
     gathered = {
         source for group in edge_groups if isinstance(group, FanInEdgeGroup) for source in group.source_executor_ids
     }
-    connected = _reached([roots[0]], edges, both_ways=True)
+    connected = _reachable([roots[0]], edges, both_ways=True)
     legal = [root for root in roots[1:] if root in gathered and root in connected]
     if check_roots and len(legal) + 1 < len(roots):
         offenders = sorted(set(roots[1:]) - set(legal))
