@@ -217,20 +217,16 @@ class FunctionTool(SerializationMixin, Displayable):
         self._count_call(None)
         try:
             result = func(*args, **kwargs)
-        except UserInputRequiredException:
-            raise
-        except Exception:
-            self._count_exception()
+        except Exception as error:
+            self._count_exception(error)
             raise
         return self._await_counted(result) if inspect.iscoroutine(result) else result
 
     async def _await_counted(self, pending: Coroutine[Any, Any, Any]) -> Any:
         try:
             return await pending
-        except UserInputRequiredException:
-            raise
-        except Exception:
-            self._count_exception()
+        except Exception as error:
+            self._count_exception(error)
             raise
 
     def _count_call(self, metadata: Mapping[str, Any] | None) -> None:
@@ -263,9 +259,10 @@ class FunctionTool(SerializationMixin, Displayable):
             return None
         return f"Tool {self.name!r} {problem}"
 
-    def _count_exception(self) -> None:
-        with self._counters.lock:
-            self._counters.exceptions += 1
+    def _count_exception(self, error: Exception) -> None:
+        if not isinstance(error, UserInputRequiredException):  # a question is no failure
+            with self._counters.lock:
+                self._counters.exceptions += 1
 
     def validate_arguments(self, arguments: Any) -> dict[str, Any]:
         """Return arguments as the function gets them, checked against the schema and converted.
@@ -335,10 +332,8 @@ class FunctionTool(SerializationMixin, Displayable):
         self._count_call(None if context is None else context.metadata)
         try:
             result = await _call(func, args, named, in_thread=in_thread)
-        except UserInputRequiredException:
-            raise
-        except Exception:
-            self._count_exception()
+        except Exception as error:
+            self._count_exception(error)
             raise
         if skip_parsing or self.result_parser is SKIP_PARSING:
             return result
