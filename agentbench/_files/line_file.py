@@ -45,9 +45,6 @@ class LineFile:
         Returns:
             Whether it is another file than before (also none at all), so that all that was read before is void; the
             place where the new lines begin; the new whole lines.
-
-        Raises:
-            OSError: It cannot be read, or is no plain file.
         """
         try:
             status = os.lstat(self.path)
@@ -69,11 +66,7 @@ class LineFile:
         return anew, start, lines
 
     def append(self, lines: bytes) -> int:
-        """Append whole lines to a file that was just followed, and return where they begin.
-
-        Raises:
-            OSError: Not all of them could be written. Those that were stay, because others may have read them already.
-        """
+        """Append whole lines to a file that was just followed, and return where they begin."""
         start = self._end
         if self._is_torn:
             os.ftruncate(self._descriptor, start)
@@ -85,20 +78,12 @@ class LineFile:
         return start
 
     def replace(self, lines: bytes) -> None:
-        """Put another file in its place; a process that follows the old one can still read it.
-
-        Raises:
-            OSError: It cannot be written; the file is as it was.
-        """
+        """Put another file in its place; a process that follows the old one can still read it."""
         self.close()
         write_private(self.path, lines, fsync=self._fsync)
 
     def read(self, offset: int, length: int) -> bytes:
-        """Read from the file that was last followed.
-
-        Raises:
-            OSError: It cannot be read.
-        """
+        """Read from the file that was last followed."""
         return read_at(self._descriptor, offset, length)
 
     def close(self) -> None:

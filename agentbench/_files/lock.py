@@ -34,16 +34,7 @@ class FolderLock:
         self.close()
 
     def acquire(self, *, patient: bool = True) -> None:
-        """Take the lock.
-
-        Args:
-            patient: Wait for another writer.
-
-        Raises:
-            BlockingIOError: Another one has it, and it was not to wait.
-            OSError: There is no such folder, or it cannot be written to.
-            WorkflowCheckpointException: Another process has held the lock for too long.
-        """
+        """Take the lock."""
         if self.attempt():
             return
         if not patient:
@@ -61,11 +52,7 @@ class FolderLock:
         raise WorkflowCheckpointException(message)
 
     def attempt(self) -> bool:
-        """Take the lock if it is free, and return whether it was taken.
-
-        Raises:
-            OSError: There is no such folder, or it cannot be written to.
-        """
+        """Take the lock if it is free, and return whether it was taken."""
         for _ in range(2):
             if self._descriptor < 0 or self._pid != os.getpid():  # a forked process would share the lock of its parent
                 self._open()

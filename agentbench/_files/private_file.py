@@ -25,9 +25,6 @@ def open_private(path: str, flags: int) -> int:
     Args:
         path: Of the file itself, not of a link to it.
         flags: As for `os.open`.
-
-    Raises:
-        OSError: It cannot be opened, or it is a link, a folder, a pipe or a device.
     """
     if sys.platform == "win32" and os.path.islink(path):
         raise _not_plain(path)
@@ -50,12 +47,6 @@ def read_private(path: str, limit: int) -> tuple[bytes, os.stat_result]:
     Args:
         path: Of the file itself, not of a link to it.
         limit: The most bytes that are read.
-
-    Returns:
-        The content, and what the file was like when it was read.
-
-    Raises:
-        OSError: It cannot be read, is not a plain file, or is larger than the limit.
     """
     descriptor = os.open(path, os.O_RDONLY | _FLAGS)
     try:
@@ -80,12 +71,6 @@ def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_res
         path: Where to, with its folder; a file or a link of that name is replaced, a link is not followed.
         data: The content.
         fsync: Whether the content must have reached the disk before the file takes its place, and its name after it.
-
-    Returns:
-        What the new file is like.
-
-    Raises:
-        OSError: It cannot be written; what was there before is unchanged.
     """
     folder = path[: path.rindex(os.sep)]
     temporary = f"{folder}{os.sep}.{_TOKEN}-{os.getpid()}-{next(_NUMBERS)}.tmp"
@@ -116,11 +101,7 @@ def is_temporary(name: str) -> bool:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of the data, in as many steps as it takes.
-
-    Raises:
-        OSError: It cannot be written; some of it may have been.
-    """
+    """Write all of the data, in as many steps as it takes."""
     written = os.write(descriptor, data)
     while written < len(data):
         data = data[written:]
@@ -128,11 +109,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def read_at(descriptor: int, offset: int, length: int) -> bytes:
-    """Read from a place in a file; less than `length` where the file ends.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Read from a place in a file; less than `length` where the file ends."""
     pieces: list[bytes] = []
     while length > 0:
         if sys.platform == "win32":
@@ -149,11 +126,7 @@ def read_at(descriptor: int, offset: int, length: int) -> bytes:
 
 
 def sync_folder(folder: str) -> None:
-    """Make new, renamed and removed names of a folder survive a power cut.
-
-    Raises:
-        OSError: The disk failed.
-    """
+    """Make new, renamed and removed names of a folder survive a power cut."""
     if sys.platform == "win32":  # folders cannot be opened there, and names are journalled
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)

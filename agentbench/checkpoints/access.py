@@ -51,11 +51,6 @@ async def load_checkpoint(
     Args:
         storage: Any; one that returns `None` for an unknown id is understood.
         checkpoint_id: The id, or the info.
-
-    Raises:
-        CheckpointNotFoundError: The id is unknown.
-        WorkflowCheckpointException: It cannot be loaded.
-        TypeError: It is no id.
     """
     checkpoint_id = id_of(checkpoint_id)
     try:
@@ -86,10 +81,6 @@ async def save_checkpoint(
         storage: Any.
         checkpoint: What to save; its `workflow_name` is the chain.
         expected_seq: Save only if the newest checkpoint of the chain has this sequence number; 0 for an empty chain.
-
-    Raises:
-        WorkflowBusyError: The chain ends elsewhere; nothing was saved.
-        Exception: What the storage raises.
     """
     own = checkpoint if makes_copies(storage) else isolate_or_same(checkpoint)
     if expected_seq is not None:
@@ -113,12 +104,7 @@ def _awaitable(result: Awaitable[ResultT], storage: object, method: str) -> Awai
 
 
 def checkpoint_error(error: Exception, what: str) -> WorkflowCheckpointException:
-    """Return an error as a `WorkflowCheckpointException`; one that is such an error already is returned as it is.
-
-    Args:
-        error: What was raised.
-        what: What could not be done, as a sentence without its full stop.
-    """
+    """Return an error as a `WorkflowCheckpointException`; one that is such an error already is returned as it is."""
     if isinstance(error, WorkflowCheckpointException):
         return error
     reason = f"{type(error).__name__}: {error}".removesuffix(": ").removesuffix(".")
@@ -197,11 +183,7 @@ async def list_workflow_names(storage: CheckpointStorage | CheckpointManager, pr
 
 
 async def head_of(storage: CheckpointStorage, workflow_name: str) -> CheckpointInfo | None:
-    """Return the info of the newest checkpoint of a chain, or `None` for an empty chain.
-
-    Raises:
-        WorkflowCheckpointException: It cannot be read.
-    """
+    """Return the info of the newest checkpoint of a chain, or `None` for an empty chain."""
     if isinstance(storage, SupportsCheckpointInfos):
         newest = await storage.list_infos(workflow_name=workflow_name, limit=1)
         return newest[-1] if newest else None

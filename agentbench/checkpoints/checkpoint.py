@@ -14,11 +14,7 @@ CheckpointID: TypeAlias = str
 
 
 def id_of(checkpoint: object) -> CheckpointID:
-    """Return the id of a checkpoint, from the id itself, an info or a checkpoint.
-
-    Raises:
-        TypeError: It is neither an id nor something that has one.
-    """
+    """Return the id of a checkpoint, from the id itself, an info or a checkpoint."""
     found = getattr(checkpoint, "checkpoint_id", checkpoint)
     if not isinstance(found, str):
         msg = f"The checkpoint is a {type(checkpoint).__name__}; expected its id, or a CheckpointInfo."

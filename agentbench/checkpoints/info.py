@@ -120,9 +120,6 @@ def checkpoint_order(item: WorkflowCheckpoint | CheckpointInfo) -> tuple[int, st
 
     By sequence number, those without one first, then by time; a stable sort leaves what is still equal in the order in
     which it was saved. The number goes first because clocks may go back.
-
-    Args:
-        item: A checkpoint or its info.
     """
     seq = item.seq if isinstance(item, CheckpointInfo) else _seq_of(item.metadata)
     return seq, _comparable_time(item.timestamp)
@@ -162,10 +159,6 @@ def select_infos(
         run_id: As in `list_infos`.
         before: As in `list_infos`.
         limit: As in `list_infos`.
-
-    Raises:
-        CheckpointNotFoundError: There is no checkpoint `before` among them.
-        ValueError: `limit` is negative.
     """
     require_limit(limit)
     if before is not None:
@@ -179,11 +172,7 @@ def select_infos(
 
 
 def require_limit(limit: int | None) -> None:
-    """Refuse to list fewer than no checkpoints.
-
-    Raises:
-        ValueError: `limit` is negative.
-    """
+    """Refuse to list fewer than no checkpoints."""
     if limit is not None and limit < 0:
         message = f"limit is {limit}; expected 0 or more, or None for all."
         raise ValueError(message)

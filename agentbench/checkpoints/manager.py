@@ -49,15 +49,7 @@ class CheckpointManager:
 def bare_storage(
     value: CheckpointManager | CheckpointStorage | None, name: str = "checkpoint_storage"
 ) -> CheckpointStorage | None:
-    """The storage inside a manager, or the storage itself; None for none.
-
-    Args:
-        value: What a caller passed.
-        name: Of the argument, for the error.
-
-    Raises:
-        TypeError: it is neither, or none of its methods can be awaited as far as their definitions say.
-    """
+    """The storage inside a manager, or the storage itself; None for none."""
     storage = value.storage if isinstance(value, CheckpointManager) else value
     if storage is not None:
         _check(storage, name)
@@ -65,11 +57,7 @@ def bare_storage(
 
 
 def require_storage(value: CheckpointManager | CheckpointStorage, name: str = "storage") -> CheckpointStorage:
-    """Like `bare_storage`, where there has to be one.
-
-    Raises:
-        TypeError: it is none.
-    """
+    """Like `bare_storage`, where there has to be one."""
     storage = bare_storage(value, name)
     if storage is None:
         msg = f"{name} is None; {_EXPECTED}."

@@ -70,11 +70,7 @@ def displayed_address(target: str | os.PathLike[str]) -> str:
 
 
 def local_path(target: str | os.PathLike[str]) -> str | None:
-    """Return the path of the folder or file that an address names; `None` for a server.
-
-    Raises:
-        WorkflowCheckpointException: It is on another machine.
-    """
+    """Return the path of the folder or file that an address names; `None` for a server."""
     text = os.fspath(target)
     scheme = _SCHEME.match(text)
     if scheme is None:
@@ -86,11 +82,7 @@ def local_path(target: str | os.PathLike[str]) -> str | None:
 
 
 def is_sqlite_file(path: str) -> bool:
-    """Return whether a file holds a database of SQLite, or is an empty one that is named so.
-
-    Raises:
-        WorkflowCheckpointException: It cannot be read.
-    """
+    """Return whether a file holds a database of SQLite, or is an empty one that is named so."""
     try:
         with open(path, "rb") as file:
             start = file.read(len(_SQLITE_MAGIC))

@@ -166,16 +166,7 @@ class SupportsPrune(Protocol):
 
 
 def require_head(workflow_name: str, head_seq: int, expected_seq: int) -> None:
-    """Raise an error if another writer has saved to a chain.
-
-    Args:
-        workflow_name: The chain.
-        head_seq: Sequence number of its newest checkpoint; 0 for an empty chain.
-        expected_seq: What the caller believes it to be.
-
-    Raises:
-        WorkflowBusyError: The two differ.
-    """
+    """Raise an error if another writer has saved to a chain."""
     if head_seq != expected_seq:
         message = (
             f"The chain {workflow_name!r} is at sequence number {head_seq}, expected {expected_seq}: another writer "
@@ -185,16 +176,7 @@ def require_head(workflow_name: str, head_seq: int, expected_seq: int) -> None:
 
 
 def require_keep(keep: int, name: Literal["keep", "keep_last"] = "keep") -> None:
-    """Refuse to prune a chain down to nothing.
-
-    Args:
-        keep: How many checkpoints stay.
-        name: Of the argument, for the error.
-
-    Raises:
-        TypeError: It is no whole number.
-        ValueError: It is less than 1.
-    """
+    """Refuse to prune a chain down to nothing."""
     value: object = keep
     if not isinstance(value, int) or isinstance(value, bool):
         message = f"{name} is {value!r}, a {type(value).__name__}; expected a whole number, 1 or more."

@@ -29,11 +29,7 @@ _SCRIPT = "__mp_main__"  # as multiprocessing names the module of a script: its 
 
 @contextlib.contextmanager
 def open_target(target: str, *, create: bool = False) -> Iterator[CheckpointStorage]:
-    """Open the storage at an address, and close it afterwards.
-
-    Raises:
-        WorkflowCheckpointException: There is none.
-    """
+    """Open the storage at an address, and close it afterwards."""
     try:
         storage = open_storage(target, create=create)
     except ValueError as error:
@@ -46,11 +42,7 @@ def open_target(target: str, *, create: bool = False) -> Iterator[CheckpointStor
 
 
 async def require_chain(storage: CheckpointStorage, name: str, *, target: str) -> None:
-    """Refuse the name of a chain that does not exist, with the names of those that do.
-
-    Raises:
-        WorkflowCheckpointException: It does not exist.
-    """
+    """Refuse the name of a chain that does not exist, with the names of those that do."""
     names = await list_workflow_names(storage)
     if name not in names:
         more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
@@ -67,10 +59,6 @@ async def find_checkpoint(storage: CheckpointStorage, reference: str, *, target:
         reference: An id or the beginning of one; `latest`: the newest of all chains; `latest:CHAIN`; `CHAIN@NUMBER`:
             the one with this number in its chain.
         target: The address of the storage, for messages.
-
-    Raises:
-        CheckpointNotFoundError: There is none.
-        WorkflowCheckpointException: There are several, or it cannot be read.
     """
     found = await _matching(storage, reference)
     if not found:
@@ -110,9 +98,6 @@ def import_classes(names: Sequence[str]) -> None:
     Args:
         names: Dotted names, or files of scripts. The classes of a script are those of a main program, as they were
             when it ran; the part of it under `if __name__ == "__main__"` does not run.
-
-    Raises:
-        WorkflowCheckpointException: One cannot be imported.
     """
     if names and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())

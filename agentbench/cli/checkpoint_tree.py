@@ -15,10 +15,6 @@ def tree_text(name: str, infos: Sequence[CheckpointInfo]) -> str:
 
     The checkpoint that follows another one is below it. What branches off, which begins with `+`, is between the two,
     further to the right.
-
-    Args:
-        name: Of the chain.
-        infos: Oldest first.
     """
     children: dict[str, list[CheckpointInfo]] = {}
     roots: list[CheckpointInfo] = []

@@ -14,10 +14,6 @@ _ID_NAMES = ("message_id", "id", "request_id", "call_id", "checkpoint_id", "exec
 def find_ids(before: Sequence[Any], after: Sequence[Any]) -> tuple[str, list[Any], list[Any]] | None:
     """Find the key or attribute that identifies the items of both lists.
 
-    Args:
-        before: Items of one list.
-        after: Items of the other one.
-
     Returns:
         Its name and the ids of all items; `None` where no name is one that all items have, each list without doubles.
     """
@@ -50,10 +46,6 @@ def _id(item: Any, name: str) -> Any:
 
 def align(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[int | None, int | None]]:
     """Pair the places of two lists: equal items first, in order, then what lies between them.
-
-    Args:
-        before: One list, equal items having equal numbers.
-        after: The other one.
 
     Yields:
         Places before and after, in order; `None` on one side for an item that is only on the other.

@@ -55,13 +55,7 @@ class Comparison:
         self._readers: dict[type, _Reader] = {}
 
     def changes(self, before: Any, after: Any, keys: Keys = ()) -> _Changes:
-        """How to come from one value to the other, in the order in which the parts stand.
-
-        Args:
-            before: One value.
-            after: The other one.
-            keys: Where they are.
-        """
+        """How to come from one value to the other, in the order in which the parts stand."""
         out: _Changes = []
         self._differ(before, after, keys, out)
         return out

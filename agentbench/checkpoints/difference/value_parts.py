@@ -36,11 +36,7 @@ def are_equal(before: Any, after: Any) -> bool:
 
 
 def are_equal_arrays(before: Any, after: Any) -> bool:
-    """Equality of numpy arrays, pandas frames and what behaves like them, by their own methods.
-
-    Raises:
-        Exception: What those methods raise.
-    """
+    """Equality of numpy arrays, pandas frames and what behaves like them, by their own methods."""
     if before.shape != after.shape or not are_equal(getattr(before, "dtype", None), getattr(after, "dtype", None)):
         return False
     if callable(getattr(type(before), "equals", None)):

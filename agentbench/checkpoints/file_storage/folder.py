@@ -49,22 +49,14 @@ class CheckpointFolder:
         return self._start + name
 
     def require(self) -> None:
-        """Raise an error if the folder is gone.
-
-        Raises:
-            WorkflowCheckpointException: It is gone.
-        """
+        """Raise an error if the folder is gone."""
         if not os.path.isdir(self.path):
             reason = "is gone, or is no folder"
             raise self._unusable(reason)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Keep all other writers out.
-
-        Raises:
-            WorkflowCheckpointException: As with `begin_writing`.
-        """
+        """Keep all other writers out."""
         self.begin_writing()
         try:
             yield
@@ -72,15 +64,7 @@ class CheckpointFolder:
             self.lock.release()
 
     def begin_writing(self, *, patient: bool = True) -> None:
-        """Keep all other writers out, until the lock is released.
-
-        Args:
-            patient: Wait for another writer.
-
-        Raises:
-            BlockingIOError: Another one is writing, and it was not to wait.
-            WorkflowCheckpointException: The folder is gone, cannot be written to, or another writer does not end.
-        """
+        """Keep all other writers out, until the lock is released."""
         try:
             self.lock.acquire(patient=patient)
         except BlockingIOError:
@@ -98,11 +82,7 @@ class CheckpointFolder:
 
     @contextmanager
     def writing_if_idle(self) -> Iterator[bool]:
-        """Take the lock if no other writer has it, and yield whether it was taken.
-
-        Raises:
-            OSError: The folder cannot be written to.
-        """
+        """Take the lock if no other writer has it, and yield whether it was taken."""
         is_idle = self.lock.attempt()
         try:
             yield is_idle

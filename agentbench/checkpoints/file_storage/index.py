@@ -83,11 +83,7 @@ class FolderIndex:
     # ------------------------------------------------------------------------------------------------------- following
 
     def follow(self) -> None:
-        """Read what other writers did; costs little where nothing was done.
-
-        Raises:
-            OSError: The folder cannot be read.
-        """
+        """Read what other writers did; costs little where nothing was done."""
         if not self._was_scanned or not self._log_is_whole or not self._follow_log():
             self.scan()
 
@@ -96,12 +92,6 @@ class FolderIndex:
 
         Args:
             only_names: Do not ask for the size and the time of files that are known by name.
-
-        Returns:
-            How many files had to be read.
-
-        Raises:
-            OSError: The folder cannot be read.
         """
         self._follow_log()  # before the listing: files exist before the log names them
         files = os.listdir(self._folder)
@@ -129,21 +119,13 @@ class FolderIndex:
         return stat.S_ISREG(status.st_mode) and entry[1:3] == (status.st_size, status.st_mtime_ns)
 
     def look_up(self, name: str) -> ManifestEntry | None:
-        """Return the entry of a file, also if the file was not read before.
-
-        Raises:
-            OSError: The folder cannot be read.
-        """
+        """Return the entry of a file, also if the file was not read before."""
         if name not in self._entries:
             self.look_again(name)
         return self._entries.get(name)
 
     def look_again(self, name: str) -> None:
-        """Read a file whose entry turned out to be wrong.
-
-        Raises:
-            OSError: The folder cannot be read.
-        """
+        """Read a file whose entry turned out to be wrong."""
         self._forget(name)
         self._read(name, (-1, -1))
 

@@ -100,16 +100,9 @@ def write_manifest(record: CheckpointRecord, saved: int) -> bytes:
 def read_manifest(path: str) -> tuple[ManifestEntry, CheckpointRecord]:
     """Read the manifest of a checkpoint.
 
-    Args:
-        path: The file; its name says which checkpoint it must hold.
-
     Returns:
         What a folder knows of it, and the record; for a checkpoint in the pickled format one without a head, with the
         whole text as its content.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        UnreadableManifestError: It is damaged, of another checkpoint, or of a version that is not known here.
     """
     try:
         data, status = read_private(path, LARGEST_MANIFEST)

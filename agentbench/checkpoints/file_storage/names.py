@@ -17,11 +17,7 @@ _NOT_READABLE = re.compile(r"[^a-z0-9]+")
 
 
 def manifest_name(checkpoint_id: str) -> str:
-    """Return the name of the file that keeps a checkpoint: `<id>.json`, always a file of the folder itself.
-
-    Raises:
-        WorkflowCheckpointException: No file can be named so on every system.
-    """
+    """Return the name of the file that keeps a checkpoint: `<id>.json`, always a file of the folder itself."""
     if not _HARMLESS.fullmatch(checkpoint_id):
         _refuse_unsafe(checkpoint_id)
     return checkpoint_id + SUFFIX

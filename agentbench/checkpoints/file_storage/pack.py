@@ -42,11 +42,7 @@ class PartsPack:
         return self._file.is_there
 
     def follow(self) -> None:
-        """See what others appended or put in its place.
-
-        Raises:
-            OSError: The pack cannot be read.
-        """
+        """See what others appended or put in its place."""
         anew, start, lines = self._file.follow()
         if anew:
             self._places.clear()
@@ -58,22 +54,14 @@ class PartsPack:
             self._note(lines, start)
 
     def fetch(self, ids: Collection[str]) -> dict[str, str]:
-        """Return parts by id, leaving out what is not there.
-
-        Raises:
-            OSError: The pack cannot be read.
-        """
+        """Return parts by id, leaving out what is not there."""
         places = self._places
         if any(each not in places for each in ids):
             self.follow()
         return {each: self._text(each) for each in ids if each in places}
 
     def append(self, parts: Mapping[str, str]) -> None:
-        """Add the parts that are not there yet, or not as they should be.
-
-        Raises:
-            OSError: Not all of them could be written. Those that were stay, which does no harm.
-        """
+        """Add the parts that are not there yet, or not as they should be."""
         places = self._places
         lines: dict[str, bytes] = {}
         for each, text in parts.items():
@@ -91,9 +79,6 @@ class PartsPack:
         Args:
             generation: The new one.
             live: Ids of the parts to take over; by default all of them.
-
-        Raises:
-            OSError: It cannot be written; the pack is as it was.
         """
         header = {
             _FORMAT: _VERSION,
@@ -108,22 +93,14 @@ class PartsPack:
         self.follow()
 
     def mend(self) -> int:
-        """Return the generation; where the first line is damaged, write a new one above all the other lines.
-
-        Raises:
-            OSError: It cannot be written; the pack is as it was.
-        """
+        """Return the generation; where the first line is damaged, write a new one above all the other lines."""
         if self.generation is None:
             self.start_over(generation := new_generation())
             return generation
         return self.generation
 
     def remove(self) -> None:
-        """Remove the file, if it is there.
-
-        Raises:
-            OSError: It cannot be removed.
-        """
+        """Remove the file, if it is there."""
         self.close()
         if os.path.lexists(self._file.path):
             os.unlink(self._file.path)

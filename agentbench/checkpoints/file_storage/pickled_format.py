@@ -31,20 +31,12 @@ class PickledFormat:
         self._finder = NameFinder(allowed_types)
 
     def write(self, checkpoint: WorkflowCheckpoint) -> WholeRecord:
-        """Turn a checkpoint into a record.
-
-        Raises:
-            UnstorableValueError: Something in it cannot be pickled, or `read` would refuse it.
-        """
+        """Turn a checkpoint into a record."""
         encoded = {name: encode_readable(value, self._finder, name) for name, value in checkpoint.to_dict().items()}
         return _describe(checkpoint, json.dumps(encoded, indent=2))
 
     def describe(self, text: str) -> WholeRecord:
-        """Make a record of the text of a file; of what is pickled only the metadata are read.
-
-        Raises:
-            WorkflowCheckpointException: It cannot be read, or holds what is not allowed.
-        """
+        """Make a record of the text of a file; of what is pickled only the metadata are read."""
         found = _fields(text)
         outline = {
             "messages": {name: [None] * len(queue) for name, queue in found.get("messages", {}).items()},
@@ -55,11 +47,7 @@ class PickledFormat:
         return _describe(WorkflowCheckpoint.from_dict({**found, **outline}), text)
 
     def read(self, record: WholeRecord) -> WorkflowCheckpoint:
-        """Turn a record back into the checkpoint.
-
-        Raises:
-            WorkflowCheckpointException: It cannot be read, or holds what is not allowed.
-        """
+        """Turn a record back into the checkpoint."""
         try:
             decoded = {name: decode_found(value, self._finder) for name, value in _fields(record.content).items()}
             return WorkflowCheckpoint.from_dict(decoded)

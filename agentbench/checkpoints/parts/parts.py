@@ -121,23 +121,11 @@ class ChainMemory:
         self._settled: tuple[Any, PartReference] | None = None
 
     def cut(self, value: Any) -> Cut:
-        """Cut a value, and count its parts as stored from now on.
-
-        Raises:
-            UnstorableValueError: It holds something that has no stored form.
-            RecursionError: It is nested too deeply, or contains itself.
-        """
+        """Cut a value, and count its parts as stored from now on."""
         return Cut(*self._writer.cut(value))
 
     def settle(self, value: Any) -> tuple[PartReference, PartTexts]:
-        """Make a value a part of its own; meant for one that stays equal along the chain.
-
-        Returns:
-            Where it is, and the parts that are not known to be stored already.
-
-        Raises:
-            UnstorableValueError: It holds something that has no stored form.
-        """
+        """Make a value a part of its own; meant for one that stays equal along the chain."""
         if self._settled is not None and self._settled[0] == value:
             return self._settled[1], {}
         text = JsonWriter().write(value)
@@ -351,19 +339,12 @@ def join_parts(text: str, fetch: Fetch) -> Any:
     Args:
         text: What `Cut.text` was.
         fetch: Returns parts by id; called once per level of reference, not once per part.
-
-    Raises:
-        WorkflowCheckpointException: A part is missing or damaged, or something cannot be read here.
     """
     return _PartReader(_all_parts(text, fetch)).read(text)
 
 
 def join_part(name: str, fetch: Fetch) -> Any:
-    """Read a value that `ChainMemory.settle` made a part.
-
-    Raises:
-        WorkflowCheckpointException: As `join_parts`.
-    """
+    """Read a value that `ChainMemory.settle` made a part."""
     return join_parts(_reference(name), fetch)
 
 
@@ -371,10 +352,6 @@ def live_parts(contents: Iterable[str], fetch: Fetch) -> set[str]:
     """Find the parts that texts need, directly or through other parts.
 
     Texts of users that look like an id count too: at worst a part stays for nothing.
-
-    Args:
-        contents: The contents of records.
-        fetch: Returns parts by id; those that are not there may be left out.
     """
     live: set[str] = set()
     for content in contents:

@@ -43,13 +43,6 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
     Args:
         checkpoint: What to cut. The bytes that it takes are noted in `metadata["sizes"]`, if there is such an entry.
         memory: Of its chain.
-
-    Returns:
-        The record, and the parts that have to be stored with it.
-
-    Raises:
-        UnstorableValueError: It holds something that has no stored form.
-        RecursionError: It is nested too deeply, or contains itself.
     """
     found, signature = checkpoint.metadata, None
     parts: PartTexts = {}
@@ -95,11 +88,7 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
 
 
 def to_info(record: CheckpointRecord) -> CheckpointInfo:
-    """Describe a record; its content is not needed.
-
-    Raises:
-        WorkflowCheckpointException: The head is damaged, or of a later format.
-    """
+    """Describe a record; its content is not needed."""
     head = read_head(record)
     found = head["metadata"]
     return CheckpointInfo(
@@ -122,15 +111,7 @@ def to_info(record: CheckpointRecord) -> CheckpointInfo:
 
 
 def to_checkpoint(record: CheckpointRecord, fetch: Fetch) -> WorkflowCheckpoint:
-    """Put a checkpoint together.
-
-    Args:
-        record: With content.
-        fetch: Returns parts of the chain by id.
-
-    Raises:
-        WorkflowCheckpointException: It is damaged, of a later format, or cannot be read here.
-    """
+    """Put a checkpoint together."""
     return WorkflowCheckpoint(
         record.workflow_name,
         checkpoint_id=record.checkpoint_id,
@@ -141,11 +122,7 @@ def to_checkpoint(record: CheckpointRecord, fetch: Fetch) -> WorkflowCheckpoint:
 
 
 def plain_fields(record: CheckpointRecord) -> dict[str, Any]:
-    """Read the fields of a checkpoint that are in its head, but for the metadata.
-
-    Raises:
-        WorkflowCheckpointException: The head is damaged, or of a later format.
-    """
+    """Read the fields of a checkpoint that are in its head, but for the metadata."""
     head = read_head(record)
     return {
         "graph_signature_hash": head["graph"],
@@ -157,11 +134,7 @@ def plain_fields(record: CheckpointRecord) -> dict[str, Any]:
 
 
 def read_metadata(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
-    """Read the metadata of a checkpoint.
-
-    Raises:
-        WorkflowCheckpointException: The head or the part with the graph's signature is damaged.
-    """
+    """Read the metadata of a checkpoint."""
     head = read_head(record)
     found: dict[str, Any] = head["metadata"]
     if head["signature"] is not None:
@@ -196,14 +169,7 @@ def readable(read: Callable[[CheckpointRecord], T], records: Iterable[Checkpoint
 
 
 def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
-    """Read what the head of a record leaves out.
-
-    Returns:
-        The fields of the checkpoint by name.
-
-    Raises:
-        WorkflowCheckpointException: It is damaged, or cannot be read here; the message names the checkpoint.
-    """
+    """Read what the head of a record leaves out."""
     try:
         content = join_parts(record.content, fetch)
     except WorkflowCheckpointException as error:
@@ -214,11 +180,7 @@ def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
 
 
 def read_head(record: CheckpointRecord) -> Head:
-    """Read the head of a record.
-
-    Raises:
-        WorkflowCheckpointException: It is damaged, or of a later format; the message names the checkpoint.
-    """
+    """Read the head of a record."""
     try:
         # Metadata of a person may hold anything; usually they do not, and JSON alone is several times as fast.
         head = JsonReader().read(record.head) if TAG in record.head else json.loads(record.head)

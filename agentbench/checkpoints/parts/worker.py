@@ -39,11 +39,7 @@ class Worker:
         return await asyncio.shield(asyncio.wrap_future(self.submit(function, *args)))
 
     def run_here(self, function: Callable[[], object]) -> bool:
-        """Run a function on the calling thread, unless others are queued before it.
-
-        Returns:
-            Whether it ran; what it raises is raised.
-        """
+        """Run a function on the calling thread, unless others are queued before it."""
         with self._lock:  # nothing is queued meanwhile, so the function has the backend for itself
             if self._n_pending:
                 return False

@@ -50,13 +50,7 @@ class Connected:
 
 
 def connect(url_or_client: str | RedisClient) -> Connected:
-    """Make a blocking client, or take the one that is passed. Nothing is sent yet.
-
-    Raises:
-        MissingExtraError: The package redis is not installed.
-        ValueError: The URL is not one of a Redis server.
-        TypeError: It is neither a URL nor a client, or a kind of asyncio client whose settings cannot be taken over.
-    """
+    """Make a blocking client, or take the one that is passed. Nothing is sent yet."""
     redis = require("redis", extra="redis", purpose="keep checkpoints in Redis")
     if isinstance(url_or_client, str):
         client = _client_for(redis, url_or_client)

@@ -21,11 +21,6 @@ def database_url(path_or_url: Any) -> URL:
     Args:
         path_or_url: The path of an SQLite file, which need not be there yet, or a URL. PostgreSQL is reached through
             `psycopg` unless the URL names another driver.
-
-    Raises:
-        ValueError: It is no URL, or one of a database that is gone with the connection.
-        TypeError: It is neither a text, a path nor a `sqlalchemy.URL`.
-        MissingExtraError: A PostgreSQL is meant, and psycopg is not installed.
     """
     if isinstance(path_or_url, (str, os.PathLike)) and "://" not in os.fspath(path_or_url):
         url = URL.create("sqlite", database=_absolute(os.fspath(path_or_url)))

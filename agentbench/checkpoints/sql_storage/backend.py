@@ -118,11 +118,7 @@ class SQLBackend:
         self._database.change(write, patient=patient)
 
     def _lock(self, session: Session, workflow_name: str, generation: int | None = None) -> int:
-        """Lock a chain until the transaction ends, and return its number.
-
-        Raises:
-            StalePartsError: It has another generation.
-        """
+        """Lock a chain until the transaction ends, and return its number."""
         name = encode_name(workflow_name)
         found = session.rows(self._statements.lock_chain, of_name=name)
         if not found:

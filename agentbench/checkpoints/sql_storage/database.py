@@ -55,16 +55,7 @@ class Database:
         self._closing: weakref.finalize[..., Database] | None = None
 
     def read(self, work: Callable[[Session], T]) -> T:
-        """Run statements that change nothing.
-
-        Args:
-            work: Is called again if the connection turns out to have been lost.
-
-        Raises:
-            WorkflowCheckpointException: The tables are of another version.
-            OSError: The database cannot be reached or read.
-            RuntimeError: It reports anything else.
-        """
+        """Run statements that change nothing."""
         return self._attempt(work, lambda: False)
 
     def change(self, work: Callable[[Session], T], *, patient: bool = True) -> T:
@@ -73,12 +64,6 @@ class Database:
         Args:
             work: As with `read`; not called again once the commit has begun.
             patient: Wait for other programs that hold an SQLite file; open one that is not open.
-
-        Raises:
-            BlockingIOError: That would be needed, and it is not patient. Nothing was changed.
-            WorkflowCheckpointException: The tables are of another version.
-            OSError: The database cannot be reached or written. Nothing was changed, unless the message says otherwise.
-            RuntimeError: It reports anything else; nothing was changed.
         """
         is_committing = False
 

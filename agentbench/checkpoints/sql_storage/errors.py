@@ -45,13 +45,6 @@ def driver_error(
 ) -> tuple[Exception, Exception | None]:
     """Return an error that says what a driver's error means.
 
-    Args:
-        error: From the driver, or from SQLAlchemy about it.
-        is_sqlite: Whether the database is a file.
-        secrets: What the text must not contain.
-        is_lost: Whether there was no connection, or is none any more.
-        in_doubt: Whether that happened in the middle of a commit.
-
     Returns:
         The error to raise, and its cause: the driver's error, unless that holds a secret.
     """

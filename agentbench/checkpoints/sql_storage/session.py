@@ -132,11 +132,7 @@ def _inode(file: str) -> tuple[int, int] | None:
 
 
 def create_file(file: Path) -> None:
-    """Create the file of a database for its owner only, as SQLite then makes its others, and the folders it is in.
-
-    Raises:
-        OSError: That is not possible.
-    """
+    """Create the file of a database for its owner only, as SQLite then makes its others, and the folders it is in."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         os.close(open_private(str(file), os.O_RDWR | os.O_CREAT))
@@ -164,17 +160,7 @@ def set_up_sqlite(cursor: Any, patience_s: float) -> None:
 
 
 def ensure_tables(connection: Connection, session: Session, statements: Statements, begin: str) -> None:
-    """Create the tables where there are none, and read the generation that the database was created with.
-
-    Args:
-        connection: That of the session.
-        session: New.
-        statements: In the words of the database.
-        begin: The statement that begins a transaction.
-
-    Raises:
-        WorkflowCheckpointException: The tables are of another version.
-    """
+    """Create the tables where there are none, and read the generation that the database was created with."""
     driver: Any = connection.dialect.loaded_dbapi
     try:
         found = session.rows(statements.schema)
