@@ -9,9 +9,8 @@ from typing import NamedTuple
 from agentbench.agents.clients.cassette.file import CassetteFile
 from agentbench.agents.clients.cassette.lines import CassetteLines, RecordedCall, pruned_lines
 from agentbench.agents.clients.cassette.plain import Plain, plain_message, plain_options, plain_tools
-from agentbench.agents.clients.cassette.redaction import Redaction
 from agentbench.agents.clients.cassette.request import Match, Matcher
-from agentbench.agents.clients.cassette.secrets import contains_secret
+from agentbench.agents.clients.cassette.secrets import Redaction, contains_secret
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.message import Message
 
@@ -19,12 +18,7 @@ __all__ = ["Cassette", "Request"]
 
 
 class Request(NamedTuple):
-    """A request to the model.
-
-    Attributes:
-        sent: As it is written.
-        key: Equal for requests that are.
-    """
+    """A request to the model as it is written, with a key that is equal for equal requests."""
 
     sent: Plain
     key: str
@@ -39,10 +33,6 @@ class Cassette:
         redaction: Replaces text before anything is compared or written.
         repeat: Whether the last of equal requests is served again and again.
         anew: Whether the file answers nothing, and the first call that is recorded starts it anew.
-
-    Attributes:
-        path: The file, as it was passed.
-        matcher: Brings requests into the form in which they are compared.
     """
 
     def __init__(
@@ -56,7 +46,7 @@ class Cassette:
         self._answers = not anew
         self._anew = anew
         self._lock = threading.Lock()
-        self._sort_in()
+        self._index_calls()
 
     @property
     def header(self) -> Plain:
@@ -79,24 +69,13 @@ class Cassette:
         return written
 
     def request(self, messages: list[Plain], options: Mapping[str, object], *, model: str | None) -> Request:
-        """Return a request in the form in which it is written, with its key.
-
-        Args:
-            messages: As they are written; not to be changed afterwards.
-            options: Of the call.
-            model: The model, where the options do not name one.
-        """
+        """Return the request of written messages, which must not change afterwards."""
         tools, plain = plain_tools(options.get("tools")), plain_options(options, model=model)
         sent: Plain = {"messages": messages, **self._redaction.value({"tools": tools, "options": plain})}
         return Request(sent, self.matcher.key(sent))
 
     def read(self) -> None:
-        """Read what was added to the file, unless it is to be started anew.
-
-        Raises:
-            OSError: It cannot be read.
-            ValueError: A line is not one of a cassette; the message names file and line.
-        """
+        """Read what was added to the file, unless it is to be started anew."""
         if self._answers:
             with self._lock:
                 self._refresh()
@@ -105,9 +84,8 @@ class Cassette:
         """Return the recorded call that answers a request, of those read so far; each once, in recorded order."""
         with self._lock:
             indices = self._by_key.get(request.key, []) if self._answers else []
-            index = next((index for index in indices if index not in self._used), None)
-            if index is None and self._repeat and indices:
-                index = indices[-1]
+            repeated = indices[-1] if self._repeat and indices else None
+            index = next((index for index in indices if index not in self._used), repeated)
             if index is None:
                 return None
             self._used.add(index)
@@ -118,11 +96,7 @@ class Cassette:
         return len(self._by_key.get(request.key, []))
 
     def require_writable(self) -> None:
-        """Do nothing if it looks as if a call can be recorded.
-
-        Raises:
-            ChatClientException: The file cannot be written.
-        """
+        """Raise a `ChatClientException` if a call could not be recorded, before the model is called."""
         try:
             self._file.require_writable(replace=self._anew)
         except OSError as error:
@@ -141,11 +115,7 @@ class Cassette:
             request: The request.
             answer: `{"updates": [...]}` or `{"response": {...}}`.
             header: Makes the first line, for a file that has none.
-            secrets: Text that must not get into the file.
-
-        Raises:
-            ChatClientException: It would get there.
-            OSError: The file cannot be written.
+            secrets: Text that must not get into the file: a `ChatClientException` refuses it.
         """
         updates = answer.get("updates")
         answer = self._redaction.value(answer) if updates is None else {"updates": self._redaction.updates(updates)}
@@ -165,7 +135,7 @@ class Cassette:
                 self._anew = False
             else:
                 self._file.append(lines_for)
-            self._sort_in()
+            self._index_calls()
             self._used.add(len(self._file.lines.calls) - 1)
             return self._file.lines.calls[-1]
 
@@ -179,16 +149,12 @@ class Cassette:
             if header is not None and gone:
                 used = [call for index, call in enumerate(self._file.lines.calls) if index in self._used]
                 self._file.replace(pruned_lines(header, used))
-                self._sort_in()
+                self._index_calls()
                 self._used.update(range(len(self._file.lines.calls)))
             return gone
 
     def refuse_secrets(self, text: str, secrets: Collection[str]) -> None:
-        """Do nothing if a text contains no secret.
-
-        Raises:
-            ChatClientException: It does; the message does not show it.
-        """
+        """Raise a `ChatClientException` that does not show it if a text contains a secret."""
         if contains_secret(text, secrets):
             message = (
                 f"Recording this call would write a secret that the client holds, such as its key, into {self.path}; "
@@ -198,15 +164,15 @@ class Cassette:
 
     def _refresh(self) -> None:
         self._file.refresh()
-        self._sort_in()
+        self._index_calls()
 
-    def _sort_in(self) -> None:
+    def _index_calls(self) -> None:
         """Note under which keys new calls are found; all of them if the file is another one than before."""
         lines = self._file.lines
-        if lines is not getattr(self, "_sorted_lines", None):
-            self._sorted_lines, self._sorted_count = lines, 0
+        if lines is not getattr(self, "_indexed_lines", None):
+            self._indexed_lines, self._indexed_count = lines, 0
             self._by_key: dict[str, list[int]] = {}
             self._used: set[int] = set()
-        for index in range(self._sorted_count, len(lines.calls)):
+        for index in range(self._indexed_count, len(lines.calls)):
             self._by_key.setdefault(self.matcher.key(lines.calls[index].request), []).append(index)
-            self._sorted_count = index + 1
+            self._indexed_count = index + 1

@@ -8,7 +8,7 @@ import json
 import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.clients.cassette.cassette import Cassette, Request
@@ -16,10 +16,9 @@ from agentbench.agents.clients.cassette.lines import RecordedCall, header_line
 from agentbench.agents.clients.cassette.miss import Reason, miss_error
 from agentbench.agents.clients.cassette.original import Original
 from agentbench.agents.clients.cassette.plain import Plain, plain_answer
-from agentbench.agents.clients.cassette.redaction import Redaction
 from agentbench.agents.clients.cassette.request import Match
-from agentbench.agents.clients.cassette.secrets import find_secrets
-from agentbench.agents.clients.scripted.answering import require_delay
+from agentbench.agents.clients.cassette.secrets import Redaction, find_secrets
+from agentbench.agents.clients.scripted.answering import ClientLayers, require_delay
 from agentbench.agents.clients.scripted.per_message import PerMessage
 from agentbench.agents.model.client import BaseChatClient
 from agentbench.agents.model.replies import ChatStream, response_as_stream
@@ -33,20 +32,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-    from agentbench.agents.clients.scripted.answering import ClientLayers
-
 __all__ = ["CassetteCall", "CassetteChatClient"]
 
 Mode = Literal["auto", "replay", "record"]
 OnRepeat = Literal["last", "raise"]
 
-_MODES = ("auto", "replay", "record")
-_ON_REPEAT = ("last", "raise")
 _MOST_LISTED = 10
-_LAYERS = (
-    *("middleware", "function_invocation_configuration", "compaction_strategy", "tokenizer", "additional_properties"),
-    "otel_provider_name",
-)
 
 
 class CassetteCall(NamedTuple):
@@ -68,13 +59,6 @@ class CassetteCall(NamedTuple):
     client_kwargs: dict[str, Any]
     number: int | None = None
     served: bool = False
-
-
-class _SentMessage(NamedTuple):
-    """A message to the model: a copy for `calls`, and the form in which it is written."""
-
-    copy: Message
-    written: Plain
 
 
 @drawn_by("agentbench.notebook.cassette_view:cassette")
@@ -142,9 +126,9 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         model: str | None = None,
         **layers: Unpack[ClientLayers],
     ) -> None:
-        for name, value, known in (("mode", mode, _MODES), ("on_repeat", on_repeat, _ON_REPEAT)):
-            if value not in known:
-                message = f"{name} is {value!r}; expected one of {', '.join(known)}."
+        for name, value, known in (("mode", mode, Mode), ("on_repeat", on_repeat, OnRepeat)):
+            if value not in get_args(known):
+                message = f"{name} is {value!r}; expected one of {', '.join(get_args(known))}."
                 raise ValueError(message)
         self._original = Original(client)
         if mode == "record" and not self._original.exists:
@@ -152,7 +136,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             raise ValueError(message)
         inner = self._original.client
         if isinstance(inner, BaseChatClient):
-            inherited = {name: getattr(inner, name) for name in _LAYERS}
+            inherited = {name: getattr(inner, name) for name in ClientLayers.__annotations__}
             inherited["otel_provider_name"] = inner.otel_provider_name or inner.OTEL_PROVIDER_NAME
             layers = {**inherited, **layers}  # type: ignore[typeddict-item]
         super().__init__(**layers)
@@ -166,9 +150,8 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         self._cassette = Cassette(
             self.path, match=match, redaction=Redaction(redact), repeat=on_repeat == "last", anew=mode == "record"
         )
-        self._sent: PerMessage[_SentMessage] = PerMessage(
-            lambda message: _SentMessage(copy.deepcopy(message), self._cassette.message(message))
-        )
+        # Of each message, a copy for `calls` and the form in which it is written.
+        self._sent = PerMessage(lambda message: (copy.deepcopy(message), self._cassette.message(message)))
         if mode == "replay" and not os.path.exists(self.path):
             message = f"There is no cassette {self.path} to replay. Record it first: mode='auto' and a client."
             raise FileNotFoundError(message)
@@ -213,7 +196,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         recorded, request, index = self._find(messages, options, kwargs, stream=False)
         if recorded is not None:
             return _response_of(recorded, options)
-        response = await self._original.respond(messages, options, kwargs)
+        response: ChatResponse[Any] = await self._original.answer(messages, options, kwargs, stream=False)
         self._add(request, {"response": plain_answer(response)}, index)
         return response
 
@@ -223,7 +206,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         recorded, request, index = self._find(messages, options, kwargs, stream=True)
         response_format = options.get("response_format")
         if recorded is None:
-            inner = await self._original.open(messages, options, kwargs)
+            inner: ChatStream = await self._original.answer(messages, options, kwargs, stream=True)
             stream = self._build_response_stream(self._record(inner, request, index), response_format=response_format)
             return stream.with_cleanup_hook(inner.aclose)  # also of a stream that is never read
         if recorded.updates is None:
@@ -246,17 +229,17 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     def _find(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any], *, stream: bool
     ) -> tuple[RecordedCall | None, Request, int]:
-        """The recorded call, or `None` and a request that may be recorded; and its index in `calls`."""
+        """Return the recorded call, or `None` and a request that may be recorded; and its index in `calls`."""
         sent = self._sent(messages)
+        written = [plain for _, plain in sent]
         with self._lock:
             index = len(self.calls)
-            self.calls.append(CassetteCall([each.copy for each in sent], dict(options), stream, dict(kwargs)))
+            self.calls.append(CassetteCall([copied for copied, _ in sent], dict(options), stream, dict(kwargs)))
         self._cassette.read()  # others may have added to it, and its first line may name the model only now
-        written = [each.written for each in sent]
         request = self._cassette.request(written, options, model=self.model)
         recorded = self._cassette.serve(request)
         if recorded is not None:
-            self._note_number(index, recorded, served=True)
+            self._set_number(index, recorded, served=True)
             return recorded, request, index
         reason: Reason | None = None
         if self.mode == "replay" or not self._original.exists:
@@ -264,11 +247,10 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         elif self.mode == "auto" and self._original.is_out_of_reach:
             reason = "offline"
         if reason is not None:
-            canonical = self._cassette.matcher.canonical
             raise miss_error(
-                canonical(request.sent),
+                self._cassette.matcher.canonical(request.sent),
                 self._cassette.calls,
-                canonical,
+                self._cassette.matcher.canonical,
                 path=self.path,
                 equal=self._cassette.count(request),
                 reason=reason,
@@ -287,9 +269,9 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             return header_line(client=type(client).__name__, model=self.model, stores_by_default=stores)
 
         added = self._cassette.add(request, answer, header=header, secrets=self._secrets())
-        self._note_number(index, added, served=False)
+        self._set_number(index, added, served=False)
 
-    def _note_number(self, index: int, recorded: RecordedCall, *, served: bool) -> None:
+    def _set_number(self, index: int, recorded: RecordedCall, *, served: bool) -> None:
         with self._lock:
             self.calls[index] = self.calls[index]._replace(number=recorded.number, served=served)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import BinaryIO, cast
+from io import FileIO
 
 from agentbench.agents.clients.cassette.lines import BadLineError, CassetteLines, parse_line
 
@@ -19,12 +18,7 @@ logger = logging.getLogger("agentbench")
 
 
 class CassetteFile:
-    """A file, and the lines that have been read of it.
-
-    Not safe between threads: the owner has a lock. Between processes, and between several of these for one file, it is.
-
-    Args:
-        path: The file. Its folder is made by the first write.
+    """A file, and the lines that have been read of it; safe between processes, and its owner has a lock for threads.
 
     Attributes:
         path: The file, as it was passed; where it is does not change with the working directory.
@@ -39,68 +33,57 @@ class CassetteFile:
     def _reset(self) -> None:
         self.lines = CassetteLines()
         self._status: tuple[int, ...] = ()
-        self._size = 0
-        self._hash = hashlib.sha256()  # of what was read, to see that the rest was only added to it
-        self._ends_complete = True
+        self._data = b""  # what was read, to see that the rest was only added to it
         self._warned_at = -1
 
     def refresh(self) -> None:
         """Read the lines that were added since, or all of them if the file is another one now.
 
-        Raises:
-            OSError: It cannot be read.
-            ValueError: A line is not one of a cassette; the message names file and line.
+        A `ValueError` names the line that is not one of a cassette.
         """
         try:
             if _status(os.stat(self._place)) == self._status:
                 return
-            with open(self._place, "rb", buffering=0) as file, _locked(file.fileno(), shared=True):
-                self._read(cast("BinaryIO", file))
+            with open(self._place, "rb", buffering=0) as file, _locked(file.fileno()):
+                self._read(file)
         except FileNotFoundError:
             self._reset()
 
-    def _read(self, file: BinaryIO) -> None:
+    def _read(self, file: FileIO) -> None:
         status = _status(os.fstat(file.fileno()))
         if status == self._status:
             return
         file.seek(0)
         data = file.read()
-        if hashlib.sha256(data[: self._size]).digest() != self._hash.digest():
+        if not data.startswith(self._data):
             self._reset()
-        self._add(data[self._size :])
+        self._add(data)
         self._status = status
 
     def _add(self, data: bytes) -> None:
-        """Read what follows the bytes that were read before."""
-        for line in data.splitlines(keepends=True):
-            is_complete = line.endswith(b"\n")
-            try:
-                if not line.strip():
-                    self.lines.count += self._ends_complete  # an empty line; else the missing end of the line before
+        """Read the lines behind those that were read before, which `data` begins with."""
+        end = len(self._data)
+        try:
+            for line in data[end:].splitlines(keepends=True):
+                is_complete = line.endswith(b"\n")
+                if not line.strip():  # an empty line; or the missing end of the line before
+                    self.lines.count += not end or data[end - 1 : end] == b"\n"
                 elif is_complete or parse_line(line):  # a last line without its end counts if it can be read
                     self.lines.read(line)
-            except BadLineError as error:
-                place = f"{self.path}, line {self.lines.count + 1}"
-                if is_complete:
-                    message = f"{place}: {error}. Mend the line, or delete the file and record again."
-                    raise ValueError(message) from error
-                if self._warned_at != self._size:  # its writer was killed
-                    self._warned_at = self._size
-                    logger.warning("%s is cut off; it is skipped, and the next recording overwrites it.", place)
-                return
-            self._size += len(line)
-            self._hash.update(line)
-            self._ends_complete = is_complete
+                end += len(line)
+        except BadLineError as error:
+            place = f"{self.path}, line {self.lines.count + 1}"
+            if is_complete:
+                message = f"{place}: {error}. Mend the line, or delete the file and record again."
+                raise ValueError(message) from error
+            if self._warned_at != end:  # its writer was killed
+                self._warned_at = end
+                logger.warning("%s is cut off; it is skipped, and the next recording overwrites it.", place)
+        finally:
+            self._data = data[:end]
 
     def require_writable(self, *, replace: bool = False) -> None:
-        """Do nothing if it looks as if the file can be written.
-
-        Args:
-            replace: Another file is to take its place.
-
-        Raises:
-            OSError: It cannot be written or made.
-        """
+        """Raise an `OSError` if the file cannot be written, or with `replace`, if no other one can take its place."""
         if os.path.exists(self._place):
             open(self._place, "r+b", buffering=0).close()
             if not replace:
@@ -112,16 +95,7 @@ class CassetteFile:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
 
     def append(self, lines_for: Callable[[CassetteLines], list[str]]) -> None:
-        """Add lines behind all that others have added meanwhile; either all of them or none.
-
-        Args:
-            lines_for: Makes the lines from what is in the file by then, a header included if there is none.
-
-        Raises:
-            OSError: It cannot be written; the file is as it was.
-            ValueError: A line that another process wrote is not one of a cassette.
-        """
-        os.makedirs(os.path.dirname(self._place), exist_ok=True)
+        """Add lines, made from what is in the file by then, behind all that others have added; all of them or none."""
         with self._opened_locked() as file:
             self._read(file)
             try:
@@ -130,25 +104,24 @@ class CassetteFile:
                 if not os.fstat(file.fileno()).st_size:
                     os.unlink(self._place)
                 raise
-            data = (b"" if self._ends_complete else b"\n") + "".join(f"{line}\n" for line in lines).encode()
+            size = len(self._data)
+            text = "".join(f"{line}\n" for line in lines)
+            if size and not self._data.endswith(b"\n"):
+                text = f"\n{text}"
             try:
-                file.truncate(self._size)  # what a killed writer left behind
-                unwritten = data
+                file.truncate(size)  # what a killed writer left behind
+                unwritten = text.encode()
                 while unwritten:
                     unwritten = unwritten[file.write(unwritten) :]
             except BaseException:
                 with suppress(OSError):
-                    file.truncate(self._size)
+                    file.truncate(size)
                 raise
-            self._add(data)
+            self._add(self._data + text.encode())
             self._status = _status(os.fstat(file.fileno()))
 
     def replace(self, lines: Iterable[str]) -> None:
-        """Put a new file in the place of this one, in one step, and read it.
-
-        Raises:
-            OSError: It cannot be written; the file is as it was.
-        """
+        """Put a new file in the place of this one, in one step, and read it."""
         os.makedirs(os.path.dirname(self._place), exist_ok=True)
         target = os.path.realpath(self._place)  # a link stays
         temporary = f"{target}.{os.getpid()}.tmp"
@@ -168,13 +141,14 @@ class CassetteFile:
         self.refresh()
 
     @contextmanager
-    def _opened_locked(self) -> Iterator[BinaryIO]:
+    def _opened_locked(self) -> Iterator[FileIO]:
         """The file, open for appending and locked; made if it is missing."""
+        os.makedirs(os.path.dirname(self._place), exist_ok=True)
         while True:
-            with open(self._place, "a+b", buffering=0) as file, _locked(file.fileno(), shared=False):
+            with open(self._place, "a+b", buffering=0) as file, _locked(file.fileno()):
                 # While this waited for the lock, another file may have taken the place.
                 if os.path.exists(self._place) and os.path.samestat(os.fstat(file.fileno()), os.stat(self._place)):
-                    yield cast("BinaryIO", file)
+                    yield file
                     return
 
 
@@ -189,8 +163,7 @@ if sys.platform == "win32":
     """Locked bytes cannot be read by others there, so one is locked that no cassette has."""
 
     @contextmanager
-    def _locked(descriptor: int, *, shared: bool) -> Iterator[None]:
-        del shared
+    def _locked(descriptor: int) -> Iterator[None]:
         os.lseek(descriptor, _FAR_AWAY, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
         try:
@@ -203,7 +176,7 @@ else:
     import fcntl
 
     @contextmanager
-    def _locked(descriptor: int, *, shared: bool) -> Iterator[None]:
+    def _locked(descriptor: int) -> Iterator[None]:
         with suppress(OSError):  # a file system without locks: one writer at a time is then up to its users
-            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield  # closing the file releases the lock

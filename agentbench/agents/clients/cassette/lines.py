@@ -12,14 +12,16 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
+from agentbench._display import shortened
 from agentbench.agents.clients.cassette.plain import Plain
 from agentbench.agents.clients.cassette.request import prompt_of
 
-__all__ = ["FORMAT", "BadLineError", "CassetteLines", "RecordedCall", "header_line", "parse_line", "pruned_lines"]
+__all__ = ["BadLineError", "CassetteLines", "RecordedCall", "header_line", "parse_line", "pruned_lines"]
 
-FORMAT = 1
+_FORMAT = 1
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_CHARACTERS = 60
@@ -70,11 +72,8 @@ class RecordedCall:
         return " ".join([part for part in (text.strip(), *[f"{call})" for call in calls]) if part])
 
     def __repr__(self) -> str:
-        prompt, answer = (
-            text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
-            for text in (self.prompt, self.answer)
-        )
-        return f"<call {self.number}: {prompt!r} -> {answer!r}>"
+        prompt, answer = (shortened(text, _MOST_CHARACTERS) for text in (self.prompt, self.answer))
+        return f"<call {self.number}: {prompt} -> {answer}>"
 
 
 class CassetteLines:
@@ -92,14 +91,9 @@ class CassetteLines:
         self.count = 0
         self._named: dict[str, dict[str, Any]] = {"m": {}, "t": {}}
         self._names: dict[tuple[str, str], str] = {}
-        self._last = {"m": 0, "t": 0, "call": 0}
 
     def read(self, line: bytes) -> None:
-        """Add one more line.
-
-        Raises:
-            BadLineError: It is not a line of a cassette; nothing has changed.
-        """
+        """Add one more line; a `BadLineError` says why it is none of a cassette, and nothing has changed."""
         values = parse_line(line)
         try:
             if self.header is None:
@@ -122,24 +116,22 @@ class CassetteLines:
         if "cassette" not in values:
             reason = 'the first line has no "cassette"'
             raise BadLineError(reason)
-        if values["cassette"] != FORMAT:
-            reason = f"it is a cassette of format {values['cassette']!r}; this version reads format {FORMAT}"
+        if values["cassette"] != _FORMAT:
+            reason = f"it is a cassette of format {values['cassette']!r}; this version reads format {_FORMAT}"
             raise BadLineError(reason)
         self.header = values
 
-    def _add_name(self, kind: str, name: str, value: Any) -> None:
-        named = self._named[kind]
-        if name in named:
-            self._names.pop((kind, _as_text(named[name])), None)
-        number = name.removeprefix(kind)
-        named[name] = value
+    def _add_name(self, kind: str, name: Any, value: Any) -> None:
+        if not isinstance(name, str):
+            raise TypeError
+        if name in self._named[kind]:
+            self._names.pop((kind, _as_text(self._named[kind][name])), None)
+        self._named[kind][name] = value
         self._names[kind, _as_text(value)] = name
-        if number.isdecimal():
-            self._last[kind] = max(self._last[kind], int(number))
 
     def _read_call(self, values: Plain) -> None:
-        number = int(values["call"])
-        used = [("m", name) for name in values["messages"]] + [("t", name) for name in [values.get("tools")] if name]
+        number, tools = int(values["call"]), values.get("tools")
+        used = [("m", name) for name in values["messages"]] + ([("t", tools)] if tools else [])
         unknown = next((name for kind, name in used if name not in self._named[kind]), None)
         if unknown is not None:
             reason = f"call {number} names {unknown!r}, and no line above has that name"
@@ -150,34 +142,32 @@ class CassetteLines:
             raise BadLineError(reason)
         request = {
             "messages": [self._named["m"][name] for name in values["messages"]],
-            "tools": self._named["t"][values["tools"]] if values.get("tools") else [],
+            "tools": self._named["t"][tools] if tools else [],
             "options": dict(values.get("options", {})),
         }
         self.calls.append(RecordedCall(number, self.count + 1, request, response, updates))
-        self._last["call"] = max(self._last["call"], number)
 
     def lines_for(self, request: Plain, answer: Plain, *, number: int | None = None) -> list[str]:
-        """Return the lines that a call adds, without line ends. They count as read only when they have been read.
+        """Return the lines that a call adds, without line ends; they count once they have been read.
 
-        Args:
-            request: As it was sent.
-            answer: `{"updates": [...]}` or `{"response": {...}}`.
-            number: Of the call; by default the next one.
+        `answer` is `{"updates": [...]}` or `{"response": {...}}`; by default the call gets the next number.
         """
         lines: list[str] = []
         new: dict[tuple[str, str], str] = {}
 
         def name_of(kind: str, value: Any) -> str:
-            key = kind, _as_text(value)
+            key, named = (kind, _as_text(value)), self._named[kind]
             name = self._names.get(key) or new.get(key)
             if name is None:
-                name = new[key] = f"{kind}{self._last[kind] + 1 + sum(1 for other, _ in new if other == kind)}"
+                free = (f"{kind}{number}" for number in count(len(named) + 1))
+                name = new[key] = next(name for name in free if name not in named and name not in new.values())
                 line = {"message": name, **value} if kind == "m" else {"tools": name, "functions": value}
                 lines.append(_as_text(line))
             return name
 
-        names = [name_of("m", message) for message in request["messages"]]
-        call: Plain = {"call": self._last["call"] + 1 if number is None else number, "messages": names}
+        if number is None:
+            number = 1 + max((call.number for call in self.calls), default=0)
+        call: Plain = {"call": number, "messages": [name_of("m", message) for message in request["messages"]]}
         if request["tools"]:
             call["tools"] = name_of("t", request["tools"])
         return [*lines, _as_text({**call, "options": request["options"], **answer})]
@@ -186,7 +176,7 @@ class CassetteLines:
 def header_line(*, client: str, model: str | None, stores_by_default: bool = False) -> str:
     """Return the first line; that the service stores conversations is written only where it does."""
     version = sys.modules["agentbench"].__version__
-    header: Plain = {"cassette": FORMAT, "agentbench": version, "client": client, "model": model}
+    header: Plain = {"cassette": _FORMAT, "agentbench": version, "client": client, "model": model}
     return _as_text({**header, "stores_by_default": True} if stores_by_default else header)
 
 
@@ -204,11 +194,7 @@ def pruned_lines(header: Plain, calls: Iterable[RecordedCall]) -> list[str]:
 
 
 def parse_line(line: bytes) -> Plain:
-    """Return the object that a line holds.
-
-    Raises:
-        BadLineError: It is not UTF-8, not JSON, or not an object.
-    """
+    """Return the object that a line holds; a `BadLineError` says why it holds none."""
     try:
         values = json.loads(line.decode("utf-8"))
     except ValueError as error:

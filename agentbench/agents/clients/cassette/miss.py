@@ -1,4 +1,4 @@
-"""The error for a request that no recorded call answers: the nearest call, and the first difference from it. Pure."""
+"""The error for a request that no recorded call answers: the nearest call, and the first difference from it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import Any, Literal
 
 from agentbench.agents.clients.cassette.lines import RecordedCall
 from agentbench.agents.clients.cassette.plain import Plain
-from agentbench.agents.clients.cassette.redaction import Redaction
 from agentbench.agents.clients.cassette.request import prompt_of
-from agentbench.agents.clients.cassette.secrets import mask_secrets
+from agentbench.agents.clients.cassette.secrets import Redaction, mask_secrets
 from agentbench.exceptions import CassetteMissError
 from agentbench.serialization.plain import are_equal
 
@@ -21,17 +21,9 @@ __all__ = ["Reason", "first_difference", "miss_error", "nearest_call"]
 Reason = Literal["replay", "no client", "offline"]
 
 _REMEDIES: dict[Reason, str] = {
-    "replay": (
-        "To record it, pass a client and mode='auto', which adds what is missing, or mode='record', which starts the "
-        "file anew."
-    ),
-    "no client": (
-        "To record it, pass a client, or a function that makes one: CassetteChatClient(path, client). mode='record' "
-        "starts the file anew."
-    ),
-    "offline": (
-        "To record it, unset AGENTBENCH_OFFLINE, since recording needs the network. mode='record' starts the file anew."
-    ),
+    "replay": "pass a client and mode='auto', which adds what is missing, or mode='record', which starts the file anew",
+    "no client": "pass a client, or a function that makes one; with mode='record' it starts the file anew",
+    "offline": "unset AGENTBENCH_OFFLINE, since recording needs the network",
 }
 
 _MOST_COMPARED = 400
@@ -71,12 +63,12 @@ def miss_error(
     elif nearest is None:
         lines.append("The file holds no calls.")
     else:
-        difference = first_difference(canonical(nearest.request), request)
         lines.append(f"Nearest is call {nearest.number} in line {nearest.line}.")
+        difference = first_difference(canonical(nearest.request), request)
         if difference is not None:
             difference = mask_secrets(difference, secrets)
             lines.append(f"First difference: {difference}")
-    lines.append(_REMEDIES[reason])
+    lines.append(f"To record it, {_REMEDIES[reason]}.")
     return CassetteMissError(
         mask_secrets("\n".join(lines), secrets),
         path=path,
@@ -90,25 +82,16 @@ def nearest_call(
     request: Plain, calls: Sequence[RecordedCall], canonical: Callable[[Plain], Plain]
 ) -> RecordedCall | None:
     """Return the call with the longest common run of messages; then equal tools count, then the prompt, then age."""
-    messages, tools = _texts(request.get("messages")), _texts(request.get("tools"))
-    ranks = []
-    for call in calls:
+    messages, tools, prompt = _texts(request.get("messages")), request.get("tools"), prompt_of(request)[:_MOST_COMPARED]
+
+    def likeness(call: RecordedCall) -> tuple[int, bool, float, int, int]:
         form = canonical(call.request)
         recorded = _texts(form.get("messages"))
-        matcher = SequenceMatcher(None, recorded, messages, autojunk=False)
-        run = matcher.find_longest_match(0, len(recorded), 0, len(messages)).size
-        ranks.append((run, _texts(form.get("tools")) == tools))
-    if not ranks:
-        return None
+        run = SequenceMatcher(None, recorded, messages, autojunk=False).find_longest_match().size
+        ratio = SequenceMatcher(None, prompt_of(form)[:_MOST_COMPARED], prompt).quick_ratio()
+        return run, form.get("tools") == tools, ratio, -abs(len(recorded) - len(messages)), call.line
 
-    def likeness(index: int) -> tuple[float, int, int]:
-        form = canonical(calls[index].request)
-        recorded, now = (prompt_of(each)[:_MOST_COMPARED] for each in (form, request))
-        lengths = abs(len(form.get("messages") or ()) - len(messages))
-        return SequenceMatcher(None, recorded, now).quick_ratio(), -lengths, index
-
-    best = max(ranks)
-    return calls[max((index for index, rank in enumerate(ranks) if rank == best), key=likeness)]
+    return max(calls, key=likeness, default=None)
 
 
 def _texts(values: Any) -> list[str]:
@@ -147,8 +130,7 @@ def _differences(recorded: Any, now: Any, path: str) -> Iterator[tuple[str, Any,
             dot = "." if path and name.isidentifier() else ""
             yield from _differences(recorded.get(name, _ABSENT), now.get(name, _ABSENT), f"{path}{dot}{place}")
     elif isinstance(recorded, list) and isinstance(now, list):
-        for index in range(max(len(recorded), len(now))):
-            before, after = (values[index] if index < len(values) else _ABSENT for values in (recorded, now))
+        for index, (before, after) in enumerate(zip_longest(recorded, now, fillvalue=_ABSENT)):
             yield from _differences(before, after, f"{path}[{index}]")
     elif not are_equal(recorded, now):
         yield path, recorded, now

@@ -17,20 +17,11 @@ __all__ = ["Original"]
 
 
 class Original:
-    """The client whose answers are recorded.
-
-    A `BaseChatClient` is called at its own hook, below its layers, because those of the cassette's client already run;
-    any other client through `get_response`.
-
-    Args:
-        source: A client, a function without arguments that makes one, or `None`.
+    """The client whose answers are recorded: `source`, or what it returns where it is a function that makes one.
 
     Attributes:
         client: The client, `None` if there is none yet.
         factory: The function, `None` if there is none.
-
-    Raises:
-        TypeError: `source` is none of these.
     """
 
     def __init__(self, source: Any) -> None:
@@ -51,11 +42,7 @@ class Original:
         return is_offline() and (self.client is None or needs_network(self.client))
 
     def get(self) -> Any:
-        """Return the client; it is made now if it was not yet.
-
-        Raises:
-            TypeError: The function returned no client.
-        """
+        """Return the client; it is made now if it was not yet."""
         with self._lock:
             if self.client is None and self.factory is not None:
                 made = self.factory()
@@ -64,45 +51,34 @@ class Original:
                 self.client = made
             return self.client
 
-    async def respond(
-        self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
-    ) -> ChatResponse[Any]:
-        """Return the client's answer as a whole, also where the client streams it.
-
-        Raises:
-            ChatClientException: The client needs the network, and this process is to stay off it.
-        """
-        return await response_of(self._call(messages, options, kwargs, stream=False), self._stream_builder(options))
-
-    async def open(
-        self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
-    ) -> ChatStream:
-        """Return the client's answer as a stream; errors are those of `respond`."""
-        return await stream_of(self._call(messages, options, kwargs, stream=True), self._stream_builder(options))
-
-    def _call(
+    async def answer(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any], *, stream: bool
     ) -> Any:
-        client = self.get()
-        require_network(client)
-        if isinstance(client, BaseChatClient):
-            return client._inner_get_response(  # noqa: SLF001 - the hook is what is recorded
-                messages=list(messages), stream=stream, options=dict(options), **kwargs
-            )
-        arguments = {"options": dict(options), "client_kwargs": dict(kwargs), "stream": stream}
-        return client.get_response(list(messages), **{name: value for name, value in arguments.items() if value})
+        """Return the client's answer as one `ChatResponse` or as a stream, in whichever form the client gives it.
 
-    def _stream_builder(self, options: Mapping[str, Any]) -> Callable[[AsyncIterable[Any]], ChatStream]:
-        response_format = options.get("response_format")
+        A `BaseChatClient` is called at its own hook, below its layers, because those of the cassette's client already
+        run; any other client through `get_response`.
+        """
+        client, response_format = self.get(), options.get("response_format")
+        require_network(client)
+        is_base = isinstance(client, BaseChatClient)
 
         def build_stream(updates: AsyncIterable[Any]) -> ChatStream:
-            if isinstance(self.client, BaseChatClient):
-                return self.client._build_response_stream(updates, response_format=response_format)  # noqa: SLF001 - as above
+            if is_base:
+                built: ChatStream = client._build_response_stream(updates, response_format=response_format)  # noqa: SLF001
+                return built
             return ResponseStream(
                 updates, finalizer=lambda found: ChatResponse.from_updates(found, output_format_type=response_format)
             )
 
-        return build_stream
+        if is_base:
+            reply = client._inner_get_response(  # noqa: SLF001 - the hook is what is recorded
+                messages=list(messages), stream=stream, options=dict(options), **kwargs
+            )
+        else:
+            arguments = {"options": dict(options), "client_kwargs": dict(kwargs), "stream": stream}
+            reply = client.get_response(list(messages), **{name: value for name, value in arguments.items() if value})
+        return await (stream_of if stream else response_of)(reply, build_stream)
 
 
 def _is_client(source: object) -> bool:

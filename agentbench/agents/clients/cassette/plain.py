@@ -11,10 +11,14 @@ from agentbench.serialization.plain import object_to_plain, to_plain
 
 __all__ = ["Plain", "options_without_secrets", "plain_answer", "plain_message", "plain_options", "plain_tools"]
 
-_NEVER_WRITTEN = frozenset({"tools", "user", "metadata"})
+_NEVER_WRITTEN = frozenset({"tools", "user", "metadata", "response_format"})
 _PARTS = ("messages", "contents", "function_call", "inputs", "outputs", "items", "output")
 
 Plain = dict[str, Any]
+
+
+def _plain(value: Any) -> Any:
+    return to_plain(value, _object_to_plain)
 
 
 def _object_to_plain(value: Any) -> Any:
@@ -22,7 +26,7 @@ def _object_to_plain(value: Any) -> Any:
 
 
 def _class_name(value: Any) -> Plain:
-    """The class of an object without a plain form; an address in memory would make every run another request."""
+    """Return the class of an object without a plain form; an address in memory would differ in every run."""
     kind, cls = ("class", value) if isinstance(value, type) else ("object", type(value))
     return {kind: f"{cls.__module__}.{cls.__qualname__}"}
 
@@ -32,7 +36,7 @@ def plain_message(message: Any) -> Plain:
     plain: Plain = {"role": str(message.role)}
     if message.author_name is not None:
         plain["author_name"] = str(message.author_name)
-    plain["contents"] = contents = [to_plain(content.to_dict(), _object_to_plain) for content in message.contents]
+    plain["contents"] = contents = [_plain(content.to_dict()) for content in message.contents]
     for content in contents:
         _drop_empty(content)
         # The library's own notes, and a result whose one item repeats what `result` says.
@@ -46,7 +50,7 @@ def plain_message(message: Any) -> Plain:
 
 def plain_answer(answer: Any) -> Plain:
     """Return the `to_dict()` of a response or an update, less empty fields and those that belong to the request."""
-    plain: Plain = to_plain(answer.to_dict(), _object_to_plain)
+    plain: Plain = _plain(answer.to_dict())
     for name in ("raw_representation", "response_format"):
         plain.pop(name, None)
     _drop_empty(plain)
@@ -72,40 +76,31 @@ def _mappings(values: Any) -> Iterable[Plain]:
 
 def plain_tools(tools: Any) -> list[Any]:
     """Return name, description and parameters of each function, and the other tools without their secrets."""
-    if tools is None:
-        return []
-    return [_plain_tool(tool) for tool in (tools if isinstance(tools, Sequence) else [tools])]
+    return [_plain_tool(tool) for tool in (tools if isinstance(tools, Sequence) else [] if tools is None else [tools])]
 
 
 def _plain_tool(tool: Any) -> Any:
     if isinstance(tool, Mapping):
-        return without_secrets(to_plain(tool, _object_to_plain))
+        return without_secrets(_plain(tool))
     parameters = getattr(tool, "parameters", None)
     plain = {
         "name": str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__)),
         "description": str(getattr(tool, "description", None) or ""),
     }
-    return {**plain, "parameters": to_plain(parameters(), _object_to_plain)} if callable(parameters) else plain
+    return {**plain, "parameters": _plain(parameters())} if callable(parameters) else plain
 
 
 def plain_options(options: Mapping[str, Any], *, model: str | None) -> Plain:
-    """Return the options that were sent, less the tools, who the user is, metadata, and those with secret names.
-
-    Args:
-        options: As the client's hook gets them.
-        model: The model, where the options do not name one.
-    """
+    """Return the options that were sent, less the tools, who the user is, metadata, and those with secret names."""
     plain: Plain = {} if model is None else {"model": model}
-    for name, value in options.items():
-        if value is not None and name not in _NEVER_WRITTEN and name != "response_format":
-            plain[name] = to_plain(value, _object_to_plain)
+    sent = {name: value for name, value in options.items() if value is not None}
+    plain.update((name, _plain(value)) for name, value in sent.items() if name not in _NEVER_WRITTEN)
     choice = plain.get("tool_choice")
     if isinstance(choice, dict) and set(choice) == {"mode"}:
         plain["tool_choice"] = choice["mode"]  # `{"mode": "auto"}` is what `"auto"` means
-    response_format = options.get("response_format")
-    if response_format is not None:
-        schema = getattr(response_format, "model_json_schema", None)
-        plain["response_format"] = to_plain(schema() if callable(schema) else response_format, _object_to_plain)
+    if "response_format" in sent:
+        schema = getattr(sent["response_format"], "model_json_schema", None)
+        plain["response_format"] = _plain(schema() if callable(schema) else sent["response_format"])
     return options_without_secrets(plain)
 
 

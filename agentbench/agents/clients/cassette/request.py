@@ -9,7 +9,7 @@ from typing import Any
 
 from agentbench._secrets import without_secrets
 from agentbench.agents.clients.cassette.plain import Plain, options_without_secrets
-from agentbench.agents.clients.cassette.redaction import Redaction
+from agentbench.agents.clients.cassette.secrets import Redaction
 
 __all__ = ["Match", "Matcher", "prompt_of"]
 
@@ -17,7 +17,6 @@ Match = Callable[[Plain], Mapping[str, Any]]
 
 _WITH_ARGUMENTS = frozenset({"function_call", "mcp_server_tool_call", "search_tool_call"})
 _WITH_IDS_OF_CALLS = frozenset({"function_call", "function_approval_request", "function_approval_response"})
-_NESTED_LISTS = ("inputs", "outputs", "items", "output")
 _FUNCTION = frozenset({"name", "description", "parameters"})
 
 _MOST_MESSAGES = 20_000
@@ -29,10 +28,6 @@ class Matcher:
 
     Ids of calls are numbered by first appearance, arguments of calls are parsed, and what only describes (usage, keys
     of `additional_properties` that start with `_`) is gone.
-
-    Args:
-        match: Rewrites the form; `None`: it stays as it is.
-        redaction: Replaces texts before they are compared.
     """
 
     def __init__(self, match: Match | None, redaction: Redaction) -> None:
@@ -41,17 +36,13 @@ class Matcher:
         self._message_keys: dict[int, tuple[Plain, str, list[str]]] = {}
 
     def canonical(self, request: Plain) -> Plain:
-        """Return the form of a request, in which nothing of the request itself is.
-
-        Raises:
-            TypeError: `match` returned no mapping.
-        """
+        """Return the form of a request: a copy, rewritten by `match`."""
         ids: dict[str, str] = {}
         request = self._redaction.value(request)
         canonical: Plain = {
             "messages": [_canonical_message(message, ids) for message in request["messages"]],
-            "tools": [_whole_numbers(_tool_without_secrets(tool)) for tool in request["tools"]],
-            "options": _whole_numbers(options_without_secrets(request["options"])),
+            "tools": [_canonical(_tool_without_secrets(tool)) for tool in request["tools"]],
+            "options": _canonical(options_without_secrets(request["options"])),
         }
         if self._match is None:
             return canonical
@@ -59,13 +50,12 @@ class Matcher:
         if not isinstance(rewritten, Mapping):
             message = f"match returned {type(rewritten).__name__}; expected the request, a mapping."
             raise TypeError(message)
-        return {str(name): _whole_numbers(value) for name, value in rewritten.items()}
+        return {str(name): _canonical(value) for name, value in rewritten.items()}
 
     def key(self, request: Plain) -> str:
-        """Return the key of a request, whose messages must not change afterwards.
+        """Return the key of a request, whose messages must not change afterwards: their keys are cached.
 
-        It is made of the keys of its messages, which are cached: a long conversation grows only at its end. The calls
-        of a request are numbered from its first message on, so a message alone does not know their numbers. Its own
+        A message alone does not know the numbers of its calls, which count from the first message on. Its own
         numbering, and the numbers that these calls have in the request, say as much.
         """
         if self._match is not None:
@@ -89,9 +79,8 @@ class Matcher:
 
 def prompt_of(request: Mapping[str, Any]) -> str:
     """Return the text of the last message that a user wrote; without one, of the last message."""
-    messages = request.get("messages") or []
-    by_users = [message for message in messages if message.get("role") == "user"]
-    last = (by_users or messages or [{}])[-1]
+    messages = request.get("messages") or [{}]
+    last = next((message for message in reversed(messages) if message.get("role") == "user"), messages[-1])
     return " ".join(str(item["text"]) for item in last.get("contents", ()) if item.get("type") == "text")
 
 
@@ -100,60 +89,48 @@ def _hash(canonical: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _whole_numbers(value: Any) -> Any:
-    """A copy in which `0.0` is `0`: both mean the same to a model."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Mapping):
-        return {str(key): _whole_numbers(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_whole_numbers(item) for item in value]
-    return value
-
-
 def _tool_without_secrets(tool: Any) -> Any:
-    """A tool without secret entries: fewer names were known when older cassettes were written."""
+    """Return a tool without secret entries: fewer names were known when older cassettes were written."""
     if isinstance(tool, dict) and not tool.keys() <= _FUNCTION:  # a parameter of a function may be called `token`
         return without_secrets(tool)
     return tool
 
 
 def _canonical_message(message: Plain, ids: dict[str, str]) -> Plain:
-    """A message as it is compared; new ids of calls are added to `ids` with their numbers."""
-    contents = [_canonical_content(item, ids) for item in message["contents"] if item.get("type") != "usage"]
-    return {**_whole_numbers({**message, "contents": ()}), "contents": contents}
+    contents = [_canonical(item, ids) for item in message["contents"] if item.get("type") != "usage"]
+    return {**_canonical({**message, "contents": ()}), "contents": contents}
 
 
-def _canonical_content(content: Plain, ids: dict[str, str]) -> Plain:
-    canonical = {
-        name: value if type(value) is str else _whole_numbers(value)
-        for name, value in content.items()
-        if name != "additional_properties"
-    }
-    kind = content.get("type")
-    for name in ("call_id", "id") if kind in _WITH_IDS_OF_CALLS else ("call_id",):
-        if isinstance(content.get(name), str):
-            canonical[name] = ids.setdefault(content[name], f"call-{len(ids) + 1}")
-    if kind in _WITH_ARGUMENTS and isinstance(content.get("arguments"), str):
-        canonical["arguments"] = _parse(content["arguments"])
-    if isinstance(content.get("function_call"), dict):
-        canonical["function_call"] = _canonical_content(content["function_call"], ids)
-    for name in _NESTED_LISTS:
-        if isinstance(content.get(name), list):
-            canonical[name] = [
-                _canonical_content(item, ids) if isinstance(item, dict) and "type" in item else _whole_numbers(item)
-                for item in content[name]
-            ]
-    properties = content.get("additional_properties")
-    if isinstance(properties, dict):
-        public = {name: value for name, value in properties.items() if not name.startswith("_")}
-        if public:
-            canonical["additional_properties"] = _whole_numbers(public)
+def _canonical(value: Any, ids: dict[str, str] | None = None) -> Any:
+    """Return a copy in which `0.0` is `0`: both mean the same to a model. With `ids`, contents are canonical too."""
+    if type(value) is str:
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, (list, tuple)):
+        return [_canonical(item, ids) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    if ids is not None and isinstance(value.get("type"), str):
+        return _canonical_content(value, ids)
+    return {str(name): _canonical(item) for name, item in value.items()}
+
+
+def _canonical_content(content: Mapping[str, Any], ids: dict[str, str]) -> Plain:
+    """Return a content as it is compared; new ids of calls are added to `ids` with their numbers."""
+    canonical, kind = {}, content["type"]
+    for name, value in content.items():
+        if name == "additional_properties":
+            public = {key: item for key, item in value.items() if not key.startswith("_")}
+            if public:
+                canonical[name] = _canonical(public)
+        elif isinstance(value, str) and (name == "call_id" or (name == "id" and kind in _WITH_IDS_OF_CALLS)):
+            canonical[name] = ids.setdefault(value, f"call-{len(ids) + 1}")
+        elif isinstance(value, str) and name == "arguments" and kind in _WITH_ARGUMENTS:
+            try:
+                canonical[name] = _canonical(json.loads(value or "{}"))
+            except ValueError:
+                canonical[name] = value
+        else:
+            canonical[name] = _canonical(value, None if name == "arguments" else ids)
     return canonical
-
-
-def _parse(arguments: str) -> Any:
-    try:
-        return _whole_numbers(json.loads(arguments or "{}"))
-    except ValueError:
-        return arguments

@@ -1,18 +1,20 @@
-"""The secrets that a client holds, which must not get into a file."""
+"""What must not get into a cassette: secrets that the client holds, and text that its user wants replaced."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
-from types import MemberDescriptorType
+from types import MemberDescriptorType, ModuleType
 from typing import Any, cast
 
 from agentbench._secrets import is_secret, is_secret_name
+from agentbench.messages.content.fields import KINDS
 
-__all__ = ["REDACTED", "contains_secret", "find_secrets", "mask_secrets"]
+__all__ = ["REDACTED", "Redaction", "contains_secret", "find_secrets", "mask_secrets"]
 
 REDACTED = "[redacted]"
 
@@ -23,13 +25,16 @@ _MOST_OBJECTS = 20_000
 _QUOTINGS = 3
 """How often a text may be quoted: in the line, in the arguments of a call before that, in a text within those."""
 
+# Under these keys, these words say what something is, and are never replaced.
+_WORDS: dict[str, Collection[object]] = {
+    "type": [*KINDS, "message", "chat_response", "chat_response_update", "citation", "text_span"],
+    "role": ["system", "developer", "user", "assistant", "tool"],
+    "finish_reason": ["stop", "length", "tool_calls", "content_filter"],
+}
+
 
 def find_secrets(*holders: object) -> frozenset[str]:
-    """Return the secrets that objects hold, themselves or in what they are made of.
-
-    These are all `SecretString`s (and what else offers `get_secret_value`), and text of eight characters and more under
-    a name like `api_key`. Properties are not read and nothing is called.
-    """
+    """Return each `SecretString` that objects hold at any depth, and longer text under names like `api_key`."""
     found: set[str] = set()
     visited: set[int] = set()
     queue: deque[tuple[object, str, int]] = deque((holder, "", 0) for holder in holders)  # near ones come first
@@ -40,18 +45,16 @@ def find_secrets(*holders: object) -> frozenset[str]:
         elif isinstance(value, str):
             if len(value) >= _SHORTEST_PLAIN and is_secret_name(name):
                 found.add(value)
-        elif depth < _DEEPEST and id(value) not in visited and not _is_leaf(value):
+        elif value is None or isinstance(value, (bytes, int, float, type, ModuleType)):
+            continue
+        elif depth < _DEEPEST and id(value) not in visited:
             visited.add(id(value))
             queue.extend((part, part_name or name, depth + 1) for part_name, part in _parts(value))
     return frozenset(found - {""})
 
 
-def _is_leaf(value: object) -> bool:
-    return value is None or isinstance(value, (bytes, int, float, type)) or type(value).__name__ == "module"
-
-
 def _parts(value: object) -> Iterator[tuple[str, object]]:
-    """The values that an object is made of, with their names."""
+    """Yield the values that an object is made of, with their names; no property is read."""
     if isinstance(value, Mapping):
         yield from ((str(key), part) for key, part in list(value.items()))
     elif isinstance(value, (list, tuple, set, frozenset)):
@@ -85,9 +88,70 @@ def mask_secrets(text: str, secrets: Iterable[str]) -> str:
 
 
 def _quoted_forms(secret: str) -> Iterator[str]:
-    """A secret as it may be in a line: quoted up to three times, in both ways that JSON writes other scripts."""
     for ascii_only in (False, True):
         form = secret
         for _ in range(_QUOTINGS + 1):
             yield form
             form = json.dumps(form, ensure_ascii=ascii_only)[1:-1]
+
+
+class Redaction:
+    """Replaces what texts and compiled patterns find by `[redacted]`."""
+
+    def __init__(self, patterns: str | re.Pattern[str] | Iterable[str | re.Pattern[str]]) -> None:
+        self._patterns: list[re.Pattern[str]] = []
+        for pattern in [patterns] if isinstance(patterns, (str, re.Pattern)) else patterns:
+            compiled: object = re.compile(re.escape(pattern)) if isinstance(pattern, str) else pattern
+            if not (isinstance(compiled, re.Pattern) and isinstance(compiled.pattern, str)):
+                message = f"redact holds {type(pattern).__name__}; expected text, and compiled patterns for text."
+                raise TypeError(message)
+            if pattern != "":
+                self._patterns.append(compiled)
+
+    def text(self, text: str) -> str:
+        """Return a text with everything replaced that a pattern finds; what was replaced before stays as it is."""
+        for pattern in self._patterns:
+            text = REDACTED.join(pattern.sub(REDACTED, piece) for piece in text.split(REDACTED))
+        return text
+
+    def value(self, value: Any) -> Any:
+        """Return a plain value with the texts in it replaced, but not its keys."""
+        if not self._patterns:
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {
+                key: item if key in _WORDS and item in _WORDS[key] else self.value(item) for key, item in value.items()
+            }
+        return [self.value(item) for item in value] if isinstance(value, list) else value
+
+    def updates(self, updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return a stream's updates with their texts replaced, also where a text lies across several of them."""
+        if not self._patterns:
+            return updates
+        runs: dict[tuple[object, ...], list[tuple[dict[str, Any], str]]] = {}
+        copied: list[dict[str, Any]] = []
+        call_id = ""
+        for update in updates:
+            contents = [dict(content) for content in update.get("contents", ())]
+            copied.append({**update, "contents": contents} if contents else dict(update))
+            for content in contents:
+                call_id = content.get("call_id") or call_id  # only the first piece of a call has it
+                kind, index = content.get("type"), None
+                if kind == "function_call":  # pieces of one call have its index, where the service sends one
+                    index = (content.get("additional_properties") or {}).get("tool_call_index", call_id)
+                for name in ("text", "arguments", "protected_data"):
+                    if isinstance(content.get(name), str):
+                        run = runs.setdefault((name, update.get("message_id"), kind, index), [])
+                        run.append((content, name))
+        for run in runs.values():
+            pieces = [content[name] for content, name in run]
+            redacted = self.text("".join(pieces))
+            if redacted != "".join(map(self.text, pieces)):
+                # A match lies across pieces: the first one gets all of the text, so that none of it stays behind.
+                for content, name in run:
+                    content[name] = ""
+                first, name = run[0]
+                first[name] = redacted
+        return [self.value(update) for update in copied]

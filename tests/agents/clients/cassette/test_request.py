@@ -13,8 +13,8 @@ import pydantic
 import pytest
 
 from agentbench.agents.clients.cassette.plain import plain_answer, plain_message, plain_options, plain_tools
-from agentbench.agents.clients.cassette.redaction import Redaction
 from agentbench.agents.clients.cassette.request import Matcher, prompt_of
+from agentbench.agents.clients.cassette.secrets import Redaction
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse

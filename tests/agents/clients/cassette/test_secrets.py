@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.agents.clients.cassette.redaction import Redaction
 from agentbench.agents.clients.cassette.secrets import (
+    Redaction,
     contains_secret,
     find_secrets,
     mask_secrets,
