@@ -43,7 +43,7 @@ class SuperstepView:
         run_id: id of the run.
         state: shared state, committed and pending; to be read only.
         deliveries: what ran, in plan order, each with its result or its error.
-        stop_requested: somebody asked the run to stop.
+        stop_requested: a stop of the run was requested.
         pending_requests: open requests by id.
         options: the run's options.
     """

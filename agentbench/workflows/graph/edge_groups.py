@@ -17,16 +17,6 @@ from agentbench.workflows.graph.edges import Edge, EdgeCondition, JsonForm
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "EdgeGroup",
-    "FanInEdgeGroup",
-    "FanInMode",
-    "InternalEdgeGroup",
-    "ResolvedFanInMode",
-    "SingleEdgeGroup",
-    "require_several",
-]
-
 FanInMode = Literal["auto", "independent", "barrier"]
 ResolvedFanInMode = Literal["independent", "barrier"]
 
@@ -59,10 +49,6 @@ class EdgeGroup(JsonForm):
 
     _registry: ClassVar[dict[str, type[EdgeGroup]]] = {}
 
-    _edges: list[Edge]
-    _id: str | None
-    type: str
-
     def __init__(
         self,
         edges: Iterable[Edge] | None = None,
@@ -70,7 +56,7 @@ class EdgeGroup(JsonForm):
         id: str | None = None,  # noqa: A002 - published name
         type: str | None = None,  # noqa: A002 - published name
     ) -> None:
-        self._edges = [] if edges is None else list(edges)
+        self._edges = list(edges or ())
         self._id = id
         self.type = type or self.__class__.__name__
 
@@ -108,12 +94,9 @@ class EdgeGroup(JsonForm):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a group of the class that `data["type"]` names; an unknown type gives a plain `EdgeGroup`.
-
-        The constructor of the subclass is not called: it would need callables that were never written.
-        """
+        """Rebuild a group of the class that `data["type"]` names; an unknown type gives a plain `EdgeGroup`."""
         group_class = EdgeGroup._registry.get(data.get("type", cls.__name__), EdgeGroup)
-        group: Any = object.__new__(group_class)
+        group: Any = object.__new__(group_class)  # its constructor needs callables, which are not written
         group.restore_fields(data)
         return group  # type: ignore[no-any-return]  # the class is chosen by the data
 
@@ -138,16 +121,16 @@ class EdgeGroup(JsonForm):
         return f"{self.__class__.__name__}({self.source_executor_ids} -> {self.target_executor_ids})"
 
 
-def require_several(group: str, role: str, ids: Sequence[str], *, instead: str) -> None:
+def require_several(group: str, role: str, ids: Sequence[str]) -> None:
     """Raise on fewer than two ids, a repeated one, and a text in place of a list."""
     if isinstance(ids, str):
         msg = f"{group} needs a list of {role} ids; got the text {ids!r}. Write [{ids!r}, ...]."
         raise TypeError(msg)
     if len(ids) < 2:
-        msg = f"{group} needs at least two {role} ids; got {list(ids)}. Use {instead} for one."
+        msg = f"{group} needs at least two {role} ids; got {list(ids)}. Use SingleEdgeGroup for one."
         raise ValueError(msg)
     if len(set(ids)) != len(ids):
-        twice = list(dict.fromkeys([one for one in ids if list(ids).count(one) > 1]))
+        twice = sorted({one for one in ids if list(ids).count(one) > 1})
         msg = f"{group} got the {role} ids {twice} more than once. Name each {role} once."
         raise ValueError(msg)
 
@@ -201,10 +184,8 @@ class FanInEdgeGroup(EdgeGroup):
             `"auto"` takes the one that fits the declared types of the target.
 
     Attributes:
-        mode: The argument.
         prefers_barrier: What `"auto"` means when the target accepts both forms.
-        resolved_mode: What applies: the forced mode, or the builder's decision for `"auto"`. `None` means that the
-            declared types leave it open, so that the first message decides.
+        resolved_mode: What applies: the forced mode, or the builder's decision; `None` if the first message decides.
 
     Raises:
         ValueError: Fewer than two sources, one of them twice, or an unknown mode.
@@ -217,8 +198,6 @@ class FanInEdgeGroup(EdgeGroup):
 
     __slots__ = ("mode", "prefers_barrier", "resolved_mode")
 
-    mode: FanInMode
-    prefers_barrier: bool
     resolved_mode: ResolvedFanInMode | None
 
     def __init__(
@@ -229,10 +208,8 @@ class FanInEdgeGroup(EdgeGroup):
         id: str | None = None,  # noqa: A002 - published name
         mode: FanInMode = "auto",
     ) -> None:
-        require_several("FanInEdgeGroup", "source", source_ids, instead="SingleEdgeGroup(source_id, target_id)")
-        self._edges = [Edge(source_id, target_id) for source_id in source_ids]
-        self._id = id
-        self.type = self.__class__.__name__
+        require_several("FanInEdgeGroup", "source", source_ids)
+        super().__init__([Edge(source_id, target_id) for source_id in source_ids], id=id)
         self._set_mode(mode)
 
     def _set_mode(self, mode: FanInMode) -> None:
@@ -263,9 +240,7 @@ class FanInEdgeGroup(EdgeGroup):
 
 @EdgeGroup.register
 class InternalEdgeGroup(EdgeGroup):
-    """The edge `"internal:<id>" -> "<id>"` that every executor has; it brings answers and targeted messages.
-
-    Builders add it for each executor; only a workflow that is put together by hand needs to.
+    """The edge `"internal:<id>" -> "<id>"` that builders add for every executor; it brings answers to it.
 
     Args:
         executor_id: The executor.
@@ -281,8 +256,6 @@ class InternalEdgeGroup(EdgeGroup):
     """
 
     __slots__ = ("executor_id",)
-
-    executor_id: str
 
     def __init__(self, executor_id: str, *, id: str | None = None) -> None:  # noqa: A002 - published name
         if not executor_id:

@@ -7,52 +7,35 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "Case",
-    "Default",
-    "Edge",
-    "EdgeCondition",
-    "JsonForm",
-    "MissingCallable",
-    "SwitchCaseEdgeGroupCase",
-    "SwitchCaseEdgeGroupDefault",
-    "callable_name",
-    "require_callable",
-    "settle",
-]
-
 EdgeCondition = Callable[[Any], bool | Awaitable[bool]]
 """Decides on the bare message data whether an edge carries it; may be async."""
 
-# ----------------------------------------------------------------------------------------------------------- callables
+_CONDITION = "takes the message data and returns a bool"
 
 
 def callable_name(function: Callable[..., Any]) -> str:
-    """Return the name under which a callable is recorded: its `__name__`, or `"<callable>"` if it has none."""
+    """Return the `__name__` of a callable, or `"<callable>"` if it has none."""
     name = getattr(function, "__name__", None)
     return name if isinstance(name, str) else "<callable>"
 
 
-def require_callable(function: object, what: str, expected: str) -> None:
-    """Raise if an object cannot be called.
-
-    Args:
-        function: The object.
-        what: Its role, as the start of a sentence.
-        expected: What the function takes and returns.
+def recorded_name(function: object, name: str | None, what: str, expected: str) -> str:
+    """Return the name under which a function is recorded: `name`, or its own.
 
     Raises:
-        TypeError: It is not callable.
+        TypeError: It is not callable; `what` is its role, `expected` what it takes and returns.
     """
     if not callable(function):
         msg = f"{what} is {function!r}, which cannot be called. Pass a function that {expected}."
         raise TypeError(msg)
+    return callable_name(function) if name is None else name
 
 
 async def settle(result: Any) -> Any:
@@ -61,11 +44,7 @@ async def settle(result: Any) -> Any:
 
 
 class MissingCallable:
-    """Takes the place of a callable whose owner was read from JSON; calling it raises `RuntimeError`.
-
-    Args:
-        what: The missing part as the start of a sentence, such as `"The condition 'is_spam' of edge a->b"`.
-    """
+    """Takes the place of a callable whose owner was read from data; `what` is the missing part, to start a sentence."""
 
     __slots__ = ("what",)
 
@@ -84,9 +63,6 @@ class MissingCallable:
         return f"MissingCallable({self.what!r})"
 
 
-# --------------------------------------------------------------------------------------------------------------- edges
-
-
 class JsonForm:
     """What edges, cases and groups share: a dict form, a JSON form and copies. Callables are written by name only."""
 
@@ -98,7 +74,7 @@ class JsonForm:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild an object from what `to_dict` returned."""
+        """Rebuild an object from what `to_dict` returned; its callables are known by name and cannot be called."""
         raise NotImplementedError
 
     def to_json(self) -> str:
@@ -118,27 +94,38 @@ class JsonForm:
 
         data = json.loads(text)
         if not isinstance(data, dict):
-            msg = (
-                f"{cls.__name__}.from_json() got JSON of a {type(data).__name__}; "
-                "it expects an object, as to_json() writes it."
-            )
+            msg = f"{cls.__name__}.from_json() got a {type(data).__name__}; it expects an object, as to_json() writes."
             raise ValueError(msg)
         return cls.from_dict(data)
 
     def clone(self, deep: bool = True) -> Self:
-        """Return a copy with the same callables.
-
-        Args:
-            deep: Copy the contained edges and cases too, instead of sharing them. Callables are shared either way.
-        """
+        """Return a copy with the same callables; `deep` copies contained edges and cases, too."""
         del deep  # flat parts have nothing inside; groups override this
         return copy.copy(self)
 
 
-class Edge(JsonForm):
+class _Part(JsonForm):
+    """A part of a group. Parts are equal if their dict forms are: callables cannot be compared."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_dict() == other.to_dict() if isinstance(other, self.__class__) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.to_dict().items()))
+
+    def __repr__(self) -> str:
+        fields = self.to_dict()
+        ids = [repr(value) for key, value in fields.items() if key.endswith("_id")]
+        name = fields.get("condition_name")
+        return f"{self.__class__.__name__}({', '.join(ids if name is None else [*ids, f'condition_name={name!r}'])})"
+
+
+class Edge(_Part):
     """A directed connection of two executors; a condition, if any, decides per message.
 
-    Two edges are equal if their ids and the name of their condition are: callables cannot be compared.
+    Two edges are equal if their ids and the name of their condition are. Its attributes are the arguments, and `id`.
 
     Args:
         source_id: Executor that sends.
@@ -157,14 +144,12 @@ class Edge(JsonForm):
         ```
     """
 
-    __slots__ = ("_condition", "condition_name", "source_id", "target_id")
+    __slots__ = ("condition", "condition_name", "source_id", "target_id")
 
     ID_SEPARATOR: ClassVar[str] = "->"
 
-    source_id: str
-    target_id: str
+    condition: EdgeCondition | None
     condition_name: str | None
-    _condition: EdgeCondition | None
 
     def __init__(
         self,
@@ -175,19 +160,15 @@ class Edge(JsonForm):
         condition_name: str | None = None,
     ) -> None:
         if not source_id or not target_id:
-            msg = (
-                f"An edge needs two executor ids that are not empty; got source {source_id!r} and target {target_id!r}."
-            )
+            msg = f"An edge needs two executor ids that are not empty; got {source_id!r} and {target_id!r}."
             raise ValueError(msg)
         self.source_id = source_id
         self.target_id = target_id
         if condition is not None:
-            require_callable(condition, f"The condition of edge {self.id}", "takes the message data and returns a bool")
-            if condition_name is None:
-                condition_name = callable_name(condition)
+            condition_name = recorded_name(condition, condition_name, f"The condition of edge {self.id}", _CONDITION)
         elif condition_name is not None:
             condition = MissingCallable(f"The condition {condition_name!r} of edge {self.id}")
-        self._condition = condition
+        self.condition = condition
         self.condition_name = condition_name
 
     @property
@@ -196,25 +177,17 @@ class Edge(JsonForm):
         return f"{self.source_id}{self.ID_SEPARATOR}{self.target_id}"
 
     @property
-    def condition(self) -> EdgeCondition | None:
-        """The callable; a placeholder that raises `RuntimeError` if only its name is known; else `None`."""
-        return self._condition
-
-    @property
     def has_condition(self) -> bool:
         """Whether a live callable is attached."""
-        return self._condition is not None and type(self._condition) is not MissingCallable
+        return self.condition is not None and not isinstance(self.condition, MissingCallable)
 
     async def should_route(self, data: Any) -> bool:
         """Return whether the edge carries this message data.
 
         Raises:
             RuntimeError: A condition is recorded by name, but no callable is attached.
-            Exception: What the condition raised.
         """
-        if self._condition is None:
-            return True
-        return bool(await settle(self._condition(data)))
+        return self.condition is None or bool(await settle(self.condition(data)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return `source_id`, `target_id` and, if there is a condition, `condition_name`."""
@@ -228,34 +201,41 @@ class Edge(JsonForm):
         """Rebuild an edge; a recorded condition is known by name only and cannot be called."""
         return cls(data.get("source_id", ""), data.get("target_id", ""), condition_name=data.get("condition_name"))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Edge):
-            return NotImplemented
-        return (self.source_id, self.target_id, self.condition_name) == (
-            other.source_id,
-            other.target_id,
-            other.condition_name,
-        )
 
-    def __hash__(self) -> int:
-        return hash((self.source_id, self.target_id, self.condition_name))
+class SwitchCaseEdgeGroupDefault(_Part):
+    """The branch that is taken when no condition holds; the form of a `Default` with an id, inside a switch.
 
-    def __repr__(self) -> str:
-        condition = "" if self.condition_name is None else f", condition_name={self.condition_name!r}"
-        return f"Edge({self.source_id!r}, {self.target_id!r}{condition})"
+    Args:
+        target_id: Executor that gets the message.
+
+    Raises:
+        ValueError: The target is empty.
+
+    Example:
+        ```python
+        SwitchCaseEdgeGroupDefault("inbox")
+        ```
+    """
+
+    __slots__ = ("target_id",)
+
+    def __init__(self, target_id: str) -> None:
+        if not target_id:
+            msg = f"{self.__class__.__name__} needs the id of its target executor; got {target_id!r}."
+            raise ValueError(msg)
+        self.target_id = target_id
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return `target_id` and `type` (`"Default"`)."""
+        return {"target_id": self.target_id, "type": "Default"}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild a default branch."""
+        return cls(data.get("target_id", ""))
 
 
-# ------------------------------------------------------------------------------------------------- branches of a switch
-
-
-def _require_target(kind: str, target_id: str) -> str:
-    if not target_id:
-        msg = f"{kind} needs the id of its target executor; got {target_id!r}."
-        raise ValueError(msg)
-    return target_id
-
-
-class SwitchCaseEdgeGroupCase(JsonForm):
+class SwitchCaseEdgeGroupCase(_Part):
     """A branch that is taken when its condition holds; the form of a `Case` with ids, inside a switch.
 
     Args:
@@ -277,21 +257,20 @@ class SwitchCaseEdgeGroupCase(JsonForm):
     __slots__ = ("condition", "condition_name", "target_id")
 
     condition: EdgeCondition
-    condition_name: str | None
-    target_id: str
 
     def __init__(self, condition: EdgeCondition | None, target_id: str, *, condition_name: str | None = None) -> None:
-        self.target_id = _require_target("SwitchCaseEdgeGroupCase", target_id)
+        if not target_id:
+            msg = f"{self.__class__.__name__} needs the id of its target executor; got {target_id!r}."
+            raise ValueError(msg)
+        self.target_id = target_id
+        self.condition_name = condition_name
         if condition is None:
             named = "" if condition_name is None else f" {condition_name!r}"
-            condition = MissingCallable(f"The condition{named} of the switch case to {target_id!r}")
+            self.condition = MissingCallable(f"The condition{named} of the switch case to {target_id!r}")
         else:
             what = f"The condition of the switch case to {target_id!r}"
-            require_callable(condition, what, "takes the message data and returns a bool")
-            if condition_name is None:
-                condition_name = callable_name(condition)
-        self.condition = condition
-        self.condition_name = condition_name
+            self.condition_name = recorded_name(condition, condition_name, what, _CONDITION)
+            self.condition = condition
 
     def to_dict(self) -> dict[str, Any]:
         """Return `target_id`, `type` (`"Case"`) and, if known, `condition_name`."""
@@ -305,61 +284,8 @@ class SwitchCaseEdgeGroupCase(JsonForm):
         """Rebuild a case; its condition is known by name only and raises `RuntimeError` when called."""
         return cls(None, data.get("target_id", ""), condition_name=data.get("condition_name"))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SwitchCaseEdgeGroupCase):
-            return NotImplemented
-        return (self.target_id, self.condition_name) == (other.target_id, other.condition_name)
 
-    def __hash__(self) -> int:
-        return hash((self.target_id, self.condition_name))
-
-    def __repr__(self) -> str:
-        return f"SwitchCaseEdgeGroupCase({self.condition_name or '<missing>'} -> {self.target_id!r})"
-
-
-class SwitchCaseEdgeGroupDefault(JsonForm):
-    """The branch that is taken when no condition holds; the form of a `Default` with an id, inside a switch.
-
-    Args:
-        target_id: Executor that gets the message.
-
-    Raises:
-        ValueError: The target is empty.
-
-    Example:
-        ```python
-        SwitchCaseEdgeGroupDefault("inbox")
-        ```
-    """
-
-    __slots__ = ("target_id",)
-
-    target_id: str
-
-    def __init__(self, target_id: str) -> None:
-        self.target_id = _require_target("SwitchCaseEdgeGroupDefault", target_id)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return `target_id` and `type` (`"Default"`)."""
-        return {"target_id": self.target_id, "type": "Default"}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a default branch."""
-        return cls(data.get("target_id", ""))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SwitchCaseEdgeGroupDefault):
-            return NotImplemented
-        return self.target_id == other.target_id
-
-    def __hash__(self) -> int:
-        return hash(("default", self.target_id))
-
-    def __repr__(self) -> str:
-        return f"SwitchCaseEdgeGroupDefault({self.target_id!r})"
-
-
+@dataclass(slots=True, eq=False)
 class Case:
     """A branch of a switch for `WorkflowBuilder`, taken when its condition is the first that holds.
 
@@ -374,23 +300,15 @@ class Case:
         ```
     """
 
-    __slots__ = ("condition", "condition_name", "target")
-
-    def __init__(
-        self,
-        condition: Callable[[Any], Any],
-        target: Any,
-        *,
-        condition_name: str | None = None,
-    ) -> None:
-        self.condition = condition
-        self.target = target
-        self.condition_name = condition_name
+    condition: Callable[[Any], Any]
+    target: Any
+    condition_name: str | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
         return f"Case({self.condition_name or callable_name(self.condition)}, {self.target!r})"
 
 
+@dataclass(slots=True, eq=False)
 class Default:
     """The branch of a switch for `WorkflowBuilder` that is taken when no `Case` holds.
 
@@ -403,10 +321,7 @@ class Default:
         ```
     """
 
-    __slots__ = ("target",)
-
-    def __init__(self, target: Any) -> None:
-        self.target = target
+    target: Any
 
     def __repr__(self) -> str:
         return f"Default({self.target!r})"

@@ -26,20 +26,8 @@ _MADE_OF_EXECUTORS = ("router", "start_executors", "stateful_executors")
 class Graph:
     """Executors, edges, start and designation of outputs, with the signature and the routing tables made of them.
 
-    Nothing in it changes while it runs: clones and runs of a workflow share it.
-
-    Args:
-        edge_groups: in builder order, one internal group per executor included.
-        executors: by id, in builder order.
-        start_executor_ids: who gets the input of a run; the first one is *the* start executor.
-        name: groups the checkpoints.
-        description: for people.
-        max_iterations: supersteps allowed since the last outside input.
-        output_from: ids whose yields are outputs; None with `intermediate_output_from` None: everyone's.
-        intermediate_output_from: ids whose yields are intermediate.
-        settings: how it behaves.
-        boundary_hook: drives another dialect of graphs.
-        signature_hash: stands for the signature; by default the hash of the signature.
+    Nothing in it changes while it runs: clones and runs of a workflow share it. The arguments are those of `Workflow`;
+    `signature_hash` takes the place of the signature's own hash.
     """
 
     def __init__(  # noqa: PLR0913 - everything that makes a workflow, by name
@@ -84,12 +72,8 @@ class Graph:
     @cached_property
     def router(self) -> Router:
         """The routing tables."""
-        return Router(
-            self.edge_groups,
-            self.executors,
-            starts=self.start_executor_ids,
-            copy_messages=self.settings.copy_messages,
-        )
+        copies = self.settings.copy_messages
+        return Router(self.edge_groups, self.executors, starts=self.start_executor_ids, copy_messages=copies)
 
     @cached_property
     def signature(self) -> dict[str, Any]:

@@ -6,10 +6,11 @@ Evaluating conditions is split from planning: `decide` awaits the user's conditi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Protocol, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_args, get_origin
 
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import decided_by_class
@@ -53,18 +54,14 @@ NO_EDGE = "no outgoing edge"
 Routed = list[Delivery] | EdgeGroupDeliveryStatus
 
 
+@dataclass(slots=True)
 class Verdict:
     """What a condition or selection function returned for one message."""
 
-    __slots__ = ("condition", "result", "targets", "warnings")
-
-    def __init__(
-        self, targets: Sequence[str], condition: str | None = None, result: Any = None, warnings: Sequence[str] = ()
-    ) -> None:
-        self.targets = targets
-        self.condition = condition
-        self.result = result
-        self.warnings = warnings
+    targets: Sequence[str]
+    condition: str | None
+    result: Any
+    warnings: Sequence[str] = ()
 
 
 class RoutesByHand(Protocol):
@@ -75,14 +72,9 @@ class RoutesByHand(Protocol):
 
 
 class EdgeRunner:
-    """Routes messages over one edge group.
+    """Routes messages over one edge group, the one at place `index` of the graph."""
 
-    Attributes:
-        group: the edge group.
-        index: its place in the graph.
-        has_conditions: a condition or selection function decides; `decide` must be awaited before `route`.
-    """
-
+    #: A condition or selection function decides: `decide` must be awaited before `route`.
     has_conditions = False
 
     def __init__(self, group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
@@ -104,11 +96,7 @@ class EdgeRunner:
         return self.sources.index(source_id)
 
     async def send_message(self, message: WorkflowMessage, state: State, ctx: RoutesByHand) -> bool:
-        """Route one message and run what it reaches, outside a running workflow.
-
-        Returns:
-            True when it was delivered, buffered, or stopped by a condition; False when no target can take it.
-        """
+        """Route one message and run what it reaches, outside a running workflow; False if no target can take it."""
         return await ctx.route(self, message, state)
 
 
@@ -128,14 +116,6 @@ def _delivery(target: Executor, message: WorkflowMessage) -> Delivery | None:
     return Delivery(target, spec, message.data, (message.source_id,), (message,), message.original_request_info_event)
 
 
-def _deliveries(targets: Iterable[Executor], message: WorkflowMessage) -> list[Delivery]:
-    """A delivery for every target that can take the message; they share what is the same for all."""
-    data, sources, messages = message.data, (message.source_id,), (message,)
-    request = message.original_request_info_event
-    specs = [(target, find_handler(target, message)) for target in targets]
-    return [Delivery(target, spec, data, sources, messages, request) for target, spec in specs if spec is not None]
-
-
 class SingleEdgeRunner(EdgeRunner):
     """One edge, with or without a condition."""
 
@@ -143,7 +123,7 @@ class SingleEdgeRunner(EdgeRunner):
         super().__init__(group, executors, index)
         self.edge = group.edges[0]
         self.target = executors[self.edge.target_id]
-        self.has_conditions = self.edge.has_condition or self.edge.condition_name is not None
+        self.has_conditions = self.edge.condition is not None
 
     def rank(self, source_id: str) -> int:
         """Always the first: there is one source."""
@@ -155,7 +135,7 @@ class SingleEdgeRunner(EdgeRunner):
         if message.target_id not in (None, target.id) or find_handler(target, message) is None:
             return None
         passed = await self.edge.should_route(message.data)
-        return Verdict([target.id] if passed else [], self.edge.condition_name, result=bool(passed))
+        return Verdict([target.id] if passed else [], self.edge.condition_name, passed)
 
     def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
         """One delivery, or why there is none."""
@@ -171,7 +151,7 @@ class SingleEdgeRunner(EdgeRunner):
 
 
 class FanOutEdgeRunner(EdgeRunner):
-    """One source, several targets, possibly selected."""
+    """One source, several targets: all, those that a function selects, or the one of a switch."""
 
     group: FanOutEdgeGroup
 
@@ -180,11 +160,15 @@ class FanOutEdgeRunner(EdgeRunner):
         self.has_conditions = group.selection_func is not None
 
     async def decide(self, message: WorkflowMessage) -> Verdict | None:
-        """Call the selection function."""
+        """Call the selection function, or the conditions of the cases."""
+        group = self.group
         if message.target_id is not None and message.target_id not in self.targets:
             return None
-        selected = await self.group.select(message.data)
-        return Verdict(selected, self.group.selection_func_name, result=list(selected))
+        if isinstance(group, SwitchCaseEdgeGroup):
+            target_id, case_name, warnings = await group.select(message.data)
+            return Verdict([target_id], case_name, target_id, warnings)
+        selected = await group.select(message.data)
+        return Verdict(selected, group.selection_func_name, list(selected))
 
     def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
         """A delivery for every selected target that can take the message."""
@@ -196,24 +180,11 @@ class FanOutEdgeRunner(EdgeRunner):
             wanted = (message.target_id,)
         if not wanted:
             return CONDITION_FALSE
-        return _deliveries(map(targets.__getitem__, wanted), message) or TYPE_MISMATCH
-
-
-class SwitchEdgeRunner(FanOutEdgeRunner):
-    """One source, exactly one of several targets."""
-
-    group: SwitchCaseEdgeGroup
-
-    def __init__(self, group: SwitchCaseEdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
-        super().__init__(group, executors, index)
-        self.has_conditions = True
-
-    async def decide(self, message: WorkflowMessage) -> Verdict | None:
-        """Evaluate the cases in order; the default comes last wherever it was declared."""
-        if message.target_id is not None and message.target_id not in self.targets:
-            return None
-        target_id, case_name, warnings = await self.group.select(message.data)
-        return Verdict([target_id], case_name, result=target_id, warnings=warnings)
+        data, sources, messages = message.data, (message.source_id,), (message,)
+        request = message.original_request_info_event
+        specs = [(targets[i], find_handler(targets[i], message)) for i in wanted]
+        deliveries = [Delivery(t, spec, data, sources, messages, request) for t, spec in specs if spec is not None]
+        return deliveries or TYPE_MISMATCH
 
 
 class FanInEdgeRunner(EdgeRunner):
@@ -227,7 +198,11 @@ class FanInEdgeRunner(EdgeRunner):
         self.mode = group.resolved_mode
         self.key = buffer_key(group)
         self._ranks = {source: place for place, source in enumerate(self.sources)}
-        self._accepted: dict[type, bool] | None = {} if _is_decided_by_item_class(self.target) else None
+        #: Whether a list of such items is taken, by their class; None where the class alone does not decide.
+        self._accepted: dict[type, bool] | None = None
+        types = [get_args(t)[0] if get_origin(t) is list else t for t in self.target.input_types]
+        if all(map(decided_by_class, types)):
+            self._accepted = {}
 
     def rank(self, source_id: str) -> int:
         """Place of a source in the group."""
@@ -259,27 +234,17 @@ class FanInEdgeRunner(EdgeRunner):
 
     def _mode_for(self, data: Any) -> ResolvedFanInMode | None:
         alone, in_a_list = self.target.find_handler(data) is not None, self.target.find_handler([data]) is not None
-        if alone and in_a_list:
-            return "barrier" if self.group.prefers_barrier else "independent"
-        if alone or in_a_list:
-            return "independent" if alone else "barrier"
-        return None
+        if in_a_list and (self.group.prefers_barrier or not alone):
+            return "barrier"
+        return "independent" if alone else None
 
     def _accepts_item(self, data: Any) -> bool:
-        known = self._accepted
-        if known is None:
-            return self.target.find_handler([data]) is not None
-        verdict = known.get(data.__class__)
-        if verdict is None:
-            verdict = known[data.__class__] = self.target.find_handler([data]) is not None
-        return verdict
-
-
-def _is_decided_by_item_class(target: Executor) -> bool:
-    """Whether `[data]` fits the target is decided by the class of `data` alone."""
-    return all(
-        decided_by_class(t) or (get_origin(t) is list and decided_by_class(get_args(t)[0])) for t in target.input_types
-    )
+        accepted = None if self._accepted is None else self._accepted.get(data.__class__)
+        if accepted is None:
+            accepted = self.target.find_handler([data]) is not None
+            if self._accepted is not None:
+                self._accepted[data.__class__] = accepted
+        return accepted
 
 
 def buffer_key(group: FanInEdgeGroup) -> str:
@@ -293,13 +258,7 @@ def copy_buffers(buffers: Buffers) -> Buffers:
 
 
 def create_edge_runner(edge_group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> EdgeRunner:
-    """The runner for an edge group.
-
-    Raises:
-        ValueError: no runner knows this kind of group.
-    """
-    if isinstance(edge_group, SwitchCaseEdgeGroup):
-        return SwitchEdgeRunner(edge_group, executors, index)
+    """The runner for an edge group; `ValueError` if no runner knows its kind."""
     if isinstance(edge_group, FanOutEdgeGroup):
         return FanOutEdgeRunner(edge_group, executors, index)
     if isinstance(edge_group, FanInEdgeGroup):
@@ -313,52 +272,40 @@ def create_edge_runner(edge_group: EdgeGroup, executors: Mapping[str, Executor],
     raise ValueError(msg)
 
 
-class Drop:
+Lanes = list[list[list[Delivery]]]
+
+
+class Drop(NamedTuple):
     """A message that an edge group did not deliver."""
 
-    __slots__ = ("message", "reason", "targets")
-
-    def __init__(self, message: WorkflowMessage, reason: str, targets: Sequence[str]) -> None:
-        self.message = message
-        self.reason = reason
-        self.targets = targets
+    message: WorkflowMessage
+    reason: str
+    targets: Sequence[str]
 
 
+@dataclass(slots=True)
 class PlanNotes:
-    """What there is to report about a plan.
+    """What there is to report about a plan."""
 
-    Attributes:
-        drops: messages that an edge group did not take.
-        verdicts: what conditions and selection functions returned, with the source that sent.
-        outcomes: what became of each message at each edge group, for tracing.
-    """
-
-    __slots__ = ("drops", "outcomes", "verdicts")
-
-    def __init__(self) -> None:
-        self.drops: list[Drop] = []
-        self.verdicts: list[tuple[str, Verdict]] = []
-        self.outcomes: list[tuple[EdgeRunner, WorkflowMessage, EdgeGroupDeliveryStatus]] = []
+    drops: list[Drop] = field(default_factory=list)
+    #: What conditions and selection functions returned, with the source that sent.
+    verdicts: list[tuple[str, Verdict]] = field(default_factory=list)
+    #: What became of each message at each edge group, for tracing.
+    outcomes: list[tuple[EdgeRunner, WorkflowMessage, EdgeGroupDeliveryStatus]] = field(default_factory=list)
 
 
+@dataclass(slots=True)
 class Plan:
-    """The deliveries of one superstep.
+    """The deliveries of one superstep, in plan order."""
 
-    Attributes:
-        deliveries: all of them, in plan order.
-        lanes: what runs side by side, where some of it has to wait: a lane is a sequence of batches, a batch runs side
-            by side too. None when all deliveries do.
-        buffers: fan-in buffers after this superstep, None when they do not change.
-        notes: what there is to report, None when that is nothing.
-    """
-
-    __slots__ = ("buffers", "deliveries", "lanes", "notes")
-
-    def __init__(self, deliveries: list[Delivery]) -> None:
-        self.deliveries = deliveries
-        self.lanes: Lanes | None = None
-        self.buffers: Buffers | None = None
-        self.notes: PlanNotes | None = None
+    deliveries: list[Delivery]
+    #: What runs side by side, where some of it has to wait: a lane is a sequence of batches, a batch runs side by side
+    #: too. None when all deliveries do.
+    lanes: Lanes | None = None
+    #: Fan-in buffers after this superstep, None when they do not change.
+    buffers: Buffers | None = None
+    #: What there is to report, None when that is nothing.
+    notes: PlanNotes | None = None
 
     def notes_or_new(self) -> PlanNotes:
         """The notes, made at the first one."""
@@ -367,7 +314,6 @@ class Plan:
         return self.notes
 
 
-Lanes = list[list[list[Delivery]]]
 Messages = Mapping[str, Sequence[WorkflowMessage]]
 Verdicts = Mapping[tuple[int, int], Verdict | None]
 
@@ -375,14 +321,7 @@ _NO_VERDICTS: Verdicts = {}
 
 
 class Router:
-    """Routing tables of one graph.
-
-    Args:
-        edge_groups: in builder order, internal ones included.
-        executors: by id.
-        starts: ids of the start executors; input that comes while a run goes on is routed to them.
-        copy_messages: every delivery gets its own copy of the data.
-    """
+    """Routing tables of one graph; with `copy_messages`, every delivery gets its own copy of the data."""
 
     def __init__(
         self,
@@ -396,7 +335,7 @@ class Router:
         self._starts = [executors[i] for i in starts]
         self._routes: dict[str, list[EdgeRunner]] = {}
         self._conditional: set[str] = set()
-        if starts:
+        if starts:  # input that comes while a run goes on
             self._routes[WORKFLOW_SOURCE] = [SingleEdgeRunner(InternalEdgeGroup(i), executors, -1) for i in starts]
         for index, group in enumerate(edge_groups):
             runner = create_edge_runner(group, executors, index)

@@ -14,14 +14,12 @@ from agentbench.workflows.graph.edges import (
     SwitchCaseEdgeGroupCase,
     SwitchCaseEdgeGroupDefault,
     callable_name,
-    require_callable,
+    recorded_name,
     settle,
 )
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = ["FanOutEdgeGroup", "SelectionFunction", "SwitchCaseEdgeGroup", "SwitchSelection"]
 
 logger = logging.getLogger(__name__)
 
@@ -57,10 +55,6 @@ class FanOutEdgeGroup(EdgeGroup):
 
     __slots__ = ("_selection_func", "_target_ids", "selection_func_name")
 
-    _selection_func: SelectionFunction | None
-    _target_ids: tuple[str, ...]
-    selection_func_name: str | None
-
     def __init__(
         self,
         source_id: str,
@@ -70,14 +64,12 @@ class FanOutEdgeGroup(EdgeGroup):
         selection_func_name: str | None = None,
         id: str | None = None,  # noqa: A002 - published name
     ) -> None:
-        require_several("FanOutEdgeGroup", "target", target_ids, instead="SingleEdgeGroup(source_id, target_id)")
+        require_several("FanOutEdgeGroup", "target", target_ids)
         if selection_func is not None:
             what = f"The selection function of the fan-out from {source_id!r}"
-            require_callable(selection_func, what, "takes the message data and the target ids and returns some of them")
-            selection_func_name = selection_func_name or callable_name(selection_func)
-        self._edges = [Edge(source_id, target_id) for target_id in target_ids]
-        self._id = id
-        self.type = self.__class__.__name__
+            expected = "takes the message data and the target ids and returns some of them"
+            selection_func_name = recorded_name(selection_func, selection_func_name, what, expected)
+        super().__init__([Edge(source_id, target_id) for target_id in target_ids], id=id)
         self._target_ids = tuple(target_ids)
         self._selection_func = selection_func
         self.selection_func_name = selection_func_name
@@ -96,9 +88,7 @@ class FanOutEdgeGroup(EdgeGroup):
         """Return the ids that get this message data, each once, in the order chosen.
 
         Raises:
-            RuntimeError: The selection function named an id outside the group, returned no list of ids, or is known
-                by name only.
-            Exception: What the selection function raised.
+            RuntimeError: The selection function chose an unknown id, returned no list, or is known by name only.
         """
         if self._selection_func is None:
             return list(self._target_ids)
@@ -136,13 +126,7 @@ class FanOutEdgeGroup(EdgeGroup):
 
 
 class SwitchSelection(NamedTuple):
-    """What a switch decided about one message.
-
-    Attributes:
-        target_id: Executor that gets the message.
-        case_name: Name of the condition that held, or `"default"`.
-        warnings: One sentence for each condition that raised and was therefore counted as false.
-    """
+    """The target that a switch chose, the condition that held, and a text for each condition that raised."""
 
     target_id: str
     case_name: str
@@ -174,9 +158,6 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
 
     __slots__ = ("_cases", "_default")
 
-    _cases: tuple[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault, ...]
-    _default: SwitchCaseEdgeGroupDefault
-
     def __init__(
         self,
         source_id: str,
@@ -192,35 +173,27 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
                 source_id,
                 self._default.target_id,
             )
-        self._target_ids = tuple(dict.fromkeys([case.target_id for case in cases]))
-        self._edges = [Edge(source_id, target_id) for target_id in self._target_ids]
-        self._id = id
-        self.type = self.__class__.__name__
-        self._selection_func = None
-        self.selection_func_name = None
+        super(FanOutEdgeGroup, self).__init__([Edge(source_id, t) for t in self._target_ids], id=id)
+        self._selection_func = self.selection_func_name = None
 
     def _set_cases(self, source_id: str, cases: Sequence[Any]) -> None:
-        if len(cases) < 2:
-            msg = f"The switch after {source_id!r} has {len(cases)} case(s). It needs at least one case and a default."
-            raise ValueError(msg)
-        defaults: list[SwitchCaseEdgeGroupDefault] = []
         for case in cases:
-            if isinstance(case, SwitchCaseEdgeGroupDefault):
-                defaults.append(case)
-            elif not isinstance(case, SwitchCaseEdgeGroupCase):
+            if not isinstance(case, (SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault)):
                 msg = (
                     f"The switch after {source_id!r} got {case!r} as a case. Pass SwitchCaseEdgeGroupCase and "
                     "SwitchCaseEdgeGroupDefault objects; Case and Default are for WorkflowBuilder."
                 )
                 raise TypeError(msg)
-        if len(defaults) != 1:
+        defaults = [case for case in cases if isinstance(case, SwitchCaseEdgeGroupDefault)]
+        if len(cases) < 2 or len(defaults) != 1:
             msg = (
-                f"The switch after {source_id!r} has {len(defaults)} defaults. It needs exactly one "
-                "SwitchCaseEdgeGroupDefault, which takes what no case takes."
+                f"The switch after {source_id!r} has {len(cases)} case(s), {len(defaults)} of them defaults. It needs "
+                "at least one case, and exactly one default, which takes what no case takes."
             )
             raise ValueError(msg)
-        self._cases = tuple(cases)
+        self._cases: tuple[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault, ...] = tuple(cases)
         self._default = defaults[0]
+        self._target_ids = tuple(dict.fromkeys([case.target_id for case in cases]))
 
     @property
     def cases(self) -> list[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault]:
@@ -235,18 +208,17 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
     @property
     def selection_func(self) -> SelectionFunction:
         """The switch as a selection function: async, returns the one chosen id. Never recorded by name."""
-        return self._select_one
 
-    async def _select_one(self, data: Any, _target_ids: list[str]) -> list[str]:
-        return [(await self.select(data)).target_id]
+        async def select_one(data: Any, _target_ids: list[str]) -> list[str]:
+            return [(await self.select(data)).target_id]
+
+        return select_one
 
     async def select(self, data: Any) -> SwitchSelection:  # type: ignore[override]
         """Call the conditions in order and return the branch of the first that holds, or the default.
 
-        A condition that raises counts as false and leaves a warning.
-
-        Raises:
-            RuntimeError: A condition is known by name only, because the group was read back from data.
+        A condition that raises counts as false and leaves a warning; one that is known by name only raises
+        `RuntimeError`.
         """
         warnings: list[str] = []
         for case in self._cases:
@@ -275,14 +247,12 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
     def restore_fields(self, data: Mapping[str, Any]) -> None:
         """Fill the fields; conditions are known by name only and raise `RuntimeError` when called."""
         FanOutEdgeGroup.restore_fields(self, data)
-        branches = [
-            (SwitchCaseEdgeGroupDefault if case.get("type") == "Default" else SwitchCaseEdgeGroupCase).from_dict(case)
-            for case in data.get("cases", ())
-        ]
-        self._set_cases(self._edges[0].source_id if self._edges else "?", branches)
+        kinds = {"Default": SwitchCaseEdgeGroupDefault}
+        cases = [kinds.get(case.get("type"), SwitchCaseEdgeGroupCase).from_dict(case) for case in data.get("cases", ())]
+        self._set_cases(self._edges[0].source_id if self._edges else "?", cases)
 
     def clone(self, deep: bool = True) -> Self:
-        """Return a copy with the same id and the same callables; `deep` copies edges and cases too."""
+        """Return a copy with the same id and the same callables; `deep` copies edges and cases, too."""
         fresh = EdgeGroup.clone(self, deep)
         if deep:
             fresh._set_cases(self._edges[0].source_id, [copy.copy(case) for case in self._cases])  # noqa: SLF001 - its own class

@@ -6,6 +6,7 @@ Names of workflows, limits, designations, ids of groups, the order of edges and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from agentbench.workflows.executors.executor import Executor
@@ -17,68 +18,21 @@ from agentbench.workflows.graph.type_fit import resolve_fan_in_mode
 if TYPE_CHECKING:
     from agentbench.workflows.graph.boundary import BoundaryHook
 
-__all__ = ["find_sub_workflow", "graph_signature", "signature_differences", "signature_hash"]
-
 
 def graph_signature(
     edge_groups: Iterable[EdgeGroup],
     executors: Mapping[str, Executor],
     start_executor_ids: Sequence[str],
     boundary_hook: BoundaryHook | None = None,
+    *,
+    within: tuple[object, ...] = (),
 ) -> dict[str, Any]:
-    """Return everything of a graph that a checkpoint depends on.
+    """Return everything of a graph that a checkpoint depends on, as a JSON-able dict; `within` are outer workflows.
 
-    Args:
-        edge_groups: All groups, in any order. Internal ones are left out.
-        executors: By id.
-        start_executor_ids: One id, or several for a graph with several entry nodes.
-        boundary_hook: Adds `boundary` if its own signature is not `None`.
-
-    Returns:
-        A JSON-able dict: `start_executor` (and `start_executors` if there are several), `executors` (id to the
-        class's `"<module>.<name>"`, its `signature_key`, or a dict with the nested signature of a sub-workflow) and
-        `edge_groups` (sorted, so that the order of building does not matter).
+    Keys: `start_executor` (`start_executors` if there are several), `executors` (id to the class's `"<module>.<name>"`,
+    its `signature_key`, or a dict with the nested signature of a sub-workflow), `edge_groups` (sorted, so that the
+    order of building does not matter, and without internal ones), `boundary` (the signature of the hook, if any).
     """
-    return _signature(edge_groups, executors, start_executor_ids, boundary_hook, within=())
-
-
-def signature_hash(signature: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a signature as 64 hex digits; equal signatures have equal hashes."""
-    import hashlib  # noqa: PLC0415 - loads OpenSSL, and only checkpoints and comparisons need a hash
-
-    return hashlib.sha256(_canonical(signature).encode()).hexdigest()
-
-
-def signature_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what differs between two signatures, so that a reader sees which part of a graph changed.
-
-    Returns:
-        One dict per difference: `path` (such as `executors[writer]` or `edge_groups[a->b].group_type`), `before` and
-        `after`; `None` stands for what is not there. Ordered by path.
-    """
-    found: list[dict[str, Any]] = []
-    _compare("", old, new, found)
-    return sorted(found, key=lambda difference: str(difference["path"]))
-
-
-def find_sub_workflow(executor: Executor) -> Any | None:
-    """Return the workflow that an executor runs inside itself (its attribute `workflow`), or `None`."""
-    inner = getattr(executor, "workflow", None)
-    if hasattr(inner, "edge_groups") and hasattr(inner, "executors") and hasattr(inner, "start_executor_ids"):
-        return inner
-    return None
-
-
-# ---------------------------------------------------------------------------------------------------------- describing
-
-
-def _signature(
-    edge_groups: Iterable[EdgeGroup],
-    executors: Mapping[str, Executor],
-    start_executor_ids: Sequence[str],
-    boundary_hook: BoundaryHook | None,
-    within: tuple[object, ...],
-) -> dict[str, Any]:
     starts = sorted(start_executor_ids)
     groups = [_describe(group, executors) for group in edge_groups if not isinstance(group, InternalEdgeGroup)]
     signature: dict[str, Any] = {
@@ -94,6 +48,32 @@ def _signature(
     return signature
 
 
+def signature_hash(signature: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a signature as 64 hex digits; equal signatures have equal hashes."""
+    import hashlib  # noqa: PLC0415 - loads OpenSSL, and only checkpoints and comparisons need a hash
+
+    return hashlib.sha256(_canonical(signature).encode()).hexdigest()
+
+
+def signature_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the differences of two signatures, ordered by path.
+
+    Each is a dict: `path` (such as `executors[writer]` or `edge_groups[a->b].group_type`), `before` and `after`;
+    `None` stands for what is not there.
+    """
+    found: list[dict[str, Any]] = []
+    _compare("", old, new, found)
+    return sorted(found, key=itemgetter("path"))
+
+
+def find_sub_workflow(executor: Executor) -> Any | None:
+    """Return the workflow that an executor runs inside itself (its attribute `workflow`), or `None`."""
+    inner = getattr(executor, "workflow", None)
+    if hasattr(inner, "edge_groups") and hasattr(inner, "executors") and hasattr(inner, "start_executor_ids"):
+        return inner
+    return None
+
+
 def _identity(executor: Executor, within: tuple[object, ...]) -> str | dict[str, Any]:
     executor_class = executor.__class__
     # Of the class itself: a subclass is another class, whatever its base pinned.
@@ -104,7 +84,9 @@ def _identity(executor: Executor, within: tuple[object, ...]) -> str | dict[str,
     if any(inner is outer for outer in within):
         return {"type": identity, "sub_workflow": "recursive"}
     hook = getattr(inner, "boundary_hook", None)
-    nested = _signature(inner.edge_groups, inner.executors, inner.start_executor_ids, hook, (*within, inner))
+    nested = graph_signature(
+        inner.edge_groups, inner.executors, inner.start_executor_ids, hook, within=(*within, inner)
+    )
     return {"type": identity, "sub_workflow": nested}
 
 
@@ -139,25 +121,17 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-# ----------------------------------------------------------------------------------------------------------- comparing
-
-
 def _compare(path: str, old: Any, new: Any, found: list[dict[str, Any]]) -> None:
     if old == new:
         return
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in dict.fromkeys([*old, *new]):
-            _compare(_below(path, key), old.get(key), new.get(key), found)
+            below = f"{path}[{key}]" if path.endswith("executors") else f"{path}.{key}" if path else key
+            _compare(below, old.get(key), new.get(key), found)
     elif path.endswith("edge_groups") and isinstance(old, list) and isinstance(new, list):
         _compare_groups(path, old, new, found)
     else:
         found.append({"path": path, "before": old, "after": new})
-
-
-def _below(path: str, key: str) -> str:
-    if path.endswith("executors"):
-        return f"{path}[{key}]"
-    return f"{path}.{key}" if path else key
 
 
 def _compare_groups(path: str, old: list[Any], new: list[Any], found: list[dict[str, Any]]) -> None:

@@ -11,8 +11,6 @@ from agentbench._signatures import is_type_compatible
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, ResolvedFanInMode
 
-__all__ = ["as_list_types", "resolve_fan_in_mode", "types_fit", "with_fan_in_mode"]
-
 _Types = tuple[Any, ...]
 
 
@@ -38,14 +36,11 @@ def as_list_types(outputs: _Types) -> _Types:
 
 
 def resolve_fan_in_mode(group: FanInEdgeGroup, executors: Mapping[str, Executor]) -> ResolvedFanInMode | None:
-    """Decide from declared types whether a fan-in hands on each message by itself or all of them in one list.
+    """Return the mode that fits the declared types, or `None` if nothing is known before the first message.
 
     A mode that was forced or decided before is not changed. Otherwise the target decides: it takes single messages, or
-    lists of them. Where it takes both, the preference of the group decides; where it takes neither, too, and the type
-    check will report it. Sources that send `Any` or declare nothing have no say.
-
-    Returns:
-        The mode, or `None` if nothing is known before the first message.
+    lists of them. Where it takes both or neither (which the type check reports), the preference of the group decides.
+    Sources that send `Any` or declare nothing have no say.
     """
     if group.resolved_mode is not None:
         return group.resolved_mode

@@ -15,8 +15,9 @@ nowhere or declare no types are legal and only logged.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from agentbench.exceptions import (
     EdgeDuplicationError,
@@ -30,67 +31,19 @@ from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, In
 from agentbench.workflows.graph.edges import Edge
 from agentbench.workflows.graph.type_fit import as_list_types, resolve_fan_in_mode, types_fit
 
-__all__ = [
-    "EVERY_YIELD_IS_OUTPUT",
-    "OutputDesignation",
-    "ValidationTypeEnum",
-    "WorkflowGraphValidator",
-    "check_graph",
-    "designation_errors",
-    "infer_starts",
-    "raise_first",
-    "validate_workflow_graph",
-]
-
 logger = logging.getLogger(__name__)
-
-_Types = tuple[Any, ...]
 
 
 class OutputDesignation(NamedTuple):
-    """Ids by kind of output, in builder order or as listed; both `None` if every yield is an output.
-
-    Attributes:
-        outputs: Executors whose yields are outputs.
-        intermediate: Executors whose yields are intermediate outputs.
-        is_empty: There is an empty list and nothing else, so that no yield would ever leave the workflow.
-    """
+    """Ids of executors by kind of their yields; both `None` if every yield is an output."""
 
     outputs: tuple[str, ...] | None
     intermediate: tuple[str, ...] | None
+    #: There is an empty list and nothing else, so that no yield would ever leave the workflow.
     is_empty: bool = False
 
 
 EVERY_YIELD_IS_OUTPUT = OutputDesignation(None, None)
-
-
-def validate_workflow_graph(
-    edge_groups: Iterable[EdgeGroup],
-    executors: Mapping[str, Executor],
-    start_executor: Executor | str | Sequence[Executor | str],
-    output_executors: Sequence[Executor | str] | None = None,
-    intermediate_executors: Sequence[Executor | str] | None = None,
-) -> None:
-    """Check the parts of a graph that was put together without a builder; builders check theirs.
-
-    Args:
-        edge_groups: All groups; internal ones are skipped.
-        executors: By id.
-        start_executor: The entry node, or several of them; executors or ids.
-        output_executors: Designated for outputs; `None` or empty means no designation.
-        intermediate_executors: Designated for intermediate outputs.
-
-    Raises:
-        WorkflowValidationError: The first breach of a rule, as one of its subclasses; all of them in `all_errors`.
-
-    Example:
-        ```python
-        validate_workflow_graph([SingleEdgeGroup("a", "b")], {"a": a, "b": b}, "a")
-        ```
-    """
-    WorkflowGraphValidator().validate_workflow(
-        edge_groups, executors, start_executor, output_executors, intermediate_executors
-    )
 
 
 class WorkflowGraphValidator:
@@ -101,7 +54,7 @@ class WorkflowGraphValidator:
         class Lenient(WorkflowGraphValidator):
             def check(self, edge_groups, executors, start_executor_ids, designation):
                 errors = super().check(edge_groups, executors, start_executor_ids, designation)
-                return [e for e in errors if e.validation_type is not ValidationTypeEnum.GRAPH_CONNECTIVITY]
+                return [e for e in errors if e.validation_type.value != "GRAPH_CONNECTIVITY"]
 
 
         Lenient().validate_workflow(groups, {"a": a, "b": b}, "a")
@@ -116,12 +69,32 @@ class WorkflowGraphValidator:
         output_executors: Sequence[Executor | str] | None = None,
         intermediate_executors: Sequence[Executor | str] | None = None,
     ) -> None:
-        """Check like `validate_workflow_graph`."""
+        """Check the parts of a graph that was put together without a builder; builders check theirs.
+
+        Args:
+            edge_groups: All groups; internal ones are skipped.
+            executors: By id.
+            start_executor: The entry node, or several of them; executors or ids.
+            output_executors: Designated for outputs; `None` or empty means no designation.
+            intermediate_executors: Designated for intermediate outputs.
+
+        Raises:
+            WorkflowValidationError: The first breach of a rule, as one of its subclasses; all of them in `all_errors`.
+
+        Example:
+            ```python
+            validate_workflow_graph([SingleEdgeGroup("a", "b")], {"a": a, "b": b}, "a")
+            ```
+        """
+
+        def ids(nodes: Iterable[Executor | str]) -> tuple[str, ...]:
+            return tuple([node if isinstance(node, str) else node.id for node in nodes])
+
         starts = [start_executor] if isinstance(start_executor, (Executor, str)) else start_executor
         designation = EVERY_YIELD_IS_OUTPUT
         if output_executors or intermediate_executors:
-            designation = OutputDesignation(_ids(output_executors or ()), _ids(intermediate_executors or ()))
-        raise_first(self.check(list(edge_groups), executors, _ids(starts), designation))
+            designation = OutputDesignation(ids(output_executors or ()), ids(intermediate_executors or ()))
+        raise_first(self.check(list(edge_groups), executors, ids(starts), designation))
 
     def check(
         self,
@@ -134,6 +107,9 @@ class WorkflowGraphValidator:
         return check_graph(edge_groups, executors, start_executor_ids, designation)
 
 
+validate_workflow_graph = WorkflowGraphValidator().validate_workflow
+
+
 def check_graph(
     edge_groups: Sequence[EdgeGroup],
     executors: Mapping[str, Executor],
@@ -144,21 +120,23 @@ def check_graph(
 ) -> list[WorkflowValidationError]:
     """Return every breach of a rule, in the order of the rules, and log what is legal but odd.
 
-    Args:
-        edge_groups: All groups; internal ones are skipped.
-        executors: By id.
-        start_executor_ids: The entry nodes.
-        designation: Whose yields are outputs.
-        check_reachability: `False` leaves rule 4 to the caller, such as the owner of a boundary hook.
+    `check_reachability=False` leaves rule 4 to the caller, such as the owner of a boundary hook.
     """
     groups = [group for group in edge_groups if group.__class__ is not InternalEdgeGroup]
     edges = [edge for group in groups for edge in group.edges]
     errors = _missing_executors(edges, executors, start_executor_ids)
     ends_are_known = not errors
-    errors += _duplicate_edges(edges)
+    counts = Counter([(edge.source_id, edge.target_id) for edge in edges])
+    errors += [EdgeDuplicationError(f"{source}->{target}") for (source, target), count in counts.items() if count > 1]
     errors += _incompatible_types(groups, edges, executors)
     if check_reachability and ends_are_known:
-        errors += _unreachable_executors(edges, executors, start_executor_ids)
+        unreachable = sorted(executors.keys() - _reachable(start_executor_ids, edges))
+        if unreachable:
+            message = (
+                f"Executors {unreachable} cannot be reached from {list(start_executor_ids)}. Connect each of them to "
+                "an executor that can be reached, or leave them out."
+            )
+            errors.append(GraphConnectivityError(message))
     _log_oddities(edges, executors)
     if designation is not EVERY_YIELD_IS_OUTPUT:
         errors += designation_errors(executors, designation)
@@ -180,35 +158,20 @@ def _missing_executors(
     edges: Iterable[Edge], executors: Mapping[str, Executor], start_executor_ids: Sequence[str]
 ) -> list[WorkflowValidationError]:
     """Rule 1: find starts and ends of edges that are not in the graph."""
-    errors: list[WorkflowValidationError] = [
-        GraphConnectivityError(
-            f"The start executor {start!r} is not part of the workflow, which has {sorted(executors)}. Add it, or name "
-            "one of those as the start."
-        )
+    messages = [
+        f"The start executor {start!r} is not part of the workflow, which has {sorted(executors)}. Add it, or name "
+        "one of those as the start."
         for start in start_executor_ids
         if start not in executors
     ]
-    strangers = [edge for edge in edges if edge.source_id not in executors or edge.target_id not in executors]
-    for edge in strangers:
-        absent = [end for end in dict.fromkeys((edge.source_id, edge.target_id)) if end not in executors]
-        message = (
-            f"Edge {edge.id!r} names {absent}, which the workflow does not have; it has {sorted(executors)}. Add the "
-            "executor with add_executor(), or correct the id."
-        )
-        errors.append(GraphConnectivityError(message))
-    return errors
-
-
-def _duplicate_edges(edges: Iterable[Edge]) -> list[WorkflowValidationError]:
-    """Rule 2: find pairs of executors that are connected more than once, also under different conditions."""
-    known: set[tuple[str, str]] = set()
-    repeated: dict[str, None] = {}
     for edge in edges:
-        ends = (edge.source_id, edge.target_id)
-        if ends in known:
-            repeated[edge.id] = None
-        known.add(ends)
-    return [EdgeDuplicationError(edge_id) for edge_id in repeated]
+        absent = [end for end in dict.fromkeys((edge.source_id, edge.target_id)) if end not in executors]
+        if absent:
+            messages.append(
+                f"Edge {edge.id!r} names {absent}, which the workflow does not have; it has {sorted(executors)}. Add "
+                "the executor with add_executor(), or correct the id."
+            )
+    return [GraphConnectivityError(message) for message in messages]
 
 
 def _incompatible_types(
@@ -217,7 +180,15 @@ def _incompatible_types(
     """Rule 3: find edges whose target takes nothing of what the source sends."""
     outputs = {i: tuple(executors[i].output_types) for i in dict.fromkeys(e.source_id for e in edges) if i in executors}
     inputs = {i: tuple(executors[i].input_types) for i in dict.fromkeys(e.target_id for e in edges) if i in executors}
-    _log_missing_types(outputs, inputs)
+    for types_of, problem in (
+        (
+            outputs,
+            "has outgoing edges, but declares no type that it sends. Annotate its context: WorkflowContext[Sent]",
+        ),
+        (inputs, "declares no type that it takes. Annotate the message parameter of its handlers"),
+    ):
+        for executor_id in [key for key, types in types_of.items() if not types]:
+            logger.warning("Executor %r %s. These edges are not checked.", executor_id, problem)
     errors: list[WorkflowValidationError] = []
     for group in groups:
         mode = "independent"
@@ -234,37 +205,6 @@ def _incompatible_types(
             if not types_fit(delivered, taken):
                 errors.append(TypeCompatibilityError(edge.source_id, edge.target_id, delivered, taken))
     return errors
-
-
-def _log_missing_types(outputs: Mapping[str, _Types], inputs: Mapping[str, _Types]) -> None:
-    for executor_id, types in outputs.items():
-        if not types:
-            logger.warning(
-                "Executor %r has outgoing edges, but declares no type that it sends, so they are not checked. Annotate "
-                "its context: WorkflowContext[SentType].",
-                executor_id,
-            )
-    for executor_id, types in inputs.items():
-        if not types:
-            logger.warning(
-                "Executor %r declares no type that it takes, so the edges to it are not checked. Annotate the message "
-                "parameter of its handlers.",
-                executor_id,
-            )
-
-
-def _unreachable_executors(
-    edges: Iterable[Edge], executors: Mapping[str, Executor], start_executor_ids: Sequence[str]
-) -> list[WorkflowValidationError]:
-    """Rule 4: find executors that no path of edges leads to from a start."""
-    unreachable = sorted(executors.keys() - _reachable(start_executor_ids, edges))
-    if not unreachable:
-        return []
-    message = (
-        f"Executors {unreachable} cannot be reached from {list(start_executor_ids)}. Connect each of them to an "
-        "executor that can be reached, or leave them out."
-    )
-    return [GraphConnectivityError(message)]
 
 
 def _reachable(starts: Iterable[str], edges: Iterable[Edge], *, both_ways: bool = False) -> set[str]:
@@ -346,15 +286,7 @@ def infer_starts(
 
     One root is the start. Without any (everything lies on cycles) it is the executor that was added first. Of several
     roots the first is *the* start; the others get the input too if each feeds a fan-in and hangs together with the
-    start. Edges of an executor to itself do not count.
-
-    Args:
-        executors: By id, in the order of adding.
-        edge_groups: All groups but the internal ones.
-        check_roots: Refuse further roots that do not qualify. `False` ignores them instead.
-
-    Returns:
-        The ids, *the* start first.
+    start; `check_roots=False` ignores those that do not. Edges of an executor to itself do not count.
 
     Raises:
         ValueError: There is no executor at all.
@@ -366,10 +298,8 @@ def infer_starts(
     edges = [edge for group in edge_groups for edge in group.edges]
     reached = {edge.target_id for edge in edges if edge.source_id != edge.target_id}
     roots = [executor_id for executor_id in executors if executor_id not in reached]
-    if not roots:
-        return (next(iter(executors)),)
-    if len(roots) == 1:
-        return (roots[0],)
+    if len(roots) < 2:
+        return (roots[0] if roots else next(iter(executors)),)
     gathered = {
         source for group in edge_groups if isinstance(group, FanInEdgeGroup) for source in group.source_executor_ids
     }
@@ -384,7 +314,3 @@ def infer_starts(
         )
         raise GraphConnectivityError(msg)
     return (roots[0], *legal)
-
-
-def _ids(executors: Iterable[Executor | str]) -> tuple[str, ...]:
-    return tuple([executor if isinstance(executor, str) else executor.id for executor in executors])

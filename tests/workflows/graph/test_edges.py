@@ -155,7 +155,7 @@ def test_reprs_name_condition_and_ends():
     target = object()
     assert repr(Edge("a", "b")) == "Edge('a', 'b')"
     assert repr(Edge("a", "b", is_big)) == "Edge('a', 'b', condition_name='is_big')"
-    assert repr(SwitchCaseEdgeGroupCase(is_big, "bin")) == "SwitchCaseEdgeGroupCase(is_big -> 'bin')"
+    assert repr(SwitchCaseEdgeGroupCase(is_big, "bin")) == "SwitchCaseEdgeGroupCase('bin', condition_name='is_big')"
     assert repr(SwitchCaseEdgeGroupDefault("in")) == "SwitchCaseEdgeGroupDefault('in')"
     assert repr(Case(is_big, target)) == f"Case(is_big, {target!r})"
     assert repr(Case(is_big, target, condition_name="n")) == f"Case(n, {target!r})"

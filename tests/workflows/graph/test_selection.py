@@ -108,7 +108,11 @@ def test_a_fan_out_is_written_with_the_name_of_its_function_and_cannot_select_wi
 
 @pytest.mark.parametrize(
     ("cases", "complaint"),
-    [([Default("d")], "1 case"), ([Case(always, "x"), Case(always, "y")], "0 defaults"), ([Default("d")] * 2, "2 def")],
+    [
+        ([Default("d")], "1 case"),
+        ([Case(always, "x"), Case(always, "y")], "0 of them defaults"),
+        ([Default("d")] * 2, "2 of them defaults"),
+    ],
 )
 def test_a_switch_needs_a_case_and_exactly_one_default(cases, complaint):
     with pytest.raises(ValueError, match=complaint):
