@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 from agentbench.agents.clients.openai.chat.completions import ChatCompletions
 from agentbench.agents.clients.openai.chat.options import OpenAIChatOptions
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
-from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_UPDATES, reported_error, unusable_error
+from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_UPDATES, unusable_error
 from agentbench.agents.clients.openai.hosted_tools import HostedTools, WebSearchTool
 from agentbench.agents.clients.openai.responses.requests import Responses
 from agentbench.agents.clients.openai.settings import ApiKey, find_target
@@ -35,7 +35,7 @@ _APIS: dict[str, ChatCompletions | Responses] = {"chat_completions": ChatComplet
 
 
 class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
-    """The base of the three clients; their arguments are described at `OpenAIChatClient`."""
+    """The base of the three clients."""
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "openai"
     NEEDS_NETWORK: ClassVar[bool] = True
@@ -67,6 +67,35 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
         max_retries: int | None = None,
         **unknown: NoReturn,
     ) -> None:
+        """Settings without an argument are read from a `.env` file, if one is named, then from the environment.
+
+        Args:
+            model: The model, or the deployment.
+            api: Of `OpenAIChatClient`: `chat_completions`, which is the default, or `responses`.
+            api_key: The key, or a function that returns it before each request; by default `OPENAI_API_KEY`. Servers
+                on this machine or in a private network need none.
+            org_id: The organisation that pays; by default `OPENAI_ORG_ID`.
+            base_url: The address of the API; by default `OPENAI_BASE_URL`, else that of OpenAI.
+            default_headers: Sent with every request.
+            async_client: A client of the SDK to use as it is; key, address and limits are then its own.
+            instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
+            env_file_path: A file of settings.
+            env_file_encoding: Of that file.
+            middleware: Around each call of the model or of a tool.
+            function_invocation_configuration: How tools are called.
+            compaction_strategy: Shortens long conversations.
+            tokenizer: Counts tokens.
+            additional_properties: Other data that belongs to the client.
+            otel_provider_name: The name of the service in spans; by default `openai`.
+            timeout: For a request, in seconds; by default the SDK's.
+            max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
+            **unknown: Any other keyword is an error that proposes a known one.
+
+        Raises:
+            SettingNotFoundError: There is no model, or no key.
+            MissingExtraError: The `openai` package is not installed.
+            ValueError: The address is none, or the client does not speak that API.
+        """
         super().__init__(
             middleware=middleware,
             function_invocation_configuration=function_invocation_configuration,
@@ -100,8 +129,6 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
             target, async_client=async_client, default_headers=default_headers, timeout=timeout, max_retries=max_retries
         )
 
-    # ------------------------------------------------------------------------------------------------------------ calls
-
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Any:
@@ -110,17 +137,27 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
             return self._build_response_stream(updates, response_format=options.get("response_format"))
         return self._answer(messages, options, kwargs)
 
+    async def _send(
+        self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any], *, stream: bool
+    ) -> tuple[dict[str, Any], Any]:
+        """The options of the model after validation, and what the SDK returns."""
+        checked = dict(await self._validate_options(options))
+        transport = {name: kwargs.get(name, checked.pop(name, None)) for name in TRANSPORT_ARGUMENTS}
+        transport = {name: value for name, value in transport.items() if value is not None}
+        api = _APIS[self.api]
+        request = api.request(messages, checked, model=self.model, instruction_role=self.instruction_role)
+        method = getattr(self._connection.resource(api.path, api.since), request.method)
+        body = api.stream_body(request) if stream else request.body
+        return checked, await self._connection.call(method, body, **transport)
+
     async def _answer(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
+        checked, answer = await self._send(messages, options, kwargs, stream=False)
         api = _APIS[self.api]
-        checked, transport = await self._split_options(options, kwargs)
-        request = api.request(messages, checked, model=self.model, instruction_role=self.instruction_role)
-        method = getattr(self._connection.resource(api.path, api.since), request.method)
-        answer = await self._connection.call(method, request.body, **transport)
         failure = api.failure(answer)
         if failure is not None:
-            raise reported_error(failure, url=self.service_url(), secrets=self._connection.secrets())
+            raise self._connection.reported_error(failure)
         response = api.response(answer, checked)
         if response is None:
             raise unusable_error(NO_ANSWER, url=self.service_url())
@@ -129,18 +166,14 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
     async def _updates(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> AsyncIterator[ChatResponseUpdate]:
-        api = _APIS[self.api]
-        checked, transport = await self._split_options(options, kwargs)
-        request = api.request(messages, checked, model=self.model, instruction_role=self.instruction_role)
-        method = getattr(self._connection.resource(api.path, api.since), request.method)
-        opened = await self._connection.call(method, api.stream_body(request), **transport)
-        reader = api.reader(checked)
+        checked, opened = await self._send(messages, options, kwargs, stream=True)
+        reader = _APIS[self.api].reader(checked)
         is_empty = True
         async with aclosing(self._connection.updates(opened)) as events:
             async for event in events:
                 update = reader.read(event)
                 if reader.failure is not None:
-                    raise reported_error(reader.failure, url=self.service_url(), secrets=self._connection.secrets())
+                    raise self._connection.reported_error(reader.failure)
                 if update is not None:
                     is_empty = False
                     yield update
@@ -151,48 +184,13 @@ class OpenAIClient(Connected, BaseChatClient[OpenAIChatOptions]):
                 "A stream of %s ended without a finish reason; the answer may be cut off.", self.service_url()
             )
 
-    async def _split_options(
-        self, options: Mapping[str, Any], kwargs: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Check the options, and split off those that say how a request is sent."""
-        checked = dict(await self._validate_options(options))
-        transport = {name: kwargs.get(name, checked.pop(name, None)) for name in TRANSPORT_ARGUMENTS}
-        return checked, {name: value for name, value in transport.items() if value is not None}
-
 
 class OpenAIChatClient(OpenAIClient, HostedTools):
     """Calls models of OpenAI, and of every service that is compatible with it.
 
     Speaks Chat Completions, or with `api="responses"` the Responses API, where the service stores the conversation.
 
-    Settings without an argument are read from a `.env` file, if one is named, then from the environment:
-    `OPENAI_API_KEY`, `OPENAI_ORG_ID`, `OPENAI_BASE_URL`, and for the model `OPENAI_CHAT_MODEL`, then `OPENAI_MODEL`.
-
-    Args:
-        model: The model, or the deployment.
-        api: `chat_completions`, which is the default, or `responses`.
-        api_key: The key, or a function that returns it before each request. Servers on this machine or in a private
-            network need none.
-        org_id: The organisation that pays.
-        base_url: The address of the API; by default that of OpenAI.
-        default_headers: Sent with every request.
-        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
-        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
-        env_file_path: A file of settings.
-        env_file_encoding: Of that file.
-        middleware: Around each call of the model or of a tool.
-        function_invocation_configuration: How tools are called.
-        compaction_strategy: Shortens long conversations.
-        tokenizer: Counts tokens.
-        additional_properties: Other data that belongs to the client.
-        otel_provider_name: The name of the service in spans; by default `openai`.
-        timeout: For a request, in seconds; by default the SDK's.
-        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-
-    Raises:
-        SettingNotFoundError: There is no model, or no key.
-        MissingExtraError: The `openai` package is not installed.
-        ValueError: The address is none, or the client does not speak that API.
+    The model is read from `OPENAI_CHAT_MODEL`, else `OPENAI_MODEL`, if there is no argument for it.
 
     Example:
         ```python
@@ -211,34 +209,7 @@ class OpenAIChatClient(OpenAIClient, HostedTools):
 class OpenAIChatCompletionClient(OpenAIClient, WebSearchTool):
     """Calls models of OpenAI, and of every compatible service, by the API Chat Completions.
 
-    Settings without an argument are read from a `.env` file, if one is named, then from the environment:
-    `OPENAI_API_KEY`, `OPENAI_ORG_ID`, `OPENAI_BASE_URL`, and for the model `OPENAI_CHAT_COMPLETION_MODEL`, then
-    `OPENAI_MODEL`.
-
-    Args:
-        model: The model, or the deployment.
-        api_key: The key, or a function that returns it before each request. Servers on this machine or in a private
-            network need none.
-        org_id: The organisation that pays.
-        base_url: The address of the API; by default that of OpenAI.
-        default_headers: Sent with every request.
-        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
-        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
-        env_file_path: A file of settings.
-        env_file_encoding: Of that file.
-        middleware: Around each call of the model or of a tool.
-        function_invocation_configuration: How tools are called.
-        compaction_strategy: Shortens long conversations.
-        tokenizer: Counts tokens.
-        additional_properties: Other data that belongs to the client.
-        otel_provider_name: The name of the service in spans; by default `openai`.
-        timeout: For a request, in seconds; by default the SDK's.
-        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-
-    Raises:
-        SettingNotFoundError: There is no model, or no key.
-        MissingExtraError: The `openai` package is not installed.
-        ValueError: The address is none.
+    The model is read from `OPENAI_CHAT_COMPLETION_MODEL`, else `OPENAI_MODEL`, if there is no argument for it.
 
     Example:
         ```python
@@ -255,34 +226,8 @@ class OpenAIChatCompletionClient(OpenAIClient, WebSearchTool):
 class OpenAIResponsesClient(OpenAIClient, HostedTools):
     """Calls models of OpenAI by the Responses API, where the service stores the conversation unless `store=False`.
 
-    Settings without an argument are read from a `.env` file, if one is named, then from the environment:
-    `OPENAI_API_KEY`, `OPENAI_ORG_ID`, `OPENAI_BASE_URL`, and for the model `OPENAI_RESPONSES_MODEL`, then
-    `OPENAI_CHAT_MODEL`, then `OPENAI_MODEL`.
-
-    Args:
-        model: The model, or the deployment.
-        api_key: The key, or a function that returns it before each request. Servers on this machine or in a private
-            network need none.
-        org_id: The organisation that pays.
-        base_url: The address of the API; by default that of OpenAI.
-        default_headers: Sent with every request.
-        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
-        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
-        env_file_path: A file of settings.
-        env_file_encoding: Of that file.
-        middleware: Around each call of the model or of a tool.
-        function_invocation_configuration: How tools are called.
-        compaction_strategy: Shortens long conversations.
-        tokenizer: Counts tokens.
-        additional_properties: Other data that belongs to the client.
-        otel_provider_name: The name of the service in spans; by default `openai`.
-        timeout: For a request, in seconds; by default the SDK's.
-        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-
-    Raises:
-        SettingNotFoundError: There is no model, or no key.
-        MissingExtraError: The `openai` package is not installed.
-        ValueError: The address is none.
+    The model is read from `OPENAI_RESPONSES_MODEL`, else `OPENAI_CHAT_MODEL`, else `OPENAI_MODEL`, if there is no
+    argument for it.
 
     Example:
         ```python

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import operator
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agentbench._extras import require
 from agentbench._secrets import is_secret_name
-from agentbench.agents.clients.openai.errors import sdk_errors, translate_error
+from agentbench.agents.clients.openai.errors import reported_error, sdk_errors, translate_error
 from agentbench.agents.clients.openai.settings import Target, validate_key, without_credentials
-from agentbench.exceptions import ChatClientInvalidAuthException, MissingExtraError
+from agentbench.exceptions import ChatClientException, ChatClientInvalidAuthException, MissingExtraError
 from agentbench.observability import user_agent
 from agentbench.settings import SecretString
 
@@ -22,26 +24,12 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "https://api.openai.com/v1"
 
-# The SDK insists on a key, also for servers that need none, and where each request gets a key of its own.
-_NO_KEY = "not-needed"
-
 # Arguments of the SDK's methods that are not part of the request.
 TRANSPORT_ARGUMENTS = ("extra_headers", "extra_query", "extra_body", "timeout")
 
 
 class Connection:
-    """Sends requests to one service.
-
-    Args:
-        target: Model, address and credentials.
-        async_client: A client of the SDK that its owner closes; by default one is made for each event loop.
-        default_headers: Sent with every request.
-        timeout: For a request, in seconds; `None`: the SDK's default.
-        max_retries: How often the SDK repeats a request that may succeed later; `None`: the SDK's default.
-
-    Raises:
-        MissingExtraError: The SDK is not installed.
-    """
+    """Sends requests to one service. Arguments that are `None` leave the choice to the SDK."""
 
     def __init__(
         self,
@@ -63,9 +51,8 @@ class Connection:
         self._limits = {"timeout": timeout, "max_retries": max_retries}
         # Open connections belong to the loop in which they were opened: a script that calls asyncio.run() twice
         # needs two clients.
-        self._of_loop: dict[asyncio.AbstractEventLoop, _Opened] = {}
+        self._of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]] = {}
         self._tokens: list[SecretString] = []  # the last few keys that came from a function
-        self._parameters: dict[str, frozenset[str] | None] = {}
 
     @property
     def url(self) -> str:
@@ -79,12 +66,17 @@ class Connection:
         if self._async_client is not None:
             return self._async_client
         loop = asyncio.get_running_loop()
-        opened = self._of_loop.get(loop)
-        if opened is None or opened.sdk.is_closed():
+        sdk, _ = self._of_loop.get(loop, (None, None))
+        if sdk is None or sdk.is_closed():
             for other in [other for other in self._of_loop if other.is_closed()]:
                 del self._of_loop[other]
-            opened = self._of_loop[loop] = _Opened(self._new_sdk())
-        return opened.sdk
+            sdk = self._new_sdk()
+            # asyncio.run() ends with closing the generators that are still open, so one of them closes the client.
+            closing = _close_at_end(sdk)
+            with suppress(StopIteration):  # it does not wait before it yields, and now the loop knows of it
+                closing.__anext__().send(None)
+            self._of_loop[loop] = sdk, closing
+        return sdk
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
         """A copied client goes on with the same connections."""
@@ -92,48 +84,37 @@ class Connection:
 
     async def close(self) -> None:
         """Close what was opened in the running loop. A later request opens it anew."""
-        opened = self._of_loop.pop(asyncio.get_running_loop(), None)
-        if opened is not None:
-            await opened.aclose()
+        _, closing = self._of_loop.pop(asyncio.get_running_loop(), (None, None))
+        if closing is not None:
+            await closing.aclose()
 
     def resource(self, path: str, since: str) -> Any:
-        """Return a part of the SDK, such as `chat.completions`.
-
-        Raises:
-            MissingExtraError: The version of the SDK that is installed has no such part.
-        """
-        found: Any = self.sdk()
+        """Return a part of the SDK, such as `chat.completions`, which it has since a version."""
         try:
-            for name in path.split("."):
-                found = getattr(found, name)
+            return operator.attrgetter(path)(self.sdk())
         except AttributeError:
             problem = f"The installed openai package has no {path!r}; version {since} or newer has"
             raise MissingExtraError("openai", f"openai>={since}", problem=problem) from None
-        return found
 
     async def call(self, method: Callable[..., Any], body: Mapping[str, Any], **transport: Any) -> Any:
-        """Send one request and return the answer.
-
-        Args:
-            method: Of the SDK, such as `sdk.chat.completions.create`.
-            body: The fields of the request, also those that the SDK does not know.
-            **transport: How it is sent: `extra_headers`, `extra_query`, `extra_body`, `timeout`.
-
-        Raises:
-            ChatClientException: The request failed; see its subclasses.
-        """
-        arguments = self._as_arguments(method, body, transport)
+        """Send one request by a method of the SDK and return the answer; `body` may have fields that are new to it."""
+        arguments = dict(transport)
+        known = _parameter_names(getattr(method, "__func__", method))
+        others = {} if known is None else {name: value for name, value in body.items() if name not in known}
+        arguments |= {name: value for name, value in body.items() if name not in others}
+        if others:
+            arguments["extra_body"] = {**others, **(arguments.get("extra_body") or {})}
         key = await self._fresh_key()
         if key is not None:
             arguments["extra_headers"] = {"Authorization": f"Bearer {key}", **(arguments.get("extra_headers") or {})}
-        with self.translated_errors():
+        with self._translate_errors():
             answer = method(**arguments)
             return await answer if inspect.isawaitable(answer) else answer
 
     async def updates(self, stream: Any) -> AsyncGenerator[Any, None]:
         """Yield the events of a stream of the SDK; at the end, also by an error, the connection is released."""
         try:
-            with self.translated_errors():
+            with self._translate_errors():
                 async for update in stream:
                     yield update
         finally:
@@ -144,15 +125,19 @@ class Connection:
                     await closing
 
     @contextmanager
-    def translated_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Raise errors of the SDK as errors of ours. Cancellation and everything else passes."""
         try:
             yield
         except sdk_errors() as error:
-            raise translate_error(error, url=self.url, secrets=self.secrets()) from error
+            raise translate_error(error, url=self.url, secrets=self._secrets()) from error
 
-    def secrets(self) -> tuple[str, ...]:
-        """Return the secrets that errors must not contain."""
+    def reported_error(self, report: Any) -> ChatClientException:
+        """Return our error for a failure that the service reports as part of an answer."""
+        return reported_error(report, url=self.url, secrets=self._secrets())
+
+    def _secrets(self) -> tuple[str, ...]:
+        """The secrets that errors must not contain."""
         target = self._target
         known = [] if target.api_key is None or callable(target.api_key) else [str(target.api_key)]
         if target.basic is not None:
@@ -165,7 +150,8 @@ class Connection:
         headers = dict(self._headers)
         if target.basic is not None:
             headers["Authorization"] = str(target.basic)
-        key = _NO_KEY if target.api_key is None or callable(target.api_key) else target.api_key
+        # The SDK insists on a key, also for servers that need none, and where each request gets a key of its own.
+        key = "not-needed" if target.api_key is None or callable(target.api_key) else target.api_key
         optional = {"organization": target.org_id, "base_url": target.base_url, **self._limits}
         sdk = require("openai", extra="openai", purpose="call models of OpenAI-compatible services")
         made: AsyncOpenAI = sdk.AsyncOpenAI(
@@ -192,29 +178,6 @@ class Connection:
             self._tokens = [*self._tokens[-7:], SecretString(token)]
         return token
 
-    def _as_arguments(
-        self, method: Callable[..., Any], body: Mapping[str, Any], transport: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Sort the fields of a request into those that a method of the SDK has a parameter for, and others."""
-        name = getattr(method, "__qualname__", repr(method))
-        if name not in self._parameters:
-            self._parameters[name] = _parameter_names(method)
-        known = self._parameters[name]
-        arguments = dict(transport)
-        others = {}
-        for key, value in body.items():
-            if known is None or key in known:
-                arguments[key] = value
-            else:
-                others[key] = value
-        if others:
-            if known is not None and "extra_body" not in known:
-                missing = " and no ".join(sorted(others))
-                problem = f"The installed openai package is too old: its {name} has no {missing}"
-                raise MissingExtraError("openai", "openai", problem=problem)
-            arguments["extra_body"] = {**others, **(arguments.get("extra_body") or {})}
-        return arguments
-
 
 class Connected:
     """The base of clients with a connection: its `repr` has model and address alone, and closing it closes that."""
@@ -240,22 +203,6 @@ class Connected:
         return f"{type(self).__name__}(model={self.model!r}, url={self.service_url()!r})"
 
 
-class _Opened:
-    """A client of the SDK that is closed in the loop in which it was opened: now, or when that loop is shut down.
-
-    `asyncio.run()` ends with closing the generators that are still open, so one of them closes the client.
-    """
-
-    def __init__(self, sdk: AsyncOpenAI) -> None:
-        self.sdk = sdk
-        self._keeper = _close_at_end(sdk)
-        with suppress(StopIteration):  # it does not wait before it yields, and now the loop knows of it
-            self._keeper.__anext__().send(None)
-
-    async def aclose(self) -> None:
-        await self._keeper.aclose()
-
-
 async def _close_at_end(sdk: AsyncOpenAI) -> AsyncGenerator[None, None]:
     try:
         yield
@@ -263,6 +210,7 @@ async def _close_at_end(sdk: AsyncOpenAI) -> AsyncGenerator[None, None]:
         await sdk.close()
 
 
+@lru_cache(maxsize=32)
 def _parameter_names(method: Callable[..., Any]) -> frozenset[str] | None:
     """The parameters of a method; `None` if it takes any."""
     parameters = inspect.signature(method).parameters.values()

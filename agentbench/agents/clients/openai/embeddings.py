@@ -6,32 +6,58 @@ import base64
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
 from agentbench.agents.clients.openai.errors import NO_VECTORS, unusable_error
 from agentbench.agents.clients.openai.settings import ApiKey, find_target
-from agentbench.agents.clients.openai.wire import counts, field, items, number, text
+from agentbench.agents.clients.openai.wire import field, items, number, text, usage_of
 from agentbench.agents.model.embeddings import (
     BaseEmbeddingClient,
     Embedding,
     EmbeddingGenerationOptions,
     GeneratedEmbeddings,
 )
-from agentbench.agents.telemetry.layers import EmbeddingSpans
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from agentbench.messages.usage import UsageDetails
-
-Vectors = GeneratedEmbeddings[list[float], EmbeddingGenerationOptions]
-
 _COUNTS = (("input_token_count", "prompt_tokens"), ("total_token_count", "total_tokens"))
 
 
-class EmbeddingRequests(Connected, BaseEmbeddingClient[str, list[float], EmbeddingGenerationOptions]):
-    """Requests embeddings, without a span around it."""
+class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], EmbeddingGenerationOptions]):
+    """Calls embedding models of OpenAI, and of every service that is compatible with it.
+
+    The model is taken from `OPENAI_EMBEDDING_MODEL`. Key, organisation and address are found as `OpenAIChatClient`
+    finds them.
+
+    Args:
+        model: The model.
+        api_key: The key, or a function that returns it before each request.
+        org_id: The organisation that pays.
+        base_url: The address of the API; by default that of OpenAI.
+        default_headers: Sent with every request.
+        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
+        env_file_path: A file of settings.
+        env_file_encoding: Of that file.
+        additional_properties: Other data that belongs to the client.
+        otel_provider_name: The name of the service in spans; by default `openai`.
+        timeout: For a request, in seconds; by default the SDK's.
+        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
+
+    Raises:
+        SettingNotFoundError: There is no model, or no key.
+        MissingExtraError: The `openai` package is not installed.
+
+    Example:
+        ```python
+        from agentbench import OpenAIEmbeddingClient
+
+        client = OpenAIEmbeddingClient("text-embedding-3-small")  # the key from OPENAI_API_KEY
+        vectors = await client.get_embeddings(["a cat", "a dog"])
+        print(vectors[0].dimensions)
+        ```
+    """
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "openai"
     NEEDS_NETWORK: ClassVar[bool] = True
@@ -48,6 +74,7 @@ class EmbeddingRequests(Connected, BaseEmbeddingClient[str, list[float], Embeddi
         env_file_path: str | os.PathLike[str] | None = None,
         env_file_encoding: str | None = None,
         additional_properties: Mapping[str, Any] | None = None,
+        otel_provider_name: str | None = None,
         timeout: float | None = None,
         max_retries: int | None = None,
     ) -> None:
@@ -63,21 +90,19 @@ class EmbeddingRequests(Connected, BaseEmbeddingClient[str, list[float], Embeddi
             connected=async_client is not None,
         )
         self.model = target.model
+        self.otel_provider_name = otel_provider_name
         self._connection = Connection(
             target, async_client=async_client, default_headers=default_headers, timeout=timeout, max_retries=max_retries
         )
 
     async def get_embeddings(
         self, values: Sequence[str], *, options: EmbeddingGenerationOptions | None = None
-    ) -> Vectors:
-        """Return the vectors of texts.
+    ) -> GeneratedEmbeddings[list[float], EmbeddingGenerationOptions]:
+        """Return the vectors of texts, in order.
 
         Args:
             values: The texts; also a single one.
             options: `model`, `dimensions`, and others that the service knows.
-
-        Returns:
-            One embedding per text, in order.
 
         Raises:
             ChatClientException: It went wrong; see its subclasses.
@@ -93,8 +118,7 @@ class EmbeddingRequests(Connected, BaseEmbeddingClient[str, list[float], Embeddi
         found = list(_embeddings(answer))
         if len(found) != len(sent):
             raise unusable_error(NO_VECTORS.format(found=len(found), texts=len(sent)), url=self.service_url())
-        usage = cast("UsageDetails | None", counts(field(answer, "usage"), _COUNTS) or None)
-        return GeneratedEmbeddings(found, options=options, usage=usage)
+        return GeneratedEmbeddings(found, options=options, usage=usage_of(answer, _COUNTS))
 
 
 def _embeddings(answer: Any) -> Iterator[Embedding[list[float]]]:
@@ -114,38 +138,3 @@ def _vector(sent: Any) -> list[float]:
         return list(struct.unpack(f"<{len(packed) // 4}f", packed))
     except (TypeError, ValueError, struct.error):
         return []
-
-
-class OpenAIEmbeddingClient(EmbeddingSpans, EmbeddingRequests):
-    """Calls embedding models of OpenAI, and of every service that is compatible with it.
-
-    The model is taken from `OPENAI_EMBEDDING_MODEL`. Key, organisation and address are found as `OpenAIChatClient`
-    finds them.
-
-    Args:
-        model: The model.
-        api_key: The key, or a function that returns it before each request.
-        org_id: The organisation that pays.
-        base_url: The address of the API; by default that of OpenAI.
-        default_headers: Sent with every request.
-        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
-        env_file_path: A file of settings.
-        env_file_encoding: Of that file.
-        additional_properties: Other data that belongs to the client.
-        timeout: For a request, in seconds; by default the SDK's.
-        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-        otel_provider_name: The name of the service in spans; by default `openai`.
-
-    Raises:
-        SettingNotFoundError: There is no model, or no key.
-        MissingExtraError: The `openai` package is not installed.
-
-    Example:
-        ```python
-        from agentbench import OpenAIEmbeddingClient
-
-        client = OpenAIEmbeddingClient("text-embedding-3-small")  # the key from OPENAI_API_KEY
-        vectors = await client.get_embeddings(["a cat", "a dog"])
-        print(vectors[0].dimensions)
-        ```
-    """

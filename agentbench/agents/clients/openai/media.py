@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import mimetypes
-from typing import NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from agentbench.messages.content.content import Content
+
+logger = logging.getLogger("agentbench.openai")
 
 # The only sounds that are accepted, by media type.
 _AUDIO_FORMATS = {
@@ -18,13 +21,6 @@ _AUDIO_FORMATS = {
 }
 
 
-class Audio(NamedTuple):
-    """A sound as it is sent: base64 text and its format."""
-
-    data: str
-    format: str
-
-
 def media_group(content: Content) -> str:
     """Return the kind of a `data` or `uri` content: `image`, `audio`, `video`, or `file`."""
     media_type, uri = content.media_type, content.uri or ""
@@ -34,18 +30,19 @@ def media_group(content: Content) -> str:
     return group if group in ("image", "audio", "video") else "file"
 
 
-def audio_of(content: Content) -> Audio | None:
-    """Return the sound in a content; `None` if services do not accept its format, or it is only an address."""
+def audio_part(content: Content) -> dict[str, Any] | None:
+    """Return a sound as it is sent; `None` if services do not accept its format, or it is only an address."""
     kind = _AUDIO_FORMATS.get((content.media_type or "").partition(";")[0].strip().lower())
     if kind is None or content.type != "data":
+        logger.debug("Audio of type %r is not sent: only wav and mp3 data are accepted.", content.media_type)
         return None
-    return Audio((content.uri or "").partition(",")[2], kind)
+    return {"type": "input_audio", "input_audio": {"data": (content.uri or "").partition(",")[2], "format": kind}}
 
 
-def file_name(content: Content) -> str | None:
-    """Return the name of a file, from its additional properties or its `name`."""
+def file_fields(content: Content) -> dict[str, Any]:
+    """Return the data of a file, and its name, from the additional properties or the content's `name`."""
     name = content.additional_properties.get("filename") or content.name
-    return name if isinstance(name, str) else None
+    return {"file_data": content.uri, **({"filename": name} if isinstance(name, str) else {})}
 
 
 def image_detail(content: Content) -> str | None:

@@ -6,11 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-# Forms that are sent as they are.
-_READY = ("json_schema", "json_object", "text")
-
-# Keywords that strict schemas must not have.
-_NOT_STRICT = ("default",)
+_READY = ("json_schema", "json_object", "text")  # forms that are sent as they are
+_NAMED = ("properties", "$defs", "definitions")  # keywords with schemas by name
+_VALUES = ("const", "enum", "examples")  # keywords with values, which are no schemas
 
 
 class OutputSchema(NamedTuple):
@@ -22,23 +20,19 @@ class OutputSchema(NamedTuple):
 
 
 def output_schema(response_format: Any) -> OutputSchema | None:
-    """The schema of a pydantic model class or a bare JSON schema; `None` for a form that is sent as it is.
-
-    Raises:
-        TypeError: This is neither a mapping nor a pydantic model class.
-    """
+    """Return the schema of a pydantic model class or a bare JSON schema; `None` for a form that is sent as it is."""
     if isinstance(response_format, Mapping):
         if response_format.get("type") in _READY:
             return None
         schema = {**response_format}
         schema.setdefault("additionalProperties", False)
-        return OutputSchema(_schema_name(schema.get("title"), "response"), schema, is_strict(schema))
+        return OutputSchema(_schema_name(schema.get("title")), schema, is_strict(schema))
     make_schema = getattr(response_format, "model_json_schema", None)
     if not isinstance(response_format, type) or not callable(make_schema):
         message = f"response_format is {response_format!r}. Expected a pydantic model class or a JSON schema."
         raise TypeError(message)
     strict = strict_schema(make_schema())
-    return OutputSchema(_schema_name(response_format.__name__, "response"), strict, is_strict(strict))
+    return OutputSchema(_schema_name(response_format.__name__), strict, is_strict(strict))
 
 
 def chat_response_format(response_format: Any) -> dict[str, Any]:
@@ -67,7 +61,12 @@ def strict_schema(schema: Any) -> Any:
         return [strict_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: _strict_part(key, value) for key, value in schema.items() if key not in _NOT_STRICT}
+    made: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _NAMED and isinstance(value, dict):
+            made[key] = {name: strict_schema(part) for name, part in value.items()}
+        elif key != "default":
+            made[key] = value if key in _VALUES else strict_schema(value)
     if "properties" in made:
         made.setdefault("additionalProperties", False)
         made["required"] = list(made["properties"])
@@ -75,12 +74,6 @@ def strict_schema(schema: Any) -> Any:
         # Beside a reference nothing may stand.
         made = {"$ref": made["$ref"]}
     return made
-
-
-def _strict_part(key: str, value: Any) -> Any:
-    if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
-        return {name: strict_schema(part) for name, part in value.items()}
-    return value if key in ("const", "enum", "examples") else strict_schema(value)
 
 
 def is_strict(schema: Any) -> bool:
@@ -93,13 +86,13 @@ def is_strict(schema: Any) -> bool:
         properties = schema.get("properties", {})
         if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties):
             return False
-    parts = [value for key, value in schema.items() if key not in ("const", "enum", "examples", "required")]
-    named = [schema.get(key, {}) for key in ("properties", "$defs", "definitions")]
-    return all(is_strict(part) for part in parts if part not in named) and all(
-        is_strict(part) for group in named for part in group.values()
+    return all(
+        all(map(is_strict, value.values())) if key in _NAMED else is_strict(value)
+        for key, value in schema.items()
+        if key not in (*_VALUES, "required")
     )
 
 
-def _schema_name(title: Any, default: str) -> str:
+def _schema_name(title: Any) -> str:
     name = re.sub(r"[^a-zA-Z0-9_-]+", "_", title).strip("_")[:64] if isinstance(title, str) else ""
-    return name or default
+    return name or "response"

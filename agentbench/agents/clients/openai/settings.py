@@ -37,21 +37,13 @@ class OpenAISettings(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Target:
-    """The model, its address, and the credentials.
-
-    Attributes:
-        model: The model, or the deployment.
-        api_key: The key, or a function that returns it before each request; `None`: the server needs none.
-        org_id: The organisation that pays.
-        base_url: The address without credentials; `None`: the SDK's own default.
-        basic: Value of the header `Authorization`, where the address held a name and a password.
-    """
+    """The model, its address without credentials, and the credentials; `None` is the SDK's own default."""
 
     model: str
     api_key: SecretString | Callable[[], str | Awaitable[str]] | None = None
     org_id: str | None = None
     base_url: str | None = None
-    basic: SecretString | None = None
+    basic: SecretString | None = None  # of the header `Authorization`, where the address held a name and a password
 
 
 def find_target(  # noqa: PLR0913 - one argument per setting
@@ -65,21 +57,10 @@ def find_target(  # noqa: PLR0913 - one argument per setting
     env_file_encoding: str | None = None,
     connected: bool = False,
 ) -> Target:
-    """Find model, address and credentials: in arguments, else a `.env` file, else the environment.
+    """Return model, address and credentials: from arguments, else a `.env` file, else the environment.
 
-    Args:
-        model: The model; `None`: from the settings.
-        model_fields: Fields of the settings that may name the model, in order.
-        api_key: The key; `None`: from the settings.
-        org_id: The organisation; `None`: from the settings.
-        base_url: The address; `None`: from the settings.
-        env_file_path: A file of settings.
-        env_file_encoding: Of that file.
-        connected: Whether there is a connection already, so that neither key nor address is needed.
-
-    Raises:
-        SettingNotFoundError: There is no model, or no key for a server that may need one.
-        ValueError: The address is none, or the key holds characters that cannot be sent.
+    `model_fields` are the settings that may name the model, in order. With a connection that there is already, neither
+    key nor address is needed.
     """
     settings = load_settings(
         OpenAISettings,
@@ -112,19 +93,15 @@ def find_target(  # noqa: PLR0913 - one argument per setting
 
 
 def validate_key(key: str) -> SecretString:
-    """Return the key as it can be sent in a header.
-
-    Raises:
-        ValueError: It holds blanks, line breaks or characters beyond ASCII. The message does not show it.
-    """
+    """Return the key as it can be sent in a header, or raise a `ValueError` that does not show it."""
     trimmed = key.strip()
-    for position, character in enumerate(trimmed):
-        if not "!" <= character <= "~":
-            message = (
-                f"The API key holds a character at position {position} that no key has (a blank, a line break, or one "
-                "beyond ASCII). Copy the key once more."
-            )
-            raise ValueError(message)
+    wrong = re.search(r"[^!-~]", trimmed)
+    if wrong is not None:
+        message = (
+            f"The API key holds a character at position {wrong.start()} that no key has (a blank, a line break, or one "
+            "beyond ASCII). Copy the key once more."
+        )
+        raise ValueError(message)
     return SecretString(trimmed)
 
 
@@ -139,14 +116,7 @@ def is_private(url: str) -> bool:
 
 
 def split_credentials(url: str) -> tuple[str, SecretString | None]:
-    """Take name and password out of an address, because HTTP libraries write addresses into their logs.
-
-    Returns:
-        The address without them, and the header `Authorization` that replaces them.
-
-    Raises:
-        ValueError: This is no address of a server.
-    """
+    """Return an address without name and password, which would come into logs, and the header that replaces them."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:

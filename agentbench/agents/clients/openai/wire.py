@@ -9,7 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
+
+from agentbench._clock import runtime_defaults
+from agentbench.exceptions import ChatClientInvalidRequestException
+from agentbench.messages.content.media import Annotation
+from agentbench.messages.usage import UsageDetails
 
 
 class WireRequest(NamedTuple):
@@ -17,6 +22,13 @@ class WireRequest(NamedTuple):
 
     method: str
     body: dict[str, Any]
+
+
+def nothing_to_send() -> ChatClientInvalidRequestException:
+    """Return the error for a request without messages."""
+    return ChatClientInvalidRequestException(
+        "There is no message to send. Pass at least one with text, an image, a file or a tool's result."
+    )
 
 
 def field(source: Any, name: str) -> Any:
@@ -62,20 +74,36 @@ def iso_time(seconds: Any) -> str | None:
     return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat()
 
 
-def counts(source: Any, names: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Return token counts.
-
-    Args:
-        source: The object or mapping that has them.
-        names: Pairs of our name and theirs; `details.cached_tokens` is a field of the field `details`.
-    """
+def usage_of(answer: Any, names: Iterable[tuple[str, str]]) -> UsageDetails | None:
+    """Return the token counts in the field `usage`, by pairs of our name and theirs, in which dots lead to fields."""
     found = {}
     for ours, theirs in names:
-        *path, last = theirs.split(".")
-        holder = source
+        *path, last = ("usage", *theirs.split("."))
+        holder = answer
         for step in path:
             holder = field(holder, step)
         count = number(holder, last)
         if count is not None:
             found[ours] = count
-    return found
+    return cast("UsageDetails | None", found or None)
+
+
+def citation(note: Any) -> Annotation:
+    """Return a source that a text cites."""
+    found: dict[str, Any] = {"type": "citation"}
+    for ours, theirs in (("title", "title"), ("title", "filename"), ("url", "url"), ("file_id", "file_id")):
+        value = text(note, theirs)
+        if value is not None:
+            found[ours] = value
+    start, end = field(note, "start_index"), field(note, "end_index")
+    if isinstance(start, int) and isinstance(end, int):
+        found["annotated_regions"] = [{"type": "text_span", "start_index": start, "end_index": end}]
+    container = text(note, "container_id")
+    if container is not None:
+        found["additional_properties"] = {"container_id": container}
+    return cast("Annotation", found)
+
+
+def new_call_id() -> str:
+    """Return an id for a call to which the service gave none."""
+    return runtime_defaults().ids.new_id("call")

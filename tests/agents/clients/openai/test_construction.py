@@ -70,18 +70,6 @@ async def test_a_package_that_is_too_old_for_an_api_is_told() -> None:
         await client.get_response("hi")
 
 
-async def test_a_method_that_is_too_old_for_a_request_is_told() -> None:
-    class Responses:
-        async def retrieve(self, response_id: str, *, extra_headers: Any = None) -> Any:
-            raise AssertionError
-
-    client = OpenAIResponsesClient("m", async_client=SimpleNamespace(responses=Responses()))  # type: ignore[arg-type]
-    token = {"response_id": "r", "sequence_number": 1}
-    updates = client.get_response([], stream=True, options={"continuation_token": token})
-    with pytest.raises(MissingExtraError, match=r"retrieve has no starting_after and no stream"):
-        await updates.get_final_response()
-
-
 # ------------------------------------------------------------------------------------------------------------- settings
 
 

@@ -10,7 +10,7 @@ import pytest
 from agentbench.agents.clients.openai.chat.options import chat_options
 from agentbench.agents.clients.openai.hosted_tools import HostedTools
 from agentbench.agents.clients.openai.response_format import is_strict, strict_schema
-from agentbench.agents.clients.openai.responses.options import response_options
+from agentbench.agents.clients.openai.responses.requests import response_options
 from agentbench.exceptions import ContentError
 
 PARAMETERS = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}

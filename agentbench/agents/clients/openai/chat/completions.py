@@ -7,44 +7,30 @@ from typing import Any
 
 from agentbench.agents.clients.openai.chat.messages import chat_messages
 from agentbench.agents.clients.openai.chat.options import chat_options
-from agentbench.agents.clients.openai.chat.response import chat_response
-from agentbench.agents.clients.openai.chat.updates import ChunkReader
-from agentbench.agents.clients.openai.wire import WireRequest, field, items
-from agentbench.exceptions import ChatClientInvalidRequestException
+from agentbench.agents.clients.openai.chat.response import ChunkReader, chat_response
+from agentbench.agents.clients.openai.wire import WireRequest, field, items, nothing_to_send
 from agentbench.messages.inputs import prepend_instructions_to_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 
 
 class ChatCompletions:
-    """Every request holds the whole conversation.
+    """Every request holds the whole conversation."""
 
-    Attributes:
-        path: Of the SDK's part for this API.
-        since: The version of the SDK that first had this part.
-        stores: Whether the service stores answers by default.
-    """
-
-    path = "chat.completions"
+    path = "chat.completions"  # of the SDK's part for this API, and the version that first had it
     since = "1.60"
-    stores = False
+    stores = False  # whether the service stores answers by default
 
     def request(
         self, messages: Sequence[Message], options: Mapping[str, Any], *, model: str, instruction_role: str | None
     ) -> WireRequest:
-        """Return a request.
-
-        Raises:
-            ChatClientInvalidRequestException: There is nothing to send.
-        """
+        """Return a request."""
         led = prepend_instructions_to_messages(messages, options.get("instructions"), instruction_role or "system")
         sent = chat_messages(led)
         if not sent:
-            message = "There is no message to send. Pass at least one with text, an image, a file or a tool's result."
-            raise ChatClientInvalidRequestException(message)
-        return WireRequest(
-            "create", {"model": options.get("model") or model, "messages": sent, **chat_options(options)}
-        )
+            raise nothing_to_send()
+        body = {"model": options.get("model") or model, "messages": sent, **chat_options(options)}
+        return WireRequest("create", body)
 
     def response(self, answer: Any, options: Mapping[str, Any]) -> ChatResponse[Any] | None:
         """Return an answer as a response; `None` if it holds no choices."""

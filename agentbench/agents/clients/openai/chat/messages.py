@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from agentbench.agents.clients.openai.media import audio_of, file_name, image_detail, media_group
+from agentbench.agents.clients.openai.media import audio_part, file_fields, image_detail, media_group
 from agentbench.agents.clients.openai.wire import json_text
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -20,14 +20,7 @@ INSTRUCTING_ROLES = ("system", "developer")
 
 
 def chat_messages(messages: Iterable[Message]) -> list[Wire]:
-    """Return the messages as they are sent.
-
-    Args:
-        messages: The conversation, instructions included.
-
-    Returns:
-        One or several entries per message; none for a message that holds nothing that can be sent.
-    """
+    """Return the messages as they are sent: none, one or several entries for each."""
     sent: list[Wire] = []
     for message in messages:
         for entry in _entries(message):
@@ -115,32 +108,21 @@ def _part(content: Content) -> Wire | None:
     """A content as part of an entry; `None` for what is not sent, or sent in another place."""
     if content.type == "text":
         return {"type": "text", "text": content.text or ""}
-    if content.type in ("data", "uri"):
-        return _media_part(content)
     if content.type == "hosted_file":
         return {"type": "file", "file": {"file_id": content.file_id}}
-    if content.type != "function_call":
-        logger.debug("A content of type %r is not sent to Chat Completions.", content.type)
-    return None
-
-
-def _media_part(content: Content) -> Wire | None:
+    if content.type not in ("data", "uri"):
+        if content.type != "function_call":
+            logger.debug("A content of type %r is not sent to Chat Completions.", content.type)
+        return None
     group = media_group(content)
     if group == "image":
         detail = image_detail(content)
-        image = {"url": content.uri, **({} if detail is None else {"detail": detail})}
-        return {"type": "image_url", "image_url": image}
+        return {"type": "image_url", "image_url": {"url": content.uri, **({"detail": detail} if detail else {})}}
     if group == "audio":
-        audio = audio_of(content)
-        if audio is None:
-            logger.debug("Audio of type %r is not sent: only wav and mp3 data are accepted.", content.media_type)
-            return None
-        return {"type": "input_audio", "input_audio": {"data": audio.data, "format": audio.format}}
+        return audio_part(content)
     if group == "video" or content.type == "uri":
         logger.warning(
             "A %s of type %r is not sent: Chat Completions takes data of files only.", group, content.media_type
         )
         return None
-    name = file_name(content)
-    file: Mapping[str, Any] = {"file_data": content.uri, **({} if name is None else {"filename": name})}
-    return {"type": "file", "file": dict(file)}
+    return {"type": "file", "file": file_fields(content)}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agentbench.agents.clients.openai.response_format import chat_response_format
-from agentbench.messages.options import ChatOptions, validate_tool_mode
+from agentbench.messages.options import ChatOptions, ToolMode, validate_tool_mode
 
 logger = logging.getLogger("agentbench.openai")
 
@@ -51,16 +51,13 @@ def chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
     sent = options_as_sent(options)
     if options.get("max_tokens") is not None:
         sent.setdefault("max_completion_tokens", options["max_tokens"])
-    tools, search = chat_tools(options.get("tools") or ())
-    if search is not None:
-        sent.setdefault("web_search_options", search)
-    if tools:
-        sent["tools"] = tools
-        choice = chat_tool_choice(options.get("tool_choice"))
-        if choice is not None:
-            sent["tool_choice"] = choice
-        if options.get("allow_multiple_tool_calls") is not None:
-            sent["parallel_tool_calls"] = options["allow_multiple_tool_calls"]
+    tools = []
+    for tool in tool_specifications(options):
+        if str(tool.get("type", "")).startswith("web_search"):
+            sent.setdefault("web_search_options", _web_search_options(tool))
+        else:
+            tools.append(tool)
+    sent |= tool_fields(tools, options, _tool_choice)
     if options.get("response_format") is not None:
         sent["response_format"] = chat_response_format(options["response_format"])
     return sent
@@ -73,19 +70,33 @@ def options_as_sent(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**more, **sent} if isinstance(more, Mapping) else sent
 
 
-def chat_tools(tools: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the tools as they are sent, and the options of a web search if that is one of them."""
-    sent = []
-    search: dict[str, Any] | None = None
-    for tool in as_list(tools):
+def tool_specifications(options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the JSON specifications of the tools; one that has none is left out with a warning."""
+    tools = options.get("tools") or ()
+    found = []
+    for tool in [tools] if isinstance(tools, Mapping) or not isinstance(tools, Iterable) else tools:
+        describe = getattr(tool, "to_json_schema_spec", None)
         if isinstance(tool, Mapping):
-            if str(tool.get("type", "")).startswith("web_search"):
-                search = _web_search_options(tool)
-            else:
-                sent.append(dict(tool))
-        elif (specification := function_specification(tool)) is not None:
-            sent.append(specification)
-    return sent, search
+            found.append(dict(tool))
+        elif callable(describe):
+            found.append(describe())
+        else:
+            logger.warning("A tool of type %s is not sent: it has no JSON schema.", type(tool).__name__)
+    return found
+
+
+def tool_fields(
+    tools: list[dict[str, Any]], options: Mapping[str, Any], choose: Callable[[ToolMode], Any]
+) -> dict[str, Any]:
+    """Return the tools, and which of them the model may or must call; `choose` writes a mode in the API's form."""
+    if not tools:
+        return {}
+    choice = options.get("tool_choice")
+    if not isinstance(choice, Mapping) or "type" not in choice:
+        mode = validate_tool_mode(choice)
+        choice = None if mode is None else choose(mode)
+    fields = {"tools": tools, "tool_choice": choice, "parallel_tool_calls": options.get("allow_multiple_tool_calls")}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _web_search_options(tool: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,34 +108,7 @@ def _web_search_options(tool: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def as_list(tools: Any) -> Sequence[Any]:
-    """Return one or several tools as a list."""
-    if isinstance(tools, Mapping) or not isinstance(tools, Iterable):
-        return [tools]
-    return list(tools)
-
-
-def function_specification(tool: Any) -> dict[str, Any] | None:
-    """Return the JSON specification of a function tool; `None`, with a warning, if it has none."""
-    describe = getattr(tool, "to_json_schema_spec", None)
-    if not callable(describe):
-        logger.warning("A tool of type %s is not sent: it has no JSON schema.", type(tool).__name__)
-        return None
-    specification: dict[str, Any] = describe()
-    return specification
-
-
-def chat_tool_choice(choice: Any) -> Any:
-    """Return which tools the model may or must call, as the service expects it.
-
-    Raises:
-        ContentError: This is no tool choice.
-    """
-    if isinstance(choice, Mapping) and "type" in choice:
-        return dict(choice)
-    mode = validate_tool_mode(choice)
-    if mode is None:
-        return None
+def _tool_choice(mode: ToolMode) -> Any:
     if mode.get("required_function_name"):
         return {"type": "function", "function": {"name": mode["required_function_name"]}}
     if mode.get("allowed_tools") is not None:

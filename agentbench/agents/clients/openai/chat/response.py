@@ -1,17 +1,30 @@
-"""Answers of Chat Completions as responses. Pure: what the service sent in, a response out."""
+"""Answers of Chat Completions as responses, and chunks of streamed ones as updates. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from agentbench._clock import runtime_defaults
-from agentbench.agents.clients.openai.wire import counts, field, iso_time, items, json_text, plain, text
+from agentbench.agents.clients.openai.wire import (
+    citation,
+    field,
+    iso_time,
+    items,
+    json_text,
+    new_call_id,
+    number,
+    plain,
+    text,
+    usage_of,
+)
 from agentbench.messages.content.content import Content
-from agentbench.messages.content.media import Annotation
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
+from agentbench.messages.update import ChatResponseUpdate
 from agentbench.messages.usage import UsageDetails
+
+logger = logging.getLogger("agentbench.openai")
 
 _COUNTS = (
     ("input_token_count", "prompt_tokens"),
@@ -23,109 +36,168 @@ _COUNTS = (
 
 
 def chat_response(completion: Any, *, response_format: Any = None) -> ChatResponse[Any]:
-    """Return a completion as a response, with a message per choice.
-
-    Args:
-        completion: What the service sent.
-        response_format: The requested form of the answer.
-    """
+    """Return a completion as a response, with a message per choice."""
     choices = items(completion, "choices")
     response_id = text(completion, "id")
-    usage = usage_details(completion)
+    properties = _properties(completion)
+    log_probabilities = next(filter(None, (field(choice, "logprobs") for choice in choices)), None)
+    if log_probabilities is not None:
+        properties["logprobs"] = plain(log_probabilities)
     return ChatResponse(
-        messages=[_message(choice, response_id) for choice in choices],
+        messages=[
+            Message(
+                "assistant",
+                list(_contents(field(choice, "message"), _call)),
+                message_id=response_id,
+                raw_representation=choice,
+            )
+            for choice in choices
+        ],
         response_id=response_id,
         model=text(completion, "model"),
         created_at=iso_time(field(completion, "created")),
-        finish_reason=cast("Any", next(filter(None, map(finish_reason, choices)), None)),
-        usage_details=usage,
+        finish_reason=cast("Any", next(filter(None, map(_finish_reason, choices)), None)),
+        usage_details=usage_of(completion, _COUNTS),
         response_format=response_format,
-        additional_properties=_properties(completion, choices),
+        additional_properties=properties,
         raw_representation=completion,
     )
 
 
-def usage_details(source: Any) -> UsageDetails | None:
-    """The numbers of tokens in the field `usage`, as far as they are there."""
-    return cast("UsageDetails | None", counts(field(source, "usage"), _COUNTS) or None)
-
-
-def finish_reason(choice: Any) -> str | None:
-    """Why the model stopped."""
-    reason = text(choice, "finish_reason")
-    return "tool_calls" if reason == "function_call" else reason
-
-
-def reasoning_text(part: Any) -> str | None:
-    """What the model thought; compatible servers have two names for it."""
-    return text(part, "reasoning_content") or text(part, "reasoning")
-
-
 def refusal_content(part: Any) -> Content | None:
-    """A refusal, which is a text with a mark."""
+    """Return a refusal, which is a text with a mark."""
     refusal = text(part, "refusal")
     return Content.from_text(refusal, additional_properties={"refusal": True}) if refusal else None
 
 
-def new_call_id() -> str:
-    """An id for a call to which the service gave none."""
-    return runtime_defaults().ids.new_id("call")
-
-
-def _message(choice: Any, response_id: str | None) -> Message:
-    message = field(choice, "message")
-    return Message("assistant", list(_contents(message)), message_id=response_id, raw_representation=choice)
-
-
-def _contents(message: Any) -> Iterator[Content]:
-    thought = reasoning_text(message)
+def _contents(message: Any, read_call: Callable[[Any], Content]) -> Iterator[Content]:
+    """The contents of a message, or of a piece of one."""
+    thought = text(message, "reasoning_content") or text(message, "reasoning")  # compatible servers have two names
     if thought:
         yield Content.from_text_reasoning(text=thought)
     words = text(message, "content")
     if words:
-        yield Content.from_text(words, annotations=[_citation(note) for note in items(message, "annotations")] or None)
+        notes = [citation(field(note, "url_citation")) for note in items(message, "annotations")]
+        yield Content.from_text(words, annotations=notes or None)
     refusal = refusal_content(message)
     if refusal is not None:
         yield refusal
     for call in items(message, "tool_calls"):
-        yield _call(call, text(call, "id"))
+        yield read_call(call)
     if (legacy := field(message, "function_call")) is not None:
-        yield _call({"function": legacy}, None)
+        yield read_call({"index": 0, "function": legacy})
 
 
-def _call(call: Any, call_id: str | None) -> Content:
+def _call(call: Any) -> Content:
     # A custom tool takes any text where a function takes JSON.
     function, custom = field(call, "function"), field(call, "custom")
     return Content.from_function_call(
-        call_id or new_call_id(),
+        text(call, "id") or new_call_id(),
         text(function, "name") or text(custom, "name") or "",
         arguments=json_text(field(function, "arguments")) or text(custom, "input") or "",
         raw_representation=call,
     )
 
 
-def _citation(note: Any) -> Annotation:
-    cited = field(note, "url_citation")
-    found: dict[str, Any] = {"type": "citation"}
-    for name in ("title", "url"):
-        value = text(cited, name)
-        if value is not None:
-            found[name] = value
-    start, end = field(cited, "start_index"), field(cited, "end_index")
-    if isinstance(start, int) and isinstance(end, int):
-        found["annotated_regions"] = [{"type": "text_span", "start_index": start, "end_index": end}]
-    return cast("Annotation", found)
+def _finish_reason(choice: Any) -> str | None:
+    reason = text(choice, "finish_reason")
+    return "tool_calls" if reason == "function_call" else reason
 
 
-def _properties(completion: Any, choices: Any) -> dict[str, Any]:
-    found = properties(completion)
-    log_probabilities = [probabilities for choice in choices if (probabilities := field(choice, "logprobs"))]
-    if log_probabilities:
-        found["logprobs"] = plain(log_probabilities[0])
-    return found
-
-
-def properties(source: Any) -> dict[str, Any]:
-    """What belongs to a completion and has no field of its own."""
+def _properties(source: Any) -> dict[str, Any]:
     fingerprint = text(source, "system_fingerprint")
     return {} if fingerprint is None else {"system_fingerprint": fingerprint}
+
+
+class ChunkReader:
+    """Reads the chunks of one stream, in order."""
+
+    def __init__(self) -> None:
+        self._calls = CallSlots()
+        self._counted: dict[str, int] = {}
+        self._warned = False
+        self.ended = False
+        self.failure: Any = None  # failures within a stream are raised by the SDK
+
+    def read(self, chunk: Any) -> ChatResponseUpdate | None:
+        """Return the update that a chunk brings; `None` for one without choices and usage."""
+        choice = self._choice(chunk)
+        usage = self._usage(chunk)
+        if choice is None and usage is None:
+            return None
+        contents = list(_contents(field(choice, "delta"), self._calls.read))
+        if usage is not None:
+            contents.append(Content.from_usage(usage))
+        reason = _finish_reason(choice)
+        self.ended = self.ended or reason is not None
+        chunk_id = text(chunk, "id") or None
+        return ChatResponseUpdate(
+            contents=contents,
+            role="assistant",
+            response_id=chunk_id,
+            message_id=chunk_id,
+            model=text(chunk, "model"),
+            created_at=iso_time(field(chunk, "created")),
+            finish_reason=cast("Any", reason),
+            additional_properties=_properties(chunk) or None,
+            raw_representation=chunk,
+        )
+
+    def _choice(self, chunk: Any) -> Any:
+        """The first choice. Others cannot be streamed beside it: they would end up within one message."""
+        choices = items(chunk, "choices")
+        first = next((choice for choice in choices if (number(choice, "index") or 0) == 0), None)
+        if first is None and choices and not self._warned:
+            self._warned = True
+            logger.warning("Several choices (n > 1) are streamed; only the first is taken. Ask without streaming.")
+        return first
+
+    def _usage(self, chunk: Any) -> UsageDetails | None:
+        """What was counted since the last time: some servers repeat the running total in every chunk."""
+        total = cast("dict[str, int] | None", usage_of(chunk, _COUNTS))
+        if total is None:
+            return None
+        new = {name: count - self._counted.get(name, 0) for name, count in total.items()}
+        first = not self._counted
+        self._counted.update(total)
+        return cast("UsageDetails", new) if first or any(new.values()) else None
+
+
+class CallSlots:
+    """Finds which pieces of streamed calls belong together, and makes ids for calls that have none."""
+
+    def __init__(self) -> None:
+        self._slot_of: dict[int, int] = {}  # the service's index -> ours
+        self._id_of: dict[int, str] = {}  # our index -> the id that the service gave, if any
+        self._newest = -1
+
+    def read(self, delta: Any) -> Content:
+        """Return a piece of a call. Only the first piece of each call has an id and a name."""
+        call_id = text(delta, "id") or ""
+        function = field(delta, "function")
+        slot, is_new = self._slot(number(delta, "index"), call_id)
+        return Content.from_function_call(
+            (call_id or new_call_id()) if is_new else "",
+            (text(function, "name") or "") if is_new else "",
+            arguments=json_text(field(function, "arguments")),
+            additional_properties={"tool_call_index": slot},
+            raw_representation=delta,
+        )
+
+    def _slot(self, index: int | None, call_id: str) -> tuple[int, bool]:
+        if index is None:
+            # A server that does not number its calls: a new id begins a new one.
+            known = next((slot for slot, known_id in self._id_of.items() if known_id == call_id), None)
+            slot = known if call_id else self._newest if self._newest >= 0 else None
+        else:
+            slot = self._slot_of.get(index)
+            if slot is not None and call_id and self._id_of[slot] not in ("", call_id):
+                # A server that gives one number to all of its calls.
+                slot = None
+        if slot is not None:
+            return slot, False
+        slot = self._newest + 1 if index is None or index in self._id_of else index
+        self._newest = max(self._newest, slot)
+        self._id_of[slot] = call_id
+        self._slot_of[slot if index is None else index] = slot
+        return slot, True

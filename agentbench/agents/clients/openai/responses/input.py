@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from agentbench.agents.clients.openai.chat.messages import INSTRUCTING_ROLES, arguments_text, result_text
-from agentbench.agents.clients.openai.media import audio_of, file_name, image_detail, media_group
+from agentbench.agents.clients.openai.media import audio_part, file_fields, image_detail, media_group
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 
@@ -17,12 +17,7 @@ Wire = dict[str, Any]
 
 
 def response_input(messages: Iterable[Message], *, continued: bool = False) -> list[Wire]:
-    """Return the messages as they are sent.
-
-    Args:
-        messages: The conversation.
-        continued: Whether the service stores the conversation; it then has its own approval requests already.
-    """
+    """Return the messages as they are sent; a conversation that is continued has its approval requests already."""
     return [item for message in messages for item in _items(message, continued=continued)]
 
 
@@ -69,11 +64,9 @@ def _approval(content: Content, *, continued: bool) -> Wire | None:
 
 def _output(content: Content) -> str | list[Wire]:
     """The result of a tool: text, or parts where there is more than text."""
-    others = [item for item in content.items or () if item.type != "text"]
-    if not others:
+    if all(item.type == "text" for item in content.items or ()):
         return result_text(content)
-    parts = map(_part, content.items or ())
-    return [part for part in parts if part is not None]
+    return [part for item in content.items or () if (part := _part(item)) is not None]
 
 
 def _message_item(message: Message, contents: Sequence[Content]) -> Iterator[Wire]:
@@ -98,29 +91,20 @@ def _message_item(message: Message, contents: Sequence[Content]) -> Iterator[Wir
 def _part(content: Content) -> Wire | None:
     if content.type == "text":
         return {"type": "input_text", "text": content.text or ""}
-    if content.type in ("data", "uri"):
-        return _media_part(content)
     if content.type == "hosted_file":
         is_image = (content.media_type or "").startswith("image/")
         return {"type": "input_image" if is_image else "input_file", "file_id": content.file_id}
-    logger.debug("A content of type %r is not sent to the Responses API.", content.type)
-    return None
-
-
-def _media_part(content: Content) -> Wire | None:
+    if content.type not in ("data", "uri"):
+        logger.debug("A content of type %r is not sent to the Responses API.", content.type)
+        return None
     group = media_group(content)
     if group == "image":
         return {"type": "input_image", "image_url": content.uri, "detail": image_detail(content) or "auto"}
     if group == "audio":
-        audio = audio_of(content)
-        if audio is None:
-            logger.debug("Audio of type %r is not sent: only wav and mp3 data are accepted.", content.media_type)
-            return None
-        return {"type": "input_audio", "input_audio": {"data": audio.data, "format": audio.format}}
+        return audio_part(content)
     if group == "video":
         logger.warning("A video of type %r is not sent: the Responses API takes none.", content.media_type)
         return None
     if content.type == "uri":
         return {"type": "input_file", "file_url": content.uri}
-    name = file_name(content)
-    return {"type": "input_file", "file_data": content.uri, **({} if name is None else {"filename": name})}
+    return {"type": "input_file", **file_fields(content)}

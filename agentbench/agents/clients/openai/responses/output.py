@@ -1,4 +1,4 @@
-"""Answers of the Responses API as responses. Pure: what the service sent in, a response out."""
+"""Answers of the Responses API as responses, and events of streamed ones as updates. Pure."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
-from agentbench.agents.clients.openai.chat.response import new_call_id, refusal_content
-from agentbench.agents.clients.openai.wire import counts, field, iso_time, items, json_text, plain, text
+from agentbench.agents.clients.openai.chat.response import refusal_content
+from agentbench.agents.clients.openai.wire import (
+    citation,
+    field,
+    iso_time,
+    items,
+    json_text,
+    new_call_id,
+    number,
+    plain,
+    text,
+    usage_of,
+)
 from agentbench.messages.content.content import Content
-from agentbench.messages.content.media import Annotation
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
-from agentbench.messages.update import ContinuationToken
-from agentbench.messages.usage import UsageDetails
+from agentbench.messages.update import ChatResponseUpdate, ContinuationToken
 
 logger = logging.getLogger("agentbench.openai")
 
@@ -24,60 +33,49 @@ _COUNTS = (
     ("cache_read_input_token_count", "input_tokens_details.cached_tokens"),
     ("reasoning_output_token_count", "output_tokens_details.reasoning_tokens"),
 )
+_CALLS = ("function_call", "custom_tool_call")
+_ENDS = ("response.completed", "response.incomplete")
 _STOPPED_BY = {"max_output_tokens": "length", "content_filter": "content_filter"}
-_UNFINISHED = ("queued", "in_progress")
 
 
 def response_of(answer: Any, *, stored: bool = True, response_format: Any = None) -> ChatResponse[Any]:
-    """Return an answer as a response with one message.
-
-    Args:
-        answer: What the service sent.
-        stored: Whether the service stores it, so that a conversation can continue it.
-        response_format: The requested form of the answer.
-    """
-    contents = [content for item in items(answer, "output") for content in output_contents(item)]
+    """Return an answer as a response with one message; a conversation can continue one that is stored."""
+    contents = [content for item in items(answer, "output") for content in _output_contents(item)]
     response_id = text(answer, "id")
+    called = any(content.type == "function_call" for content in contents)
     message = Message("assistant", contents, message_id=response_id, raw_representation=answer)
     return ChatResponse(
         messages=[message] if contents else [],
         response_id=response_id,
-        conversation_id=conversation_id(answer, stored=stored),
+        conversation_id=_conversation_id(answer, stored=stored),
         model=text(answer, "model"),
         created_at=iso_time(field(answer, "created_at")),
-        finish_reason=cast("Any", finish_reason(answer, contents)),
-        usage_details=usage_details(answer),
+        finish_reason=cast("Any", _finish_reason(answer, called=called)),
+        usage_details=usage_of(answer, _COUNTS),
         response_format=response_format,
-        continuation_token=continuation_token(answer),
+        continuation_token=cast("Any", {"response_id": response_id} if _is_unfinished(answer) else None),
         raw_representation=answer,
     )
 
 
-def conversation_id(answer: Any, *, stored: bool) -> str | None:
-    """Return what the next request continues: the conversation that the service stores, else this answer."""
+def _conversation_id(answer: Any, *, stored: bool) -> str | None:
+    """What the next request continues: the conversation that the service stores, else this answer."""
     return text(field(answer, "conversation"), "id") or (text(answer, "id") if stored else None)
 
 
-def usage_details(answer: Any) -> UsageDetails | None:
-    """Return the numbers of tokens, as far as they are there."""
-    return cast("UsageDetails | None", counts(field(answer, "usage"), _COUNTS) or None)
-
-
-def finish_reason(answer: Any, contents: list[Content]) -> str | None:
-    """Return why the model stopped; `None` while it has not."""
+def _finish_reason(answer: Any, *, called: bool) -> str | None:
+    """Why the model stopped; `None` while it has not."""
     status = text(answer, "status")
     if status == "incomplete":
         return _STOPPED_BY.get(text(field(answer, "incomplete_details"), "reason") or "", "stop")
     if status is not None and status != "completed":
         return None
-    return "tool_calls" if any(content.type == "function_call" for content in contents) else "stop"
+    return "tool_calls" if called else "stop"
 
 
-def continuation_token(answer: Any) -> ContinuationToken | None:
-    """Return the token for an answer that is still being made in the background."""
-    if text(answer, "status") not in _UNFINISHED:
-        return None
-    return cast("ContinuationToken", {"response_id": text(answer, "id")})
+def _is_unfinished(answer: Any) -> bool:
+    """Whether the answer is still being made in the background."""
+    return text(answer, "status") in ("queued", "in_progress")
 
 
 def failure_of(answer: Any) -> Any:
@@ -85,8 +83,8 @@ def failure_of(answer: Any) -> Any:
     return field(answer, "error") or ({} if text(answer, "status") == "failed" else None)
 
 
-def output_contents(item: Any) -> Iterator[Content]:
-    """Yield the contents of an item of the output."""
+def _output_contents(item: Any) -> Iterator[Content]:
+    """The contents of an item of the output."""
     kind = text(item, "type")
     read = _READERS.get(kind or "")
     if read is None:
@@ -100,26 +98,10 @@ def _message(item: Any) -> Iterator[Content]:
         words = text(part, "text")
         refusal = refusal_content(part)
         if words:
-            notes = [annotation(note) for note in items(part, "annotations")]
+            notes = [citation(note) for note in items(part, "annotations")]
             yield Content.from_text(words, annotations=notes or None, raw_representation=part)
         elif refusal is not None:
             yield refusal
-
-
-def annotation(note: Any) -> Annotation:
-    """Return a source that a text cites."""
-    found: dict[str, Any] = {"type": "citation"}
-    for ours, theirs in (("title", "title"), ("title", "filename"), ("url", "url"), ("file_id", "file_id")):
-        value = text(note, theirs)
-        if value is not None:
-            found[ours] = value
-    start, end = field(note, "start_index"), field(note, "end_index")
-    if isinstance(start, int) and isinstance(end, int):
-        found["annotated_regions"] = [{"type": "text_span", "start_index": start, "end_index": end}]
-    container = text(note, "container_id")
-    if container is not None:
-        found["additional_properties"] = {"container_id": container}
-    return cast("Annotation", found)
 
 
 def _reasoning(item: Any) -> Iterator[Content]:
@@ -142,20 +124,16 @@ def _function_call(item: Any) -> Iterator[Content]:
 
 
 def _code_interpreter(item: Any) -> Iterator[Content]:
-    call_id = text(item, "id")
-    code = text(item, "code")
+    call_id, code = text(item, "id"), text(item, "code")
     yield Content.from_code_interpreter_tool_call(
         call_id=call_id, inputs=[Content.from_text(code)] if code else [], raw_representation=item
     )
-    outputs = [
-        Content.from_text(logs) if (logs := text(output, "logs")) is not None else _image(text(output, "url") or "")
-        for output in items(item, "outputs")
-    ]
+    outputs = []
+    for output in items(item, "outputs"):
+        logs, url = text(output, "logs"), text(output, "url") or ""
+        media_type = None if url.startswith("data:") else "image/png"
+        outputs.append(Content.from_uri(url, media_type=media_type) if logs is None else Content.from_text(logs))
     yield Content.from_code_interpreter_tool_result(call_id=call_id, outputs=outputs, raw_representation=item)
-
-
-def _image(url: str) -> Content:
-    return Content.from_uri(url, media_type=None if url.startswith("data:") else "image/png")
 
 
 def _image_generation(item: Any) -> Iterator[Content]:
@@ -178,7 +156,7 @@ def _mcp_call(item: Any) -> Iterator[Content]:
     )
     output, error = field(item, "output"), field(item, "error")
     if output is not None or error is not None:
-        result = output if output is not None else error if isinstance(error, str) else json_text(plain(error))
+        result = json_text(plain(error)) if output is None else output
         yield Content.from_mcp_server_tool_result(
             call_id, output=[Content.from_text(str(result))], raw_representation=item
         )
@@ -226,3 +204,121 @@ _READERS: dict[str, Callable[[Any], Iterator[Content]]] = {
     "web_search_call": _search,
     "file_search_call": _search,
 }
+
+
+class EventReader:
+    """Reads the events of one stream, in order; `continues` is the id of an answer whose beginning was read before."""
+
+    def __init__(self, *, stored: bool = True, continues: str | None = None) -> None:
+        self.ended = False
+        self.failure: Any = None
+        self._stored = stored
+        self._response_id = continues
+        self._conversation_id = continues if stored else None
+        self._model: str | None = None
+        self._created_at: str | None = None
+        self._background = continues is not None
+        self._called = False
+        self._with_arguments: set[int] = set()  # indexes of calls whose arguments have come in pieces
+        self._thinking: set[str] = set()  # ids of items whose thoughts have come in pieces
+
+    def read(self, event: Any) -> ChatResponseUpdate | None:
+        """Return the update that an event brings; `None` for one that brings nothing, or reports a failure."""
+        if text(event, "event") == "error":
+            event = field(event, "data")  # older versions of the SDK hand it over wrapped
+        kind = text(event, "type") or ""
+        if kind in ("error", "response.error"):
+            self.failure = event
+            return None
+        answer = field(event, "response")
+        if answer is not None:
+            return self._of_answer(kind, event, answer)
+        contents = list(self._contents(kind, event))
+        return self._update(contents, event) if contents else None
+
+    def _of_answer(self, kind: str, event: Any, answer: Any) -> ChatResponseUpdate | None:
+        self.failure = failure_of(answer)
+        if self.failure is not None:
+            return None
+        self._response_id = text(answer, "id") or self._response_id
+        self._conversation_id = _conversation_id(answer, stored=self._stored) or self._conversation_id
+        self._model = text(answer, "model") or self._model
+        self._created_at = iso_time(field(answer, "created_at")) or self._created_at
+        self._background = self._background or field(answer, "background") is True
+        contents: list[Content] = []
+        reason = None
+        if kind in _ENDS:
+            self.ended = True
+            usage = usage_of(answer, _COUNTS)
+            contents = [] if usage is None else [Content.from_usage(usage)]
+            reason = _finish_reason(answer, called=self._called)
+        update = self._update(contents, event)
+        update.finish_reason = cast("Any", reason)
+        update.continuation_token = self._token(event) if _is_unfinished(answer) else None
+        return update
+
+    def _update(self, contents: list[Content], event: Any) -> ChatResponseUpdate:
+        return ChatResponseUpdate(
+            contents=contents,
+            role="assistant",
+            response_id=self._response_id,
+            message_id=self._response_id,
+            conversation_id=self._conversation_id,
+            model=self._model,
+            created_at=self._created_at,
+            continuation_token=self._token(event),
+            raw_representation=event,
+        )
+
+    def _token(self, event: Any) -> ContinuationToken | None:
+        """Where to go on if the stream of an answer that is made in the background breaks here."""
+        if not self._background or self._response_id is None:
+            return None
+        token = {"response_id": self._response_id, "sequence_number": number(event, "sequence_number")}
+        return cast("ContinuationToken", token)
+
+    def _contents(self, kind: str, event: Any) -> Iterator[Content]:
+        delta, item_id, item = text(event, "delta"), text(event, "item_id"), field(event, "item")
+        match kind:
+            case "response.output_text.delta" if delta:
+                yield Content.from_text(delta)
+            case "response.refusal.delta" if delta:
+                yield Content.from_text(delta, additional_properties={"refusal": True})
+            case "response.output_text.annotation.added":
+                yield Content.from_text("", annotations=[citation(field(event, "annotation"))])
+            case "response.reasoning_text.delta" | "response.reasoning_summary_text.delta":
+                self._thinking.add(item_id or "")
+                if delta:
+                    yield Content.from_text_reasoning(id=item_id, text=delta)
+            case "response.reasoning_summary_part.added" if number(event, "summary_index"):
+                yield Content.from_text_reasoning(id=item_id, text="\n")  # the parts of a summary are lines of one text
+            case "response.output_item.added" if text(item, "type") in _CALLS:
+                self._called = True
+                call_id = text(item, "call_id") or new_call_id()
+                yield _call_piece(event, call_id, text(item, "name") or "", raw=item)
+            case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
+                self._with_arguments.add(number(event, "output_index") or 0)
+                yield _call_piece(event, arguments=json_text(field(event, "delta")), raw=event)
+            case "response.output_item.done":
+                yield from self._item_done(event, item)
+
+    def _item_done(self, event: Any, item: Any) -> Iterator[Content]:
+        """The contents of an item that did not come in pieces."""
+        kind = text(item, "type")
+        if kind == "reasoning" and (text(item, "id") or "") in self._thinking:
+            hidden = text(item, "encrypted_content")
+            if hidden:
+                yield Content.from_text_reasoning(id=text(item, "id"), protected_data=hidden)
+        elif kind in _CALLS:
+            whole = json_text(field(item, "arguments")) or text(item, "input") or ""
+            if whole and (number(event, "output_index") or 0) not in self._with_arguments:
+                yield _call_piece(event, arguments=whole, raw=event)
+        elif kind != "message":
+            yield from _output_contents(item)
+
+
+def _call_piece(event: Any, call_id: str = "", name: str = "", arguments: str = "", *, raw: Any) -> Content:
+    index = {"tool_call_index": number(event, "output_index") or 0}
+    return Content.from_function_call(
+        call_id, name, arguments=arguments, additional_properties=index, raw_representation=raw
+    )

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from agentbench._clock import CountingIds, set_runtime_defaults
-from agentbench.agents.clients.openai.chat.response import chat_response
-from agentbench.agents.clients.openai.chat.updates import ChunkReader
+from agentbench.agents.clients.openai.chat.response import ChunkReader, chat_response
 from agentbench.messages.content.content import Content
 from agentbench.messages.response import ChatResponse
 from tests.servers import openai_wire as wire

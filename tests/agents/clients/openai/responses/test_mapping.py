@@ -9,8 +9,7 @@ import pytest
 
 from agentbench._clock import CountingIds, set_runtime_defaults
 from agentbench.agents.clients.openai.responses.input import response_input
-from agentbench.agents.clients.openai.responses.output import response_of
-from agentbench.agents.clients.openai.responses.updates import EventReader
+from agentbench.agents.clients.openai.responses.output import EventReader, response_of
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
