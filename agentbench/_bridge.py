@@ -34,9 +34,7 @@ _CLOSE_LIMIT_S = 2.0
 
 
 class _Caller(threading.local):
-    """The futures that this thread has submitted within `cancelled_with_caller`; `None` outside of it."""
-
-    futures: weakref.WeakSet[EngineFuture[Any]] | None = None
+    futures: weakref.WeakSet[EngineFuture[Any]] | None = None  # that it submitted within `cancelled_with_caller`
 
 
 _caller = _Caller()
@@ -49,13 +47,6 @@ class EngineFuture(Future[T]):
 
     Unlike its base class it is cancelled like a task: `cancel()` requests it, and the future is done when the work has
     really ended, clean-up included. So nothing of a cancelled run goes on behind the caller's back.
-
-    Args:
-        loop: The loop that runs the work.
-        work: A coroutine, or anything else that can be awaited.
-
-    Raises:
-        TypeError: The work cannot be awaited.
 
     Attributes:
         cancelling: Whether `cancel()` was called before the work had ended.
@@ -71,8 +62,6 @@ class EngineFuture(Future[T]):
         self._loop = loop
         self._work = work
         self._task: asyncio.Task[T] | None = None
-        self._finishing = threading.Lock()
-        self._finished = False
 
     @property
     def begun(self) -> bool:
@@ -80,17 +69,13 @@ class EngineFuture(Future[T]):
         return self._task is not None
 
     def start(self) -> None:
-        """Hand the work over to its loop, with a copy of the caller's context variables.
-
-        Raises:
-            RuntimeError: The loop is closed.
-        """
+        """Hand the work over to its loop, with a copy of the caller's context variables."""
         if _caller.futures is not None:
             _caller.futures.add(self)
         _open.add(self)
         try:
             self._loop.call_soon_threadsafe(self._begin, context=contextvars.copy_context())
-        except RuntimeError:
+        except RuntimeError:  # the loop is closed
             _open.discard(self)
             _discard(self._work)
             raise
@@ -112,11 +97,10 @@ class EngineFuture(Future[T]):
 
     def finish(self, task: asyncio.Task[T] | None = None) -> None:
         """Take over the outcome of the ended task; without one, mark the future as cancelled."""
-        _open.discard(self)
-        with self._finishing:  # the work may end while its thread is closed
-            if self._finished:
-                return
-            self._finished = True
+        try:
+            _open.remove(self)
+        except KeyError:  # the work ended while its thread was closed, and the other one was faster
+            return
         if task is None or task.cancelled():
             super().cancel()
             self.set_running_or_notify_cancel()
@@ -144,21 +128,15 @@ async def _await(work: Awaitable[T]) -> T:
 
 
 def _discard(work: object) -> None:
-    close = getattr(work, "close", None)
-    if close is not None:
-        close()  # else Python warns of a coroutine that was never awaited
+    if inspect.iscoroutine(work):
+        work.close()  # else Python warns that it was never awaited
 
 
 class EngineThread:
     """A daemon thread that runs one asyncio loop until it is closed.
 
-    Args:
-        loop: `"asyncio"`, or `"uvloop"` if that package is installed.
-        name: Name of the thread.
-
     Attributes:
         loop: The loop, for objects that must be bound to it. Other threads may only use its thread-safe methods.
-        loop_name: The argument `loop`.
     """
 
     def __init__(self, *, loop: LoopName = "asyncio", name: str = "agentbench-engine") -> None:
@@ -183,10 +161,6 @@ class EngineThread:
     def is_current(self) -> bool:
         """Return whether the caller runs on this thread."""
         return threading.get_ident() == self._thread.ident
-
-    def submit(self, awaitable: Awaitable[T]) -> EngineFuture[T]:
-        """Start work on the loop, with a copy of the caller's context variables. Safe from any thread."""
-        return submit(awaitable, loop=self.loop)
 
     def close(self, *, timeout_s: float = _CLOSE_LIMIT_S) -> bool:
         """Cancel the running work, stop the loop and wait for the thread; `True` if it ended within `timeout_s`.
@@ -264,11 +238,7 @@ def threads_available() -> bool:
 
 
 def engine_thread() -> EngineThread:
-    """Return the engine thread of this process, started on first use and anew after a fork.
-
-    Raises:
-        NoBlockingError: This Python has no threads.
-    """
+    """Return the engine thread of this process, started on first use and anew after a fork."""
     global _engine
     engine = _engine
     if engine is not None and engine.alive:
@@ -282,12 +252,7 @@ def engine_thread() -> EngineThread:
 
 
 def choose_engine_loop(name: LoopName) -> None:
-    """Choose the loop of the engine thread, before its first use.
-
-    Raises:
-        ValueError: The name is unknown.
-        RuntimeError: The engine thread runs already with another loop: open runs and clients are bound to it.
-    """
+    """Choose the loop of the engine thread, before its first use: open runs and clients are bound to it."""
     global _loop_name
     if name not in ("asyncio", "uvloop"):
         message = f"Unknown loop {name!r}. Choose 'asyncio' or 'uvloop'."
@@ -304,29 +269,13 @@ def choose_engine_loop(name: LoopName) -> None:
 
 def on_engine_thread() -> bool:
     """Return whether the caller runs on the engine thread, where waiting for it would never end."""
-    engine = _engine
-    return engine is not None and engine.is_current()
+    return _engine is not None and _engine.is_current()
 
 
 def submit(coro: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = None) -> EngineFuture[T]:
-    """Start work on the engine thread and return at once. Safe from any thread.
+    """Start work on the engine thread, or on another `loop`, and return a future at once. Safe from any thread.
 
-    Args:
-        coro: A coroutine, or anything else that can be awaited. It has a copy of the caller's context variables.
-        loop: Another loop to run it on, for objects that are bound to that one; the engine's if `None`.
-
-    Returns:
-        A future for any thread. Its `cancel()` cancels the work.
-
-    Raises:
-        TypeError: `coro` cannot be awaited.
-        NoBlockingError: This Python has no threads, and there is no `loop`.
-
-    Example:
-        ```python
-        future = submit(workflow.run("hello"))
-        result = future.result(timeout=60)
-        ```
+    `coro` may be anything that can be awaited; it has a copy of the caller's context variables.
     """
     if loop is None:
         if not threads_available():
@@ -380,15 +329,7 @@ def _name_of(work: object) -> str:
 
 
 def require_blocking(call: str) -> None:
-    """Refuse to wait where waiting could never end.
-
-    Args:
-        call: The call to await instead, for the message.
-
-    Raises:
-        NestedLoopError: The caller runs on the engine thread.
-        NoBlockingError: This Python has no threads.
-    """
+    """Raise a `NestedLoopError` or `NoBlockingError` where waiting could never end; `call` is to be awaited instead."""
     if on_engine_thread():
         raise NestedLoopError(call)
     if not threads_available():
@@ -396,17 +337,7 @@ def require_blocking(call: str) -> None:
 
 
 def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: str = "The work") -> T:
-    """Wait for submitted work and return its result. An interrupt (Ctrl-C, the stop button) cancels it.
-
-    Args:
-        future: The return value of `submit`.
-        timeout: Longest wait in seconds; `None` for no limit.
-        name: Name of the work, for the message.
-
-    Raises:
-        TimeoutError: After `timeout` seconds; the work is cancelled.
-        Exception: Any error of the work.
-    """
+    """Wait for submitted work and return its result. An interrupt or `timeout` seconds cancel the work `name`."""
     end = math.inf if timeout is None else time.monotonic() + timeout
     try:
         while not future.done():
@@ -422,10 +353,10 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
     return future.result()
 
 
+@atexit.register
 def _close_at_exit() -> None:
-    engine = _engine
-    if engine is not None:
-        engine.close(timeout_s=_CLOSE_LIMIT_S)
+    if _engine is not None:
+        _engine.close(timeout_s=_CLOSE_LIMIT_S)
 
 
 def _reset_after_fork() -> None:
@@ -436,6 +367,5 @@ def _reset_after_fork() -> None:
     _open.clear()
 
 
-atexit.register(_close_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_after_fork)

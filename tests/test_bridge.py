@@ -188,7 +188,7 @@ def test_an_interrupt_at_any_instruction_leaves_no_work_behind() -> None:
 
 def test_work_that_was_submitted_before_the_block_outlives_its_interrupt(engine: EngineThread) -> None:
     began, ended = threading.Event(), threading.Event()
-    future = engine.submit(for_ever(began, ended))
+    future = submit(for_ever(began, ended), loop=engine.loop)
     assert began.wait(WAIT_S)
     inner = submitted_and_then(engine, for_ever(threading.Event(), threading.Event()), KeyboardInterrupt())
     assert inner.settled(WAIT_S)
@@ -201,7 +201,7 @@ def submitted_and_then(engine: EngineThread, work: Any, error: BaseException) ->
     """Submit work in a block that ends with an error."""
     future: _bridge.EngineFuture[Any] | None = None
     with contextlib.suppress(type(error)), cancelled_with_caller():
-        future = engine.submit(work)
+        future = submit(work, loop=engine.loop)
         raise error
     assert future is not None
     return future
@@ -279,7 +279,7 @@ def test_work_goes_on_while_the_caller_blocks(engine: EngineThread) -> None:
         await asyncio.sleep(0)
         gate.set()
 
-    engine.submit(first())
+    submit(first(), loop=engine.loop)
     assert gate.wait(WAIT_S)  # this thread does nothing else meanwhile
 
 
@@ -295,7 +295,7 @@ def test_a_future_is_done_only_when_the_cancelled_work_has_ended(engine: EngineT
             raise
         return "never"
 
-    future = engine.submit(reluctant())
+    future = submit(reluctant(), loop=engine.loop)
     assert began.wait(WAIT_S)
     assert future.cancel()
     assert not future.done()
@@ -318,7 +318,7 @@ def test_work_cancelled_before_it_began_never_runs(engine: EngineThread) -> None
 
     engine.loop.call_soon_threadsafe(hold)
     assert loop_is_held.wait(WAIT_S)
-    future = engine.submit(work())
+    future = submit(work(), loop=engine.loop)
     future.cancel()
     release.set()
     assert future.settled(WAIT_S)
@@ -328,7 +328,7 @@ def test_work_cancelled_before_it_began_never_runs(engine: EngineThread) -> None
 
 def test_an_await_in_another_loop_that_is_cancelled_cancels_the_work(engine: EngineThread) -> None:
     began, ended = threading.Event(), threading.Event()
-    future = engine.submit(for_ever(began, ended))
+    future = submit(for_ever(began, ended), loop=engine.loop)
 
     async def cell() -> None:
         waiter = asyncio.ensure_future(asyncio.wrap_future(future))
@@ -356,10 +356,10 @@ def test_work_that_raises_system_exit_does_not_end_the_loop_for_the_others(engin
     async def leave() -> None:
         raise SystemExit(3)
 
-    future = engine.submit(leave())
+    future = submit(leave(), loop=engine.loop)
     assert future.settled(WAIT_S)
     assert isinstance(future.exception(), SystemExit)
-    assert engine.submit(answer()).result(WAIT_S) == 42
+    assert submit(answer(), loop=engine.loop).result(WAIT_S) == 42
 
 
 # --- life -------------------------------------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ def test_work_that_raises_system_exit_does_not_end_the_loop_for_the_others(engin
 def test_closing_cancels_what_runs_and_ends_the_thread() -> None:
     thread = EngineThread(name="to-be-closed")
     began, ended = threading.Event(), threading.Event()
-    future = thread.submit(for_ever(began, ended))
+    future = submit(for_ever(began, ended), loop=thread.loop)
     assert began.wait(WAIT_S)
     assert thread.close(timeout_s=WAIT_S)
     assert ended.is_set()
@@ -385,7 +385,7 @@ def test_closing_leaves_deaf_work_behind_and_frees_those_who_wait_for_it() -> No
         began.set()
         release.wait(WAIT_S)
 
-    future = thread.submit(deaf())
+    future = submit(deaf(), loop=thread.loop)
     assert began.wait(WAIT_S)
     assert not thread.close(timeout_s=0)
     assert future.cancelled()
@@ -397,7 +397,7 @@ def test_a_closed_thread_takes_no_more_work() -> None:
     thread = EngineThread(name="closed")
     thread.close(timeout_s=WAIT_S)
     with pytest.raises(RuntimeError, match="closed"):
-        thread.submit(answer())
+        submit(answer(), loop=thread.loop)
 
 
 def test_the_engine_of_the_process_is_made_anew_when_it_was_closed() -> None:
