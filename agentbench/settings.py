@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ForwardRef, NamedTuple, TypeVar, cast, get_args
 
@@ -31,7 +32,6 @@ FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
 
 _MASKED = "**********"
 _QUALIFIERS = frozenset({"Annotated", "ClassVar", "Final", "NotRequired", "ReadOnly", "Required"})
-_UNCONVERTED = object()
 
 
 class SecretString(str):
@@ -58,12 +58,10 @@ class SecretString(str):
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
 
-    def partition(self, separator: str, /) -> tuple[str, str, str]:
-        """As of `str`."""
+    def partition(self, separator: str, /) -> tuple[str, str, str]:  # noqa: D102 - as of str
         return str(self).partition(separator)
 
-    def rpartition(self, separator: str, /) -> tuple[str, str, str]:
-        """As of `str`."""
+    def rpartition(self, separator: str, /) -> tuple[str, str, str]:  # noqa: D102 - as of str
         return str(self).rpartition(separator)
 
     def get_secret_value(self) -> str:
@@ -78,7 +76,7 @@ class SecretString(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """A field of a model: takes text and secrets, hides in the model's `repr`, is dumped as the plain text."""
+        """Return the schema of a field that takes text and secrets, hides in `repr`, and is dumped as plain text."""
         from pydantic_core import core_schema  # noqa: PLC0415 - loaded only where a model is built
 
         text = core_schema.no_info_before_validator_function(_reveal, core_schema.str_schema())
@@ -91,7 +89,7 @@ class SecretString(str):
 
 
 def _reveal(value: Any) -> Any:
-    """The text of a secret object such as pydantic's `SecretStr`; other values as they are."""
+    """Return the text of a secret object such as pydantic's `SecretStr`; other values as they are."""
     return value.get_secret_value() if is_secret(value) and not isinstance(value, str) else value
 
 
@@ -147,7 +145,9 @@ def load_settings(
             "Write `class MySettings(TypedDict, total=False): ...`."
         )
         raise TypeError(problem)
-    fields = _fields_of(settings_type, env_prefix, _caller_names())
+    # Where this was called, for annotations of a class that was written in a function.
+    nearby = sys._getframe(1).f_locals  # noqa: SLF001  inspect.stack reads every source file on the way
+    fields = _fields_of(settings_type, env_prefix, nearby)
     texts: list[Mapping[str, str | None]] = [os.environ]
     if env_file_path is not None:
         texts.insert(0, _read_env_file(env_file_path, env_file_encoding))
@@ -162,9 +162,6 @@ def read_flag(text: str) -> bool | None:
     """Return the value of a switch: true, 1, yes, on; false, 0, no, off and the empty text; `None` for other words."""
     word = text.strip().lower()
     return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
-
-
-# --------------------------------------------------------------------------------------------------------------- fields
 
 
 class _Field(NamedTuple):
@@ -184,50 +181,32 @@ class _Field(NamedTuple):
     known: tuple[type, ...]
     default: Any
 
-    @property
-    def secret(self) -> type[SecretString] | None:
-        """The secret class among the arms, if there is one."""
-        return next((arm for arm in self.known if issubclass(arm, SecretString)), None)
+    def hide(self, value: Any) -> Any:
+        """Return a text as a secret if the field is one, other values as they are."""
+        secret = next((arm for arm in self.known if issubclass(arm, SecretString)), None)
+        return secret(value) if secret and isinstance(value, str) else value
 
 
 def _fields_of(settings_type: type, env_prefix: str, nearby: Mapping[str, Any]) -> dict[str, _Field]:
-    defaults = _with_bases(settings_type, {})
+    defaults = _defaults_of(settings_type)
     fields = {}
     for name, annotation in settings_type.__annotations__.items():
         arms = list(_arms(_resolve(annotation, settings_type, nearby)))
         known = tuple(arm for arm in arms if isinstance(arm, type) and origin_of(arm) is None and not is_any(arm))
-        default = next((vars(cls)[name] for cls in defaults.__mro__ if name in vars(cls)), None)
-        fields[name] = _Field(
-            name, f"{env_prefix}{name.upper()}", known if len(known) == len(arms) else None, known, default
-        )
+        checked = known if len(known) == len(arms) else None
+        fields[name] = _Field(name, f"{env_prefix}{name.upper()}", checked, known, defaults.get(name))
     return fields
 
 
-def _with_bases(settings_type: type, made: dict[type, type]) -> type:
-    """A class with the defaults that the body of a `TypedDict` assigns, derived from such classes of its bases.
-
-    A `TypedDict` itself descends from `dict` alone: it forgets its bases, and has attributes such as `items` that are
-    no defaults.
-
-    Args:
-        settings_type: The `TypedDict`.
-        made: The classes that were made already, by their `TypedDict`; new ones are added.
-    """
-    if settings_type not in made:
-        parents = [origin_of(base) or base for base in getattr(settings_type, "__orig_bases__", ())]
-        bases = tuple(_with_bases(parent, made) for parent in parents if is_typed_dict(parent))
-        own = {name: vars(settings_type)[name] for name in settings_type.__annotations__ if name in vars(settings_type)}
-        made[settings_type] = type(settings_type.__name__, bases or (_Body,), {"__slots__": (), **own})
-    return made[settings_type]
-
-
-class _Body:
-    __slots__ = ()
-
-
-def _caller_names() -> Mapping[str, Any]:
-    """Names where `load_settings` was called, for annotations of a class that was written in a function."""
-    return sys._getframe(2).f_locals  # noqa: SLF001  inspect.stack reads every source file on the way
+def _defaults_of(settings_type: type) -> dict[str, Any]:
+    """Return what the body of a `TypedDict` and those of its bases assign, which it does not inherit itself."""
+    defaults: dict[str, Any] = {}
+    for base in reversed(getattr(settings_type, "__orig_bases__", ())):
+        parent = origin_of(base) or base
+        if is_typed_dict(parent):
+            defaults |= _defaults_of(parent)
+    own = vars(settings_type)
+    return defaults | {name: own[name] for name in settings_type.__annotations__ if name in own}
 
 
 def _resolve(annotation: Any, settings_type: type, nearby: Mapping[str, Any]) -> Any:
@@ -255,9 +234,6 @@ def _arms(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-# --------------------------------------------------------------------------------------------------------------- values
-
-
 def _value_of(field: _Field, override: Any, texts: Sequence[Mapping[str, str | None]]) -> Any:
     if override is not None:
         return _check(field, override)
@@ -265,20 +241,15 @@ def _value_of(field: _Field, override: Any, texts: Sequence[Mapping[str, str | N
         text = source.get(field.variable)
         if text is not None:
             return _convert(field, text)
-    return _hide(field, isolate_or_same(field.default))
-
-
-def _hide(field: _Field, value: Any) -> Any:
-    return field.secret(value) if field.secret and isinstance(value, str) else value
+    return field.hide(isolate_or_same(field.default))
 
 
 def _check(field: _Field, value: Any) -> Any:
-    if field.secret and not isinstance(value, field.known):
-        value = _reveal(value)
+    hidden = field.hide(_reveal(value))
+    if field.known and isinstance(hidden, SecretString):
+        return hidden
     if field.arms is None or callable(value) or isinstance(value, field.arms):
-        return _hide(field, value)
-    if field.secret and isinstance(value, str):
-        return field.secret(value)
+        return value
     if float in field.arms and isinstance(value, int):
         return value
     expected = " or ".join(arm.__name__ for arm in field.arms)
@@ -290,11 +261,15 @@ def _check(field: _Field, value: Any) -> Any:
 
 
 def _convert(field: _Field, text: str) -> Any:
-    """Text from a file or the environment as the first type of the field that it can be."""
+    """Return text from a file or the environment as the first type of the field that it can be."""
     for arm in field.known:
-        value = _read_as(arm, text)
-        if value is not _UNCONVERTED:
-            return _hide(field, value)
+        if arm is str or issubclass(arm, SecretString):
+            return field.hide(text)
+        if arm is bool and (flag := read_flag(text)) is not None:
+            return flag
+        if arm in (int, float):
+            with suppress(ValueError):
+                return arm(text)
     if bool in field.known:
         logger.warning(
             "load_settings: %s is neither true, 1, yes, on nor false, 0, no, off; taken as false.", field.variable
@@ -304,20 +279,6 @@ def _convert(field: _Field, text: str) -> Any:
     if numbers:
         logger.warning("load_settings: %s cannot be read as %s; it stays text.", field.variable, " or ".join(numbers))
     return text
-
-
-def _read_as(arm: type, text: str) -> Any:
-    if arm is str or issubclass(arm, SecretString):
-        return arm(text)
-    if arm is bool:
-        flag = read_flag(text)
-        return _UNCONVERTED if flag is None else flag
-    if arm in (int, float):
-        try:
-            return arm(text)
-        except ValueError:
-            return _UNCONVERTED
-    return _UNCONVERTED
 
 
 def _read_env_file(path: str | os.PathLike[str], encoding: str | None) -> Mapping[str, str | None]:
@@ -337,9 +298,6 @@ def _read_env_file(path: str | os.PathLike[str], encoding: str | None) -> Mappin
     return values
 
 
-# ------------------------------------------------------------------------------------------------------------- required
-
-
 def _check_required(
     settings_type: type,
     fields: Mapping[str, _Field],
@@ -348,39 +306,27 @@ def _check_required(
     *,
     require_non_empty: bool,
 ) -> None:
-    entries = (required,) if isinstance(required, str) else required or ()
-    for entry in entries:
+    for entry in (required,) if isinstance(required, str) else required or ():
         names = (entry,) if isinstance(entry, str) else tuple(entry)
-        for name in names:
-            if name not in fields:
-                problem = (
-                    f"{settings_type.__name__} has no field {name!r} to be required. Its fields: {', '.join(fields)}."
-                )
-                raise SettingNotFoundError(problem)
-        present = [
-            name
-            for name in names
-            if settings[name] is not None and not (require_non_empty and not str(settings[name]).strip())
-        ]
-        if len(present) != 1:
-            raise SettingNotFoundError(
-                _missing(fields[entry], require_non_empty=require_non_empty)
-                if isinstance(entry, str)
-                else _not_one(fields, names, present)
+        unknown = next((name for name in names if name not in fields), None)
+        if unknown is not None:
+            problem = (
+                f"{settings_type.__name__} has no field {unknown!r} to be required. Its fields: {', '.join(fields)}."
             )
-        if settings[present[0]] == "":
+            raise SettingNotFoundError(problem)
+        values = {name: settings[name] for name in names if settings[name] is not None}
+        present = [name for name, value in values.items() if not require_non_empty or str(value).strip()]
+        if len(present) != 1 and isinstance(entry, str):
+            state = "no value, or an empty one" if require_non_empty else "no value"
+            problem = (
+                f"The required setting {entry!r} has {state}. "
+                f"Pass the argument {entry}=..., or set the environment variable {fields[entry].variable}."
+            )
+            raise SettingNotFoundError(problem)
+        if len(present) != 1:
+            group = ", ".join(f"{name!r} ({fields[name].variable})" for name in names)
+            found = f"these are set: {', '.join(map(repr, present))}" if present else "none is set"
+            problem = f"Exactly one of the settings {group} has to be set, but {found}."
+            raise SettingNotFoundError(problem)
+        if values[present[0]] == "":
             logger.warning("load_settings: the required setting %r is an empty text.", present[0])
-
-
-def _missing(field: _Field, *, require_non_empty: bool) -> str:
-    state = "no value, or an empty one" if require_non_empty else "no value"
-    return (
-        f"The required setting {field.name!r} has {state}. "
-        f"Pass the argument {field.name}=..., or set the environment variable {field.variable}."
-    )
-
-
-def _not_one(fields: Mapping[str, _Field], names: Sequence[str], present: Sequence[str]) -> str:
-    group = ", ".join(f"{name!r} ({fields[name].variable})" for name in names)
-    found = f"these are set: {', '.join(map(repr, present))}" if present else "none is set"
-    return f"Exactly one of the settings {group} has to be set, but {found}."
