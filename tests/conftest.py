@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.util
 import inspect
 import ipaddress
@@ -53,6 +54,12 @@ def pytest_configure() -> None:
 
 def pytest_report_header() -> list[str]:
     return [f"left out: tests/{folder} ({package} is not installed)" for folder, package in sorted(LEFT_OUT.items())]
+
+
+def pytest_collection_finish() -> None:
+    # Thousands of tests are never garbage; without this, every `gc.collect()` of a test looks through all of them.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
