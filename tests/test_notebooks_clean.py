@@ -46,8 +46,6 @@ NAMES = (
     "11_agents_offline",
 )
 
-every_notebook = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-
 
 def load(path: Path) -> dict[str, Any]:
     notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -66,95 +64,99 @@ def prose(path: Path) -> str:
     return "\n\n".join(source(cell) for cell in load(path)["cells"] if cell["cell_type"] == "markdown")
 
 
-@every_notebook
-def test_a_notebook_is_stored_in_the_fixed_form(path: Path) -> None:
-    stored = path.read_bytes().decode("utf-8")
-    assert stored == text_of(normalised(json.loads(stored))), "Run: python tests/tools/refresh_notebooks.py"
+def test_a_notebook_is_stored_in_the_fixed_form() -> None:
+    for path in PATHS:
+        stored = path.read_bytes().decode("utf-8")
+        assert stored == text_of(normalised(json.loads(stored))), (
+            f"{path.name}: run python tests/tools/refresh_notebooks.py"
+        )
 
 
-@every_notebook
-def test_a_notebook_is_valid_and_its_cells_have_ids_of_their_own(path: Path) -> None:
+def test_a_notebook_is_valid_and_its_cells_have_ids_of_their_own() -> None:
     nbformat = pytest.importorskip("nbformat")
-    nbformat.validate(nbformat.read(path, as_version=nbformat.NO_CONVERT))
-    ids = [cell["id"] for cell in load(path)["cells"]]
-    assert len(ids) == len(set(ids))
+    for path in PATHS:
+        nbformat.validate(nbformat.read(path, as_version=nbformat.NO_CONVERT))
+        ids = [cell["id"] for cell in load(path)["cells"]]
+        assert len(ids) == len(set(ids)), path.name
 
 
-@every_notebook
-def test_a_notebook_holds_no_widget_state(path: Path) -> None:
-    assert "widgets" not in load(path)["metadata"]
-    assert refresh_notebooks.WIDGET_VIEW not in path.read_text(encoding="utf-8")
+def test_a_notebook_holds_no_widget_state() -> None:
+    for path in PATHS:
+        assert "widgets" not in load(path)["metadata"], path.name
+        assert refresh_notebooks.WIDGET_VIEW not in path.read_text(encoding="utf-8"), path.name
 
 
-@every_notebook
-def test_a_notebook_was_run_from_top_to_bottom_without_an_error(path: Path) -> None:
-    cells = code_cells(path)
-    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
-    kinds = {output["output_type"] for cell in cells for output in cell["outputs"]}
-    assert "error" not in kinds
+def test_a_notebook_was_run_from_top_to_bottom_without_an_error() -> None:
+    for path in PATHS:
+        cells = code_cells(path)
+        assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1)), path.name
+        kinds = {output["output_type"] for cell in cells for output in cell["outputs"]}
+        assert "error" not in kinds, path.name
 
 
-@every_notebook
-def test_a_notebook_names_no_absolute_path_and_no_address(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert [found.group() for found in ABSOLUTE_PATH.finditer(text)] == []
-    assert str(refresh_notebooks.ROOT) not in text
-    assert ADDRESS.findall(text) == []
+def test_a_notebook_names_no_absolute_path_and_no_address() -> None:
+    for path in PATHS:
+        text = path.read_text(encoding="utf-8")
+        assert [found.group() for found in ABSOLUTE_PATH.finditer(text)] == [], path.name
+        assert str(refresh_notebooks.ROOT) not in text, path.name
+        assert ADDRESS.findall(text) == [], path.name
 
 
-@every_notebook
-def test_a_notebook_is_small(path: Path) -> None:
-    assert path.stat().st_size < MAX_BYTES
-    assert len(load(path)["cells"]) <= MAX_CELLS
+def test_a_notebook_is_small() -> None:
+    for path in PATHS:
+        assert path.stat().st_size < MAX_BYTES, path.name
+        assert len(load(path)["cells"]) <= MAX_CELLS, path.name
 
 
-@every_notebook
-def test_a_cell_fits_on_a_screen(path: Path) -> None:
-    for cell in code_cells(path):
-        lines = source(cell).splitlines()
-        assert len(lines) <= MAX_CELL_LINES, cell["id"]
-        assert max(map(len, lines)) <= MAX_CELL_WIDTH, cell["id"]
+def test_a_cell_fits_on_a_screen() -> None:
+    for path in PATHS:
+        for cell in code_cells(path):
+            lines = source(cell).splitlines()
+            assert len(lines) <= MAX_CELL_LINES, (path.name, cell["id"])
+            assert max(map(len, lines)) <= MAX_CELL_WIDTH, (path.name, cell["id"])
 
 
-@every_notebook
-def test_a_notebook_starts_with_the_extension_and_fixed_clocks_and_ids(path: Path) -> None:
-    first = source(code_cells(path)[0])
-    assert first.startswith("%load_ext agentbench")
-    assert "configure(deterministic=True)" in first
+def test_a_notebook_starts_with_the_extension_and_fixed_clocks_and_ids() -> None:
+    for path in PATHS:
+        first = source(code_cells(path)[0])
+        assert first.startswith("%load_ext agentbench"), path.name
+        assert "configure(deterministic=True)" in first, path.name
 
 
-@every_notebook
-def test_a_notebook_opens_with_its_one_title(path: Path) -> None:
-    assert load(path)["cells"][0]["cell_type"] == "markdown"
-    assert source(load(path)["cells"][0]).startswith("# ")
-    assert len(re.findall(r"^# ", prose(path), flags=re.MULTILINE)) == 1
+def test_a_notebook_opens_with_its_one_title() -> None:
+    for path in PATHS:
+        assert load(path)["cells"][0]["cell_type"] == "markdown", path.name
+        assert source(load(path)["cells"][0]).startswith("# "), path.name
+        assert len(re.findall(r"^# ", prose(path), flags=re.MULTILINE)) == 1, path.name
 
 
-@every_notebook
-def test_a_notebook_ends_with_what_was_learned_and_an_exercise_with_a_folded_answer(path: Path) -> None:
-    last = load(path)["cells"][-1]
-    assert last["cell_type"] == "markdown"
-    assert source(last).startswith("## What you learned\n")
-    assert source(last).count("**Exercise.**") == prose(path).count("**Exercise.**") == 1
-    _, _, folded = source(last).partition("**Exercise.**")
-    answer = re.search(r"\n\n<details><summary>Answer</summary>\n\n(.+?)\n\n</details>\n", folded, flags=re.DOTALL)
-    assert answer is not None, "blank lines around, or the answer is not read as Markdown"
+def test_a_notebook_ends_with_what_was_learned_and_an_exercise_with_a_folded_answer() -> None:
+    for path in PATHS:
+        last = load(path)["cells"][-1]
+        assert last["cell_type"] == "markdown", path.name
+        assert source(last).startswith("## What you learned\n"), path.name
+        assert source(last).count("**Exercise.**") == prose(path).count("**Exercise.**") == 1, path.name
+        _, _, folded = source(last).partition("**Exercise.**")
+        answer = re.search(r"\n\n<details><summary>Answer</summary>\n\n(.+?)\n\n</details>\n", folded, flags=re.DOTALL)
+        assert answer is not None, f"{path.name}: blank lines around, or the answer is not read as Markdown"
 
 
-@every_notebook
-def test_outputs_are_compared_in_all_but_two_cells_and_those_say_why_not(path: Path) -> None:
-    free = [cell for cell in code_cells(path) if outputs_are_free(cell)]
-    assert len(free) <= MAX_FREE_CELLS
-    for cell in free:
-        assert gives_a_reason(cell), "say why in a comment, in the line behind NBVAL_IGNORE_OUTPUT"
+def test_outputs_are_compared_in_all_but_two_cells_and_those_say_why_not() -> None:
+    for path in PATHS:
+        free = [cell for cell in code_cells(path) if outputs_are_free(cell)]
+        assert len(free) <= MAX_FREE_CELLS, path.name
+        for cell in free:
+            assert gives_a_reason(cell), f"{path.name}: say why in a comment, in the line behind NBVAL_IGNORE_OUTPUT"
 
 
-@every_notebook
-def test_a_marker_is_one_that_nbval_heeds(path: Path) -> None:
-    for cell in code_cells(path):
-        for line in source(cell).splitlines():
-            marker = re.search(r"#.*\bNBVAL_\w+", line)
-            assert marker is None or re.fullmatch(r"# NBVAL_\w+", line.strip()), f"nbval overlooks {line!r}"
+def test_a_marker_is_one_that_nbval_heeds() -> None:
+    for path in PATHS:
+        for cell in code_cells(path):
+            for line in source(cell).splitlines():
+                marker = re.search(r"#.*\bNBVAL_\w+", line)
+                assert marker is None or re.fullmatch(r"# NBVAL_\w+", line.strip()), (
+                    f"{path.name}: nbval overlooks {line!r}"
+                )
 
 
 def gives_a_reason(cell: dict[str, Any]) -> bool:
@@ -170,19 +172,18 @@ def test_a_notebook_keeps_its_number_and_its_name() -> None:
     assert len({path.stem[:2] for path in PATHS}) == len(PATHS)
 
 
-@every_notebook
-def test_a_notebook_names_its_neighbours(path: Path) -> None:
-    last = source(load(path)["cells"][-1])
-    at = PATHS.index(path)
-    before, after = (re.findall(rf"\b{word}: \[(.+?)\]\((.+?)\)", last) for word in ("Before", "Next"))
-    assert before == [(each.name, each.name) for each in PATHS[max(at - 1, 0) : at]]
-    assert after == [(each.name, each.name) for each in PATHS[at + 1 : at + 2]]
+def test_a_notebook_names_its_neighbours() -> None:
+    for at, path in enumerate(PATHS):
+        last = source(load(path)["cells"][-1])
+        before, after = (re.findall(rf"\b{word}: \[(.+?)\]\((.+?)\)", last) for word in ("Before", "Next"))
+        assert before == [(each.name, each.name) for each in PATHS[max(at - 1, 0) : at]], path.name
+        assert after == [(each.name, each.name) for each in PATHS[at + 1 : at + 2]], path.name
 
 
-@every_notebook
-def test_links_lead_to_files_that_are_there(path: Path) -> None:
-    for target in LINK.findall(prose(path)):
-        assert (path.parent / target).is_file(), target
+def test_links_lead_to_files_that_are_there() -> None:
+    for path in PATHS:
+        for target in LINK.findall(prose(path)):
+            assert (path.parent / target).is_file(), (path.name, target)
 
 
 def test_the_list_names_every_notebook_in_order() -> None:
