@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from agentbench import (
@@ -27,6 +26,11 @@ from agentbench import (
     WorkflowMessage,
     WorkflowRunState,
 )
+
+pytest.importorskip("numpy", reason="numpy is not installed (extra notebook)")
+
+import numpy as np
+
 from tests.checkpoints.old_flow import CHAIN, PICKLED, Draft, build
 
 DATA = Path(__file__).parent / "data" / "before_rooms"

@@ -6,15 +6,18 @@ import json
 from base64 import b64encode
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.serialization.json_text import from_json, to_json
 from tests.ids import steady
+
+pytest.importorskip("numpy", reason="numpy is not installed (extra notebook)")
+
+import numpy as np
+from hypothesis.extra import numpy as arrays
 
 STRUCTURED = np.dtype([("a", "i4"), ("b", "f8", (2,)), ("c", [("d", "U3")])])
 ARRAYS: list[Any] = [

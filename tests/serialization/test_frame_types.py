@@ -6,14 +6,17 @@ import datetime
 import json
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import pandas.testing as same
 import pytest
 
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.serialization.json_text import from_json, to_json
 from tests.ids import steady
+
+pytest.importorskip("pandas", reason="pandas is not installed (extra notebook)")
+
+import numpy as np
+import pandas as pd
+import pandas.testing as same
 
 FRAME = pd.DataFrame(
     {
