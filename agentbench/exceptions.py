@@ -1,52 +1,7 @@
-"""Every error that agentbench raises, in one tree. Imports no other module of the library.
-
-```
-AgentFrameworkException                          the root; also named AgentBenchException
-  AgentException                                 an agent's run failed
-    AgentInvalidAuthException  AgentInvalidRequestException  AgentInvalidResponseException  AgentContentFilterException
-  ChatClientException                            a call of a model failed
-    ChatClientInvalidAuthException  ChatClientInvalidRequestException  ChatClientInvalidResponseException
-    ChatClientContentFilterException
-      OpenAIContentFilterException
-    CassetteMissError
-  IntegrationException                           a service beside the model failed
-    IntegrationInitializationError  IntegrationInvalidAuthException  IntegrationInvalidRequestException
-    IntegrationInvalidResponseException  IntegrationContentFilterException
-  ContentError
-    AdditionItemMismatch                         also a TypeError
-  ToolException
-    ToolExecutionException  UserInputRequiredException
-  MiddlewareException
-    MiddlewareTermination
-  SettingNotFoundError
-  MissingExtraError                              also a ModuleNotFoundError
-  WorkflowException
-    ExecutorTimeoutError                         also a TimeoutError
-    WorkflowRunnerException
-      WorkflowBusyError                          also a RuntimeError
-      WorkflowConvergenceException
-      WorkflowCheckpointException
-        CheckpointNotFoundError  GraphMismatchError  UnknownStoredTypeError
-        UnstorableValueError                   also a TypeError
-    WorkflowValidationError
-      EdgeDuplicationError  TypeCompatibilityError  GraphConnectivityError
-    GraphError                                   state graphs
-      GraphCompileError                          also a WorkflowValidationError
-      GraphRecursionError                        also a WorkflowConvergenceException
-      ThreadBusyError                            also a WorkflowBusyError
-      NodeError
-        NodeTimeoutError
-      InvalidUpdateError  ReducerError  StateValidationError  ConcurrentUpdateError
-  NotebookError
-    RendererUnavailable  WidgetsUnavailable      also MissingExtraErrors
-    RenderFailed  StepperStateError  StepperClosed  InvalidEdit  FormInvalid  UnsupportedSchema
-    RequestAlreadyAnswered  RequestExpired  WorkflowTextError  MagicUsageError
-                                                 also ValueErrors
-    NestedLoopError  NoBlockingError             also RuntimeErrors
-  EvalNotPassedError
-```
+"""Every error that agentbench raises, in one tree: `help(agentbench.exceptions)` draws it.
 
 A class with a second base can be caught as that built-in error too. Messages never hold secrets: they are logged.
+The module imports no other module of the library.
 """
 
 from __future__ import annotations
@@ -55,10 +10,10 @@ import copy
 import logging
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self
 
 logger = logging.getLogger("agentbench")
 logger.addHandler(logging.NullHandler())
@@ -91,10 +46,7 @@ class AgentFrameworkException(Exception):
         *args: Further `args`.
         **kwargs: Passed on to the second base of a class that has one (`name=` of a `ModuleNotFoundError`).
 
-    Attributes:
-        message: The message.
-        inner_exception: The error behind this one, or `None`.
-        log_level: The level.
+    Attributes: `message`, `inner_exception` and `log_level`.
 
     Example:
         ```python
@@ -351,11 +303,7 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         problem: What is wrong, where that is not simply that the package is not installed.
         command: How to install it, where no extra does.
 
-    Attributes:
-        extra: The extra.
-        package: The package; also `name`, as in every `ModuleNotFoundError`.
-        purpose: The purpose, or `None`.
-        command: The command that installs it.
+    Attributes: `extra`, `package` (also `name`, as in every `ModuleNotFoundError`), `purpose` and `command`.
     """
 
     def __init__(
@@ -424,14 +372,13 @@ class WorkflowConvergenceException(WorkflowRunnerException):
     def __init__(
         self,
         message: str,
-        inner_exception: BaseException | None = None,
-        log_level: int | None = logging.DEBUG,
-        *,
+        *args: Any,
         max_iterations: int | None = None,
         pending: Mapping[str, int] | None = None,
+        **kwargs: Any,
     ) -> None:
         self.max_iterations, self.pending = max_iterations, dict(pending or {})
-        super().__init__(message, inner_exception, log_level)
+        super().__init__(message, *args, **kwargs)
 
 
 class WorkflowCheckpointException(WorkflowRunnerException):
@@ -469,10 +416,7 @@ class UnstorableValueError(WorkflowCheckpointException, TypeError):
         reason: Why it cannot be stored and what to do, as one or more sentences.
         path: Where the value was found: `state['notes'][3].payload`; empty while that is not known.
 
-    Attributes:
-        value_type: The class.
-        reason: The reason.
-        path: The path.
+    Attributes: All arguments under their names.
     """
 
     def __init__(self, value_type: type, reason: str, *, path: str = "") -> None:
@@ -488,8 +432,7 @@ class UnknownStoredTypeError(WorkflowCheckpointException):
         type_name: The name of the class, as it was stored.
         problem: Why the class that is known by this name will not do, if there is one.
 
-    Attributes:
-        type_name: The name.
+    Attributes: `type_name`.
     """
 
     def __init__(self, type_name: str, problem: str | None = None) -> None:
@@ -516,16 +459,9 @@ class GraphMismatchError(WorkflowCheckpointException):
         differences: One dict per difference, with `path`, `before` (in the checkpoint) and `after` (in this graph).
     """
 
-    def __init__(
-        self,
-        message: str,
-        inner_exception: BaseException | None = None,
-        log_level: int | None = logging.DEBUG,
-        *,
-        differences: Sequence[Mapping[str, Any]] = (),
-    ) -> None:
+    def __init__(self, message: str, *args: Any, differences: Sequence[Mapping[str, Any]] = (), **kwargs: Any) -> None:
         self.differences = [dict(difference) for difference in differences]
-        super().__init__(message, inner_exception, log_level)
+        super().__init__(message, *args, **kwargs)
 
 
 class ValidationTypeEnum(str, Enum):
@@ -625,18 +561,6 @@ def _type_name(each: Any) -> str:
 # --------------------------------------------------------------------------------------------------------- state graphs
 
 
-class GraphErrorFacts(TypedDict, total=False):
-    """The keywords that every `GraphError` takes."""
-
-    inner_exception: BaseException | None
-    log_level: int | None
-    node: str | None
-    field: str | None
-    task_id: str | None
-    step: int | None
-    thread_id: str | None
-
-
 class GraphError(WorkflowException):
     """A state graph was built or used wrongly, or cannot go on. `str()` is `[CODE] message`.
 
@@ -644,47 +568,37 @@ class GraphError(WorkflowException):
         message: What was wrong, what was expected, how to mend it.
         error_code: A stable code to look up, such as `GRAPH_003`.
         context: Further facts, for logs and for `to_dict()`.
-        **facts: `node`, `field`, `task_id`, `step` and `thread_id`, where they are known; `inner_exception` and
-            `log_level` as in every error here.
-
-    Attributes:
-        message: The message without the code.
-        error_code: The code.
-        context: The further facts; empty if there are none.
         node: Where it happened.
         field: The field of the state.
         task_id: The activation of the node.
         step: The superstep.
         thread_id: The conversation.
+        inner_exception: As in every error here.
+        log_level: As in every error here.
+
+    Attributes: All arguments under their names; `message` is without the code.
     """
 
     default_code = "GRAPH_000"
-    node: str | None = None
-    field: str | None = None
-    task_id: str | None = None
-    step: int | None = None
-    thread_id: str | None = None
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one parameter per fact
         self,
         message: str,
         error_code: str | None = None,
         context: Mapping[str, Any] | None = None,
-        **facts: Unpack[GraphErrorFacts],
+        *,
+        node: str | None = None,
+        field: str | None = None,
+        task_id: str | None = None,
+        step: int | None = None,
+        thread_id: str | None = None,
+        inner_exception: BaseException | None = None,
+        log_level: int | None = logging.DEBUG,
     ) -> None:
-        self.error_code = error_code or self.default_code
-        self.context = dict(context or {})
-        unknown = facts.keys() - GraphErrorFacts.__annotations__.keys()
-        if unknown:
-            problem = f"{type(self).__name__} takes no keyword {', '.join(sorted(unknown))}."
-            raise TypeError(problem)
-        for name in ("node", "field", "task_id", "step", "thread_id"):
-            if name in facts:
-                setattr(self, name, facts[name])
+        self.error_code, self.context = error_code or self.default_code, dict(context or {})
+        self.node, self.field, self.task_id, self.step, self.thread_id = node, field, task_id, step, thread_id
         # By name: what comes next in the order of bases differs among the subclasses, and so does its constructor.
-        AgentFrameworkException.__init__(
-            self, message, facts.get("inner_exception"), facts.get("log_level", logging.DEBUG)
-        )
+        AgentFrameworkException.__init__(self, message, inner_exception, log_level)
 
     def __str__(self) -> str:
         return f"[{self.error_code}] {self.message}"
@@ -709,14 +623,12 @@ class GraphCompileError(GraphError, WorkflowValidationError):
     def __init__(
         self,
         message: str,
-        error_code: str | None = None,
-        context: Mapping[str, Any] | None = None,
-        *,
+        *args: Any,
         validation_type: ValidationTypeEnum = ValidationTypeEnum.GRAPH_CONNECTIVITY,
-        **facts: Unpack[GraphErrorFacts],
+        **facts: Any,
     ) -> None:
         self.validation_type = validation_type
-        super().__init__(message, error_code, context, **facts)
+        GraphError.__init__(self, message, *args, **facts)
 
 
 class GraphRecursionError(GraphError, WorkflowConvergenceException):
@@ -731,16 +643,14 @@ class GraphRecursionError(GraphError, WorkflowConvergenceException):
     def __init__(
         self,
         message: str,
-        error_code: str | None = None,
-        context: Mapping[str, Any] | None = None,
-        *,
+        *args: Any,
         max_iterations: int | None = None,
         pending: Mapping[str, int] | None = None,
         result: Any = None,
-        **facts: Unpack[GraphErrorFacts],
+        **facts: Any,
     ) -> None:
         self.max_iterations, self.pending, self.result = max_iterations, dict(pending or {}), result
-        super().__init__(message, error_code, context, **facts)
+        GraphError.__init__(self, message, *args, **facts)
 
 
 class ThreadBusyError(GraphError, WorkflowBusyError):
@@ -795,9 +705,6 @@ class RendererUnavailable(NotebookError, MissingExtraError):
         package: What is missing.
         extra: The extra of agentbench that brings it.
         command: How to install it, where no extra does.
-
-    Attributes:
-        renderer: Its name.
     """
 
     def __init__(self, renderer: str, package: str, *, extra: str = "notebook", command: str | None = None) -> None:
@@ -813,9 +720,6 @@ class WidgetsUnavailable(NotebookError, MissingExtraError):
     Args:
         instead: What is displayed, or can be called, in place of the widget: "the form is printed as text".
         problem: What is missing, if it is not ipywidgets.
-
-    Attributes:
-        instead: The replacement.
     """
 
     def __init__(self, instead: str, *, problem: str = "ipywidgets is not installed") -> None:
@@ -952,11 +856,7 @@ class WorkflowTextError(NotebookError, ValueError):
         column: From 1, in characters.
         source: The line itself; the message has a mark below the column.
 
-    Attributes:
-        problem: The problem.
-        line: The line number.
-        column: The column.
-        source: The line, or `None`.
+    Attributes: All arguments under their names.
     """
 
     def __init__(self, problem: str, *, line: int, column: int, source: str | None = None) -> None:
@@ -967,17 +867,15 @@ class WorkflowTextError(NotebookError, ValueError):
             message += f"\n    {source.rstrip()}\n    {before.ljust(column - 1)}^"
         super().__init__(message)
 
-    def _render_traceback_(self) -> list[str]:
-        """Return what IPython displays: the place in the text, without frames of this library."""
+    def _render_traceback_(self: AgentFrameworkException) -> list[str]:
+        """Return what IPython displays: the message, without frames of this library."""
         return f"{type(self).__name__}: {self}".splitlines()
 
 
 class MagicUsageError(NotebookError, ValueError):
     """The line of a magic has an unknown option, or names a variable that does not exist."""
 
-    def _render_traceback_(self) -> list[str]:
-        """Return what IPython displays: the message, without frames of this library."""
-        return f"{type(self).__name__}: {self}".splitlines()
+    _render_traceback_ = WorkflowTextError._render_traceback_
 
 
 class NestedLoopError(NotebookError, RuntimeError):
@@ -987,9 +885,7 @@ class NestedLoopError(NotebookError, RuntimeError):
         call: The call to await instead, such as `Workflow.run`.
         reason: Why it cannot block; the usual case if `None`.
 
-    Attributes:
-        call: The call.
-        reason: The reason, or `None` for the usual case.
+    Attributes: Both arguments under their names.
     """
 
     def __init__(self, call: str, reason: str | None = None) -> None:

@@ -10,11 +10,7 @@ _log = logging.getLogger("agentbench")
 
 
 async def clean_up(calls: Iterable[Callable[[], Any]]) -> BaseException | None:
-    """Call functions, also async ones, in turn.
-
-    Returns:
-        The first failure, or the last cancellation if there was one; the others are logged.
-    """
+    """Call functions, also async ones; return the first failure, or the last cancellation, and log the others."""
     failure: BaseException | None = None
     for call in calls:
         try:

@@ -22,12 +22,7 @@ TOOL_CALL_INDEX: Final = "tool_call_index"
 
 
 def fold_updates(updates: Iterable[_Update], latest: Iterable[str]) -> dict[str, Any]:
-    """Return the fields of the response that the updates make.
-
-    Args:
-        updates: In their order. They are not changed.
-        latest: Names of fields of which the last value that is not empty counts.
-    """
+    """Return the fields of the response that the updates make; of those in `latest` the last non-empty value counts."""
     updates = updates if isinstance(updates, list) else list(updates)
     messages, usage = _fold_contents(updates)
     properties: dict[str, Any] = {}

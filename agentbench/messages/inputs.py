@@ -37,9 +37,8 @@ def _as_message(item: Any) -> Message:
         return Message("user", [item])
     if isinstance(item, Mapping):
         return Message.from_dict(item) if "role" in item else Message("user", [item])
-    text = (
-        f"{item!r} is of type {type(item).__name__}. Expected text, a Content, a Message, or a dictionary with a role."
-    )
+    problem = f"{item!r} is of type {type(item).__name__}."
+    text = f"{problem} Expected text, a Content, a Message, or a dictionary with a role."
     raise TypeError(text)
 
 

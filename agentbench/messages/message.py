@@ -57,17 +57,6 @@ class Message(Record):
         ```
     """
 
-    __slots__ = (
-        "additional_properties",
-        "author_name",
-        "contents",
-        "delta",
-        "message_id",
-        "raw_representation",
-        "role",
-        "timestamp",
-        "usages",
-    )
     __hash__: ClassVar[None]
 
     TYPE: ClassVar[str] = "message"
@@ -75,6 +64,7 @@ class Message(Record):
         *("role", "contents", "author_name", "message_id", "delta", "timestamp", "usages"),
         "additional_properties",
     )
+    __slots__ = (*FIELDS, "raw_representation")
 
     def __init__(  # noqa: PLR0913 - a record: one parameter per field
         self,
@@ -131,12 +121,7 @@ class Message(Record):
     def from_dict(
         cls, data: Mapping[str, Any], /, *, dependencies: Mapping[str, Mapping[str, Any]] | None = None
     ) -> Self:
-        """Make a message of a dictionary in the form of `to_dict`; its `"type"` is ignored.
-
-        Raises:
-            TypeError: There is no role, or no field of one of the names.
-            ValueError: A content has no type.
-        """
+        """Make a message of a dictionary in the form of `to_dict`; its `"type"` is ignored."""
         arguments = {**data}
         arguments.pop("type", None)
         return super().from_dict(arguments, dependencies=dependencies)

@@ -90,13 +90,7 @@ else:  # generic dictionaries came with Python 3.11; any dictionary type can be 
 
 
 def validate_tool_mode(tool_choice: ToolMode | Mapping[str, Any] | str | None) -> ToolMode | None:
-    """Return a choice of tools in its long form.
-
-    Args:
-        tool_choice: A mode, or a dictionary with one.
-
-    Returns:
-        A new dictionary; `None` for `None`.
+    """Return a choice of tools, a mode or a dictionary with one, as a new dictionary; `None` for `None`.
 
     Raises:
         ContentError: There is no such mode, or something in it does not go with the mode.
@@ -104,29 +98,19 @@ def validate_tool_mode(tool_choice: ToolMode | Mapping[str, Any] | str | None) -
     if tool_choice is None:
         return None
     choice: dict[str, Any] = {"mode": tool_choice} if isinstance(tool_choice, str) else dict(tool_choice)
-    if "mode" not in choice:
-        message = f"The tool mode {choice!r} has no mode. Expected one of {', '.join(_MODES)}."
-        raise ContentError(message)
-    mode = choice["mode"]
+    mode, allowed = choice.get("mode"), choice.get("allowed_tools")
+    problem = None
     if mode not in _MODES:
-        message = f"There is no tool mode {mode!r}. Expected one of {', '.join(_MODES)}."
-        raise ContentError(message)
-    if mode != "required" and "required_function_name" in choice:
-        message = f"required_function_name goes with the mode 'required' only, and the mode is {mode!r}."
-        raise ContentError(message)
-    _check_allowed_tools(mode, choice.get("allowed_tools"))
+        problem = f"There is no tool mode {mode!r}. Expected one of {', '.join(_MODES)}."
+    elif mode != "required" and "required_function_name" in choice:
+        problem = f"required_function_name goes with the mode 'required' only, and the mode is {mode!r}."
+    elif allowed is not None and mode == "none":
+        problem = "allowed_tools goes with the modes 'auto' and 'required', and the mode is 'none'."
+    elif isinstance(allowed, str) or not all(isinstance(name, str) for name in allowed or ()):
+        problem = f"allowed_tools is {allowed!r}. Expected a list of names of tools."
+    if problem:
+        raise ContentError(problem)
     return cast("ToolMode", choice)
-
-
-def _check_allowed_tools(mode: str, allowed: Any) -> None:
-    if allowed is None:
-        return
-    if mode == "none":
-        message = "allowed_tools goes with the modes 'auto' and 'required', and the mode is 'none'."
-        raise ContentError(message)
-    if isinstance(allowed, str) or not all(isinstance(name, str) for name in allowed):
-        message = f"allowed_tools is {allowed!r}. Expected a list of names of tools."
-        raise ContentError(message)
 
 
 def merge_chat_options(base: Mapping[str, Any] | None, override: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -52,12 +52,7 @@ class Record(SerializationMixin, Displayable):
         return {name: value for name in self.FIELDS if (value := getattr(self, name)) is not None}
 
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
-        """Return the fields by name, as values that JSON has; an object that it lacks stays as it is.
-
-        Args:
-            exclude: Names of fields to leave out.
-            exclude_none: Leave out fields that are `None`.
-        """
+        """Return the fields by name, as values that JSON has; an object that it lacks stays as it is."""
         fields = self.set_fields() if exclude_none else {name: getattr(self, name) for name in self.FIELDS}
         found: dict[str, Any] = {"type": self.TYPE}
         for name, value in fields.items():
@@ -68,12 +63,7 @@ class Record(SerializationMixin, Displayable):
     def from_dict(
         cls, data: Mapping[str, Any], /, *, dependencies: Mapping[str, Mapping[str, Any]] | None = None
     ) -> Self:
-        """Make an instance of a dictionary in the form of `to_dict`.
-
-        Raises:
-            ValueError: The data are of another type, or a content in them has none.
-            TypeError: There is no field of one of the names.
-        """
+        """Make an instance of a dictionary in the form of `to_dict`."""
         return super().from_dict(data, dependencies=dependencies)
 
     def __eq__(self, other: object) -> bool:

@@ -35,6 +35,8 @@ _log = logging.getLogger("agentbench")
 
 _Messages = Sequence[Message | Mapping[str, Any]] | Message | Mapping[str, Any] | None
 _NO_VALUE: Final = ...  # stays itself when it is copied or pickled, unlike an object()
+#: The fields that are not simply those of the latest update.
+_FOLDED: Final = frozenset({"messages", "usage_details", "continuation_token", "additional_properties"})
 _INTERNAL_CONVERSATION_ID: Final = "_internal_conversation_id"
 _HINT: Final = (
     "This is the text of an answer, read as its `value` in the form of response_format. "
@@ -60,10 +62,36 @@ class Response(Record, Generic[ValueT]):
         self._value_is_given = value is not None
         self._value = value if value is not None else _NO_VALUE
 
+    @classmethod
+    def from_updates(
+        cls,
+        updates: Iterable[ChatResponseUpdate | AgentResponseUpdate],
+        *,
+        output_format_type: Any = None,
+        value: Any = None,
+    ) -> Self:
+        """Fold a stream's updates into the response that they make.
+
+        Args:
+            updates: In their order. They are not changed.
+            output_format_type: The requested form, see `response_format`.
+            value: The answer as a value; it wins over the text.
+        """
+        latest = [name for name in cls.FIELDS if name not in _FOLDED]
+        make: Any = cls  # the classes below have the constructors
+        return make(response_format=output_format_type, value=value, **fold_updates(updates, latest))  # type: ignore[no-any-return]
+
+    @classmethod
+    async def from_update_generator(
+        cls, updates: AsyncIterable[ChatResponseUpdate | AgentResponseUpdate], *, output_format_type: Any = None
+    ) -> Self:
+        """Wait for a stream's updates and fold them; see `from_updates`."""
+        return cls.from_updates([update async for update in updates], output_format_type=output_format_type)
+
     @property
     def text(self) -> str:
-        """The text of the messages."""
-        raise NotImplementedError
+        """The texts of the messages, with nothing between them."""
+        return "".join([message.text for message in self.messages])
 
     @property
     def value(self) -> ValueT | None:
@@ -147,11 +175,6 @@ class ChatResponse(Response[ValueT]):
         additional_properties: Further values by name.
         raw_representation: The object that the service sent. Never written, never compared.
 
-    Attributes:
-        text: The texts of the messages, one below the other, without blank ends.
-        value: The answer in the form of `response_format`, read on first access.
-        user_input_requests: The requests to a person among the contents.
-
     Raises:
         TypeError: A message is of no known kind.
 
@@ -164,23 +187,12 @@ class ChatResponse(Response[ValueT]):
         ```
     """
 
-    __slots__ = (
-        "_resolved_inputs",
-        "additional_properties",
-        "continuation_token",
-        "conversation_id",
-        "created_at",
-        "finish_reason",
-        "model",
-        "raw_representation",
-        "response_id",
-        "usage_details",
-    )
     TYPE: ClassVar[str] = "chat_response"
     FIELDS: ClassVar[tuple[str, ...]] = (
         *("messages", "response_id", "conversation_id", "model", "created_at", "finish_reason", "usage_details"),
         *("continuation_token", "additional_properties"),
     )
+    __slots__ = (*FIELDS[1:], "_resolved_inputs", "raw_representation")  # messages are a slot of the base class
 
     def __init__(  # noqa: PLR0913 - a record: one parameter per field
         self,
@@ -217,24 +229,6 @@ class ChatResponse(Response[ValueT]):
         """The texts of the messages, one below the other, without blank ends."""
         return "\n".join([message.text for message in self.messages]).strip()
 
-    @classmethod
-    def from_updates(cls, updates: Iterable[ChatResponseUpdate], *, output_format_type: Any = None) -> Self:
-        """Fold a stream's updates into the response that they make.
-
-        Args:
-            updates: In their order. They are not changed.
-            output_format_type: The requested form, see `response_format`.
-        """
-        latest = ("response_id", "created_at", "model", "conversation_id", "finish_reason")
-        return cls(response_format=output_format_type, **fold_updates(updates, latest))
-
-    @classmethod
-    async def from_update_generator(
-        cls, updates: AsyncIterable[ChatResponseUpdate], *, output_format_type: Any = None
-    ) -> Self:
-        """Wait for a stream's updates and fold them; see `from_updates`."""
-        return cls.from_updates([update async for update in updates], output_format_type=output_format_type)
-
     def mark_internal_conversation_id(self) -> None:
         """Mark the conversation id as made here and unknown to the service."""
         self.additional_properties[_INTERNAL_CONVERSATION_ID] = True
@@ -266,11 +260,6 @@ class AgentResponse(Response[ValueT]):
         raw_representation: The response of the chat client. Never written, never compared.
         additional_properties: Further values by name.
 
-    Attributes:
-        text: The texts of the messages, with nothing between them.
-        value: The answer in the form of `response_format`, read on first access.
-        user_input_requests: The requests to a person among the contents.
-
     Raises:
         TypeError: A message is of no known kind.
 
@@ -283,21 +272,12 @@ class AgentResponse(Response[ValueT]):
         ```
     """
 
-    __slots__ = (
-        "additional_properties",
-        "agent_id",
-        "continuation_token",
-        "created_at",
-        "finish_reason",
-        "raw_representation",
-        "response_id",
-        "usage_details",
-    )
     TYPE: ClassVar[str] = "agent_response"
     FIELDS: ClassVar[tuple[str, ...]] = (
         *("messages", "response_id", "agent_id", "created_at", "finish_reason", "usage_details", "continuation_token"),
         "additional_properties",
     )
+    __slots__ = (*FIELDS[1:], "raw_representation")
 
     def __init__(  # noqa: PLR0913 - a record: one parameter per field
         self,
@@ -325,32 +305,6 @@ class AgentResponse(Response[ValueT]):
         self.raw_representation = raw_representation
         self.additional_properties = {} if additional_properties is None else dict(additional_properties)
 
-    @property
-    def text(self) -> str:
-        """The texts of the messages, with nothing between them."""
-        return "".join([message.text for message in self.messages])
-
-    @classmethod
-    def from_updates(
-        cls, updates: Iterable[AgentResponseUpdate], *, output_format_type: Any = None, value: Any = None
-    ) -> Self:
-        """Fold a stream's updates into the response that they make.
-
-        Args:
-            updates: In their order. They are not changed.
-            output_format_type: The requested form, see `response_format`.
-            value: The answer as a value; it wins over the text.
-        """
-        latest = ("response_id", "agent_id", "created_at", "finish_reason")
-        return cls(response_format=output_format_type, value=value, **fold_updates(updates, latest))
-
-    @classmethod
-    async def from_update_generator(
-        cls, updates: AsyncIterable[AgentResponseUpdate], *, output_format_type: Any = None
-    ) -> Self:
-        """Wait for a stream's updates and fold them; see `from_updates`."""
-        return cls.from_updates([update async for update in updates], output_format_type=output_format_type)
-
 
 def _as_messages(messages: Any) -> list[Message]:
     if messages is None:
@@ -363,24 +317,12 @@ def _as_messages(messages: Any) -> list[Message]:
 def _as_message(item: Any) -> Message:
     if isinstance(item, Mapping):
         return Message.from_dict(item)
-    problem = f"{item!r} is of type {type(item).__name__}."
-    text = f"{problem} Expected a Message, or a dictionary with a role; for a text, text=."
+    text = f"{item!r} is a {type(item).__name__}. Expected a Message, or a dictionary with a role; for a text, text=."
     raise TypeError(text)
 
 
 def _parse_value(text: str, response_format: Any) -> Any:
-    """Read a text in the requested form.
-
-    Args:
-        text: The answer.
-        response_format: A pydantic model class, or a JSON schema as a mapping.
-
-    Returns:
-        An instance of the model, else the value of the JSON; `None` without a format, and for an empty text.
-
-    Raises:
-        ValueError: The text is no JSON, or does not fit the model (pydantic's `ValidationError`).
-    """
+    """Return the text as an instance of the model or as the value of its JSON; `None` without a format or text."""
     if response_format is None or not text:
         return None
     try:

@@ -88,25 +88,12 @@ class ChatResponseUpdate(ResponseUpdate):
         ```
     """
 
-    __slots__ = (
-        "additional_properties",
-        "author_name",
-        "contents",
-        "continuation_token",
-        "conversation_id",
-        "created_at",
-        "finish_reason",
-        "message_id",
-        "model",
-        "raw_representation",
-        "response_id",
-        "role",
-    )
     TYPE: ClassVar[str] = "chat_response_update"
     FIELDS: ClassVar[tuple[str, ...]] = (
         *("contents", "role", "author_name", "response_id", "message_id", "conversation_id", "model", "created_at"),
         *("finish_reason", "continuation_token", "additional_properties"),
     )
+    __slots__ = (*FIELDS, "raw_representation")
 
     def __init__(  # noqa: PLR0913 - a record: one parameter per field
         self,
@@ -172,24 +159,12 @@ class AgentResponseUpdate(ResponseUpdate):
         ```
     """
 
-    __slots__ = (
-        "additional_properties",
-        "agent_id",
-        "author_name",
-        "contents",
-        "continuation_token",
-        "created_at",
-        "finish_reason",
-        "message_id",
-        "raw_representation",
-        "response_id",
-        "role",
-    )
     TYPE: ClassVar[str] = "agent_response_update"
     FIELDS: ClassVar[tuple[str, ...]] = (
         *("contents", "role", "author_name", "agent_id", "response_id", "message_id", "created_at", "finish_reason"),
         *("continuation_token", "additional_properties"),
     )
+    __slots__ = (*FIELDS, "raw_representation")
 
     def __init__(  # noqa: PLR0913 - a record: one parameter per field
         self,
@@ -225,12 +200,9 @@ class AgentResponseUpdate(ResponseUpdate):
 def map_chat_to_agent_update(
     update: ChatResponseUpdate, agent_name: str | None, agent_id: str | None = None
 ) -> AgentResponseUpdate:
-    """Return a client's update as one of an agent.
+    """Return a client's update, which becomes the raw representation, as one of an agent.
 
-    Args:
-        update: The update of the client; it becomes the raw representation.
-        agent_name: Name of the author where the update has none.
-        agent_id: Id of the agent.
+    The agent's name is that of the author where the update has none.
     """
     # One of these per token: without the constructor, whose checks the contents have passed already.
     mapped = _new(AgentResponseUpdate)

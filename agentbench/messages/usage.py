@@ -31,15 +31,9 @@ class UsageDetails(TypedDict, total=False):
 
 
 def add_usage_details(usage1: UsageDetails | None, usage2: UsageDetails | None) -> UsageDetails:
-    """Add two usages, key by key.
+    """Add two usages, key by key, to a new one; either may be `None`.
 
-    Args:
-        usage1: May be `None`.
-        usage2: May be `None`.
-
-    Returns:
-        A new dictionary with the keys of both. A missing or `None` number counts as 0. A key that holds anything but
-        a whole number is left out, with a warning.
+    A missing or `None` number counts as 0. A key that holds anything but a whole number is left out, with a warning.
     """
     left, right = cast("dict[str, object]", usage1 or {}), cast("dict[str, object]", usage2 or {})
     if usage1 is None or usage2 is None:

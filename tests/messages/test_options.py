@@ -34,8 +34,7 @@ def test_a_tool_mode_has_its_long_form(given: Any, mode: Any) -> None:
     ("given", "problem"),
     [
         ("sometimes", "no tool mode 'sometimes'"),
-        ({}, "has no mode"),
-        ({"required_function_name": "f"}, "has no mode"),
+        ({"required_function_name": "f"}, "no tool mode None"),
         ({"mode": "maybe"}, "no tool mode 'maybe'"),
         ({"mode": "auto", "required_function_name": "f"}, "goes with the mode 'required'"),
         ({"mode": "none", "required_function_name": "f"}, "goes with the mode 'required'"),

@@ -17,12 +17,7 @@ _JOINABLE = ("text", "text_reasoning", "function_call", "usage")
 
 
 def add_contents(left: C, right: C) -> C:
-    """Return two contents of one kind as one: texts, reasoning, calls or usages.
-
-    Raises:
-        AdditionItemMismatch: They are of different kinds, or of different calls or thoughts.
-        ContentError: Contents of their kind cannot be joined.
-    """
+    """Return two contents of one kind as one: texts, reasoning, calls or usages."""
     kind = left.type
     if kind != right.type:
         message = f"Content of type {kind!r} and content of type {right.type!r} cannot be added."

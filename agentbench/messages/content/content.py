@@ -52,11 +52,7 @@ class Content(ContentRecord):
 
     @classmethod
     def from_text(cls, text: str, **common: Unpack[CommonFields]) -> Self:
-        """Text that a person or a model wrote.
-
-        Raises:
-            TypeError: This is no text.
-        """
+        """Text that a person or a model wrote."""
         source: object = text
         if type(source) is not str and not isinstance(source, str):
             message = f"The text is of type {type(source).__name__}. Expected text; for a number, str(...) of it."
@@ -75,6 +71,12 @@ class Content(ContentRecord):
         return content
 
     @classmethod
+    def _of(cls, kind: str, fields: dict[str, Any], common: CommonFields) -> Self:
+        if common:
+            return cls(kind, **fields, **common)
+        return cls._bare(kind, None, {name: value for name, value in fields.items() if value is not None})
+
+    @classmethod
     def from_text_reasoning(
         cls,
         *,
@@ -88,11 +90,7 @@ class Content(ContentRecord):
 
     @classmethod
     def from_data(cls, data: bytes | bytearray | memoryview, media_type: str, **common: Unpack[CommonFields]) -> Self:
-        """Bytes, such as an image, stored as a `data:` URI.
-
-        Raises:
-            TypeError: The data are not bytes.
-        """
+        """Bytes, such as an image, stored as a `data:` URI."""
         source: object = data
         if not isinstance(source, (bytes, bytearray, memoryview)):
             message = f"The data are of type {type(source).__name__}. Expected bytes; for a URI there is from_uri()."
@@ -101,11 +99,7 @@ class Content(ContentRecord):
 
     @classmethod
     def from_uri(cls, uri: str, *, media_type: str | None = None, **common: Unpack[CommonFields]) -> Self:
-        """An address, or data within a `data:` URI, whose media type is then read from it.
-
-        Raises:
-            ContentError: This is no URI, or a `data:` URI that is not encoded as base64.
-        """
+        """An address, or data within a `data:` URI in base64, whose media type is then read from it."""
         kind, found = read_uri(uri, media_type)
         return cls(kind, uri=uri, media_type=found, **common)
 
@@ -132,12 +126,8 @@ class Content(ContentRecord):
         **common: Unpack[CommonFields],
     ) -> Self:
         """A model's call of a tool; the arguments are JSON text as the model wrote it, or a mapping."""
-        found: dict[str, Any] = {"call_id": call_id, "name": name, "arguments": arguments, "exception": exception}
-        return (
-            cls("function_call", **found, **common)
-            if common
-            else cls._bare("function_call", None, _without_none(found))
-        )
+        found = {"call_id": call_id, "name": name, "arguments": arguments, "exception": exception}
+        return cls._of("function_call", found, common)
 
     @classmethod
     def from_function_result(
@@ -145,23 +135,15 @@ class Content(ContentRecord):
     ) -> Self:
         """The result of a call: text in `result`, and all parts in `items`.
 
-        Args:
-            call_id: Id of the call.
-            result: Text, a list of contents, or any value; it is written as JSON, else by `str()`.
-            exception: Why the call failed.
-            **common: Further fields.
+        The argument is text, a list of contents, or any value, which is written as JSON, else by `str()`.
         """
         if isinstance(result, list) and all(isinstance(item, Content) for item in result):
             text, items = "\n".join([item.text for item in result if item.type == "text" and item.text]), list(result)
         else:
             text = _text_of_result(result)
             items = [cls.from_text(text)]
-        found: dict[str, Any] = {"call_id": call_id, "result": text, "items": items, "exception": exception}
-        return (
-            cls("function_result", **found, **common)
-            if common
-            else cls._bare("function_result", None, _without_none(found))
-        )
+        found = {"call_id": call_id, "result": text, "items": items, "exception": exception}
+        return cls._of("function_result", found, common)
 
     @classmethod
     def from_usage(cls, usage_details: UsageDetails, **common: Unpack[CommonFields]) -> Self:
@@ -316,19 +298,11 @@ class Content(ContentRecord):
         stderr: str | None = None,
         exit_code: int | None = None,
         timed_out: bool | None = None,
-        additional_properties: Mapping[str, Any] | None = None,
-        raw_representation: Any = None,
+        **common: Unpack[CommonFields],
     ) -> Self:
         """The output of one command."""
-        return cls(
-            "shell_command_output",
-            stdout=stdout,
-            stderr=stderr,
-            exit_code=exit_code,
-            timed_out=timed_out,
-            additional_properties=additional_properties,
-            raw_representation=raw_representation,
-        )
+        found: dict[str, Any] = {"stdout": stdout, "stderr": stderr, "exit_code": exit_code, "timed_out": timed_out}
+        return cls("shell_command_output", **found, **common)
 
     @classmethod
     def from_function_approval_request(
@@ -349,11 +323,7 @@ class Content(ContentRecord):
         function_call: Content,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """The answer of a person to the request to approve a call.
-
-        Raises:
-            TypeError: `approved` is not `True` or `False`.
-        """
+        """The answer of a person to the request to approve a call; `approved` is `True` or `False`."""
         decision: object = approved
         if not isinstance(decision, bool):  # a constructor takes `None` too
             message = f"approved is {approved!r}. Expected True or False."
@@ -397,10 +367,6 @@ class Content(ContentRecord):
         if not isinstance(other, Content):
             return NotImplemented
         return add_contents(self, cast("Self", other))
-
-
-def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _as_list(contents: Sequence[Content] | None) -> list[Content] | None:

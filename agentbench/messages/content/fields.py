@@ -173,12 +173,7 @@ class ContentRecord(Displayable):
         return found
 
     def to_dict(self, *, exclude_none: bool = True, exclude: Collection[str] | None = None) -> dict[str, Any]:
-        """Return the fields by name, as values that JSON has; an object that it lacks stays as it is.
-
-        Args:
-            exclude_none: Leave out fields that are `None`.
-            exclude: Names of fields to leave out.
-        """
+        """Return the fields by name, as values that JSON has; an object that it lacks stays as it is."""
         found: dict[str, Any] = {"type": self.type}
         if not exclude_none:
             found.update(dict.fromkeys(FIELDS))
@@ -317,11 +312,7 @@ class ContentRecord(Displayable):
         return duplicate
 
     def parse_arguments(self) -> dict[str, Any] | None:
-        """Return the arguments of a call by name.
-
-        Returns:
-            `None` if the content has none; `{"raw": ...}` if they are no JSON object.
-        """
+        """Return the arguments of a call by name; `{"raw": ...}` if they are no JSON object."""
         arguments = self.arguments
         if arguments is None or isinstance(arguments, Mapping):
             return cast("dict[str, Any] | None", arguments)

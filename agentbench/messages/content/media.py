@@ -64,15 +64,12 @@ class Annotation(TypedDict, total=False):
 def detect_media_type_from_base64(
     *, data_bytes: bytes | None = None, data_str: str | None = None, data_uri: str | None = None
 ) -> str | None:
-    """Return the media type of data by its first bytes.
+    """Return the media type of data by its first bytes, or `None` if they are of no known kind.
 
     Args:
         data_bytes: The data.
         data_str: The data as base64.
         data_uri: The data as a `data:` URI with base64.
-
-    Returns:
-        The media type, or `None` if the first bytes are of no known kind.
 
     Raises:
         ValueError: Not exactly one of the three is passed.
@@ -83,35 +80,20 @@ def detect_media_type_from_base64(
     if data_uri is not None:
         data_str = data_uri.partition(",")[2]
     if data_str is not None:
-        data_bytes = _first_bytes(data_str)
-    return _media_type_of(data_bytes or b"")
-
-
-def _first_bytes(text: str) -> bytes:
-    start = text[:_LONGEST_BASE64].rstrip("=")
-    try:
-        # Base64 comes in groups of four characters; an incomplete group is filled up.
-        return base64.b64decode(start + "=" * (-len(start) % 4))
-    except (binascii.Error, ValueError):
-        return b""
-
-
-def _media_type_of(data: bytes) -> str | None:
-    start = data[:_LONGEST_SIGNATURE]
+        text = data_str[:_LONGEST_BASE64].rstrip("=")
+        try:
+            # Base64 comes in groups of four characters; an incomplete group is filled up.
+            data_bytes = base64.b64decode(text + "=" * (-len(text) % 4))
+        except (binascii.Error, ValueError):
+            return None
+    start = (data_bytes or b"")[:_LONGEST_SIGNATURE]
     if start.startswith(b"RIFF"):
         return _RIFF_KINDS.get(start[8:12])
     return next((media_type for signature, media_type in _SIGNATURES if start.startswith(signature)), None)
 
 
 def read_uri(uri: str, media_type: str | None) -> tuple[str, str | None]:
-    """Check a URI and return the kind of its content and its media type.
-
-    Args:
-        uri: A `data:` URI or an address.
-        media_type: The media type, if it is known; else that of a `data:` URI is read from it.
-
-    Returns:
-        The kind, `"data"` or `"uri"`, and the media type.
+    """Return the kind of a URI, `"data"` or `"uri"`, and its media type: the argument, else its own.
 
     Raises:
         ContentError: It is empty, has no scheme, or is a `data:` URI without a comma or in a foreign encoding.
