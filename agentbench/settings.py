@@ -188,25 +188,29 @@ class _Field(NamedTuple):
 
 
 def _fields_of(settings_type: type, env_prefix: str, nearby: Mapping[str, Any]) -> dict[str, _Field]:
-    defaults = _defaults_of(settings_type)
+    defaults = _defaults_of(settings_type, {}).__mro__
     fields = {}
     for name, annotation in settings_type.__annotations__.items():
         arms = list(_arms(_resolve(annotation, settings_type, nearby)))
         known = tuple(arm for arm in arms if isinstance(arm, type) and origin_of(arm) is None and not is_any(arm))
         checked = known if len(known) == len(arms) else None
-        fields[name] = _Field(name, f"{env_prefix}{name.upper()}", checked, known, defaults.get(name))
+        default = next((vars(cls)[name] for cls in defaults if name in vars(cls)), None)
+        fields[name] = _Field(name, f"{env_prefix}{name.upper()}", checked, known, default)
     return fields
 
 
-def _defaults_of(settings_type: type) -> dict[str, Any]:
-    """Return what the body of a `TypedDict` and those of its bases assign, which it does not inherit itself."""
-    defaults: dict[str, Any] = {}
-    for base in reversed(getattr(settings_type, "__orig_bases__", ())):
-        parent = origin_of(base) or base
-        if is_typed_dict(parent):
-            defaults |= _defaults_of(parent)
-    own = vars(settings_type)
-    return defaults | {name: own[name] for name in settings_type.__annotations__ if name in own}
+def _defaults_of(settings_type: type, made: dict[type, type]) -> type:
+    """Return a class with the defaults of a `TypedDict`, derived from such classes of its bases, which it forgets."""
+    if settings_type not in made:
+        parents = [origin_of(base) or base for base in getattr(settings_type, "__orig_bases__", ())]
+        bases = tuple(_defaults_of(parent, made) for parent in parents if is_typed_dict(parent))
+        own = {name: vars(settings_type)[name] for name in settings_type.__annotations__ if name in vars(settings_type)}
+        made[settings_type] = type(settings_type.__name__, bases or (_NoDefaults,), {"__slots__": (), **own})
+    return made[settings_type]
+
+
+class _NoDefaults:
+    __slots__ = ()
 
 
 def _resolve(annotation: Any, settings_type: type, nearby: Mapping[str, Any]) -> Any:
@@ -245,8 +249,8 @@ def _value_of(field: _Field, override: Any, texts: Sequence[Mapping[str, str | N
 
 
 def _check(field: _Field, value: Any) -> Any:
-    hidden = field.hide(_reveal(value))
-    if field.known and isinstance(hidden, SecretString):
+    hidden = field.hide(value if isinstance(value, field.known) else _reveal(value))
+    if hidden is not value and isinstance(hidden, SecretString):
         return hidden
     if field.arms is None or callable(value) or isinstance(value, field.arms):
         return value
