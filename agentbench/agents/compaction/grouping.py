@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agentbench import _clock
@@ -27,12 +27,7 @@ _KIND_OF_ROLE: dict[str, GroupKind] = {"system": "system", "developer": "system"
 
 
 class MessageGroup(NamedTuple):
-    """Messages that are included or left out together.
-
-    Attributes:
-        kind: The kind of the group.
-        indices: The positions of its messages in the list, ascending; mostly, but not always, side by side.
-    """
+    """Messages that are included or left out together, by their ascending positions: mostly side by side."""
 
     kind: GroupKind
     indices: list[int]
@@ -61,29 +56,25 @@ def group_messages(messages: Sequence[Message]) -> list[MessageGroup]:
 def _next_group(messages: Sequence[Message], start: int) -> tuple[GroupKind, int]:
     """Return the kind of the group that begins at a message, and where its neighbours begin."""
     role = messages[start].role
-    if role == "tool":
-        return "tool_call", _end_of(messages, start, _is_tool)
-    if role != "assistant":
+    if role not in ("assistant", "tool"):
         return _KIND_OF_ROLE.get(role, "user"), start + 1
-    caller = _end_of(messages, start, _is_reasoning)
-    if caller == len(messages) or not _calls(messages[caller]):
-        return "assistant_text", start + 1
-    return "tool_call", _end_of(messages, _end_of(messages, caller + 1, _is_reasoning), _is_tool)
+    end = start
+    if role == "assistant":
+        caller = _end_of_reasoning(messages, start)
+        if caller == len(messages) or not _calls(messages[caller]):
+            return "assistant_text", start + 1
+        end = _end_of_reasoning(messages, caller + 1)
+    while end < len(messages) and messages[end].role == "tool":
+        end += 1
+    return "tool_call", end
 
 
-def _end_of(messages: Sequence[Message], start: int, belongs: Any) -> int:
-    while start < len(messages) and belongs(messages[start]):
-        start += 1
-    return start
-
-
-def _is_tool(message: Message) -> bool:
-    return message.role == "tool"
-
-
-def _is_reasoning(message: Message) -> bool:
-    contents = message.contents
-    return message.role == "assistant" and bool(contents) and all(one.type == "text_reasoning" for one in contents)
+def _end_of_reasoning(messages: Sequence[Message], start: int) -> int:
+    for index in range(start, len(messages)):
+        role, contents = messages[index].role, messages[index].contents
+        if role != "assistant" or not contents or any(one.type != "text_reasoning" for one in contents):
+            return index
+    return len(messages)
 
 
 def _calls(message: Message) -> list[str]:
@@ -97,11 +88,10 @@ def _join_with_callers(
 ) -> None:
     """Unite the newest group with earlier ones whose calls it answers; note the calls that it leaves open."""
     newest = groups[-1]
-    answered: set[str] = set()
-    opened: set[str] = set()
-    for index in newest.indices:
-        opened.update(_calls(messages[index]))
-        answered.update(one.call_id or "" for one in messages[index].contents if one.type == "function_result")
+    members = [messages[index] for index in newest.indices]
+    opened = {call_id for message in members for call_id in _calls(message)}
+    contents = [one for message in members for one in message.contents]
+    answered = {one.call_id or "" for one in contents if one.type == "function_result"}
     callers = [waiting.pop(call_id) for call_id in sorted(answered - opened) if call_id in waiting]
     for caller in sorted(callers, key=lambda group: group.indices[0]):
         if caller is newest:
@@ -145,67 +135,49 @@ def annotate_message_groups(
         assert [message.additional_properties["_group"]["id"] for message in messages] == ids
         ```
     """
-    groups = group_messages(messages)
-    taken = _known_ids(messages)
+    known = [group_of(message).get(GROUP_ID_KEY) for message in messages]
+    taken = set(known)
     used: set[str] = set()
+    new_id = _clock.runtime_defaults().ids.new_id
     ids: list[str] = []
-    for index, group in enumerate(groups):
-        members = [messages[at] for at in group.indices]
-        group_id = None if force_reannotate else next((i for i in map(_id_of, members) if i and i not in used), None)
-        if group_id is None:
-            group_id = _new_id(taken)
+    for index, group in enumerate(group_messages(messages)):
+        earlier = () if force_reannotate else (known[at] for at in group.indices)
+        group_id = next((one for one in earlier if one and one not in used), None)
+        if group_id is None:  # a source of ids that was restarted may return known ones
+            while (group_id := new_id("group")) in taken:
+                pass
+            taken.add(group_id)
         used.add(group_id)
         ids.append(group_id)
         if from_index is None or group.indices[-1] >= from_index:
-            _mark(members, group.kind, group_id, index, forget=force_reannotate)
+            _mark([messages[at] for at in group.indices], group.kind, group_id, index, forget=force_reannotate)
     if tokenizer is not None:
-        annotate_token_counts(messages, tokenizer=tokenizer, from_index=from_index)
+        for message in messages[from_index or 0 :]:
+            marks = group_of(message)
+            if not isinstance(marks.get(GROUP_TOKEN_COUNT_KEY), int):
+                count = tokenizer.count_tokens(_as_text(message))
+                message.additional_properties[GROUP_ANNOTATION_KEY] = {**marks, GROUP_TOKEN_COUNT_KEY: count}
     return ids
 
 
 def _mark(members: list[Message], kind: GroupKind, group_id: str, index: int, *, forget: bool) -> None:
     has_reasoning = any(one.type == "text_reasoning" for message in members for one in message.contents)
     for message in members:
-        properties = message.additional_properties
-        group = dict(properties.get(GROUP_ANNOTATION_KEY) or ())
+        group = dict(group_of(message))
         if forget:
             group.pop(GROUP_TOKEN_COUNT_KEY, None)
         group[GROUP_ID_KEY] = group_id
         group[GROUP_KIND_KEY] = kind
         group[GROUP_INDEX_KEY] = index
         group[GROUP_HAS_REASONING_KEY] = has_reasoning
-        properties[GROUP_ANNOTATION_KEY] = group
-        properties.setdefault(EXCLUDED_KEY, False)
+        message.additional_properties[GROUP_ANNOTATION_KEY] = group
+        message.additional_properties.setdefault(EXCLUDED_KEY, False)
 
 
-def _id_of(message: Message) -> str | None:
+def group_of(message: Message) -> dict[str, Any]:
+    """Return the marks of the group of a message; none if it was not annotated."""
     group = message.additional_properties.get(GROUP_ANNOTATION_KEY)
-    group_id = group.get(GROUP_ID_KEY) if isinstance(group, dict) else None
-    return group_id if isinstance(group_id, str) else None
-
-
-def _known_ids(messages: Iterable[Message]) -> set[str]:
-    return {group_id for message in messages if (group_id := _id_of(message))}
-
-
-def _new_id(taken: set[str]) -> str:
-    """Return an id that no group of this list has, also if the source of ids was restarted since it was saved."""
-    ids = _clock.runtime_defaults().ids
-    while (group_id := ids.new_id("group")) in taken:
-        pass
-    taken.add(group_id)
-    return group_id
-
-
-def annotate_token_counts(
-    messages: list[Message], *, tokenizer: TokenizerProtocol, from_index: int | None = None, force: bool = False
-) -> None:
-    """Mark every annotated message with its number of tokens; known counts stay unless `force` is set."""
-    for message in messages[from_index or 0 :]:
-        group = dict(message.additional_properties.get(GROUP_ANNOTATION_KEY) or ())
-        if force or not isinstance(group.get(GROUP_TOKEN_COUNT_KEY), int):
-            group[GROUP_TOKEN_COUNT_KEY] = tokenizer.count_tokens(_as_text(message))
-            message.additional_properties[GROUP_ANNOTATION_KEY] = group
+    return group if isinstance(group, dict) else {}
 
 
 def _as_text(message: Message) -> str:
@@ -218,19 +190,3 @@ def _as_text(message: Message) -> str:
         contents.append(plain)
     plain_message = {"role": message.role, "message_id": message.message_id, "contents": contents}
     return json.dumps(plain_message, ensure_ascii=False, default=str)
-
-
-def extend_compaction_messages(
-    messages: list[Message], new: Iterable[Message], *, tokenizer: TokenizerProtocol | None = None
-) -> None:
-    """Append messages and annotate them; results join the group of their call."""
-    start = len(messages)
-    messages.extend(new)
-    annotate_message_groups(messages, from_index=start, tokenizer=tokenizer)
-
-
-def append_compaction_message(
-    messages: list[Message], message: Message, *, tokenizer: TokenizerProtocol | None = None
-) -> None:
-    """Append one message and annotate it."""
-    extend_compaction_messages(messages, (message,), tokenizer=tokenizer)

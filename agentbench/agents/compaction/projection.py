@@ -6,11 +6,10 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from agentbench.agents.compaction.grouping import annotate_message_groups, group_messages
+from agentbench.agents.compaction.grouping import annotate_message_groups, group_messages, group_of
 from agentbench.agents.compaction.protocols import (
     EXCLUDE_REASON_KEY,
     EXCLUDED_KEY,
-    GROUP_ANNOTATION_KEY,
     GROUP_TOKEN_COUNT_KEY,
     CompactionStrategy,
     TokenizerProtocol,
@@ -35,17 +34,9 @@ def included_messages(messages: Iterable[Message]) -> list[Message]:
 
 
 def included_token_count(messages: Iterable[Message]) -> int:
-    """Return the sum of the counts known of the messages that are not excluded.
-
-    Units: tokens, as the tokenizer that annotated them counts.
-    """
-    return sum(map(_known_count, included_messages(messages)))
-
-
-def _known_count(message: Message) -> int:
-    group = message.additional_properties.get(GROUP_ANNOTATION_KEY)
-    count = group.get(GROUP_TOKEN_COUNT_KEY) if isinstance(group, dict) else None
-    return count if isinstance(count, int) else 0
+    """Return the sum of the tokens counted for the messages that are not excluded, as their tokenizer counts."""
+    counts = [group_of(message).get(GROUP_TOKEN_COUNT_KEY) for message in included_messages(messages)]
+    return sum(count for count in counts if isinstance(count, int))
 
 
 def project_included_messages(messages: list[Message]) -> list[Message]:
@@ -55,25 +46,21 @@ def project_included_messages(messages: list[Message]) -> list[Message]:
     if it has one, are then included again, with a warning: without them the model would not know the question.
     An empty list is never sent: the last group stays.
     """
-    _include_again(messages)
-    return included_messages(messages)
-
-
-def _include_again(messages: list[Message]) -> None:
-    excluded = [bool(message.additional_properties.get(EXCLUDED_KEY)) for message in messages]
-    if not any(excluded):
-        return
-    needed = [index for index in _open_turn(messages) if excluded[index]]
-    if not needed and all(excluded):
+    included = included_messages(messages)
+    if len(included) == len(messages):
+        return included
+    needed = [index for index in _open_turn(messages) if messages[index].additional_properties.get(EXCLUDED_KEY)]
+    if not needed and not included:
         needed = group_messages(messages)[-1].indices
+    if not needed:
+        return included
     for index in needed:
-        properties = messages[index].additional_properties
-        properties[EXCLUDED_KEY] = False
-        properties.pop(EXCLUDE_REASON_KEY, None)
-    if needed:
-        logger.warning(
-            "Compaction left out %d message(s) that the model needs to answer; they are sent all the same.", len(needed)
-        )
+        messages[index].additional_properties[EXCLUDED_KEY] = False
+        messages[index].additional_properties.pop(EXCLUDE_REASON_KEY, None)
+    logger.warning(
+        "Compaction left out %d message(s) that the model needs to answer; they are sent all the same.", len(needed)
+    )
+    return included_messages(messages)
 
 
 def _open_turn(messages: list[Message]) -> list[int]:

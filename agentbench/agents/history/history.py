@@ -78,12 +78,7 @@ class HistoryProvider(ContextProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """Return the messages of a session, oldest first.
-
-        Args:
-            session_id: The id of the session.
-            state: The state of this provider in the session.
-            **kwargs: Arguments of subclasses.
+        """Return the messages of a session, oldest first; `state` is that of this provider in the session.
 
         Raises:
             NotImplementedError: The subclass does not define it.
@@ -94,13 +89,7 @@ class HistoryProvider(ContextProvider):
     async def save_messages(
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
-        """Add messages to those of a session.
-
-        Args:
-            session_id: The id of the session.
-            messages: The new messages, oldest first; not to be changed.
-            state: The state of this provider in the session.
-            **kwargs: Arguments of subclasses.
+        """Add messages, oldest first, to those of a session; they are not to be changed.
 
         Raises:
             NotImplementedError: The subclass does not define it.
@@ -129,8 +118,7 @@ class HistoryProvider(ContextProvider):
             await self.save_messages(context.session_id, messages, state=state)
 
 
-_replacing = Lock()
-"""Held while a list is replaced by a longer one, for sessions in several threads."""
+_replacing = Lock()  # while a list is replaced by a longer one: sessions may be in several threads
 
 
 class InMemoryHistoryProvider(HistoryProvider):
@@ -233,8 +221,8 @@ class InMemoryHistoryProvider(HistoryProvider):
 
     def _is_stamped(self, session: AgentSession, stored: list[Message]) -> bool:
         """Whether all messages of a list are known to carry their attribution."""
-        known = vars(session).get(STAMPED, {}).get(self.source_id)
-        return not stored or (known is not None and known[0] is stored and known[1] == len(stored))
+        known, length = vars(session).get(STAMPED, {}).get(self.source_id, (None, 0))
+        return not stored or (known is stored and length == len(stored))
 
     def _note(self, session: AgentSession, stored: list[Message]) -> None:
         vars(session).setdefault(STAMPED, {})[self.source_id] = (stored, len(stored))

@@ -23,17 +23,7 @@ _PARAMETERS: WeakKeyDictionary[Any, frozenset[str] | None] = WeakKeyDictionary()
 
 
 class RunHooks:
-    """The hooks of providers around one run.
-
-    Args:
-        agent: The agent that runs.
-        session: The session of the run.
-        context: The context of the run.
-        providers: The providers, in the order of the hooks before the run.
-        entered: For how many of them `before_run` has ended.
-    """
-
-    __slots__ = ("_agent", "_context", "_entered", "_providers", "_session")
+    """The hooks of providers around one run; `entered` counts those whose `before_run` has ended."""
 
     def __init__(
         self, agent: Any, session: AgentSession, context: SessionContext, providers: Sequence[Any], entered: int = 0
@@ -49,10 +39,9 @@ class RunHooks:
             self._entered += 1
 
     async def after(self) -> None:
-        """Call `after_run` of the providers whose `before_run` has ended, in reverse order, also when one fails.
+        """Call `after_run` of the entered providers in reverse order, also when one fails.
 
-        Raises:
-            BaseException: The first error; a cancellation goes before other errors.
+        The first error is raised at the end; a cancellation goes before other errors.
         """
         first: BaseException | None = None
         for provider in reversed(self._providers[: self._entered]):
@@ -90,18 +79,10 @@ def _log_failure(provider: Any, hook: str, error: Exception) -> None:
 
 
 async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
-    """Call a hook of a provider with as many of the arguments as it takes, and await what it returns.
-
-    The parameters of a hook are read once per function. A provider without the hook is skipped.
-
-    Args:
-        provider: The provider; need not be a `ContextProvider`.
-        hook: `before_run`, `after_run` or `on_error`.
-        **arguments: `agent`, `session`, `context`, `state` and, for `on_error`, `error`.
+    """Call a hook of a provider, if it has it, with as many of the arguments as it takes, and await what it returns.
 
     Raises:
         TypeError: The hook needs an argument of another name.
-        Exception: The error of the hook.
     """
     method = getattr(provider, hook, None)
     if not callable(method):

@@ -15,7 +15,7 @@ ATTRIBUTION: Final = "_attribution"
 
 
 def source_id_of(source: Any) -> str:
-    """The id of a source: text, or an object that has a `source_id`.
+    """Return the id of a source: text, or an object that has a `source_id`.
 
     Raises:
         TypeError: It is neither.
@@ -27,31 +27,15 @@ def source_id_of(source: Any) -> str:
     return source_id
 
 
-def attribution_of(source: Any) -> dict[str, str]:
-    """What is noted on the messages of a source.
-
-    Raises:
-        TypeError: It is no source.
-    """
-    attribution = {"source_id": source_id_of(source)}
-    if not isinstance(source, str):
-        attribution["source_type"] = type(source).__name__
-    return attribution
-
-
 def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
-    """Return copies of messages on which a source is noted, unless another one is already.
-
-    The copies have a list of contents and additional properties of their own; the contents themselves are shared.
-
-    Args:
-        messages: The messages, which stay as they are.
-        source: Where they come from.
+    """Return copies of messages on which a source is noted, unless another one is already; they share their contents.
 
     Raises:
         TypeError: One is no message, or the source is none.
     """
-    attribution = attribution_of(source)
+    attribution = {"source_id": source_id_of(source)}
+    if not isinstance(source, str):
+        attribution["source_type"] = type(source).__name__
     copies = copy_messages(messages)
     for message in copies:
         if ATTRIBUTION not in message.additional_properties:
@@ -60,15 +44,11 @@ def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
 
 
 def signed(messages: Iterable[Message], agent: Any) -> list[Message]:
-    """Return messages with the name of the agent as their author: copies of those that have none yet.
-
-    Args:
-        messages: The messages, which stay as they are.
-        agent: Whose they are.
-    """
-    originals = list(messages)
-    copies = copy_messages([message for message in originals if not message.author_name])
-    for message in copies:
-        message.author_name = agent.name or UNNAMED
-    unnamed = iter(copies)
-    return [message if message.author_name else next(unnamed) for message in originals]
+    """Return messages with the name of the agent as their author: copies of those that have none yet."""
+    found = []
+    for message in messages:
+        if not message.author_name:
+            (message,) = copy_messages([message])
+            message.author_name = agent.name or UNNAMED
+        found.append(message)
+    return found

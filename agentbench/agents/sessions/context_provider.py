@@ -43,7 +43,7 @@ class ContextProvider:
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add to a run before the model is called. Providers are called in their order.
+        """Add to the context of a run before the model is called. Providers are called in their order.
 
         Args:
             agent: The agent that runs.
@@ -57,13 +57,8 @@ class ContextProvider:
     ) -> None:
         """Read the context of a run after the model has answered. Providers are called in reverse order.
 
-        All of them are called, also when one fails; the first error is raised when the last one is done.
-
-        Args:
-            agent: The agent that ran.
-            session: The session, as in `before_run`.
-            context: The context of the run, with its `response`.
-            state: The state of this provider, as in `before_run`.
+        All of them are called, also when one fails; the first error is raised when the last one is done. The arguments
+        are those of `before_run`; the context has a `response` now.
         """
 
     def __repr__(self) -> str:

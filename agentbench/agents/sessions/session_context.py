@@ -14,9 +14,6 @@ from agentbench.messages.message import Message
 if TYPE_CHECKING:
     from agentbench.messages.response import AgentResponse, ChatResponse
 
-#: Entry of a tool's additional properties: which provider brought it.
-_CONTEXT_SOURCE = "context_source"
-
 
 class SessionContext:
     """The input of one run of an agent, and what its context providers add to it. Each run makes its own.
@@ -109,10 +106,7 @@ class SessionContext:
         """Put copies of messages in front of the input, behind earlier ones of the same source.
 
         Each copy carries an `_attribution` to the source in its additional properties, unless it carries one already.
-
-        Args:
-            source: The provider, or a source id.
-            messages: May be none; the source has its place in the order all the same.
+        A source without messages has its place in the order all the same.
 
         Raises:
             TypeError: The source is neither text nor an object with a `source_id`, or one is no message.
@@ -125,50 +119,34 @@ class SessionContext:
         self.context_messages.setdefault(source_id, []).extend(messages)
 
     def extend_instructions(self, source_id: Any, instructions: str | Sequence[str]) -> None:
-        """Add instructions behind the present ones.
-
-        Args:
-            source_id: The provider, or its id.
-            instructions: One text or several.
-
-        Raises:
-            TypeError: The source is neither text nor an object with a `source_id`.
-        """
+        """Add instructions of a provider (or its id) behind the present ones."""
         name = source_id_of(source_id)
         added = [instructions] if isinstance(instructions, str) else list(instructions)
         self.instructions.extend(added)
         self.instruction_sources.extend([name] * len(added))
 
     def extend_tools(self, source_id: Any, tools: Iterable[Any]) -> None:
-        """Add tools behind the present ones.
+        """Add tools of a provider (or its id) behind the present ones.
 
         A tool with additional properties is copied, and `context_source` is noted on the copy.
-
-        Args:
-            source_id: The provider, or its id.
-            tools: The tools, which stay as they are.
-
-        Raises:
-            TypeError: The source is neither text nor an object with a `source_id`.
         """
         name = source_id_of(source_id)
-        self.tools.extend([_with_source(tool, name) for tool in tools])
+        for tool in tools:
+            properties = getattr(tool, "additional_properties", None)
+            if isinstance(properties, dict) and properties.get("context_source") != name:
+                tool = copy(tool)
+                tool.additional_properties = {**properties, "context_source": name}
+            self.tools.append(tool)
 
     def extend_middleware(self, source_id: Any, middleware: Any) -> None:
-        """Add middleware around the calls of the model and of tools in this run.
-
-        Args:
-            source_id: The provider, or its id.
-            middleware: One or several.
+        """Add middleware of a provider (or its id) around the calls of the model and of tools in this run.
 
         Raises:
             MiddlewareException: Agent middleware is among it, though the run has begun, or an object that is no
                 middleware.
-            TypeError: The source is neither text nor an object with a `source_id`.
         """
         name = source_id_of(source_id)
-        sorted_ = sort_middleware(middleware)
-        if sorted_.agent:
+        if sort_middleware(middleware).agent:
             message = (
                 f"{name!r} adds agent middleware to a run that has begun. Expected chat or function middleware; pass "
                 "agent middleware to the agent."
@@ -193,8 +171,8 @@ class SessionContext:
         Args:
             sources: Only these; by default all of them.
             exclude_sources: Not these, even if they are among `sources`.
-            include_input: Add the input messages.
-            include_response: Add the messages of the response, if there is one.
+            include_input: Whether the input messages follow.
+            include_response: Whether the messages of the response follow, if there is one.
         """
         chosen = {sources} if isinstance(sources, str) else sources
         left_out = {exclude_sources} if isinstance(exclude_sources, str) else exclude_sources or ()
@@ -215,12 +193,3 @@ class SessionContext:
             f"{type(self).__name__}(session_id={self.session_id!r}, input_messages={len(self.input_messages)}, "
             f"context_messages={{{sources}}}, {outcome})"
         )
-
-
-def _with_source(tool: Any, source_id: str) -> Any:
-    properties = getattr(tool, "additional_properties", None)
-    if not isinstance(properties, dict) or properties.get(_CONTEXT_SOURCE) == source_id:
-        return tool
-    copied = copy(tool)
-    copied.additional_properties = {**properties, _CONTEXT_SOURCE: source_id}
-    return copied

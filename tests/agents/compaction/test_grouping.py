@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 from agentbench import _clock
 from agentbench.agents.compaction.grouping import (
     annotate_message_groups,
-    annotate_token_counts,
-    append_compaction_message,
-    extend_compaction_messages,
     group_messages,
 )
 from agentbench.agents.compaction.protocols import (
@@ -184,7 +181,7 @@ def test_tokens_are_counted_once_and_a_result_is_counted_once() -> None:
     assert len(tokenizer.texts) == 2
     assert "grüße" in tokenizer.texts[0]
     assert tokenizer.texts[1].count("unique text") == 1
-    annotate_token_counts(messages, tokenizer=tokenizer, force=True)
+    annotate_message_groups(messages, tokenizer=tokenizer, force_reannotate=True)
     assert len(tokenizer.texts) == 4
 
 
@@ -199,18 +196,6 @@ def test_parts_of_a_result_that_are_no_text_are_counted_too() -> None:
 
     assert image.uri is not None
     assert image.uri in tokenizer.texts[0]
-
-
-def test_messages_can_be_put_behind_with_their_marks() -> None:
-    messages: list[Message] = []
-    append_compaction_message(messages, calls("1"))
-    extend_compaction_messages(messages, [results("1"), says()], tokenizer=CharacterEstimatorTokenizer())
-
-    groups = [message.additional_properties["_group"] for message in messages]
-
-    assert [group["kind"] for group in groups] == ["tool_call", "tool_call", "assistant_text"]
-    assert groups[0]["id"] == groups[1]["id"]
-    assert groups[2]["token_count"] > 0
 
 
 def test_marks_survive_being_written_and_read() -> None:
