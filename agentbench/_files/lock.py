@@ -8,7 +8,6 @@ import sys
 import time
 
 from agentbench._files.private_file import open_private
-from agentbench.exceptions import WorkflowCheckpointException
 
 _LONGEST_PAUSE_S = 0.02
 
@@ -34,7 +33,12 @@ class FolderLock:
         self.close()
 
     def acquire(self, *, patient: bool = True) -> None:
-        """Take the lock."""
+        """Take the lock.
+
+        Raises:
+            BlockingIOError: Another process has it, and the caller is not patient.
+            TimeoutError: Another process has held it for too long.
+        """
         if self.attempt():
             return
         if not patient:
@@ -46,10 +50,10 @@ class FolderLock:
             if self.attempt():
                 return
         message = (
-            f"Another process has been writing to the checkpoints in {os.path.dirname(self.path)!r} for "
-            f"{self._patience_s:g} s; expected less than a second. End it, or use another folder."
+            f"Another process has been writing to {os.path.dirname(self.path)!r} for {self._patience_s:g} s; expected "
+            "less than a second. End it, or use another folder."
         )
-        raise WorkflowCheckpointException(message)
+        raise TimeoutError(message)
 
     def attempt(self) -> bool:
         """Take the lock if it is free, and return whether it was taken."""

@@ -6,15 +6,18 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from agentbench.agents.arguments import describe
+from agentbench._files.lock import FolderLock
+from agentbench._files.private_file import open_private, read_at, read_private, write_all
 from agentbench.agents.history.file_names import folder_ignores_case, stem_of
 from agentbench.agents.history.history import HistoryProvider, not_excluded
-from agentbench.agents.history.line_store import LineStore
 from agentbench.agents.sessions.session_json import read_values, write_values
 from agentbench.messages.message import Message
 
@@ -22,6 +25,9 @@ _log = logging.getLogger("agentbench")
 
 JsonDumps: TypeAlias = Callable[[Any], "str | bytes"]
 JsonLoads: TypeAlias = Callable[[str], Any]
+
+#: The locks among the threads of this process, by folder.
+_thread_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 class FileHistoryProvider(HistoryProvider):
@@ -78,17 +84,20 @@ class FileHistoryProvider(HistoryProvider):
             store_context_from=store_context_from,
             store_outputs=store_outputs,
         )
-        folder = _checked_folder(storage_path)
+        folder = os.fspath(storage_path)
+        if not folder:
+            message = "storage_path is empty; expected a folder. The current one is '.'."
+            raise ValueError(message)
+        if os.path.isfile(folder):
+            message = f"storage_path {folder!r} is a file. Expected a folder, in which each session gets a file."
+            raise NotADirectoryError(message)
         self.skip_excluded = skip_excluded
         self._dumps: JsonDumps = _to_json if dumps is None else dumps
         self._loads: JsonLoads = json.loads if loads is None else loads
         os.makedirs(folder, mode=0o700, exist_ok=True)
         self._folder = os.path.realpath(folder)
         self._ignores_case = folder_ignores_case(self._folder)
-        self._store = LineStore(self._folder, between_processes=between_processes)
-        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, asyncio.Lock]] = (
-            WeakKeyDictionary()
-        )
+        self._between_processes = between_processes
 
     @property
     def storage_path(self) -> Path:
@@ -106,9 +115,7 @@ class FileHistoryProvider(HistoryProvider):
         Raises:
             ValueError: A line is no message; the error names the line and the file. Or the file is outside the folder.
         """
-        path = self._path_of(session_id)
-        async with self._lock_of(path):
-            messages = await asyncio.to_thread(self._read, path)
+        messages = await asyncio.to_thread(self._read, self._path_of(session_id))
         return not_excluded(messages) if self.skip_excluded else messages
 
     async def save_messages(
@@ -123,14 +130,11 @@ class FileHistoryProvider(HistoryProvider):
         path = self._path_of(session_id)
         lines = b"".join([self._line_of(message) for message in messages])
         if lines:
-            async with self._lock_of(path):
-                await asyncio.to_thread(self._append, path, lines)
+            await asyncio.to_thread(self._append, path, lines)
 
     async def delete(self, session_id: str | None) -> bool:
         """Delete the file of a session, and return whether there was one."""
-        path = self._path_of(session_id)
-        async with self._lock_of(path):
-            return await asyncio.to_thread(self._store.delete, path)
+        return await asyncio.to_thread(self._delete, self._path_of(session_id))
 
     def _path_of(self, session_id: str | None) -> str:
         path = os.path.join(self._folder, f"{stem_of(session_id, ignores_case=self._ignores_case)}.jsonl")
@@ -139,18 +143,29 @@ class FileHistoryProvider(HistoryProvider):
             raise ValueError(message)
         return path
 
-    def _lock_of(self, path: str) -> asyncio.Lock:
-        """Return the lock of a file on this loop, so that tasks wait on the loop and not on threads."""
-        locks = self._locks.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-        lock = locks.get(path)
-        if lock is None:
-            lock = locks[path] = asyncio.Lock()
-        return lock
-
     # ------------------------------------------------------------------------------------------------------- on threads
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Keep out the other writers: the threads of this process and, if wanted, other processes."""
+        with _thread_locks[self._folder]:
+            if not self._between_processes:
+                yield
+                return
+            with closing(FolderLock(os.path.join(self._folder, ".history.lock"))) as lock:
+                lock.acquire()
+                try:
+                    yield
+                finally:
+                    lock.release()
+
     def _read(self, path: str) -> list[Message]:
-        lines, rest = self._store.read(path)
+        try:
+            with _thread_locks[self._folder]:
+                data, _ = read_private(path, sys.maxsize)
+        except FileNotFoundError:
+            return []
+        *lines, rest = data.split(b"\n")
         messages = [self._message_of(line, number, path) for number, line in enumerate(lines, start=1) if line.strip()]
         if rest.strip():
             try:
@@ -160,9 +175,31 @@ class FileHistoryProvider(HistoryProvider):
         return messages
 
     def _append(self, path: str, lines: bytes) -> None:
-        cut_off = self._store.append(path, lines, self._is_whole)
-        if cut_off.strip():
-            _log.warning("%d bytes at the end of %s were cut off: their writer was interrupted.", len(cut_off), path)
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        with self._writing():
+            descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+            try:
+                size = os.fstat(descriptor).st_size
+                rest = _unfinished_line(descriptor, size)
+                if rest and self._is_whole(rest):
+                    lines, rest = b"\n" + lines, b""
+                elif rest:
+                    os.ftruncate(descriptor, size - len(rest))
+                write_all(descriptor, lines)
+            finally:
+                os.close(descriptor)
+        if rest.strip():
+            _log.warning("%d bytes at the end of %s were cut off: their writer was interrupted.", len(rest), path)
+
+    def _delete(self, path: str) -> bool:
+        if not os.path.isdir(self._folder):
+            return False
+        with self._writing():
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                return False
+            return True
 
     def _is_whole(self, rest: bytes) -> bool:
         try:
@@ -187,17 +224,21 @@ class FileHistoryProvider(HistoryProvider):
 
     def _message_of(self, line: bytes, number: int, path: str) -> Message:
         try:
-            found = self._loads(line.decode())
-            if isinstance(found, Mapping):
-                return Message.from_dict(read_values(found))
+            return Message.from_dict(read_values(self._loads(line.decode())))
         except Exception as error:
-            problem = f"Line {number} of {path} is no message ({type(error).__name__}). {_HOW}"
+            problem = (
+                f"Line {number} of {path} is no message ({type(error).__name__}). Expected one message per line, as "
+                "they were saved: mend or remove the line."
+            )
             raise ValueError(problem) from error
-        problem = f"Line {number} of {path} is no message but a {type(found).__name__}. {_HOW}"
-        raise ValueError(problem)
 
 
-_HOW = "Expected one message per line, as they were saved: mend or remove the line."
+def _unfinished_line(descriptor: int, size: int) -> bytes:
+    """Return the bytes behind the last line break."""
+    tail = read_at(descriptor, max(0, size - 4096), 4096)
+    if b"\n" not in tail:
+        tail = read_at(descriptor, 0, size)
+    return tail[tail.rfind(b"\n") + 1 :]
 
 
 def _to_json(data: Any) -> str:
@@ -207,17 +248,3 @@ def _to_json(data: Any) -> str:
     except UnicodeEncodeError:  # half of a character, which UTF-8 lacks
         return json.dumps(data)
     return text
-
-
-def _checked_folder(storage_path: object) -> str:
-    if not isinstance(storage_path, (str, os.PathLike)):
-        message = f"storage_path is {describe(storage_path)}. Expected a folder, as text or as a pathlib.Path."
-        raise TypeError(message)
-    folder = os.fspath(storage_path)
-    if not folder:
-        message = "storage_path is empty; expected a folder. The current one is '.'."
-        raise ValueError(message)
-    if os.path.isfile(folder):
-        message = f"storage_path {folder!r} is a file. Expected a folder, in which each session gets a file of its own."
-        raise NotADirectoryError(message)
-    return folder

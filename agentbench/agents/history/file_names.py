@@ -17,34 +17,26 @@ _LONGEST: Final = 240
 
 
 def stem_of(session_id: str | None, *, ignores_case: bool = False) -> str:
-    """Return the name of a session's file, without suffix: different for each id.
+    """Return the name of a session's file, without suffix: different for each id, `default` without one.
 
-    An id that can name a file on every system is its own name.
-
-    Args:
-        session_id: The id; without one the name is `default`.
-        ignores_case: Whether the file system takes names for the same that differ by case, or in how letters with
-            accents are composed.
+    An id that can name a file on every system is its own name; with `ignores_case` only if no other id differs from it
+    by case alone, or in how letters with accents are composed.
     """
     if not session_id:
         return "default"
-    if _names_itself(session_id, ignores_case=ignores_case):
-        return session_id
     data = session_id.encode("utf-8", "surrogatepass")
-    encoded = b32encode(data).lower() if ignores_case else urlsafe_b64encode(data)
-    stem = _PREFIX + encoded.decode().rstrip("=")
-    return stem if len(stem) <= _LONGEST else f"~digest-{hashlib.sha256(data).hexdigest()}"
-
-
-def _names_itself(session_id: str, *, ignores_case: bool) -> bool:
-    return (
+    if (
         all(character.isalnum() or character in "._-" for character in session_id)
         and not session_id.startswith(".")
         and not session_id.endswith(".")
         and not _DEVICE.match(session_id)
-        and len(session_id.encode("utf-8", "surrogatepass")) <= _LONGEST
+        and len(data) <= _LONGEST
         and not (ignores_case and unicodedata.normalize("NFC", session_id).casefold() != session_id)
-    )
+    ):
+        return session_id
+    encoded = b32encode(data).lower() if ignores_case else urlsafe_b64encode(data)
+    stem = _PREFIX + encoded.decode().rstrip("=")
+    return stem if len(stem) <= _LONGEST else f"~digest-{hashlib.sha256(data).hexdigest()}"
 
 
 def folder_ignores_case(folder: str) -> bool:

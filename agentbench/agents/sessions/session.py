@@ -88,12 +88,22 @@ class AgentSession(Displayable):
         Raises:
             KeyError: There is no `session_id`.
             TypeError: `data`, or the state in it, is no mapping.
-            ValueError: `data` is another stored object, or a value in the state cannot be read; the error names where
-                it is.
+            ValueError: `data` is another stored object, or a value in the state cannot be read.
         """
-        _check_stored(data)
+        if not isinstance(cast("object", data), Mapping):
+            message = (
+                f"A stored session is {describe(data)}. Expected the mapping of to_dict(); read text by json.loads()."
+            )
+            raise TypeError(message)
+        if data.get("type", "session") != "session":
+            message = f"A stored session has the type {data['type']!r}. Expected 'session', as to_dict() writes it."
+            raise ValueError(message)
+        state = data.get("state") or {}
+        if not isinstance(state, Mapping):
+            message = f"The state of a stored session is {describe(state)}. Expected a mapping."
+            raise TypeError(message)
         session = cls(session_id=data["session_id"], service_session_id=data.get("service_session_id"))
-        session.state = read_state(data.get("state") or {})
+        session.state = read_state(state)
         return session
 
     def __eq__(self, other: object) -> bool:
@@ -117,21 +127,6 @@ class AgentSession(Displayable):
         return f"{type(self).__name__}(session_id={self._session_id!r}{service}{held})"
 
 
-def _check_stored(data: Any) -> None:
-    if isinstance(data, (str, bytes)):
-        message = "A stored session is text. Read it first: AgentSession.from_dict(json.loads(text))."
-        raise TypeError(message)
-    if not isinstance(data, Mapping):
-        message = f"A stored session is {describe(data)}. Expected the mapping that to_dict() wrote."
-        raise TypeError(message)
-    if data.get("type", "session") != "session":
-        message = f"A stored session has the type {data['type']!r}. Expected 'session', as to_dict() writes it."
-        raise ValueError(message)
-    if not isinstance(state := data.get("state") or {}, Mapping):
-        message = f"The state of a stored session is {describe(state)}. Expected a mapping."
-        raise TypeError(message)
-
-
 def _from_checkpoint(found: dict[str, Any]) -> AgentSession:
     session = AgentSession(session_id=found["session_id"], service_session_id=found["service_session_id"])
     session.state = found["state"]
@@ -142,10 +137,6 @@ def _from_checkpoint(found: dict[str, Any]) -> AgentSession:
 register_type(
     AgentSession,
     "agent_session",
-    lambda session: {
-        "session_id": session.session_id,
-        "service_session_id": session.service_session_id,
-        "state": session.state,
-    },
+    lambda session: {name: getattr(session, name) for name in ("session_id", "service_session_id", "state")},
     _from_checkpoint,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from inspect import signature
 from typing import Any, Final, Literal
@@ -57,12 +57,7 @@ for _cls in (Message, Content, ChatResponse, ChatResponseUpdate, AgentResponse, 
 
 
 class UnwritableError(Exception):
-    """A value that cannot be written. On its way up each container adds the key or position of the value.
-
-    Attributes:
-        reason: What is wrong and how to mend it.
-        steps: Keys and positions that lead to it, innermost first.
-    """
+    """A value that cannot be written, with the reason. On its way up each container adds the key of the value."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -100,11 +95,7 @@ def write_state(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_values(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of the `to_dict()` of a message as plain JSON values.
-
-    Raises:
-        TypeError: A value in it cannot be written; the error names where it is.
-    """
+    """Return the result of the `to_dict()` of a message as plain JSON values, as `write_state` does."""
     return _write_root(content, "content", "message")
 
 
@@ -113,8 +104,8 @@ def _write_root(values: Mapping[Any, Any], where: _Place, root: str) -> dict[str
     for key, value in values.items():
         try:
             _put(written, key, value, where)
-        except UnwritableError as error:  # noqa: PERF203 - each container adds where it holds it
-            message = f"{_place(root, key, *reversed(error.steps))} cannot be written. {error.reason}"
+        except UnwritableError as error:  # noqa: PERF203 - the key is part of the message
+            message = f"{_place(root, *reversed(error.steps))} cannot be written. {error.reason}"
             raise TypeError(message) from error.__cause__
         except RecursionError as error:
             message = f"{_place(root, key)} contains itself, or is nested too deeply to be written."
@@ -131,7 +122,8 @@ def _write(value: Any, where: _Place) -> Any:
     if cls is float:
         return value if math.isfinite(value) else _tagged(value)
     if cls is dict:
-        return _write_dict(value, where)
+        written = _write_values(value, where)
+        return {TAG: _PLAIN, "v": written} if _meaning_of(written, where) is not None else written
     if cls in (list, tuple):
         return _write_items(value, where)
     if cls in (set, frozenset):  # in the same order in every process
@@ -150,43 +142,47 @@ def _write_items(items: Iterable[Any], where: _Place) -> list[Any]:
     return written
 
 
-def _write_dict(value: Mapping[Any, Any], where: _Place) -> dict[str, Any]:
-    written = _write_values(value, where)
-    return {TAG: _PLAIN, "v": written} if _meaning_of(written, where) is not None else written
-
-
 def _write_values(value: Mapping[Any, Any], where: _Place) -> dict[str, Any]:
     written: dict[str, Any] = {}
     for key, item in value.items():
-        try:
-            _put(written, key, item, where)
-        except UnwritableError as error:  # noqa: PERF203 - each container adds where it holds it
-            error.steps.append(key)
-            raise
+        _put(written, key, item, where)
     return written
 
 
 def _put(written: dict[str, Any], key: Any, value: Any, where: _Place) -> None:
     name = key if type(key) is str else str(key.value if isinstance(key, Enum) else key)
-    if name in written:
-        reason = f"Another key of the same dictionary is written as {name!r} too; keys are written as text."
-        raise UnwritableError(reason)
-    written[name] = _write(value, where)
+    try:
+        if name in written:
+            reason = f"Another key of the same dictionary is written as {name!r} too; keys are written as text."
+            raise UnwritableError(reason)
+        written[name] = _write(value, where)
+    except UnwritableError as error:
+        error.steps.append(key)
+        raise
 
 
-def _write_object(value: Any, cls: type, where: _Place) -> Any:
+def _write_object(value: Any, cls: Any, where: _Place) -> Any:
     if registered_form(cls) is not None or cls.__module__.partition(".")[0] in _OF_TABLES:
         return _tagged(value)
     if callable(getattr(cls, "to_dict", None)):
         return _write_own_form(value, cls, where)
     if is_model(cls):
-        return _write_model(value, cls)
+        content = value.model_dump(round_trip=True)
+        written = _typed(content, cls, identifier_of(cls), "model")
+        if isinstance(content, Mapping) and "type" in content and _WHOLE not in written:
+            written[_FIELD_TYPE] = _write(content["type"], "model")
+        return written
     try:
         return _tagged(value)
     except UnwritableError:
-        if where == "model":
-            return _plain_leaf(value, cls)
-        raise
+        if where != "model" or is_secret_class(cls):
+            raise
+    from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - there is a model
+
+    try:
+        return to_jsonable_python(value)  # reading the model restores the value
+    except PydanticSerializationError as error:
+        raise UnwritableError.of(cls) from error
 
 
 def _tagged(value: Any) -> Any:
@@ -205,17 +201,7 @@ def _write_own_form(value: Any, cls: Any, where: _Place) -> Any:
     if not callable(getattr(cls, "from_dict", None)):
         return _write(content, where)
     identifier = content.get("type") if isinstance(content, Mapping) else None
-    if not isinstance(identifier, str):
-        identifier = identifier_of(cls)
-    return _typed(content, cls, identifier, "content")
-
-
-def _write_model(value: Any, cls: Any) -> dict[str, Any]:
-    content = value.model_dump(round_trip=True)
-    written = _typed(content, cls, identifier_of(cls), "model")
-    if isinstance(content, Mapping) and "type" in content and _WHOLE not in written:
-        written[_FIELD_TYPE] = _write(content["type"], "model")
-    return written
+    return _typed(content, cls, identifier if isinstance(identifier, str) else identifier_of(cls), "content")
 
 
 def _typed(content: Any, cls: type, identifier: str, where: _Place) -> dict[str, Any]:
@@ -227,18 +213,6 @@ def _typed(content: Any, cls: type, identifier: str, where: _Place) -> dict[str,
     if where == "model":
         written["type"] = identifier
     return {**written, _NAME: name}  # a form without a type of its own is found by its name alone
-
-
-def _plain_leaf(value: Any, cls: type) -> Any:
-    """Return the JSON form that pydantic has for a value; reading the model restores the value."""
-    if is_secret_class(cls):
-        raise UnwritableError.of(cls)
-    from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - there is a model
-
-    try:
-        return to_jsonable_python(value)
-    except PydanticSerializationError as error:
-        raise UnwritableError.of(cls) from error
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -254,11 +228,7 @@ def read_state(written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_values(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `write_values` wrote.
-
-    Raises:
-        ValueError: A value cannot be read; the error names where it is.
-    """
+    """Return what `write_values` wrote, as `read_state` does."""
     return {key: _read(value, "content", ["message", key]) for key, value in written.items()}
 
 
@@ -268,11 +238,25 @@ def _read(value: Any, where: _Place, path: list[Any]) -> Any:
     if not isinstance(value, dict):
         return value
     meaning = _meaning_of(value, where)
-    if meaning is None:
-        return _read_unknown(value, where, path)
     if meaning is dict:
-        return _read_values(value["v"], where, path)
-    return _read_tagged(value, path) if meaning == TAG else _read_typed(value, meaning, where, path)
+        value = value["v"]
+    elif meaning == TAG:
+        try:
+            return from_json(json.dumps(value))
+        except Exception as error:
+            message = f"{_place(*path)} cannot be read: {error}"
+            raise ValueError(message) from error
+    elif meaning is not None:
+        return _read_typed(value, meaning, where, path)
+    elif isinstance(name := value.get(_NAME), str):
+        _log.warning(
+            "%s stays a dictionary: %r is not known here. Call register_state_type() for the class where it is "
+            "defined, and import that before sessions are read.",
+            _place(*path),
+            name,
+        )
+        where = "content"
+    return _read_values(value, where, path)
 
 
 def _meaning_of(value: dict[str, Any], where: _Place) -> Any:
@@ -283,8 +267,7 @@ def _meaning_of(value: dict[str, Any], where: _Place) -> Any:
             return dict if isinstance(value["v"], dict) else None
         return TAG if tag in STANDARD_DECODERS or type_of_tag(tag) is not None else None
     name, identifier = value.get(_NAME), value.get("type")
-    if not isinstance(identifier, str):
-        identifier = None
+    identifier = identifier if isinstance(identifier, str) else None
     if isinstance(name, str):
         cls = type_of_identifier(identifier or name.rpartition(".")[2].lower(), name)
     else:
@@ -296,41 +279,19 @@ def _read_values(value: dict[str, Any], where: _Place, path: list[Any]) -> dict[
     return {key: _read(item, where, [*path, key]) for key, item in value.items()}
 
 
-def _read_unknown(value: dict[str, Any], where: _Place, path: list[Any]) -> dict[str, Any]:
-    name = value.get(_NAME)
-    if isinstance(name, str):
-        _log.warning(
-            "%s stays a dictionary: %r is not known here. Call register_state_type() for the class where it is "
-            "defined, and import that before sessions are read.",
-            _place(*path),
-            name,
-        )
-        where = "content"
-    return _read_values(value, where, path)
-
-
-def _read_tagged(value: dict[str, Any], path: list[Any]) -> Any:
-    try:
-        return from_json(json.dumps(value))
-    except Exception as error:
-        message = f"{_place(*path)} cannot be read: {error}"
-        raise ValueError(message) from error
-
-
 def _read_typed(value: dict[str, Any], cls: Any, where: _Place, path: list[Any]) -> Any:
     try:
         return _make(cls, value, path)
     except Exception as error:
+        name, kind = stored_name(cls), type(error).__name__
         if _NAME in value:
             message = (
-                f"{_place(*path)} cannot be read as {stored_name(cls)}: {type(error).__name__}. Expected what an "
-                "instance of this version of the class wrote."
+                f"{_place(*path)} cannot be read as {name}: {kind}. Expected what an instance of this version of the "
+                "class wrote."
             )
             raise ValueError(message) from error
         # Without a name it may be a dictionary of the user with a key called type.
-        _log.warning(
-            "%s stays a dictionary: %s refused it (%s).", _place(*path), stored_name(cls), type(error).__name__
-        )
+        _log.warning("%s stays a dictionary: %s refused it (%s).", _place(*path), name, kind)
     return _read_values(value, where, path)
 
 
@@ -345,11 +306,8 @@ def _make(cls: Any, value: dict[str, Any], path: list[Any]) -> Any:
             del content["type"]
             if _FIELD_TYPE in content:
                 content["type"] = content.pop(_FIELD_TYPE)
-    return cls.from_dict(content) if has_own_form else _validator_of(cls)(content)
-
-
-def _validator_of(cls: Any) -> Callable[[Any], Any]:
-    validate: Callable[..., Any] = cls.model_validate
-    if "by_name" not in signature(validate).parameters:  # before pydantic 2.11
-        return validate
-    return lambda content: validate(content, by_name=True, by_alias=True)
+    if has_own_form:
+        return cls.from_dict(content)
+    if "by_name" in signature(cls.model_validate).parameters:  # since pydantic 2.11
+        return cls.model_validate(content, by_name=True, by_alias=True)
+    return cls.model_validate(content)

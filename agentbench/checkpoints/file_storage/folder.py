@@ -69,6 +69,8 @@ class CheckpointFolder:
             self.lock.acquire(patient=patient)
         except BlockingIOError:
             raise
+        except TimeoutError as error:
+            raise WorkflowCheckpointException(str(error)) from error
         except OSError as error:
             self.require()
             reason = f"cannot be written to ({error.strerror})"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from agentbench._files.private_file import open_private, write_all
 from tests.agents.sessions.runs import texts, turn
 
 ROOT = Path(__file__).parents[3]
-STORE = "agentbench.agents.history.line_store"
+MODULE = "agentbench.agents.history.file_history"
 
 
 def message(text: str) -> Message:
@@ -120,9 +121,9 @@ async def test_an_empty_path_is_refused() -> None:
 
 
 def test_what_is_no_folder_is_refused_at_once(tmp_path: Path) -> None:
-    given: Any = 5
-    with pytest.raises(TypeError, match=r"storage_path is 5\. Expected a folder"):
-        FileHistoryProvider(given)
+    number: Any = 5
+    with pytest.raises(TypeError, match="int"):
+        FileHistoryProvider(number)
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError, match=r"is a file\. Expected a folder"):
         FileHistoryProvider(tmp_path / "file")
@@ -288,7 +289,7 @@ async def test_files_are_read_and_written_on_other_threads(tmp_path: Path, monke
         threads.add(threading.get_ident())
         return open_private(*given)
 
-    monkeypatch.setattr(f"{STORE}.open_private", noted)
+    monkeypatch.setattr(f"{MODULE}.open_private", noted)
     history = await saved(tmp_path, "x")
     await history.get_messages("s")
     assert threads
@@ -358,12 +359,12 @@ def test_processes_that_save_at_once_lose_nothing(tmp_path: Path) -> None:
 async def test_a_process_that_keeps_the_lock_for_too_long_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{STORE}._PATIENCE_S", 0.0)
+    monkeypatch.setattr(f"{MODULE}.FolderLock", partial(FolderLock, patience_s=0.0))
     history = await saved(tmp_path, "x", between_processes=True)
     lock = FolderLock(os.path.join(tmp_path, ".history.lock"))
     assert lock.attempt()
     try:
-        with pytest.raises(TimeoutError, match="Another process has been writing to the histories"):
+        with pytest.raises(TimeoutError, match="Another process has been writing to"):
             await history.save_messages("s", [message("y")])
     finally:
         lock.release()
@@ -380,7 +381,7 @@ async def test_a_save_that_nobody_waits_for_any_more_is_whole(tmp_path: Path, mo
         go_on.wait()
         write_all(descriptor, data)
 
-    monkeypatch.setattr(f"{STORE}.write_all", slow)
+    monkeypatch.setattr(f"{MODULE}.write_all", slow)
     task = asyncio.ensure_future(history.save_messages("s", [message("a")]))
     await asyncio.to_thread(begun.wait)
     task.cancel()
