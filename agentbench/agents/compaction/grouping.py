@@ -142,8 +142,8 @@ def annotate_message_groups(
     ids: list[str] = []
     for index, group in enumerate(group_messages(messages)):
         earlier = () if force_reannotate else (known[at] for at in group.indices)
-        group_id = next((one for one in earlier if one and one not in used), None)
-        if group_id is None:  # a source of ids that was restarted may return known ones
+        group_id = next((one for one in earlier if one and one not in used), "")
+        if not group_id:  # a source of ids that was restarted may return known ones
             while (group_id := new_id("group")) in taken:
                 pass
             taken.add(group_id)
