@@ -21,6 +21,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from operator import is_
 from typing import Final, NamedTuple, cast
 
@@ -39,29 +40,21 @@ _RELEVANT: Final = _QUESTIONS | {"function_call", "function_result"}
 
 
 class RecordedCall(NamedTuple):
-    """A call that the session recorded, since the messages may not show it.
-
-    Attributes:
-        call: The `function_call`.
-        requests: The requests that its tool raised when it ran, if it did.
-        result: Its result, once it was made.
-    """
+    """A call that the session recorded, since the messages may not show it, with requests of its tool or a result."""
 
     call: Content
     requests: tuple[Content, ...] = ()
     result: Content | None = None
 
 
+@dataclass(slots=True, eq=False)
 class PendingCall:
     """A call of a conversation with its approval requests, their answers and its result.
 
-    Args:
+    Attributes:
         content: The `function_call`.
         at: Index of the message that holds it, or in front of which it is repeated.
         is_repeated: Whether the conversation lacks it, so that it goes in front of that message.
-        requests: The approval requests about it.
-
-    Attributes:
         requests: The approval requests; of several rounds of requests only the last.
         answers: The answers to these.
         is_about_another: Whether an answer names another call than its request.
@@ -70,28 +63,15 @@ class PendingCall:
         stored_at: Index of the message in front of which a history stores the result.
     """
 
-    __slots__ = (
-        "answers",
-        "at",
-        "content",
-        "is_about_another",
-        "is_repeated",
-        "requests",
-        "result",
-        "source",
-        "stored_at",
-    )
-
-    def __init__(
-        self, content: Content, at: int, *, is_repeated: bool = False, requests: Sequence[Content] = ()
-    ) -> None:
-        self.content, self.at, self.is_repeated = content, at, is_repeated
-        self.requests = list(requests)
-        self.answers: list[Content] = []
-        self.is_about_another = False
-        self.result: Content | None = None
-        self.source: int | None = None
-        self.stored_at: int | None = None
+    content: Content
+    at: int
+    is_repeated: bool = False
+    requests: list[Content] = field(default_factory=list)
+    answers: list[Content] = field(default_factory=list)
+    is_about_another: bool = False
+    result: Content | None = None
+    source: int | None = None
+    stored_at: int | None = None
 
     @property
     def inner_requests(self) -> tuple[Content, ...]:
@@ -108,22 +88,6 @@ class PendingCall:
         """The first answer, if all answers approve."""
         return self.answers[0] if all(answer.approved is True for answer in self.answers) else None
 
-    def add_request(self, request: Content) -> None:
-        """Add a request; one that follows answers begins a new round of requests."""
-        if self.answers:
-            self.requests, self.answers, self.is_about_another, self.source = [], [], False, None
-        self.requests.append(request)
-
-    def add_answer(self, answer: Content, requested: Content, at: int) -> None:
-        """Add an answer to a request about a call; of several to one request the first counts."""
-        if any(answer.id == known.id for known in self.answers):
-            return
-        if not self.answers:
-            self.source = at
-        self.answers.append(answer)
-        if not is_same_call(requested, _call_of(answer)):
-            self.is_about_another = True
-
 
 class Resolved(NamedTuple):
     """A conversation whose calls all have results.
@@ -138,27 +102,11 @@ class Resolved(NamedTuple):
 
 
 class PendingCalls:
-    """Reads a conversation up to the next answer of the model.
-
-    Args:
-        messages: The conversation.
-        recorded: Calls that the session recorded, oldest first.
+    """Reads a conversation up to the next answer of the model, with the calls that its session recorded, oldest first.
 
     Attributes:
         approved: The calls to be made now, in order. The loop sets the `result` of each before it calls `resolve`.
     """
-
-    __slots__ = (
-        "_calls",
-        "_contents",
-        "_input_at",
-        "_latest",
-        "_messages",
-        "_open",
-        "_recorded",
-        "_requested",
-        "approved",
-    )
 
     def __init__(self, messages: Sequence[Message], recorded: Sequence[RecordedCall] = ()) -> None:
         self._messages, self._recorded = messages, recorded
@@ -170,8 +118,6 @@ class PendingCalls:
         self.approved: list[PendingCall] = []
         self._contents = [self._read(at, message) for at, message in enumerate(messages)]
         self._close(is_over=False)
-
-    # ------------------------------------------------------------------------------------------------------- reading it
 
     def _read(self, at: int, message: Message) -> list[Content]:
         """Read a message, and return the contents that stay in it."""
@@ -236,7 +182,9 @@ class PendingCalls:
         if call is None or call.result is not None:
             instead = requested if addressed is None else addressed.content
             call = self._add(PendingCall(instead, at))
-        call.add_request(content)
+        if call.answers:  # a new round of requests
+            call.requests, call.answers, call.is_about_another, call.source = [], [], False, None
+        call.requests.append(content)
         self._requested[content.id or ""] = call, content
         return instead
 
@@ -244,8 +192,13 @@ class PendingCalls:
         named = _call_of(content)
         call, request = self._requested.get(content.id or "") or (self._latest.get(named.call_id or ""), None)
         if call is None:
-            recorded = self._find_recorded(content) or RecordedCall(named)
-            call = self._add(PendingCall(recorded.call, at, is_repeated=True, requests=recorded.requests))
+            matching = (
+                one
+                for one in reversed(self._recorded)
+                if one.call.call_id == named.call_id or any(request.id == content.id for request in one.requests)
+            )
+            recorded = next(matching, RecordedCall(named))
+            call = self._add(PendingCall(recorded.call, at, is_repeated=True, requests=[*recorded.requests]))
             self._requested.update({one.id or "": (call, one) for one in recorded.requests})
             request = next((one for one in recorded.requests if one.id == content.id), None)
         else:  # it may have been repeated
@@ -253,24 +206,17 @@ class PendingCalls:
         if call.result is not None:
             if call.answers or call.result.result != UNANSWERED:
                 return
-            call = self._add(PendingCall(call.content, at, is_repeated=True, requests=call.requests))
-        call.add_answer(content, call.content if request is None else _call_of(request), at)
-
-    def _find_recorded(self, answer: Content) -> RecordedCall | None:
-        named = _call_of(answer).call_id
-        for one in reversed(self._recorded):
-            if one.call.call_id == named or any(request.id == answer.id for request in one.requests):
-                return one
-        return None
-
-    # ----------------------------------------------------------------------------------------------------- resolving it
+            call = self._add(PendingCall(call.content, at, is_repeated=True, requests=[*call.requests]))
+        if any(content.id == known.id for known in call.answers):
+            return  # of several answers to one request the first counts
+        if not call.answers:
+            call.source = at
+        call.answers.append(content)
+        if not is_same_call(call.content if request is None else _call_of(request), named):
+            call.is_about_another = True
 
     def _close(self, *, is_over: bool) -> None:
-        """Give every open call its result, or list it as approved.
-
-        Args:
-            is_over: Whether the model spoke after them, so that none may be made any more.
-        """
+        """Give every open call its result, or list it as approved; once the model spoke, none may be made any more."""
         for call in self._open:
             call.stored_at = self._input_at if self._input_at is not None and call.at < self._input_at else call.source
             if call.result is None:
@@ -281,15 +227,17 @@ class PendingCalls:
 
     def _result_of(self, call: PendingCall, *, is_over: bool) -> Content | None:
         if call.is_about_another:
-            return _text_result(call, REFUSED)
-        if call.answers and call.approval is None and not call.inner_requests:
-            return _text_result(call, REJECTED)
-        for recorded in self._recorded:
-            if recorded.result is not None and is_same_call(recorded.call, call.content):
-                return recorded.result
-        if not call.answers:
-            return _text_result(call, UNANSWERED)
-        return _text_result(call, RESULT_LOST) if is_over else None
+            text = REFUSED
+        elif call.answers and call.approval is None and not call.inner_requests:
+            text = REJECTED
+        else:
+            for recorded in self._recorded:
+                if recorded.result is not None and is_same_call(recorded.call, call.content):
+                    return recorded.result
+            if call.answers and not is_over:
+                return None
+            text = RESULT_LOST if call.answers else UNANSWERED
+        return Content.from_function_result(call.content.call_id or "", result=text)
 
     @property
     def results(self) -> list[Content]:
@@ -310,23 +258,22 @@ class PendingCalls:
     def resolve(self, *, has_service: bool = False) -> Resolved:
         """Return the conversation with a result behind every call, and without requests and answers.
 
-        Args:
-            has_service: Whether the service stores the conversation, so that calls are not repeated.
+        If the service stores the conversation, calls are not repeated.
         """
         repeated: dict[int, list[PendingCall]] = defaultdict(list)
         behind: dict[int, list[PendingCall]] = defaultdict(list)
         stored: dict[int, list[PendingCall]] = defaultdict(list)
         moved: set[int] = set()
         for call in self._calls:
-            if call.result is None or (call.source == call.at and not call.is_repeated):
-                continue  # there is none, or it is in the message of its call
+            if call.result is None:
+                continue
             if call.is_repeated:
                 repeated[call.at].append(call)
-                continue
-            moved.add(id(call.result))
-            behind[call.at].append(call)
-            if call.stored_at is not None:
-                stored[call.stored_at].append(call)
+            elif call.source != call.at:  # the result is not in the message of its call
+                moved.add(id(call.result))
+                behind[call.at].append(call)
+                if call.stored_at is not None:
+                    stored[call.stored_at].append(call)
         resolved: list[Message] = []
         replaced: list[tuple[Message, list[Message]]] = []
         for at, message in enumerate(self._messages):
@@ -354,7 +301,24 @@ class PendingCalls:
 def has_pending_calls(messages: Sequence[Message]) -> bool:
     """Whether a conversation holds approval requests, answers to them, or a call without one result right behind it."""
     kinds = {content.type for message in messages for content in message.contents}
-    return not kinds.isdisjoint(_QUESTIONS) or ("function_call" in kinds and _has_open_calls(messages))
+    if not kinds.isdisjoint(_QUESTIONS):
+        return True
+    if "function_call" not in kinds:
+        return False
+    waiting: set[str | None] = set()
+    known: set[str | None] = set()
+    for message in messages:
+        if waiting and message.role != "tool":
+            return True
+        for content in message.contents:
+            if content.type == "function_call" and not _is_made_by_service(content):
+                waiting.add(content.call_id)
+            elif content.type == "function_result":
+                if content.call_id in known and content.call_id not in waiting:
+                    return True  # a second result
+                waiting.discard(content.call_id)
+                known.add(content.call_id)
+    return bool(waiting)
 
 
 def replace_messages(
@@ -374,34 +338,12 @@ def is_same_call(one: Content, other: Content) -> bool:
     )
 
 
-def _has_open_calls(messages: Sequence[Message]) -> bool:
-    """Whether a call has no result right behind it, or a second one."""
-    waiting: set[str | None] = set()
-    known: set[str | None] = set()
-    for message in messages:
-        if waiting and message.role != "tool":
-            return True
-        for content in message.contents:
-            if content.type == "function_call" and not _is_made_by_service(content):
-                waiting.add(content.call_id)
-            elif content.type == "function_result":
-                if content.call_id in known and content.call_id not in waiting:
-                    return True
-                waiting.discard(content.call_id)
-                known.add(content.call_id)
-    return bool(waiting)
-
-
 def _is_made_by_service(call: Content) -> bool:
     return bool(call.additional_properties.get("server_label"))
 
 
 def _call_of(question: Content) -> Content:
     return cast("Content", question.function_call)  # contents without one are not read
-
-
-def _text_result(call: PendingCall, text: str) -> Content:
-    return Content.from_function_result(call.content.call_id or "", result=text)
 
 
 def _with(message: Message, role: str, contents: list[Content]) -> list[Message]:

@@ -30,13 +30,8 @@ class PerCallHistory(ChatMiddleware):
     (`has_internal_conversation_id()`), and the next call has only the new messages. There is no id that could reach the
     client or the caller. Messages of other providers go in front of the history, in every call.
 
-    Each run makes its own, and calls `finish` at its end.
-
-    Args:
-        providers: The history providers of the agent, in its order.
-        agent: The agent that runs.
-        session: The session of the conversation.
-        context: The context of the run, after the other providers have added to it.
+    Each run makes its own of the history providers of the agent, in its order, and of the context to which the other
+    providers have added, and calls `finish` at its end.
 
     Raises:
         AgentInvalidRequestException: The service stores this conversation under an id of its own.
@@ -64,9 +59,7 @@ class PerCallHistory(ChatMiddleware):
         async with SessionTurn(self._session):
             await RunHooks(self._agent, self._session, call, self._providers).before()
         context.messages = [*call.get_messages(), *new]
-        if has_pending_calls(
-            context.messages
-        ):  # an interrupted run, or one that waits for a person, has left calls without results
+        if has_pending_calls(context.messages):  # of a run that was interrupted, or waits for a person
             context.messages, replaced = PendingCalls(context.messages).resolve()
             new[:] = replace_messages(new, replaced)
         if context.stream:
@@ -83,11 +76,7 @@ class PerCallHistory(ChatMiddleware):
             await self._save_answer(call, context.result)
 
     async def finish(self, answer: ChatResponse[Any]) -> None:
-        """Save what no call of the model followed: the last results, and the part of an abandoned answer.
-
-        Args:
-            answer: The answer of the whole run, or the part of it that there is.
-        """
+        """Save what no call of the model followed: the last results, and the part of an abandoned answer."""
         if self._unsaved is not None:
             last: list[Message] = []
             for message in answer.messages:

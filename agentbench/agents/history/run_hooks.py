@@ -109,6 +109,7 @@ _NO_HOOKS = frozenset({ContextProvider.before_run, ContextProvider.after_run})
 def _arguments_taken(
     provider: Any, hook: str, method: Callable[..., Any], offered: frozenset[str]
 ) -> frozenset[str] | None:
+    """Return the names of the offered arguments that a hook takes; `None` for all of them."""
     try:
         parameters = inspect.signature(method).parameters.values()
     except ValueError:  # written in C

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from agentbench.agents.loop.call import Outcome
 from agentbench.messages.content.content import Content
@@ -17,12 +17,7 @@ from agentbench.messages.usage import UsageDetails, add_usage_details
 
 
 class Addition(NamedTuple):
-    """What the loop adds to an answer of the model.
-
-    Attributes:
-        role: `tool` for results, `assistant` for requests to a person.
-        contents: The results or requests.
-    """
+    """What the loop adds to an answer: results, in the role `tool`, or requests to a person (`assistant`)."""
 
     role: str
     contents: list[Content]
@@ -56,7 +51,8 @@ def with_additions(messages: Sequence[Message], additions: Iterable[Addition]) -
     for role, contents in additions:
         left = _replace_calls(combined, contents) if role == "assistant" else contents
         if left and combined and combined[-1].role == role:
-            combined[-1] = _with_contents(combined[-1], [*combined[-1].contents, *left])
+            combined[-1] = copy.copy(combined[-1])
+            combined[-1].contents = [*combined[-1].contents, *left]
         elif left:
             combined.append(Message(role, left))
     return combined
@@ -67,25 +63,17 @@ def _replace_calls(messages: list[Message], contents: list[Content]) -> list[Con
     back = {one.call_id: one for one in contents if one.type == "function_call" and one.call_id}
     if not back:
         return contents
-    used: set[str | None] = set()
+    used: set[str] = set()
     for index, message in enumerate(messages):
-        ids = {one.call_id for one in message.contents if one.type == "function_call"} & back.keys()
+        ids = {one.call_id for one in message.contents if one.type == "function_call" and one.call_id} & back.keys()
         if ids:
             used |= ids
-            messages[index] = _with_contents(
-                message,
-                [
-                    back[one.call_id or ""] if one.type == "function_call" and one.call_id in ids else one
-                    for one in message.contents
-                ],
-            )
+            messages[index] = copied = copy.copy(message)
+            copied.contents = [
+                back[one.call_id or ""] if one.type == "function_call" and one.call_id in ids else one
+                for one in message.contents
+            ]
     return [one for one in contents if one.type != "function_call" or one.call_id not in used]
-
-
-def _with_contents(message: Message, contents: list[Content]) -> Message:
-    copied = copy.copy(message)
-    copied.contents = contents
-    return copied
 
 
 def merge_responses(responses: Sequence[ChatResponse[Any]], messages: list[Message]) -> ChatResponse[Any]:
@@ -101,11 +89,8 @@ def merge_responses(responses: Sequence[ChatResponse[Any]], messages: list[Messa
             usage = add_usage_details(usage, response.usage_details)
         whole.additional_properties.update(response.additional_properties)
     whole.usage_details = usage
-    for name in _LATEST:
+    for name in ("response_id", "conversation_id", "model", "created_at", "finish_reason"):
         if not getattr(whole, name):
             values = (getattr(response, name) for response in reversed(responses))
             setattr(whole, name, next((value for value in values if value), None))
     return whole
-
-
-_LATEST: Final = ("response_id", "conversation_id", "model", "created_at", "finish_reason")

@@ -40,13 +40,7 @@ def take_outcomes(pending: PendingCalls, outcomes: Sequence[Outcome], record: Ap
 
 
 class ApprovalRecord:
-    """The calls that a session records in its state; without a session it is empty and stays so.
-
-    Args:
-        session: The session of the run, if any.
-    """
-
-    __slots__ = ("_state",)
+    """The calls that a session records in its state; without a session it is empty and stays so."""
 
     def __init__(self, session: Any) -> None:
         self._state: dict[str, Any] | None = getattr(session, "state", None)

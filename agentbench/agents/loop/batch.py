@@ -19,11 +19,7 @@ UNKNOWN: Final = "unknown"
 
 
 class Toolbox:
-    """The tools of one request, by the name that the model calls them by.
-
-    Args:
-        tools: From the options of the request, as `normalize_tools` returns them.
-        additional: Tools that are known, but never run here.
+    """The tools of one request by name; `additional` ones are known, but never run here.
 
     Attributes:
         taken_away: Names of tools that failed too often, with the reason.
@@ -32,8 +28,6 @@ class Toolbox:
         ValueError: Two different tools have one name.
     """
 
-    __slots__ = ("_additional", "_tools", "taken_away")
-
     def __init__(self, tools: Sequence[Any], additional: Sequence[Any] = ()) -> None:
         self._tools: dict[str, Any] = {}
         for tool in tools:
@@ -41,9 +35,9 @@ class Toolbox:
         self._additional = {tool_name(tool) for tool in normalize_tools(additional)} if additional else frozenset[str]()
         self.taken_away: dict[str, str] = {}
 
-    def find(self, name: str | None) -> Any:
+    def find(self, name: str) -> Any:
         """Return the tool of this name, or `None`."""
-        return self._tools.get(name or "")
+        return self._tools.get(name)
 
     def kind_of(self, name: str | None) -> str:
         """Return what is done with a call of this name: `RUN`, `REQUEST_APPROVAL`, `HAND_BACK`; or `UNKNOWN`."""
@@ -65,12 +59,7 @@ def has_server(tools: Iterable[Any]) -> bool:
 
 
 class Batch(NamedTuple):
-    """What is done with the calls of one answer.
-
-    Attributes:
-        calls: The calls to make now.
-        requests: The requests to a person, instead of calls or beside them.
-    """
+    """The calls of one answer to make now, and the requests to a person instead of them or beside them."""
 
     calls: list[Content]
     requests: list[Content]
@@ -86,8 +75,6 @@ def open_calls(messages: Iterable[Message]) -> list[Content]:
                 calls.append(content)
             elif content.type == "function_result" and content.call_id:
                 done.add(content.call_id)
-    if len(calls) < 2 and not done:
-        return calls
     found: list[Content] = []
     for call in calls:
         if not call.call_id or call.call_id not in done:
@@ -99,11 +86,7 @@ def open_calls(messages: Iterable[Message]) -> list[Content]:
 def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unknown: bool, ask_alone: bool) -> Batch:
     """Decide what is done with calls: the first one that is not simply run decides for all.
 
-    Args:
-        calls: In the order in which the model made them.
-        toolbox: The tools of the request.
-        terminate_on_unknown: Whether a call of an unknown tool ends the request.
-        ask_alone: Whether only the calls that need an approval wait for it, while the others are made.
+    With `ask_alone` only the calls that need an approval wait for it, while the others are made.
 
     Raises:
         KeyError: A tool is unknown, and that ends the request.
@@ -132,18 +115,11 @@ def _approval_request(call: Content) -> Content:
 async def run_batch(
     calls: Sequence[ToolCall], toolbox: Toolbox, calling: Calling, *, room: int | None = None
 ) -> list[Outcome]:
-    """Make calls side by side and return their outcomes, in the order of the calls.
+    """Make calls side by side, at most `room` of them, and return the outcomes of all in the order of the calls.
 
-    Args:
-        calls: The calls to make.
-        toolbox: The tools of the request.
-        calling: What all calls of the request share.
-        room: How many calls may be made; the others fail.
-
-    Raises:
-        BaseException: What is no `Exception` ends all calls of the batch: those that still run are cancelled.
+    What a tool raises that is no `Exception` cancels the other calls of the batch.
     """
-    running = [_run(call, toolbox, calling) for call in (calls if room is None else calls[:room])]
+    running = [_run(call, toolbox, calling) for call in calls[:room]]
     if len(running) == 1:
         outcomes = [await running[0]]
     else:

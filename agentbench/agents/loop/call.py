@@ -66,14 +66,8 @@ class Outcome(NamedTuple):
 class Calling:
     """What all calls of one request share.
 
-    Args:
-        configuration: The configuration of the loop.
-        middleware: Function middleware, outermost first.
-        session: The session of the run, if any.
-        arguments: The arguments that the run passes to its tools besides those that the model wrote.
+    `middleware` is that of functions, outermost first; the tools get `arguments` besides those that the model wrote.
     """
-
-    __slots__ = ("_arguments", "_detailed", "_middleware", "_run_invocations", "_session", "_threads")
 
     def __init__(
         self,
@@ -174,11 +168,7 @@ def unknown_tool(content: Content) -> KeyError:
 
 
 def _read_arguments(content: Content) -> Mapping[str, Any]:
-    """Return the arguments by name.
-
-    Raises:
-        TypeError: They are no JSON object.
-    """
+    """Return the arguments by name."""
     arguments = content.arguments
     if not arguments:
         return {}

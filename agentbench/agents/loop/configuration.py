@@ -69,12 +69,7 @@ _OPTIONAL: Final = frozenset(("max_function_calls", "max_duration_s"))
 
 
 def check_configuration(config: Mapping[str, Any]) -> None:
-    """Check the keys and values of a configuration.
-
-    Raises:
-        TypeError: A value is of a wrong type, or the configuration is no mapping.
-        ValueError: A key is unknown, a limit is too small, or a scope is neither of its two values.
-    """
+    """Raise a TypeError or ValueError about a key or value of a configuration, if one is wrong."""
     check_mapping("function_invocation_configuration", config, '{"max_iterations": 10}')
     check_known("function_invocation_configuration", config, _KNOWN)
     for key, value in config.items():

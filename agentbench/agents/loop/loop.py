@@ -44,14 +44,11 @@ class Model(Protocol):
 
 
 class Request(NamedTuple):
-    """The input of the loop.
+    """The input of the loop; messages and options of the caller are never changed.
 
     Attributes:
-        messages: The messages; never changed.
-        options: The options of the caller; never changed. Tools are as `normalize_tools` returns them.
-        configuration: The configuration of the loop.
+        options: The options; tools are as `normalize_tools` returns them.
         middleware: Function middleware, outermost first.
-        session: The session of the run, if any.
         arguments: The arguments that the run passes to its tools.
         own_messages: Whether the working list is made of copies, since compaction marks messages in it.
     """
@@ -69,23 +66,13 @@ class Limits:
     """Counts what a request uses up of the limits of its configuration.
 
     Attributes:
+        rounds: How many calls of the model led to tool calls.
         failed_too_often: Names of tools to be taken away one by one, where errors are counted for each tool.
     """
 
-    __slots__ = (
-        "_config",
-        "_ends_ns",
-        "_errors",
-        "_errors_of",
-        "_executed",
-        "_most_errors",
-        "_rounds",
-        "failed_too_often",
-    )
-
     def __init__(self, config: FunctionInvocationConfiguration) -> None:
         self._config = config
-        self._rounds = self._executed = self._errors = 0
+        self.rounds = self._executed = self._errors = 0
         self._most_errors = max(config["max_consecutive_errors_per_request"], 1)
         self._errors_of: dict[str, int] | None = {} if config.get("error_scope") == "tool" else None
         self.failed_too_often: list[str] = []
@@ -98,10 +85,6 @@ class Limits:
         if most is None or not self._config.get("strict_max_function_calls", False):
             return None
         return max(most - self._executed, 0)
-
-    def count_round(self) -> None:
-        """Count one call of the model that led to tool calls."""
-        self._rounds += 1
 
     def count(self, outcomes: Sequence[Outcome], executed: int) -> None:
         """Count a batch and its errors."""
@@ -118,7 +101,7 @@ class Limits:
     def reason_to_stop(self) -> str | None:
         """Return the limit that is used up, so that the model gets no tools any more; `None` if none is."""
         config, most = self._config, self._config["max_function_calls"]
-        if self._rounds >= config["max_iterations"]:
+        if self.rounds >= config["max_iterations"]:
             return f"max_iterations={config['max_iterations']}"
         if most is not None and self._executed >= most:
             return f"max_function_calls={most}"
@@ -142,24 +125,6 @@ class ToolLoop:
         done: Whether the model is not called again.
     """
 
-    __slots__ = (
-        "_answer",
-        "_calling",
-        "_has_additions",
-        "_is_internal",
-        "_is_stored_by_service",
-        "_last_call",
-        "_limits",
-        "_own",
-        "_request",
-        "_resolved",
-        "_responses",
-        "_toolbox",
-        "done",
-        "messages",
-        "options",
-    )
-
     def __init__(self, request: Request) -> None:
         config = request.configuration
         self._request = request
@@ -176,13 +141,10 @@ class ToolLoop:
         self._last_call = mode_of(self.options.get("tool_choice")) == "none"
         self._is_internal = self._is_stored_by_service = False
 
-    # ------------------------------------------------------------------------------------------------ before the model
-
     async def begin(self) -> list[Addition]:
-        """Carry out the answers to earlier requests, and set up the working list.
+        """Carry out the answers to earlier requests, set up the working list, and return what the answer begins with.
 
-        Returns:
-            The answer, if there is one without a call of the model; the loop is done then.
+        If there is something, the loop is done without a call of the model.
         """
         messages = self._request.messages
         additions: list[Addition] = []
@@ -221,13 +183,8 @@ class ToolLoop:
             self._limit()
         return messages, additions
 
-    # ------------------------------------------------------------------------------------------------- after the model
-
     async def absorb(self, response: ChatResponse[Any]) -> list[Addition]:
-        """Add an answer of the model, and run the tools that it calls.
-
-        Returns:
-            What follows its messages: requests to a person, results.
+        """Add an answer of the model, run the tools that it calls, and return what follows its messages.
 
         Raises:
             KeyError: It calls an unknown tool, and the configuration makes that an error.
@@ -250,7 +207,7 @@ class ToolLoop:
             terminate_on_unknown=config["terminate_on_unknown_calls"],
             ask_alone=config.get("approval_scope") == "call",
         )
-        self._limits.count_round()
+        self._limits.rounds += 1
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
         requests, results, has_ended = sort_outcomes(batch.requests, outcomes)
         if requests:
@@ -294,14 +251,12 @@ class ToolLoop:
             limits.failed_too_often.clear()
             left = [tool for tool in self.options["tools"] if tool_name(tool) not in toolbox.taken_away]
             self.options["tools"] = left
-            if not self.options["tools"]:
+            if not left:
                 reason = "no tool is left"
         if reason is not None:
             logger.info("The model is called once more, without tools: %s.", reason)
             self._last_call = True
             self.options["tool_choice"] = "none"
-
-    # ------------------------------------------------------------------------------------------------------------ tools
 
     async def _run(self, calls: Sequence[ToolCall]) -> list[Outcome]:
         request, limits = self._request, self._limits
@@ -311,8 +266,6 @@ class ToolLoop:
         outcomes = await run_batch(calls, self._toolbox or Toolbox(()), self._calling, room=room)
         limits.count(outcomes, len(calls) if room is None else min(len(calls), room))
         return outcomes
-
-    # ------------------------------------------------------------------------------------------------------ the answer
 
     def response(self) -> ChatResponse[Any]:
         """Return the whole answer: the messages and the usage of all rounds, everything else from the last.
@@ -352,8 +305,7 @@ async def answer(loop: ToolLoop, model: Model) -> ChatResponse[Any]:
 def stream_answer(loop: ToolLoop, model: Model) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
     """Return the stream of a request; nothing happens before its first pull.
 
-    Its final response is put together from those of the calls. That is what folding all updates gives, but for what
-    result hooks of a call made of its response.
+    Its final response is put together from those of the calls, since result hooks of a call may have changed them.
     """
     return ResponseStream(_updates(loop, model), finalizer=lambda _: loop.response())
 
