@@ -63,11 +63,6 @@ class EngineFuture(Future[T]):
         self._work = work
         self._task: asyncio.Task[T] | None = None
 
-    @property
-    def begun(self) -> bool:
-        """Whether the loop has started the work; work that is cancelled before never runs."""
-        return self._task is not None
-
     def start(self) -> None:
         """Hand the work over to its loop, with a copy of the caller's context variables."""
         if _caller.futures is not None:
@@ -220,9 +215,10 @@ class cancelled_with_caller:  # noqa: N801 - reads as a statement: with cancelle
         _caller.futures = self._outer
         if error is None or isinstance(error, Exception):
             return
-        begun = [future for future in self._futures if not future.cancelling and future.cancel() and future.begun]
-        for future in begun:
-            future.settled(_CANCEL_GRACE_S)
+        cancelled = [future for future in self._futures if not future.cancelling and future.cancel()]
+        for future in cancelled:
+            if future._task is not None:  # noqa: SLF001 - otherwise it has not begun, and never will
+                future.settled(_CANCEL_GRACE_S)
 
 
 # --- the one of this process -----------------------------------------------------------------------------------------

@@ -94,10 +94,10 @@ class TickingClock:
         if tick_s < 0:
             message = f"tick_s is {tick_s!r}; expected 0 or more seconds, since a clock for durations never goes back."
             raise ValueError(message)
-        first_at = _as_utc(start)
+        first_at, first_ns = _start_of(start)
         tick_ns = round(tick_s * _NS_PER_S)
         # Reading an itertools.count is atomic, also between threads.
-        self._times = itertools.count(_since_epoch_ns(first_at), tick_ns)
+        self._times = itertools.count(first_ns, tick_ns)
         self._perfs = itertools.count(0, tick_ns)
         self._repr = f"TickingClock({first_at.isoformat()!r}, tick_s={tick_s!r})"
 
@@ -148,13 +148,7 @@ class CountingIds:
 
 
 class RuntimeDefaults(NamedTuple):
-    """The defaults of runs whose own options have `None`.
-
-    Attributes:
-        clock: Source of times.
-        ids: Source of ids.
-        observe: Whether runs emit observation events and stamps.
-    """
+    """The defaults of runs whose own options have `None`; the arguments of `set_runtime_defaults`."""
 
     clock: Clock
     ids: IdSource
@@ -193,8 +187,14 @@ def set_runtime_defaults(
         ```
     """
     global _defaults
-    _require_methods(clock, Clock, "a clock: time_ns() and perf_ns(), as SystemClock has them")
-    _require_methods(ids, IdSource, "a source of ids: new_id(kind), as RandomIds has it")
+    sources: list[tuple[object, type, str]] = [
+        (clock, Clock, "a clock: time_ns() and perf_ns(), as SystemClock has them"),
+        (ids, IdSource, "a source of ids: new_id(kind), as RandomIds has it"),
+    ]
+    for source, protocol, expected in sources:
+        if source is not None and not isinstance(source, protocol):
+            message = f"Got {source!r}. Expected {expected}."
+            raise TypeError(message)
     before = _defaults
     _defaults = RuntimeDefaults(
         clock=before.clock if clock is None else clock,
@@ -205,34 +205,18 @@ def set_runtime_defaults(
 
 
 def iso_utc(time_ns: int) -> str:
-    """Write a time as ISO 8601 text in UTC, always with six fractional digits: text order is the order of time.
-
-    Args:
-        time_ns: Nanoseconds since 1970-01-01T00:00:00Z; parts of a microsecond are cut off.
-    """
+    """Return nanoseconds since 1970 as ISO 8601 text in UTC with six fractional digits: text order is order of time."""
     seconds, below = divmod(time_ns, _NS_PER_S)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{below // 1000:06d}+00:00"
 
 
-def _require_methods(source: object, protocol: type, expected: str) -> None:
-    if source is not None and not isinstance(source, protocol):
-        message = f"Got {source!r}. Expected {expected}."
-        raise TypeError(message)
-
-
-def _as_utc(start: datetime | str) -> datetime:
+def _start_of(start: datetime | str) -> tuple[datetime, int]:
+    """Return a start in UTC, and its nanoseconds since 1970."""
     from datetime import datetime, timezone  # noqa: PLC0415 - only clocks that start somewhere need calendars
 
     if isinstance(start, str):
         # Python 3.10 does not read the letter Z.
         start = datetime.fromisoformat(f"{start[:-1]}+00:00" if start.endswith(("Z", "z")) else start)
-    if start.tzinfo is None:
-        return start.replace(tzinfo=timezone.utc)
-    return start.astimezone(timezone.utc)
-
-
-def _since_epoch_ns(time_at: datetime) -> int:
-    from datetime import datetime, timezone  # noqa: PLC0415 - as above
-
-    past = time_at - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    return ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1000
+    start_at = start.replace(tzinfo=timezone.utc) if start.tzinfo is None else start.astimezone(timezone.utc)
+    past = start_at - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    return start_at, ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1000

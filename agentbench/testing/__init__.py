@@ -26,16 +26,7 @@ _MODULE_OF = {
     "default_chat_client": "agentbench.agents.clients.scripted.offline",
 }
 
-__all__ = [
-    "Call",
-    "CassetteChatClient",
-    "EchoChatClient",
-    "OfflineChatClient",
-    "ScriptedChatClient",
-    "StorageCheck",
-    "default_chat_client",
-    "storage_suite",
-]
+__all__ = sorted([*_MODULE_OF, "storage_suite"])
 
 
 def __getattr__(name: str) -> Any:

@@ -14,13 +14,7 @@ FLOW = "flow"
 
 
 def make_checkpoint(seq: int, *, workflow_name: str = FLOW, **fields: Any) -> WorkflowCheckpoint:
-    """Make a checkpoint at a place in a chain, one second after the one before it.
-
-    Args:
-        seq: The place, from 1.
-        workflow_name: The chain.
-        **fields: Any other fields; `metadata` is added to the sequence number.
-    """
+    """Make a checkpoint at a place in a chain, from 1; one second after the one before it."""
     metadata = {"seq": seq, "source": "step", **fields.pop("metadata", {})}
     content = {
         "timestamp": iso_utc((1_700_000_000 + seq) * 1_000_000_000),
@@ -34,29 +28,17 @@ def make_checkpoint(seq: int, *, workflow_name: str = FLOW, **fields: Any) -> Wo
 async def save_chain(
     storage: CheckpointStorage, length: int, *, workflow_name: str = FLOW, **fields: Any
 ) -> list[WorkflowCheckpoint]:
-    """Save checkpoints that follow each other, and return them, oldest first.
-
-    Args:
-        storage: Where to.
-        length: How many.
-        workflow_name: The chain.
-        **fields: Fields that all of them have.
-    """
+    """Save checkpoints that follow each other and all have these fields, and return them, oldest first."""
     saved: list[WorkflowCheckpoint] = []
     for seq in range(1, length + 1):
-        previous = saved[-1].checkpoint_id if saved else None
-        link = {"previous_checkpoint_id": previous}
+        link = {"previous_checkpoint_id": saved[-1].checkpoint_id if saved else None}
         saved.append(make_checkpoint(seq, workflow_name=workflow_name, **link, **fields))
         await storage.save(saved[-1])
     return saved
 
 
 def ids_of(checkpoints: Sequence[WorkflowCheckpoint | CheckpointInfo]) -> list[CheckpointID]:
-    """Return the ids, in their order.
-
-    Raises:
-        AssertionError: What a storage listed is no list of checkpoints.
-    """
+    """Return the ids, in their order, and expect what a storage listed to be a list of checkpoints."""
     listed: object = checkpoints
     expect(isinstance(listed, Sequence), f"The storage listed {listed!r}, expected a list.")
     for each in checkpoints:
@@ -74,6 +56,17 @@ def expect(condition: bool, problem: str) -> None:
 def expect_equal(found: object, expected: object, what: str) -> None:
     """Expect two values to be equal; `what` names the first one in the error."""
     expect(found == expected, f"{what}: found {found!r}, expected {expected!r}.")
+
+
+async def expect_ids(
+    storage: CheckpointStorage,
+    checkpoints: Sequence[WorkflowCheckpoint | CheckpointInfo],
+    what: str,
+    *,
+    workflow_name: str = FLOW,
+) -> None:
+    """Expect the ids of a chain to be those of these checkpoints, in their order."""
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=workflow_name), ids_of(checkpoints), what)
 
 
 def expect_kind(found: object, kind: type, what: str) -> None:

@@ -22,6 +22,7 @@ from agentbench.testing.expectations import (
     expect,
     expect_equal,
     expect_error,
+    expect_ids,
     expect_kind,
     expect_same,
     ids_of,
@@ -137,7 +138,7 @@ async def what_cannot_be_kept_is_refused_and_leaves_no_trace(storage: Checkpoint
     (first,) = await save_chain(storage, 1)
     impossible = make_checkpoint(2, state={"value": [threading.Lock()]})
     await expect_error(WorkflowCheckpointException, storage.save(impossible), "saving a lock")
-    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first]), "the ids after a failed save")
+    await expect_ids(storage, [first], "the ids after a failed save")
 
 
 async def an_unknown_id_is_a_checkpoint_exception(storage: CheckpointStorage) -> None:
@@ -162,7 +163,7 @@ async def a_chain_is_listed_oldest_first(storage: CheckpointStorage) -> None:
     expect_equal(ids_of(listed), ids_of(saved), "the ids of list_checkpoints()")
     for found, expected in zip(listed, saved, strict=True):
         expect_same(found, expected, "a listed checkpoint")
-    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(saved), "list_checkpoint_ids()")
+    await expect_ids(storage, saved, "list_checkpoint_ids()")
     latest = await storage.get_latest(workflow_name=FLOW)
     expect(latest is not None, "get_latest() found nothing although there are checkpoints.")
     if latest is not None:
@@ -226,9 +227,7 @@ async def deleting_forgets_a_checkpoint_once(storage: CheckpointStorage) -> None
     expect_equal(await storage.delete(third.checkpoint_id), False, "delete() of a deleted checkpoint")
     expect_equal(await storage.delete("unknown"), False, "delete() of an unknown id")
     await expect_error(WorkflowCheckpointException, storage.load(third.checkpoint_id), "load() of a deleted one")
-    expect_equal(
-        await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first, second]), "the ids after a deletion"
-    )
+    await expect_ids(storage, [first, second], "the ids after a deletion")
     latest = await storage.get_latest(workflow_name=FLOW)
     expect_kind(latest, WorkflowCheckpoint, "the latest one after a deletion")
     expect_equal(latest and latest.checkpoint_id, second.checkpoint_id, "the latest one after a deletion")
@@ -241,16 +240,12 @@ async def saving_an_id_again_replaces_the_checkpoint(storage: CheckpointStorage)
     first, second = await save_chain(storage, 2)
     second.state = {"step": "another"}
     await storage.save(second)
-    expect_equal(
-        await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first, second]), "the ids after saving one again"
-    )
+    await expect_ids(storage, [first, second], "the ids after saving one again")
     expect_same(await storage.load(second.checkpoint_id), second, "the checkpoint that was saved again")
     second.workflow_name = "another"
     await storage.save(second)
-    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first]), "the ids after one moved away")
-    expect_equal(
-        await storage.list_checkpoint_ids(workflow_name="another"), ids_of([second]), "the ids of its new name"
-    )
+    await expect_ids(storage, [first], "the ids after one moved away")
+    await expect_ids(storage, [second], "the ids of its new name", workflow_name="another")
 
 
 async def saves_at_the_same_time_are_all_kept(storage: CheckpointStorage) -> None:
@@ -267,11 +262,7 @@ async def a_fork_leaves_everything_else_as_it_was(storage: CheckpointStorage) ->
     """`fork_checkpoint` works with any storage."""
     saved = await save_chain(storage, 3)
     info = await fork_checkpoint(storage, saved[1].checkpoint_id, state_updates={"step": "edited"})
-    expect_equal(
-        await storage.list_checkpoint_ids(workflow_name=FLOW),
-        [*ids_of(saved), info.checkpoint_id],
-        "the ids after a fork",
-    )
+    await expect_ids(storage, [*saved, info], "the ids after a fork")
     for before in saved:
         expect_same(await storage.load(before.checkpoint_id), before, "a checkpoint after another one was forked")
     fork = await load(storage, info.checkpoint_id)

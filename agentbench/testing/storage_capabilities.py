@@ -27,6 +27,7 @@ from agentbench.testing.expectations import (
     expect,
     expect_equal,
     expect_error,
+    expect_ids,
     expect_kind,
     expect_same,
     ids_of,
@@ -159,9 +160,7 @@ async def a_chain_goes_on_only_from_its_head(storage: CheckpointStorage) -> None
     await expect_error(WorkflowBusyError, save_checkpoint(storage, rival, 0), "beginning a chain that has begun")
     await save_checkpoint(storage, second, 1)
     await expect_error(WorkflowBusyError, save_checkpoint(storage, rival, 1), "going on from a former head")
-    expect_equal(
-        await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of([first, second]), "the ids after refused saves"
-    )
+    await expect_ids(storage, [first, second], "the ids after refused saves")
     expect_same(await storage.load(second.checkpoint_id), second, "a checkpoint that was saved as the head")
     await save_checkpoint(storage, make_checkpoint(1, workflow_name="other"), 0)
 
@@ -197,8 +196,8 @@ async def pruning_keeps_the_newest_checkpoints_of_one_chain(storage: CheckpointS
     saved = await save_chain(storage, 6, state={"conversation": conversation})
     other = await save_chain(storage, 3, workflow_name="other", state={"conversation": conversation})
     expect_equal(await prune_chain(storage, workflow_name=FLOW, keep=2), 4, "how many were removed")
-    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(saved[4:]), "the ids that are left")
-    expect_equal(await storage.list_checkpoint_ids(workflow_name="other"), ids_of(other), "the ids of another chain")
+    await expect_ids(storage, saved[4:], "the ids that are left")
+    await expect_ids(storage, other, "the ids of another chain", workflow_name="other")
     for left in [*saved[4:], *other]:
         expect_same(await storage.load(left.checkpoint_id), left, "a checkpoint that is left")
     for gone in saved[:4]:
@@ -214,7 +213,7 @@ async def a_chain_cannot_be_pruned_to_nothing(storage: CheckpointStorage) -> Non
     saved = await save_chain(storage, 2)
     for keep in (0, -1):
         await expect_error(ValueError, prune_chain(storage, workflow_name=FLOW, keep=keep), f"prune(keep={keep})")
-    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(saved), "the ids after a refused prune")
+    await expect_ids(storage, saved, "the ids after a refused prune")
 
 
 async def a_chain_can_be_deleted_as_a_whole(storage: CheckpointStorage) -> None:
@@ -227,7 +226,7 @@ async def a_chain_can_be_deleted_as_a_whole(storage: CheckpointStorage) -> None:
         expect_same(await storage.load(left.checkpoint_id), left, "a checkpoint of another chain")
     expect_equal(await delete_chain(storage, FLOW), 0, "how many were removed the second time")
     again = await save_chain(storage, 1)
-    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), ids_of(again), "the ids of the new chain")
+    await expect_ids(storage, again, "the ids of the new chain")
 
 
 INFO_CHECKS: tuple[Check, ...] = (
