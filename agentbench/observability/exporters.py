@@ -18,10 +18,6 @@ SIGNALS: Final[tuple[Signal, ...]] = ("traces", "metrics", "logs")
 _GRPC: Final = "grpc"
 _HTTP: Final = "http/protobuf"
 _PACKAGES: Final = {_GRPC: "opentelemetry-exporter-otlp-proto-grpc", _HTTP: "opentelemetry-exporter-otlp-proto-http"}
-_MODULES: Final = {
-    _GRPC: "opentelemetry.exporter.otlp.proto.grpc",
-    _HTTP: "opentelemetry.exporter.otlp.proto.http",
-}
 _EXPORTERS: Final[dict[Signal, tuple[str, str]]] = {
     "traces": ("trace_exporter", "OTLPSpanExporter"),
     "metrics": ("metric_exporter", "OTLPMetricExporter"),
@@ -47,14 +43,7 @@ class OtlpSettings(TypedDict, total=False):
 
 
 class OtlpTarget(NamedTuple):
-    """An endpoint for one kind of telemetry.
-
-    Attributes:
-        signal: The kind.
-        protocol: `grpc` or `http/protobuf`.
-        endpoint: The address.
-        headers: Sent along; they may hold credentials, so their values are secret.
-    """
+    """An endpoint for one kind of telemetry; its headers may hold credentials, so their values are secret."""
 
     signal: Signal
     protocol: str
@@ -65,17 +54,7 @@ class OtlpTarget(NamedTuple):
 def read_otlp_targets(
     *, env_file_path: str | os.PathLike[str] | None = None, env_file_encoding: str | None = None
 ) -> list[OtlpTarget]:
-    """Return a target for each kind of telemetry that has an endpoint in the variables `OTEL_EXPORTER_OTLP_...`.
-
-    The variables of a kind win over those of all kinds.
-
-    Args:
-        env_file_path: A file with these variables; see `load_settings`.
-        env_file_encoding: Of that file.
-
-    Raises:
-        ValueError: A protocol or a header is not known or not readable.
-    """
+    """Return a target for each kind of telemetry with an endpoint; the variables of a kind win over those of all."""
     settings: Mapping[str, Any] = load_settings(
         OtlpSettings,
         env_prefix="OTEL_EXPORTER_OTLP_",
@@ -117,17 +96,14 @@ def _headers(text: str | None) -> dict[str, SecretString]:
 
 
 def make_otlp_exporter(target: OtlpTarget) -> Any:
-    """Return an exporter to a target.
-
-    Raises:
-        MissingExtraError: The package of the exporter is not installed.
-    """
-    module, name = _EXPORTERS[target.signal]
+    """Return an exporter to a target."""
+    part, name = _EXPORTERS[target.signal]
     package = _PACKAGES[target.protocol]
+    module = f"{package.replace('-', '.')}.{part}"
     try:
-        exporter = getattr(importlib.import_module(f"{_MODULES[target.protocol]}.{module}"), name)
+        exporter = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        if not f"{_MODULES[target.protocol]}.{module}.".startswith(f"{error.name}."):
+        if not f"{module}.".startswith(f"{error.name}."):
             raise
         raise MissingExtraError(
             "otel", package, purpose=f"send {target.signal} to an OTLP endpoint", command=f"pip install {package}"
@@ -138,42 +114,33 @@ def make_otlp_exporter(target: OtlpTarget) -> Any:
 
 
 def console_exporters() -> list[Any]:
-    """Return exporters that print.
-
-    Raises:
-        MissingExtraError: The OpenTelemetry SDK is not installed.
-    """
-    traces, metrics, logs = (_sdk(f"opentelemetry.sdk.{part}.export") for part in ("trace", "metrics", "_logs"))
+    """Return exporters that print."""
+    traces, metrics, logs = _export_modules()
     printing_logs = getattr(logs, "ConsoleLogRecordExporter", None) or logs.ConsoleLogExporter
     return [traces.ConsoleSpanExporter(), metrics.ConsoleMetricExporter(), printing_logs()]
 
 
 def sort_exporters(exporters: Iterable[Any]) -> dict[Signal, list[Any]]:
-    """Return exporters by the kind of telemetry that they export.
-
-    Raises:
-        TypeError: One exports neither kind.
-    """
-    traces, metrics, logs = (_sdk(f"opentelemetry.sdk.{part}.export") for part in ("trace", "metrics", "_logs"))
-    kinds: list[tuple[Signal, type]] = [
-        ("traces", traces.SpanExporter),
-        ("metrics", metrics.MetricExporter),
-        ("logs", getattr(logs, "LogRecordExporter", None) or logs.LogExporter),
-    ]
+    """Return exporters by the kind of telemetry that they export."""
+    traces, metrics, logs = _export_modules()
+    kinds: dict[Signal, type] = {
+        "traces": traces.SpanExporter,
+        "metrics": metrics.MetricExporter,
+        "logs": getattr(logs, "LogRecordExporter", None) or logs.LogExporter,
+    }
     by_signal: dict[Signal, list[Any]] = {signal: [] for signal in SIGNALS}
     for exporter in exporters:
-        for signal, kind in kinds:
-            if isinstance(exporter, kind):
-                by_signal[signal].append(exporter)
-                break
-        else:
+        signal = next((signal for signal, kind in kinds.items() if isinstance(exporter, kind)), None)
+        if signal is None:
             problem = (
                 f"{type(exporter).__name__} exports neither spans, metrics nor log records. "
                 "Expected a SpanExporter, a MetricExporter or a LogRecordExporter of the OpenTelemetry SDK."
             )
             raise TypeError(problem)
+        by_signal[signal].append(exporter)
     return by_signal
 
 
-def _sdk(module: str) -> Any:
-    return require(module, extra="otel", purpose="export telemetry")
+def _export_modules() -> list[Any]:
+    modules = (f"opentelemetry.sdk.{part}.export" for part in ("trace", "metrics", "_logs"))
+    return [require(module, extra="otel", purpose="export telemetry") for module in modules]

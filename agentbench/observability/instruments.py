@@ -60,11 +60,7 @@ def get_meter() -> Meter:
 
 
 def user_agent() -> str | None:
-    """Return how our clients name themselves to services: `agentbench-python/<version>`.
-
-    Returns:
-        The text; `None` where `AGENTBENCH_USER_AGENT_DISABLED` is `true` or `1`.
-    """
+    """Return how our clients name themselves, or `None` where `AGENTBENCH_USER_AGENT_DISABLED` is `true` or `1`."""
     if read_flag(os.environ.get("AGENTBENCH_USER_AGENT_DISABLED", "")):
         return None
     return f"{SCOPE}-python/{_version()}"

@@ -122,11 +122,10 @@ class Calling:
         if self._threads:  # tools of another make may not know about that
             keywords["in_thread"] = True
         if is_tracing():
-            from agentbench.agents.telemetry.spans import traced_tool  # noqa: PLC0415 - loads OpenTelemetry
+            from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry
 
-            return traced_tool(
-                tool, call_id, context.arguments, lambda: tool.invoke(arguments=context.arguments, **keywords)
-            )
+            span = ToolSpan(tool, call_id, context.arguments)
+            return span.call(lambda: tool.invoke(arguments=context.arguments, **keywords))
         return tool.invoke(arguments=context.arguments, **keywords)  # type: ignore[no-any-return]
 
     def failure(self, content: Content, text: str, error: Exception, *, known: bool = True) -> Outcome:

@@ -264,21 +264,18 @@ class ModelCalls:
     ) -> ChatResponse[Any]:
         if not self._is_traced:
             return await self._call(messages, options, kwargs)
-        from agentbench.agents.telemetry.spans import traced_chat  # noqa: PLC0415 - loads OpenTelemetry
+        from agentbench.agents.telemetry.spans import ChatSpan  # noqa: PLC0415 - loads OpenTelemetry
 
-        return await traced_chat(self._client, messages, options, lambda: self._call(messages, options, kwargs))
+        span = ChatSpan(self._client, messages, options)
+        return await span.call(lambda: self._call(messages, options, kwargs))
 
     async def _open(self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]) -> ChatStream:
         if not self._is_traced:
             return await self._call_streamed(messages, options, kwargs)
-        from agentbench.agents.telemetry.spans import traced_chat_stream  # noqa: PLC0415 - loads OpenTelemetry
+        from agentbench.agents.telemetry.spans import ChatSpan  # noqa: PLC0415 - loads OpenTelemetry
 
-        return traced_chat_stream(
-            self._client,
-            messages,
-            options,
-            lambda: ResponseStream.from_awaitable(self._call_streamed(messages, options, kwargs)),
-        )
+        span = ChatSpan(self._client, messages, options)
+        return span.stream(lambda: ResponseStream.from_awaitable(self._call_streamed(messages, options, kwargs)))
 
     async def _call(
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]

@@ -11,38 +11,18 @@ from agentbench._secrets import without_secrets
 
 Attributes = dict[str, Any]
 
-# Option -> attribute of the request.
-_REQUEST = {
-    "model": "gen_ai.request.model",
-    "temperature": "gen_ai.request.temperature",
-    "top_p": "gen_ai.request.top_p",
-    "max_tokens": "gen_ai.request.max_tokens",
-    "seed": "gen_ai.request.seed",
-    "frequency_penalty": "gen_ai.request.frequency_penalty",
-    "presence_penalty": "gen_ai.request.presence_penalty",
-}
+# Options of a request that are attributes as they are.
+_REQUEST = ("temperature", "top_p", "max_tokens", "seed", "frequency_penalty", "presence_penalty")
 _METRIC_KEYS = frozenset(
     {
-        "gen_ai.operation.name",
-        "gen_ai.provider.name",
-        "gen_ai.request.model",
-        "gen_ai.response.model",
-        "gen_ai.tool.name",
-        "server.address",
-        "server.port",
-        "error.type",
+        *("gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "gen_ai.response.model"),
+        *("gen_ai.tool.name", "server.address", "server.port", "error.type"),
     }
 )
 
 
 def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> Attributes:
-    """Return the attributes that are known before an agent runs.
-
-    Args:
-        agent: The agent.
-        options: The agent's default options merged with those of the run.
-        session: The session of the run, if it has one.
-    """
+    """Return the attributes that are known before an agent runs; the options are its defaults and those of the run."""
     conversation = (
         getattr(session, "service_session_id", None)
         or options.get("conversation_id")
@@ -51,7 +31,11 @@ def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> At
     return _without_none(
         {
             "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.provider.name": agent_provider_name(agent),
+            "gen_ai.provider.name": str(
+                getattr(agent, "otel_agent_provider_name", None)
+                or getattr(agent, "AGENT_PROVIDER_NAME", None)
+                or "agentbench"
+            ),
             "gen_ai.agent.id": _text(getattr(agent, "id", None)),
             "gen_ai.agent.name": _text(getattr(agent, "name", None)),
             "gen_ai.agent.description": _text(getattr(agent, "description", None)),
@@ -65,12 +49,6 @@ def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> At
 def agent_title(agent: Any) -> str:
     """Return the name of an agent's span."""
     return f"invoke_agent {getattr(agent, 'name', None) or getattr(agent, 'id', None) or type(agent).__name__}"
-
-
-def agent_provider_name(agent: Any) -> str:
-    """Return the name under which an agent is reported."""
-    name = getattr(agent, "otel_agent_provider_name", None) or getattr(agent, "AGENT_PROVIDER_NAME", None)
-    return str(name or "agentbench")
 
 
 def agent_options(agent: Any, options: Any) -> Attributes:
@@ -91,19 +69,15 @@ def agent_options(agent: Any, options: Any) -> Attributes:
 
 
 def chat_attributes(client: Any, options: Any, *, operation: str = "chat") -> Attributes:
-    """Return the attributes that are known before a model is called.
-
-    Args:
-        client: The client.
-        options: Of the call.
-        operation: `chat` or `embeddings`.
-    """
+    """Return the attributes that are known before a model is called; the operation is `chat` or `embeddings`."""
     options = options if isinstance(options, Mapping) else {}
     address, port = _server(client)
     return _without_none(
         {
             "gen_ai.operation.name": operation,
-            "gen_ai.provider.name": provider_name(client),
+            "gen_ai.provider.name": str(
+                getattr(client, "otel_provider_name", None) or getattr(client, "OTEL_PROVIDER_NAME", None) or "unknown"
+            ),
             "server.address": address,
             "server.port": port,
             **(request_attributes(options) if operation == "chat" else {}),
@@ -111,11 +85,6 @@ def chat_attributes(client: Any, options: Any, *, operation: str = "chat") -> At
             "gen_ai.conversation.id": _text(options.get("conversation_id")),
         }
     )
-
-
-def provider_name(client: Any) -> str:
-    """Return the name under which a client reports its service."""
-    return str(getattr(client, "otel_provider_name", None) or getattr(client, "OTEL_PROVIDER_NAME", None) or "unknown")
 
 
 def model_name(client: Any, options: Any) -> str:
@@ -126,8 +95,8 @@ def model_name(client: Any, options: Any) -> str:
 
 def request_attributes(options: Mapping[str, Any]) -> Attributes:
     """Return the options of a request that are attributes."""
-    found: Attributes = {key: options.get(option) for option, key in _REQUEST.items()}
-    found["gen_ai.request.model"] = _text(found["gen_ai.request.model"])
+    found: Attributes = {f"gen_ai.request.{option}": options.get(option) for option in _REQUEST}
+    found["gen_ai.request.model"] = _text(options.get("model"))
     stop = options.get("stop")
     if stop:
         found["gen_ai.request.stop_sequences"] = (stop,) if isinstance(stop, str) else tuple(map(str, stop))

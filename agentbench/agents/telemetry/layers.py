@@ -63,17 +63,7 @@ class ChatTelemetryLayer:
             self.otel_provider_name: str | None = otel_provider_name
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
-        """Call the next class, within a span.
-
-        Args:
-            messages: The messages to the model.
-            stream: Whether to stream the answer.
-            options: Of the call.
-            **more: For the next class.
-
-        Returns:
-            What the next class returns: an awaitable, or a stream.
-        """
+        """Return what the next class returns, an awaitable or a stream, within a span."""
         inner = cast("_Client", super()).get_response
         if stream:
             more["stream"] = True
@@ -85,22 +75,16 @@ class ChatTelemetryLayer:
 
         if getattr(super(), "MAKES_OWN_SPANS", False) or not is_tracing():
             return call()
-        from agentbench.agents.telemetry.spans import traced_chat, traced_chat_stream  # noqa: PLC0415 - OpenTelemetry
+        from agentbench.agents.telemetry.spans import ChatSpan  # noqa: PLC0415 - OpenTelemetry
 
+        span = ChatSpan(self, messages, options)
         if stream:
-            return traced_chat_stream(self, messages, options, lambda: _as_stream(call(), ChatResponse.from_updates))
-        return traced_chat(self, messages, options, lambda: _await(call()))
+            return span.stream(lambda: _as_stream(call(), ChatResponse.from_updates))
+        return span.call(lambda: _await(call()))
 
 
 class AgentSpans:
-    """Puts a span around each `run` of the class that comes next: `Agent` is made with it.
-
-    Args:
-        *args: For the next class.
-        otel_agent_provider_name: The name under which the agent is reported; by default `AGENT_PROVIDER_NAME`.
-        otel_provider_name: The same.
-        **kwargs: For the next class.
-    """
+    """Puts a span around each `run` of the class that comes next: `Agent` is made with it."""
 
     def __init__(
         self,
@@ -115,16 +99,7 @@ class AgentSpans:
             self.otel_agent_provider_name: str | None = name
 
     def run(self, messages: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Run the next class, within a span.
-
-        Args:
-            messages: The input.
-            *args: For the next class.
-            **kwargs: For the next class.
-
-        Returns:
-            What the next class returns: an awaitable, or a stream if `stream=True`.
-        """
+        """Return what the next class returns, an awaitable or with `stream=True` a stream, within a span."""
         inner = cast("_Agent", super()).run
 
         def run() -> Any:
@@ -132,20 +107,16 @@ class AgentSpans:
 
         if not is_tracing():
             return run()
-        from agentbench.agents.telemetry.spans import (  # noqa: PLC0415 - OpenTelemetry
-            traced_agent_run,
-            traced_agent_stream,
-        )
+        from agentbench.agents.telemetry.spans import AgentSpan  # noqa: PLC0415 - OpenTelemetry
 
         options, tools, session = kwargs.get("options"), kwargs.get("tools"), kwargs.get("session")
         if tools is not None:
             options = dict(options) if isinstance(options, Mapping) else {}
             options["tools"] = [*as_list(options.get("tools")), *as_list(tools)]
+        span = AgentSpan(self, messages, options, session)
         if kwargs.get("stream"):
-            return traced_agent_stream(
-                self, messages, options, session, lambda: _as_stream(run(), AgentResponse.from_updates)
-            )
-        return traced_agent_run(self, messages, options, session, lambda: _await(run()))
+            return span.stream(lambda: _as_stream(run(), AgentResponse.from_updates))
+        return span.call(lambda: _await(run()))
 
 
 class AgentTelemetryLayer(AgentSpans):  # not the same class, so that it may also be a base before `Agent`
@@ -171,53 +142,7 @@ class AgentTelemetryLayer(AgentSpans):  # not the same class, so that it may als
     """
 
 
-class EmbeddingSpans:
-    """Puts a span around each `get_embeddings` of the class that comes next: our embedding clients are made with it.
-
-    Args:
-        *args: For the next class.
-        otel_provider_name: The name under which the service is reported; by default the class' `OTEL_PROVIDER_NAME`.
-        **kwargs: For the next class.
-    """
-
-    def __init__(self, *args: Any, otel_provider_name: str | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if otel_provider_name is not None:
-            self.otel_provider_name: str | None = otel_provider_name
-
-    async def get_embeddings(self, values: Any, *args: Any, **kwargs: Any) -> Any:
-        """Call the next class, within a span.
-
-        Args:
-            values: The values to embed.
-            *args: For the next class.
-            **kwargs: For the next class.
-        """
-        inner = cast("_Embedder", super()).get_embeddings
-        return await embeddings_in_span(self, values, kwargs.get("options"), lambda: inner(values, *args, **kwargs))
-
-
-async def embeddings_in_span(client: Any, values: Any, options: Any, call: Callable[[], Awaitable[Any]]) -> Any:
-    """Embed values within a span, unless tracing is off, there are no values, or the client is in one already.
-
-    Args:
-        client: The client.
-        values: The values to embed.
-        options: Of the call.
-        call: The call itself.
-    """
-    if not is_tracing() or not len(values) or _embedding.get() is client:
-        return await call()
-    from agentbench.agents.telemetry.spans import traced_embeddings  # noqa: PLC0415 - OpenTelemetry
-
-    token = _embedding.set(client)
-    try:
-        return await traced_embeddings(client, options, call)
-    finally:
-        _embedding.reset(token)
-
-
-class EmbeddingTelemetryLayer(EmbeddingSpans):  # not the same class, so that it may also be a base before our clients
+class EmbeddingTelemetryLayer:
     """Puts a span around each `get_embeddings` of a client class that is not made by us.
 
     Embedding clients of this library make their own spans; with them it only takes its argument.
@@ -241,6 +166,29 @@ class EmbeddingTelemetryLayer(EmbeddingSpans):  # not the same class, so that it
             OTEL_PROVIDER_NAME = "my-service"
         ```
     """
+
+    def __init__(self, *args: Any, otel_provider_name: str | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if otel_provider_name is not None:
+            self.otel_provider_name: str | None = otel_provider_name
+
+    async def get_embeddings(self, values: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call the next class, within a span."""
+        inner = cast("_Embedder", super()).get_embeddings
+        return await embeddings_in_span(self, values, kwargs.get("options"), lambda: inner(values, *args, **kwargs))
+
+
+async def embeddings_in_span(client: Any, values: Any, options: Any, call: Callable[[], Awaitable[Any]]) -> Any:
+    """Embed values within a span, unless tracing is off, there are no values, or the client is in one already."""
+    if not is_tracing() or not len(values) or _embedding.get() is client:
+        return await call()
+    from agentbench.agents.telemetry.spans import EmbeddingSpan  # noqa: PLC0415 - OpenTelemetry
+
+    token = _embedding.set(client)
+    try:
+        return await EmbeddingSpan(client, values, options).call(call)
+    finally:
+        _embedding.reset(token)
 
 
 async def _await(reply: Any) -> Any:

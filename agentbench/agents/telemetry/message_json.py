@@ -14,12 +14,7 @@ _MODALITIES = ("image", "audio", "video")
 
 
 def messages_json(messages: Iterable[Any], *, finish_reason: object = None) -> str:
-    """Messages as a JSON list of `{"role", "parts"}`.
-
-    Args:
-        messages: The messages.
-        finish_reason: Why the model stopped; put on the last message.
-    """
+    """Messages as a JSON list of `{"role", "parts"}`; the last one has the finish reason."""
     listed: list[dict[str, Any]] = [
         {"role": str(message.role), "parts": [_part(content) for content in message.contents]} for message in messages
     ]
@@ -36,12 +31,7 @@ def instructions_json(instructions: object) -> str | None:
 
 
 def arguments_json(arguments: object, secret: Iterable[str] = ()) -> str:
-    """Arguments of a tool as JSON.
-
-    Args:
-        arguments: A mapping, a model of pydantic, or JSON text.
-        secret: Names of arguments that are masked.
-    """
+    """Arguments of a tool, in a mapping, a model of pydantic, or JSON text, as JSON; secret ones are masked."""
     masked = frozenset(secret)
     if isinstance(arguments, str) and not is_secret(arguments):
         if not masked:

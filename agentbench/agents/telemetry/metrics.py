@@ -23,12 +23,7 @@ _cache: dict[str, tuple[object, Histogram]] = {}
 
 
 def record_model_call(attributes: Mapping[str, Any], seconds: float) -> None:
-    """Count a call of a model.
-
-    Args:
-        attributes: Of its span, tokens included.
-        seconds: How long it took.
-    """
+    """Count a call of a model, by the attributes of its span."""
     if not is_measuring():
         return
     few = metric_attributes(attributes)
@@ -40,12 +35,7 @@ def record_model_call(attributes: Mapping[str, Any], seconds: float) -> None:
 
 
 def record_tool_call(attributes: Mapping[str, Any], seconds: float) -> None:
-    """Count a call of a tool.
-
-    Args:
-        attributes: Of its span.
-        seconds: How long it took.
-    """
+    """Count a call of a tool, by the attributes of its span."""
     if is_measuring():
         _histogram(TOOL_SECONDS).record(seconds, metric_attributes(attributes))
 

@@ -19,12 +19,7 @@ _RUN_KEY = otel_context.create_key("agentbench-run")
 
 
 class RunTotals:
-    """The sums over the model calls of one run of an agent.
-
-    Attributes:
-        response_ids: The ids of their answers.
-        tokens: Numbers of tokens by attribute.
-    """
+    """The ids of the answers, and the sums of tokens by attribute, of the model calls of one run of an agent."""
 
     __slots__ = ("response_ids", "tokens")
 
@@ -42,16 +37,7 @@ class RunTotals:
 
 
 class Operation:
-    """A span that has begun.
-
-    Args:
-        title: Its name.
-        attributes: The attributes that are known already.
-        totals: The sums to which the model calls within this operation are added, if it is the run of an agent.
-
-    Attributes:
-        attributes: All attributes that were set, contents aside.
-    """
+    """A span that has begun, with its attributes; to the totals of an agent's run its model calls are added."""
 
     __slots__ = ("_agent_run", "_ended_at", "_span", "_started_at", "_totals", "attributes")
 

@@ -6,8 +6,8 @@ the current one and put back there, so that a run may be awaited by `gather`, a 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from agentbench.agents.telemetry.attributes import (
     agent_attributes,
@@ -23,132 +23,13 @@ from agentbench.agents.telemetry.attributes import (
 from agentbench.agents.telemetry.message_json import arguments_json, instructions_json, messages_json, result_text
 from agentbench.agents.telemetry.metrics import record_model_call, record_tool_call
 from agentbench.agents.telemetry.operation import Operation, RunTotals
-from agentbench.agents.telemetry.stream_span import stream_in_span
+from agentbench.agents.telemetry.stream_span import SpanAround
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.response import ChatResponse
-from agentbench.messages.stream import ResponseStream
 from agentbench.observability import OBSERVABILITY_SETTINGS
 
-R = TypeVar("R")
 
-
-async def traced_agent_run(agent: Any, messages: Any, options: Any, session: Any, run: Callable[[], Awaitable[R]]) -> R:
-    """Run an agent within its span.
-
-    Args:
-        agent: The agent.
-        messages: Its input, in any form that `run` takes.
-        options: Of the run; the agent's default options are added.
-        session: Of the run, or `None`.
-        run: The run itself.
-    """
-    span = _AgentSpan(agent, messages, options, session)
-    return await _call_in_span(span.begin(), run, span.report)
-
-
-def traced_agent_stream(
-    agent: Any, messages: Any, options: Any, session: Any, open_stream: Callable[[], ResponseStream[Any, Any]]
-) -> ResponseStream[Any, Any]:
-    """Return the stream of an agent's run within its span, which begins at the first pull.
-
-    Args:
-        agent: The agent.
-        messages: Its input, in any form that `run` takes.
-        options: Of the run; the agent's default options are added.
-        session: Of the run, or `None`.
-        open_stream: Makes the stream; called at the first pull.
-    """
-    span = _AgentSpan(agent, messages, options, session)
-    return stream_in_span(open_stream, begin=span.begin, report=span.report)
-
-
-async def traced_chat(client: Any, messages: Iterable[Any], options: Any, call: Callable[[], Awaitable[R]]) -> R:
-    """Call a model within its span.
-
-    Args:
-        client: The client.
-        messages: The messages to the model.
-        options: Of the call.
-        call: The call itself.
-    """
-    span = _ChatSpan(client, messages, options)
-    return await _call_in_span(span.begin(), call, span.report, _end_model_call)
-
-
-def traced_chat_stream(
-    client: Any, messages: Iterable[Any], options: Any, open_stream: Callable[[], ResponseStream[Any, Any]]
-) -> ResponseStream[Any, Any]:
-    """Return the stream of a model's answer within its span, which begins at the first pull.
-
-    Args:
-        client: The client.
-        messages: The messages to the model.
-        options: Of the call.
-        open_stream: Makes the stream; called at the first pull.
-    """
-    span = _ChatSpan(client, messages, options)
-    return stream_in_span(open_stream, begin=span.begin, report=span.report, end=_end_model_call)
-
-
-async def traced_tool(tool: Any, call_id: str | None, arguments: Any, call: Callable[[], Awaitable[R]]) -> R:
-    """Call a tool within its span.
-
-    Args:
-        tool: The tool.
-        call_id: Of the model's call.
-        arguments: A mapping, a model of pydantic, or JSON text.
-        call: The call itself.
-    """
-    operation = Operation(f"execute_tool {tool_name(tool)}", tool_attributes(tool, call_id))
-    if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
-        operation.report_content("gen_ai.tool.call.arguments", arguments_json(arguments, _secret_parameters(tool)))
-
-    def report(operation: Operation, result: Any) -> None:
-        if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
-            operation.report_content("gen_ai.tool.call.result", result_text(result))
-
-    def end(operation: Operation) -> None:
-        operation.report({"agentbench.function.invocation.duration": operation.seconds})
-        operation.end()
-        record_tool_call(operation.attributes, operation.seconds)
-
-    return await _call_in_span(operation, call, report, end)
-
-
-async def traced_embeddings(client: Any, options: Any, call: Callable[[], Awaitable[R]]) -> R:
-    """Embed values within its span.
-
-    Args:
-        client: The client.
-        options: Of the call.
-        call: The call itself.
-    """
-    title = f"embeddings {model_name(client, options)}"
-    operation = Operation(title, chat_attributes(client, options, operation="embeddings"))
-    return await _call_in_span(
-        operation, call, lambda operation, made: operation.report(embedding_attributes(made)), _end_model_call
-    )
-
-
-async def _call_in_span(
-    operation: Operation,
-    call: Callable[[], Awaitable[R]],
-    report: Callable[[Operation, Any], None],
-    end: Callable[[Operation], object] = Operation.end,
-) -> R:
-    try:
-        with operation.current():
-            response = await call()
-        report(operation, response)
-        return response
-    except BaseException as error:
-        operation.fail(error)
-        raise
-    finally:
-        end(operation)
-
-
-class _AgentSpan:
+class AgentSpan(SpanAround):
     """The span of one run of an agent."""
 
     __slots__ = ("_agent", "_messages", "_options", "_session", "_totals")
@@ -159,20 +40,22 @@ class _AgentSpan:
         self._totals = RunTotals()
 
     def begin(self) -> Operation:
+        """Begin the span with what is known."""
         attributes = agent_attributes(self._agent, self._options, self._session)
         operation = Operation(agent_title(self._agent), attributes, self._totals)
         _report_input(operation, self._messages, self._options)
         return operation
 
-    def report(self, operation: Operation, response: Any) -> None:
-        attributes = {**self._totals.tokens, **response_attributes(response)}
+    def report(self, operation: Operation, result: Any) -> None:
+        """Report the result."""
+        attributes = {**self._totals.tokens, **response_attributes(result)}
         if attributes.get("gen_ai.response.id") in self._totals.response_ids:
             del attributes["gen_ai.response.id"]
         operation.report(attributes)
-        _report_output(operation, response)
+        _report_output(operation, result)
 
 
-class _ChatSpan:
+class ChatSpan(SpanAround):
     """The span of one call of a model."""
 
     __slots__ = ("_client", "_messages", "_options")
@@ -181,20 +64,64 @@ class _ChatSpan:
         self._client, self._messages, self._options = client, messages, options
 
     def begin(self) -> Operation:
+        """Begin the span with what is known."""
         title = f"chat {model_name(self._client, self._options)}"
         operation = Operation(title, chat_attributes(self._client, self._options))
         _report_input(operation, self._messages, self._options)
         return operation
 
-    def report(self, operation: Operation, response: Any) -> None:
-        operation.report_answer(response)
-        finish = response.finish_reason if isinstance(response, ChatResponse) else None
-        _report_output(operation, response, finish)
+    def report(self, operation: Operation, result: Any) -> None:
+        """Report the result."""
+        operation.report_answer(result)
+        _report_output(operation, result, result.finish_reason if isinstance(result, ChatResponse) else None)
+
+    def end(self, operation: Operation) -> None:
+        """End the span, and measure the call."""
+        if operation.end():
+            record_model_call(operation.attributes, operation.seconds)
 
 
-def _end_model_call(operation: Operation) -> None:
-    if operation.end():
-        record_model_call(operation.attributes, operation.seconds)
+class EmbeddingSpan(ChatSpan):
+    """The span of one call of an embedding model."""
+
+    __slots__ = ()
+
+    def begin(self) -> Operation:
+        """Begin the span with what is known."""
+        title = f"embeddings {model_name(self._client, self._options)}"
+        return Operation(title, chat_attributes(self._client, self._options, operation="embeddings"))
+
+    def report(self, operation: Operation, result: Any) -> None:
+        """Report the result."""
+        operation.report(embedding_attributes(result))
+
+
+class ToolSpan(SpanAround):
+    """The span of one call of a tool."""
+
+    __slots__ = ("_arguments", "_call_id", "_tool")
+
+    def __init__(self, tool: Any, call_id: str | None, arguments: Any) -> None:
+        self._tool, self._call_id, self._arguments = tool, call_id, arguments
+
+    def begin(self) -> Operation:
+        """Begin the span with what is known."""
+        operation = Operation(f"execute_tool {tool_name(self._tool)}", tool_attributes(self._tool, self._call_id))
+        if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
+            arguments = arguments_json(self._arguments, _secret_parameters(self._tool))
+            operation.report_content("gen_ai.tool.call.arguments", arguments)
+        return operation
+
+    def report(self, operation: Operation, result: Any) -> None:
+        """Report the result."""
+        if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED:
+            operation.report_content("gen_ai.tool.call.result", result_text(result))
+
+    def end(self, operation: Operation) -> None:
+        """End the span, and measure the call."""
+        operation.report({"agentbench.function.invocation.duration": operation.seconds})
+        operation.end()
+        record_tool_call(operation.attributes, operation.seconds)
 
 
 def _report_input(operation: Operation, messages: Any, options: Any) -> None:

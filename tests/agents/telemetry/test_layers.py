@@ -15,12 +15,7 @@ import agentbench
 from agentbench import observability
 from agentbench.agents.model.embeddings import BaseEmbeddingClient, Embedding, GeneratedEmbeddings
 from agentbench.agents.model.layers import ChatMiddlewareLayer, FunctionInvocationLayer
-from agentbench.agents.telemetry.layers import (
-    AgentTelemetryLayer,
-    ChatTelemetryLayer,
-    EmbeddingSpans,
-    EmbeddingTelemetryLayer,
-)
+from agentbench.agents.telemetry.layers import AgentTelemetryLayer, ChatTelemetryLayer, EmbeddingTelemetryLayer
 from agentbench.agents.tools.decorator import tool
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
@@ -292,8 +287,9 @@ async def test_a_plain_embedding_client_gets_one_span_a_call_also_where_it_asks_
 
 
 async def test_an_embedding_client_with_spans_gets_no_second_one(spans: Spans) -> None:
-    class Ours(EmbeddingSpans, Vectors):
-        pass
+    class Ours(BaseEmbeddingClient[str, list[float], Any]):
+        async def get_embeddings(self, values: Any, *, options: Any = None) -> GeneratedEmbeddings[list[float], Any]:
+            return GeneratedEmbeddings([Embedding([1.0]) for _ in values])
 
     class Twice(EmbeddingTelemetryLayer, Ours):
         pass

@@ -15,10 +15,7 @@ class WebSearchTool:
 
     @staticmethod
     def get_web_search_tool(
-        *,
-        user_location: Mapping[str, Any] | None = None,
-        search_context_size: str | None = None,
-        **more: Any,
+        *, user_location: Mapping[str, Any] | None = None, search_context_size: str | None = None, **more: Any
     ) -> dict[str, Any]:
         """Return a search in the web, as an entry for `tools`.
 
@@ -45,16 +42,12 @@ class HostedTools(WebSearchTool):
             container: A place that there is already, or its description.
             **more: Further fields.
         """
-        place = container if container is not None else _specification("auto", file_ids=_listed(file_ids))
+        place = container if container is not None else _specification("auto", file_ids=file_ids and list(file_ids))
         return _specification("code_interpreter", container=place, **more)
 
     @staticmethod
     def get_image_generation_tool(**more: Any) -> dict[str, Any]:
-        """Return a tool that draws, as an entry for `tools`.
-
-        Args:
-            **more: Its fields: `size`, `quality`, `background`, `output_format`, `model` and others.
-        """
+        """Return a tool that draws, with fields such as `size`, `quality` and `model`, as an entry for `tools`."""
         return _specification("image_generation", **more)
 
     @staticmethod
@@ -85,7 +78,7 @@ class HostedTools(WebSearchTool):
             server_url=url,
             server_description=description,
             require_approval=_approval(approval_mode),
-            allowed_tools=_listed(allowed_tools),
+            allowed_tools=None if allowed_tools is None else list(allowed_tools),
             headers=None if headers is None else dict(headers),
             **more,
         )
@@ -103,10 +96,6 @@ class HostedTools(WebSearchTool):
         """
         stores = [vector_store_ids] if isinstance(vector_store_ids, str) else list(vector_store_ids)
         return _specification("file_search", vector_store_ids=stores, max_num_results=max_num_results, **more)
-
-
-def _listed(values: Sequence[str] | None) -> list[str] | None:
-    return None if values is None else list(values)
 
 
 def _approval(mode: str | Mapping[str, Any] | None) -> Any:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
     from agentbench.agents.middleware.bases import MiddlewareInput
 
-__all__ = ["AnsweringChatClient", "ClientLayers", "last_user_text", "play_entry", "require_delay"]
-
 _CHUNKS = ("word", "char", "whole")
 _WORD = re.compile(r"\S*\s+|\S+")
 
@@ -44,17 +42,7 @@ class ClientLayers(TypedDict, total=False):
 
 
 class AnsweringChatClient(BaseChatClient[Any]):
-    """A client without a model, network, clock or chance: equal requests in equal order get equal answers and ids.
-
-    Args:
-        model: The name of the model in its answers.
-        chunk: In what pieces it streams text.
-        delay: How long it takes: before an answer, and before every piece of a streamed one. In seconds.
-        **layers: As for every client: middleware, configuration of the tool loop, compaction.
-
-    Raises:
-        ValueError: `chunk` or `delay` is not possible.
-    """
+    """A client without a model, network, clock or chance: equal requests in equal order get equal answers and ids."""
 
     def __init__(self, *, model: str, chunk: Chunk, delay: float = 0, **layers: Unpack[ClientLayers]) -> None:
         if chunk not in _CHUNKS:
@@ -94,15 +82,8 @@ class AnsweringChatClient(BaseChatClient[Any]):
             yield update
 
     @abstractmethod
-    async def _reply(
-        self,
-        messages: Sequence[Message],
-        options: Mapping[str, Any],
-        *,
-        stream: bool,
-        client_kwargs: Mapping[str, Any],
-    ) -> Reply:
-        """Return the answer to one call."""
+    async def _reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
+        """Return the answer to one call, of which `stream` and `client_kwargs` are known too."""
 
     def _read(self, entry: ScriptEntry, messages: Sequence[Message], options: Mapping[str, Any]) -> Reply:
         return read_entry(entry, messages=messages, options=options, ids=self._ids, model=self.model)
@@ -166,11 +147,7 @@ def last_user_text(messages: Sequence[Message]) -> str | None:
 
 
 def require_delay(delay: float) -> float:
-    """Return a delay in seconds.
-
-    Raises:
-        ValueError: It is below zero.
-    """
+    """Return a delay in seconds, which is not below zero."""
     if delay < 0:
         message = f"delay is {delay!r}; expected 0 or more seconds."
         raise ValueError(message)

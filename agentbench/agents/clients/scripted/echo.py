@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from agentbench.agents.clients.scripted.answering import ClientLayers
 
-__all__ = ["EchoChatClient"]
-
 
 class EchoChatClient(AnsweringChatClient):
     """Answers with a prefix and the text of the last user message; `(no user message)` if there is none.
@@ -46,15 +44,7 @@ class EchoChatClient(AnsweringChatClient):
         super().__init__(model=model, chunk=chunk, **layers)
         self.prefix = prefix
 
-    async def _reply(
-        self,
-        messages: Sequence[Message],
-        options: Mapping[str, Any],
-        *,
-        stream: bool,
-        client_kwargs: Mapping[str, Any],
-    ) -> Reply:
-        del stream, client_kwargs
+    async def _reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
         prompt = last_user_text(messages)
         text = NO_USER_MESSAGE if prompt is None else f"{self.prefix}{prompt}"
         usage = usage_of_words(len((prompt or "").split()), len(text.split()))

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from agentbench.agents.clients.scripted.answering import ClientLayers
 
-__all__ = ["OfflineChatClient", "default_chat_client"]
-
 Condition = Callable[[Sequence[Message], Mapping[str, Any]], Any]
 
 _PREFIX = "Echo: "
@@ -94,15 +92,7 @@ class OfflineChatClient(AnsweringChatClient):
             self._rules.append((_as_predicate(pair[0]), pair[1]))
         self._fallback = fallback
 
-    async def _reply(
-        self,
-        messages: Sequence[Message],
-        options: Mapping[str, Any],
-        *,
-        stream: bool,
-        client_kwargs: Mapping[str, Any],
-    ) -> Reply:
-        del stream, client_kwargs
+    async def _reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
         results = _new_results(messages)
         entry = await play_entry(self._entry(messages, options, results), messages, options)
         if calls_tools(entry) and tools_disabled(options):

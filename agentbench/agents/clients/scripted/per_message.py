@@ -10,8 +10,6 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.content.fields import STORED
 from agentbench.messages.message import Message
 
-__all__ = ["PerMessage"]
-
 T = TypeVar("T")
 
 _MOST = 10_000
@@ -28,9 +26,6 @@ class PerMessage(Generic[T]):
 
     The cache's key is all that a message holds, so one that was changed in place counts as another. For a message that
     holds an object which may change unnoticed, the function is called each time.
-
-    Args:
-        make: The function. What it returns is shared by all equal messages.
     """
 
     def __init__(self, make: Callable[[Message], T]) -> None:
@@ -70,11 +65,7 @@ class _Identity:
 
 
 def _value_of(message: Message) -> Hashable:
-    """All that a message holds, as a value that does not change.
-
-    Raises:
-        TypeError: It holds an object that may change unnoticed.
-    """
+    """All that a message holds, as a value that does not change; a `TypeError` where an object may change unnoticed."""
     if type(message) is not Message:
         raise TypeError
     usages, properties, raw, contents = _parts(message)

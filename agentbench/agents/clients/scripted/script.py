@@ -15,21 +15,6 @@ from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
 from agentbench.messages.usage import UsageDetails
 
-__all__ = [
-    "TOOLS_DISABLED",
-    "Call",
-    "Chunk",
-    "Ids",
-    "Reply",
-    "ScriptEntry",
-    "called_tools",
-    "calls_tools",
-    "read_entry",
-    "tool_names",
-    "tools_disabled",
-    "usage_of_words",
-]
-
 TOOLS_DISABLED = "(tools disabled)"
 
 Chunk = Literal["word", "char", "whole"]
@@ -130,20 +115,9 @@ def _tool_name(tool: Any) -> Any:
 def read_entry(
     entry: ScriptEntry, *, messages: Sequence[Message], options: Mapping[str, Any], ids: Ids, model: str | None
 ) -> Reply:
-    """Return the reply that an entry describes.
+    """Return a response as an entry describes it, or updates where the entry holds these.
 
-    Args:
-        entry: Any but a function or an exception.
-        messages: The messages to the model; counted for the usage.
-        options: Of the call.
-        ids: Source of the ids that the entry does not set.
-        model: The model that answers, where the entry does not name one.
-
-    Returns:
-        A response of its own, or updates where the entry holds updates.
-
-    Raises:
-        TypeError: It is no entry; the message says which there are.
+    Ids and the model that the entry does not set are those of the client; usage is counted in words.
     """
     if isinstance(entry, ChatResponse):
         return copy.deepcopy(entry)
@@ -226,9 +200,6 @@ def _no_entry(entry: Any) -> TypeError:
         "or of ChatResponseUpdate, a function of (messages, options), or a mapping with keys of "
         f"{', '.join(sorted(_CONTROL_KEYS))}; any other mapping needs a response_format in the options."
     )
-
-
-# ------------------------------------------------------------------------------------------------------------- counting
 
 
 def _count_words(messages: Sequence[Message], options: Mapping[str, Any], answer: Sequence[Message]) -> UsageDetails:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from agentbench.agents.clients.scripted.answering import ClientLayers
 
-__all__ = ["ModelCall", "ScriptedChatClient"]
-
 OnExhausted = Literal["raise", "repeat_last", "echo"]
 
 _ON_EXHAUSTED = ("raise", "repeat_last", "echo")
@@ -158,15 +156,8 @@ class ScriptedChatClient(AnsweringChatClient):
             )
             raise AssertionError(message)
 
-    async def _reply(
-        self,
-        messages: Sequence[Message],
-        options: Mapping[str, Any],
-        *,
-        stream: bool,
-        client_kwargs: Mapping[str, Any],
-    ) -> Reply:
-        record = ModelCall(self._copies(messages), dict(options), stream, dict(client_kwargs))
+    async def _reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
+        record = ModelCall(self._copies(messages), dict(options), **call)
         no_tools = self.honour_tool_choice and tools_disabled(options)
         with self._lock:
             self.calls.append(record)
@@ -176,7 +167,14 @@ class ScriptedChatClient(AnsweringChatClient):
             entry = TOOLS_DISABLED
         reply = self._read(entry, messages, options)
         if self.strict_tools:
-            _require_offered(reply, options)
+            offered = tool_names(options.get("tools"))
+            for name in called_tools(reply):
+                if name not in offered:
+                    message = (
+                        f"The script calls the tool {name!r}, which the options do not offer. They offer "
+                        f"{', '.join(sorted(offered)) or 'none'}. Pass the agent that tool, or set strict_tools=False."
+                    )
+                    raise ChatClientException(message)
         return reply
 
     def _take(self, messages: Sequence[Message], *, no_tools: bool) -> ScriptEntry:
@@ -202,14 +200,3 @@ class ScriptedChatClient(AnsweringChatClient):
     def __repr__(self) -> str:
         played = f"{self._position} of {len(self._script)} played"
         return f"ScriptedChatClient({played}, calls={len(self.calls)}, on_exhausted={self.on_exhausted!r})"
-
-
-def _require_offered(reply: Reply, options: Mapping[str, Any]) -> None:
-    offered = tool_names(options.get("tools"))
-    for name in called_tools(reply):
-        if name not in offered:
-            message = (
-                f"The script calls the tool {name!r}, which the options do not offer. They offer "
-                f"{', '.join(sorted(offered)) or 'none'}. Pass the agent that tool, or set strict_tools=False."
-            )
-            raise ChatClientException(message)
