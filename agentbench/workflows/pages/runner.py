@@ -118,7 +118,7 @@ class Runner:
             WorkflowCheckpointException: there is no storage, or the id is unknown.
         """
         from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - most runs load none
-        from agentbench.workflows.persist.restore import restore_checkpoint  # noqa: PLC0415 - as above
+        from agentbench.workflows.persist.snapshot import restore_checkpoint  # noqa: PLC0415 - as above
 
         source = self.context.storage if self.context.has_checkpointing() else storage
         if source is None:

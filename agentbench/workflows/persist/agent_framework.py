@@ -12,23 +12,23 @@ _REQUEST: Final = ("request_id", "source_executor_id", "request_type", "response
 
 
 class ForeignMessage(WorkflowMessage):
-    """Becomes a plain message as soon as it is given its attributes."""
+    """Becomes a plain message as soon as its attributes are set."""
 
     __slots__ = ()
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Take the attributes of their message, whose names are ours."""
+        """Set the attributes of their message, whose names are ours."""
         WorkflowMessage.__init__(self, **state)
         self.__class__ = WorkflowMessage  # type: ignore[assignment]
 
 
 class ForeignEvent(WorkflowEvent[Any]):
-    """Becomes a plain event as soon as it is given its attributes."""
+    """Becomes a plain event as soon as its attributes are set."""
 
     __slots__ = ()
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Take the attributes of their event, whose names are ours except for those of requests."""
+        """Set the attributes of their event, whose names are ours except for those of requests."""
         fields = {(name[1:] if name[1:] in _REQUEST else name): value for name, value in state.items()}
         WorkflowEvent.__init__(self, **fields)
         self.__class__ = WorkflowEvent  # type: ignore[assignment]

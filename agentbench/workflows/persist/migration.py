@@ -1,7 +1,4 @@
-"""Migration of a checkpoint to another graph: a copy with the parts that the graph has executors and edges for.
-
-The original is never changed.
-"""
+"""Migration of a checkpoint to another graph: a copy with the parts that the graph has executors and edges for."""
 
 from __future__ import annotations
 
@@ -21,8 +18,6 @@ from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.routing import buffer_key
 from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 
-__all__ = ["migrate_checkpoint", "split_by_graph"]
-
 _OF_ONE_SUPERSTEP = (keys.RUN_ID, keys.WRITERS, keys.DURATION_S)
 
 
@@ -39,13 +34,6 @@ async def migrate_checkpoint(
     The shared state is copied. Left out are waiting messages of senders, states and requests of executors, and
     fan-ins that this graph does not have. A checkpoint whose graph is the same is not copied.
 
-    Args:
-        storage: Where the checkpoint is, and where the copy goes.
-        checkpoint: The original, by its id or its info.
-        graph: The graph that shall continue from it.
-        clock: Source of the copy's time; by default the clock of the process.
-        ids: Source of its id; by default the ids of the process.
-
     Returns:
         What to resume from, and one line for each part that was left out.
 
@@ -59,9 +47,8 @@ async def migrate_checkpoint(
     if original.graph_signature_hash == graph.signature_hash:
         return CheckpointInfo.of(original), []
     content, left_out = split_by_graph(original, graph)
-    chain = graph.name
     copy = WorkflowCheckpoint(
-        chain,
+        graph.name,
         graph.signature_hash,
         checkpoint_id=ids.new_id("cp"),
         timestamp=iso_utc(clock.time_ns()),
@@ -72,7 +59,7 @@ async def migrate_checkpoint(
     )
     copy.metadata = {
         **{key: value for key, value in original.metadata.items() if key not in _OF_ONE_SUPERSTEP},
-        keys.SEQ: next_seq(await head_of(storage, chain)),
+        keys.SEQ: next_seq(await head_of(storage, graph.name)),
         keys.SOURCE: "update",
         keys.FORKED_FROM: original.checkpoint_id,
         keys.GRAPH_SIGNATURE: graph.signature,
@@ -98,11 +85,10 @@ def split_by_graph(original: WorkflowCheckpoint, graph: Graph) -> tuple[dict[str
         else:
             noun = "message" if len(queued) == 1 else "messages"
             left_out.append(f"left out: {len(queued):,} {noun} of {source!r}, which has no outgoing edge here")
-    requests = {}
+    requests = dict(original.pending_request_info_events)
     for request_id, event in original.pending_request_info_events.items():
-        if event.source_executor_id in known:
-            requests[request_id] = event
-        else:
+        if event.source_executor_id not in known:
+            del requests[request_id]
             left_out.append(f"left out: request {request_id!r} of {event.source_executor_id!r}, which is not there")
     state = dict(original.state)
     fan_ins = {buffer_key(group) for group in graph.edge_groups if isinstance(group, FanInEdgeGroup)}

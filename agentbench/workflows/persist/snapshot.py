@@ -1,4 +1,4 @@
-"""The state of a run as a value, and back; no storage takes part."""
+"""The state of a run as a value, and back into a run; no storage takes part."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentbench.checkpoints.access import checkpoint_error
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.workflows.engine.run_kwargs import RUN_KWARGS
 from agentbench.workflows.engine.run_state import NOTHING, RunState
@@ -14,6 +15,7 @@ from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.graph.graph import Graph
+from agentbench.workflows.persist.graph_changes import require_fitting
 
 # Reserved keys of shared state.
 EXECUTOR_STATE = "_executor_state"
@@ -38,11 +40,7 @@ class Snapshot:
 
 
 async def snapshot(graph: Graph, run_state: RunState) -> Snapshot:
-    """Return what is needed to go on from here later, in another run or another process.
-
-    Args:
-        graph: whose executors add their own state.
-        run_state: the state between two supersteps; pending writes are not in the snapshot.
+    """Return what is needed to go on from here later, in another run or process; pending writes are not in it.
 
     Raises:
         WorkflowCheckpointException: `on_checkpoint_save` of an executor failed, or returned no dict with text keys.
@@ -51,10 +49,7 @@ async def snapshot(graph: Graph, run_state: RunState) -> Snapshot:
     if not graph.settings.checkpoint_run_kwargs:
         state.pop(RUN_KWARGS, None)
     messages = {source: list(queued) for source, queued in run_state.messages.items()}
-    own = {}
-    for executor in graph.stateful_executors:
-        own[executor.id] = await _own_state(executor)
-    state[EXECUTOR_STATE] = own
+    state[EXECUTOR_STATE] = {executor.id: await _own_state(executor) for executor in graph.stateful_executors}
     if run_state.buffers:
         state[FAN_IN_BUFFERS] = run_state.buffers
     return Snapshot(run_state.superstep, messages, state, dict(run_state.requests))
@@ -76,13 +71,7 @@ async def _own_state(executor: Executor) -> dict[str, Any]:
 
 
 async def restore(graph: Graph, run_state: RunState, saved: Snapshot, where: str = "The snapshot") -> None:
-    """Put a run back to a snapshot: all of it is checked before anything changes. Requests are not emitted here.
-
-    Args:
-        graph: whose executors get their own state back.
-        run_state: as it is afterwards; as it was, if this fails.
-        saved: what `snapshot` returned, or what a checkpoint holds of it.
-        where: what errors call it.
+    """Put a run back to a snapshot: all of it is checked before anything changes; `where` is its name in errors.
 
     Raises:
         WorkflowCheckpointException: the snapshot is damaged, or an executor is unknown or refuses its state.
@@ -109,6 +98,22 @@ async def restore(graph: Graph, run_state: RunState, saved: Snapshot, where: str
     run_state.raised = []
     run_state.delivering = NOTHING
     run_state.superstep = saved.superstep
+
+
+async def restore_checkpoint(graph: Graph, run_state: RunState, checkpoint: WorkflowCheckpoint) -> None:
+    """Put a run back to where a checkpoint was saved, or leave it as it was and raise. Requests are not emitted here.
+
+    Raises:
+        GraphMismatchError: the checkpoint belongs to another graph.
+        WorkflowCheckpointException: the checkpoint is damaged, or an executor is unknown or refuses its state.
+    """
+    require_fitting(graph, checkpoint)
+    content = Snapshot(
+        checkpoint.iteration_count, checkpoint.messages, checkpoint.state, checkpoint.pending_request_info_events
+    )
+    await restore(graph, run_state, content, f"Checkpoint {checkpoint.checkpoint_id!r}")
+    run_state.unconverged = False
+    run_state.last_checkpoint_id = checkpoint.checkpoint_id
 
 
 async def _restore_executor(executor: Executor, value: dict[str, Any], where: str) -> None:

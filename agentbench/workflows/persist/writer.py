@@ -28,13 +28,8 @@ class CheckpointWriter:
     """Saves the checkpoints of one run, linked to each other.
 
     Several runs may write one chain at once, unless one of them checks the head: they are branches, each linked to its
-    own last checkpoint, and where their numbers are the same, time decides the order.
-
-    Args:
-        run: whose state is saved; its options name the chain, the clock, the ids, further metadata, and whether a
-            failed save is raised. Where it is not, it becomes a `warning` event, the first one of the run a
-            `RuntimeWarning` too, and the run goes on.
-        storage: where the checkpoints go.
+    own last checkpoint. A failed save is raised, or becomes a `warning` event, the first one of the run a
+    `RuntimeWarning` too, and the run goes on.
     """
 
     def __init__(self, run: ActiveRun, storage: CheckpointStorage) -> None:
@@ -48,7 +43,6 @@ class CheckpointWriter:
         strict = settings.strict_checkpoints if options.strict_checkpoints is None else options.strict_checkpoints
         self._strict = strict or run.graph.boundary_hook is not None
         self._check_head = options.check_head
-        self._signature, self._signature_hash = run.graph.signature, run.graph.signature_hash
         # Sequence number of the chain's newest checkpoint, as far as is known here.
         self._head_seq: int | None = None
 
@@ -69,10 +63,6 @@ class CheckpointWriter:
             writers: ids of the executors that ran.
             began_ns: when the superstep began, by the clock of the run.
             metadata: the boundary hook's.
-
-        Raises:
-            WorkflowCheckpointException: the save failed and the run is strict.
-            WorkflowBusyError: another run has moved the chain on, and this run checks that.
         """
         log = self._run.log
         try:
@@ -98,10 +88,8 @@ class CheckpointWriter:
     def _report_failure(self, error: Exception, what: str) -> None:
         if self._check_head and isinstance(error, WorkflowBusyError):
             raise error
-        if self._strict and isinstance(error, WorkflowCheckpointException):
-            raise error
         if self._strict:
-            raise checkpoint_error(error, what) from error
+            raise error if isinstance(error, WorkflowCheckpointException) else checkpoint_error(error, what) from error
         text = f"{_reason(error, what)} The run goes on without it; strict_checkpoints=True makes this an error."
         log = self._run.log
         log.append(WorkflowEvent.warning(text))
@@ -110,23 +98,23 @@ class CheckpointWriter:
             warnings.warn(text, RuntimeWarning, stacklevel=_level_of_user_code())
 
     async def load_head(self) -> None:
-        """Find where the chain ends now, for a run that checks that no other run moves it on."""
+        """Remember where the chain ends now, for a run that checks that no other run moves it on."""
         self._head_seq = await self._find_head()
 
     async def _compose(self, source: str, writers: Sequence[str], facts: dict[str, Any]) -> WorkflowCheckpoint:
-        run_state = self._run.run_state
+        run_state, graph = self._run.run_state, self._run.graph
         checkpoint_id, timestamp = self._ids.new_id("cp"), iso_utc(self._clock.time_ns())
         head_seq = await self._find_head() if self._head_seq is None else self._head_seq
-        content = await snapshot(self._run.graph, run_state)
+        content = await snapshot(graph, run_state)
         facts[keys.SEQ] = head_seq + 1
         facts[keys.SOURCE] = source
         facts[keys.RUN_ID] = self._run.run_id
         facts[keys.WRITERS] = list(writers)
         facts[keys.SIZES] = {"messages": sum(map(len, content.messages.values())), "requests": len(content.requests)}
-        facts[keys.GRAPH_SIGNATURE] = self._signature
+        facts[keys.GRAPH_SIGNATURE] = graph.signature
         return WorkflowCheckpoint(
             self._chain,
-            self._signature_hash,
+            graph.signature_hash,
             checkpoint_id,
             run_state.last_checkpoint_id,
             timestamp,

@@ -13,7 +13,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
-from agentbench.workflows.persist.restore import require_fitting
+from agentbench.workflows.persist.graph_changes import require_fitting
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint

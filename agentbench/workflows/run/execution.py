@@ -256,7 +256,7 @@ class Execution:
         if checkpoint_id is None or self._restored:
             return
         from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - most runs start from none
-        from agentbench.workflows.persist.restore import restore_checkpoint  # noqa: PLC0415 - as above
+        from agentbench.workflows.persist.snapshot import restore_checkpoint  # noqa: PLC0415 - as above
 
         if storage is None:
             msg = "checkpoint_id needs a storage: pass checkpoint_storage= to run() or to WorkflowBuilder."

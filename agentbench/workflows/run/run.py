@@ -21,7 +21,7 @@ from agentbench.workflows.events.listeners import Listener, Listeners
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.graph.boundary import PauseReason
-from agentbench.workflows.persist.restore import require_fitting
+from agentbench.workflows.persist.graph_changes import require_fitting
 from agentbench.workflows.run.branching import branch_off, cut_back
 from agentbench.workflows.run.breakpoints import Breakpoints, Predicate
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
