@@ -107,11 +107,7 @@ class Runner:
             self._is_running = False
 
     async def restore_from_checkpoint(self, checkpoint_id: str, storage: CheckpointStorage | None = None) -> None:
-        """Put context, shared state and executors back to a checkpoint.
-
-        Args:
-            checkpoint_id: its id.
-            storage: where it is, if the context has no storage.
+        """Put context, shared state and executors back to a checkpoint; `storage` is for a context without one.
 
         Raises:
             GraphMismatchError: it was saved with another graph hash.

@@ -1,9 +1,9 @@
-"""`RunnerContext`: the state of a run as code that drives a runner, or handlers, by hand speaks to it."""
+"""The state of a run with the methods that code calls which drives a runner, or handlers, by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from agentbench._signatures import is_instance_of, type_name
 from agentbench.exceptions import WorkflowCheckpointException
@@ -32,48 +32,8 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
 
 
-class RunnerContext(Protocol):
-    """What a `Runner` that is driven by hand needs of its context: messages, events, requests."""
-
-    async def send_message(self, message: WorkflowMessage) -> None:
-        """Queue a message for the next superstep."""
-
-    async def drain_messages(self) -> dict[str, list[WorkflowMessage]]:
-        """Take all queued messages, by source id."""
-
-    async def has_messages(self) -> bool:
-        """Whether messages are queued."""
-
-    async def add_event(self, event: WorkflowEvent[Any]) -> None:
-        """Emit an event."""
-
-    async def drain_events(self) -> list[WorkflowEvent[Any]]:
-        """Take the events that were not read yet."""
-
-    async def has_events(self) -> bool:
-        """Whether there are such events."""
-
-    async def next_event(self) -> WorkflowEvent[Any]:
-        """Wait for the next event and take it."""
-
-    async def add_request_info_event(self, event: WorkflowEvent[Any]) -> None:
-        """Register and emit a request."""
-
-    async def send_request_info_response(self, request_id: str, response: Any) -> None:
-        """Answer a request: queues the RESPONSE message."""
-
-    async def get_pending_request_info_events(self) -> dict[str, WorkflowEvent[Any]]:
-        """Return the open requests by id."""
-
-    def get_buffers(self) -> Buffers:
-        """Return the messages that wait in fan-in barriers: group key, source id, messages."""
-
-    def set_buffers(self, buffers: Buffers) -> None:
-        """Replace them."""
-
-
 class InProcRunnerContext(RunState):
-    """The state of a run inside this process, with the methods of `RunnerContext`.
+    """Messages, events, requests and checkpoints of a run that is driven by hand; `RunnerContext` in annotations.
 
     Args:
         checkpoint_storage: where checkpoints go by default.
@@ -87,7 +47,6 @@ class InProcRunnerContext(RunState):
 
     def __init__(self, checkpoint_storage: CheckpointStorage | None = None) -> None:
         super().__init__()
-        #: Where checkpoints go by default.
         self.default_storage = checkpoint_storage
         self._runtime_storage: CheckpointStorage | None = None
         self._streaming = False
@@ -127,19 +86,11 @@ class InProcRunnerContext(RunState):
         return run
 
     async def deliver(self, delivery: Delivery, state: State) -> None:
-        """Call the handler of a delivery and queue what it sends.
-
-        Raises:
-            RuntimeError: no handler takes the data.
-        """
+        """Call the handler of a delivery and queue what it sends."""
         self.queue(await invoke(delivery, self.host(state)))
 
     async def route(self, edge_runner: EdgeRunner, message: WorkflowMessage, state: State) -> bool:
-        """Route one message over an edge group and call the handlers that it reaches.
-
-        Returns:
-            True when it was delivered, buffered, or stopped by a condition; False when no target can take it.
-        """
+        """Route one message over an edge group and call the handlers that it reaches; False if no target takes it."""
         buffers = copy_buffers(self.buffers)
         routed = edge_runner.route(message, await edge_runner.decide(message), buffers)
         self.buffers = buffers
@@ -192,25 +143,18 @@ class InProcRunnerContext(RunState):
     # ---- requests --------------------------------------------------------------------------------
 
     async def add_request_info_event(self, event: WorkflowEvent[Any]) -> None:
-        """Register a request and emit it. ValueError for another event."""
+        """Register a request and emit it."""
         self.host(self.state).open_request(event)
 
     async def send_request_info_response(self, request_id: str, response: Any) -> None:
-        """Answer a request.
-
-        Raises:
-            ValueError: no such request is open.
-            TypeError: the value is not of the response type.
-        """
+        """Answer a request. ValueError: it is not open. TypeError: the value is not of its response type."""
         event = self.requests.get(request_id)
         if event is None:
             msg = f"No open request has the id {request_id!r}; open are: {', '.join(self.requests) or 'none'}."
             raise ValueError(msg)
         if not is_instance_of(response, event.response_type):
-            msg = (
-                f"The answer to {request_id!r} is a {type(response).__name__}; "
-                f"expected {type_name(event.response_type)}."
-            )
+            expected = type_name(event.response_type)
+            msg = f"The answer to {request_id!r} is a {type(response).__name__}; expected {expected}."
             raise TypeError(msg)
         self.respond(request_id, response)
 
@@ -246,12 +190,9 @@ class InProcRunnerContext(RunState):
         iteration_count: int,
         metadata: Mapping[str, Any] | None = None,
     ) -> str:
-        """Save messages, requests and fan-in buffers together with the committed state; returns the checkpoint's id.
+        """Save messages, requests, fan-in buffers and committed state; returns the checkpoint's id.
 
         A context knows no executors: their own state is saved by `workflow.run()`.
-
-        Raises:
-            WorkflowCheckpointException: there is no storage, or it refused.
         """
         from agentbench.checkpoints.checkpoint import WorkflowCheckpoint  # noqa: PLC0415 - most runs save none
         from agentbench.workflows.persist.snapshot import FAN_IN_BUFFERS  # noqa: PLC0415 - as above
@@ -272,7 +213,7 @@ class InProcRunnerContext(RunState):
         return await self._require_storage().save(checkpoint)
 
     async def load_checkpoint(self, checkpoint_id: str) -> WorkflowCheckpoint:
-        """Load a checkpoint. WorkflowCheckpointException without a storage or for an unknown id."""
+        """Load a checkpoint. WorkflowCheckpointException: there is no storage, or the id is unknown."""
         from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - most runs load none
 
         return await load_checkpoint(self._require_storage(), checkpoint_id)
@@ -294,3 +235,7 @@ class InProcRunnerContext(RunState):
         """Drop messages, buffers and unread events of earlier runs; open requests stay."""
         self.drop_messages()
         self._unread = []
+
+
+#: The name for annotations.
+RunnerContext = InProcRunnerContext
